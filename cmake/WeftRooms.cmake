@@ -1,0 +1,53 @@
+# weft_room(NAME DIR folder LINK libraries...): one static library from every .c file of a folder.
+#
+# Files named *_avx2.c and *_avx512.c are compiled for those instruction sets; everything else for the baseline, so that
+# one binary runs everywhere and picks its kernels at run time.
+
+set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+
+function(weft_compile_options target)
+  target_compile_options(${target} PRIVATE ${WEFT_WARNINGS} -fno-math-errno -fno-trapping-math)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  if(WEFT_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(WEFT_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE})
+  else()
+    target_compile_options(${target} PRIVATE -fstack-protector-strong)
+    if(CMAKE_BUILD_TYPE STREQUAL "Release")
+      target_compile_definitions(${target} PRIVATE _FORTIFY_SOURCE=2)
+    endif()
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
+  endif()
+endfunction()
+
+function(weft_room name)
+  cmake_parse_arguments(ROOM "" "DIR" "LINK" ${ARGN})
+  set(root ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/${ROOM_DIR}/*.c)
+  list(FILTER sources EXCLUDE REGEX "/(main|[a-z0-9_]+_body)\\.c$")
+  if(NOT sources)
+    add_library(weft_${name} INTERFACE)
+    target_include_directories(weft_${name} INTERFACE ${root}/include ${root}/src ${root})
+    target_link_libraries(weft_${name} INTERFACE ${ROOM_LINK})
+    return()
+  endif()
+  add_library(weft_${name} STATIC ${sources})
+  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(weft_${name} PUBLIC
+    $<BUILD_INTERFACE:${root}/include> $<BUILD_INTERFACE:${root}/src> $<BUILD_INTERFACE:${root}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(weft_${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  target_link_libraries(weft_${name} PUBLIC ${ROOM_LINK})
+  weft_compile_options(weft_${name})
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_avx2\\.c$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+    elseif(source MATCHES "_avx512\\.c$")
+      set_source_files_properties(${source} PROPERTIES
+        COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-mprefer-vector-width=512")
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,108 @@
+/*
+ * comm/comm.h: ranks that talk.
+ *
+ * A weft_comm is a group of ranks over one transport: self (one rank), thread (ranks inside one process, for sanitizers and
+ * unit tests) or mpi. Everything moves buffers of `count` elements of a dtype; counts are int64 and are cut into chunks
+ * below. An operation is planned once, posted many times, tested or waited on:
+ *
+ *     comm_plan *plan;
+ *     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));      collective: every rank plans the same
+ *     for (...) { WEFT_TRY(comm_post(plan)); ...compute...; WEFT_TRY(comm_wait(plan)); }
+ *     comm_plan_destroy(plan);
+ *
+ * Progress. One driver at a time: today the thread that waits; a communication thread takes over the queue of lanes in
+ * lane order once there is one. Callers already name the lane, so nothing changes for them.
+ *
+ * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is agreed
+ * with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
+ */
+#ifndef WEFT_COMM_COMM_H
+#define WEFT_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "hal/hal.h"
+
+typedef struct weft_comm weft_comm;
+typedef struct comm_plan comm_plan;
+
+typedef enum comm_op { COMM_SUM, COMM_MAX, COMM_MIN } comm_op;
+
+/* What traffic is for: each lane has its own duplicated communicator, priority and counters. */
+typedef enum comm_lane { COMM_LANE_CONTROL, COMM_LANE_HALO, COMM_LANE_GRADIENT, COMM_LANE_SHADOW, COMM_LANES } comm_lane;
+
+/* ---- communicators ---------------------------------------------------------------------------------------------- */
+weft_status comm_create_self(weft_comm **comm);
+/* Initialises MPI (SERIALIZED) on first use; the command line stays untouched. Collective over MPI_COMM_WORLD. */
+weft_status comm_create_mpi(weft_comm **comm);
+/* Run fn(comm of rank r, argument) on `ranks` threads of this process; returns the first failure. */
+typedef weft_status (*comm_thread_fn)(weft_comm *comm, void *argument);
+weft_status comm_thread_run(int ranks, comm_thread_fn fn, void *argument);
+void comm_destroy(weft_comm *comm); /* collective */
+
+int comm_rank(const weft_comm *comm);
+int comm_size(const weft_comm *comm);
+const char *comm_transport_name(const weft_comm *comm);
+/* Ranks of this communicator on this rank's node (shared memory), and this rank's place among them. */
+int comm_node_rank(const weft_comm *comm);
+int comm_node_size(const weft_comm *comm);
+/* A new communicator of the ranks with equal colour, ordered by key then rank. Collective. */
+weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out);
+
+/* End the whole job at once with this exit status (1..125). Never returns. For `main` only. */
+_Noreturn void comm_abort(weft_comm *comm, weft_status status);
+
+/* ---- blocking collectives (small data, set-up) -------------------------------------------------------------------- */
+weft_status comm_barrier(weft_comm *comm);
+weft_status comm_bcast(weft_comm *comm, int root, void *buffer, int64_t bytes);
+/* In place over all ranks; result identical on every rank. f32, f64, i32, i64, u8(max/min). */
+weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
+/* recv = concatenation by rank; recv_bytes[P] gives each rank's contribution. */
+weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_bytes, void *recv,
+                            const int64_t *recv_bytes);
+/* Bytes to and from each rank; offsets are prefix sums of the counts. */
+weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
+                           const int64_t *recv_bytes);
+/* Rank root receives everybody's bytes by rank (recv, recv_bytes: significant at root only). */
+weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t send_bytes, void *recv,
+                         const int64_t *recv_bytes);
+/* Every rank hands in its status; all return the worst, with the message of the lowest failing rank. Collective. */
+weft_status comm_agree(weft_comm *comm, weft_status local);
+
+/* ---- planned operations -------------------------------------------------------------------------------------------- */
+typedef enum comm_algorithm {
+    COMM_ALGO_AUTO,
+    COMM_ALGO_RECURSIVE_DOUBLING, /* small */
+    COMM_ALGO_HALVING_DOUBLING,   /* large; bit-stable in the position of an element */
+    COMM_ALGO_RING,               /* large, bandwidth-optimal for any P */
+    COMM_ALGO_FIXED_ORDER         /* sums in rank order 0..P-1 on every element: bit-deterministic */
+} comm_algorithm;
+
+typedef struct comm_allreduce_desc {
+    comm_lane lane;
+    comm_algorithm algorithm;
+    weft_dtype dtype;
+    comm_op op;
+    int64_t count;
+    void *buffer; /* in place, fixed for the plan's life */
+} comm_allreduce_desc;
+
+/* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with names. */
+weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
+weft_status comm_post(comm_plan *plan);
+weft_status comm_test(comm_plan *plan, bool *done);
+weft_status comm_wait(comm_plan *plan);
+void comm_plan_destroy(comm_plan *plan);
+const char *comm_algorithm_name(comm_algorithm algorithm);
+
+/* ---- figures ------------------------------------------------------------------------------------------------------- */
+typedef struct comm_stats {
+    uint64_t bytes_sent, messages_sent;
+    double wait_seconds; /* time callers stood still */
+} comm_stats;
+comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
+
+#endif

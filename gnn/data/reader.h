@@ -1,0 +1,51 @@
+/*
+ * gnn/data/reader.h: input formats. A format is a row of the table in gnn/data/reader.c: name, description, how to
+ * recognise it, how to read it. Adding one means one new file and one new row.
+ */
+#ifndef WEFT_GNN_DATA_READER_H
+#define WEFT_GNN_DATA_READER_H
+
+#include "partition/graph.h"
+
+/* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
+typedef struct raw_graph {
+    int64_t vertices, edges, features, classes, tasks, splits;
+    int32_t *from, *to;   /* [edges] */
+    bool stores_both;     /* the input already lists both directions */
+    float *feature;       /* [vertices, features] */
+    int32_t *label;       /* [vertices] or NULL */
+    float *target;        /* [vertices, tasks] or NULL */
+    uint8_t *split;       /* [splits, vertices] or NULL */
+    char name[64];
+} raw_graph;
+
+typedef struct reader_format {
+    const char *name;
+    const char *description;
+    bool symmetrize; /* what --symmetrize auto means for it */
+    /* Does this path look like the format? Cheap; never fails. */
+    bool (*matches)(const char *path);
+    weft_status (*read)(const char *path, raw_graph *raw);
+} reader_format;
+
+const reader_format *reader_format_at(int i); /* NULL past the end */
+void raw_graph_free(raw_graph *raw);
+
+typedef struct convert_options {
+    const char *format;     /* a name of the table, or "auto" */
+    const char *split_path; /* .npz with train, valid, test; or NULL */
+    int symmetrize;         /* 0 auto, 1 on, 2 off */
+    bool keep_self_loops;
+    bool force;
+} convert_options;
+
+/* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
+weft_status reader_convert(const char *input, const char *store, const convert_options *options);
+
+/* Sort (from, to) into CSR by destination without duplicates; optionally add reverses; drop or keep self-loops.
+ * offset and source from base/alloc.h. Parallel, deterministic. *symmetric tells whether the result equals its transpose. */
+weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *from, const int32_t *to, bool add_reverse,
+                             bool keep_self_loops, int64_t **offset, int32_t **source, int64_t *entries,
+                             bool *symmetric);
+
+#endif

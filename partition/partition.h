@@ -1,0 +1,70 @@
+/*
+ * partition/partition.h: which part owns each edge and which part is the root of each vertex.
+ *
+ * Everything rests on two arrays over the graph in CSR order, so a vertex-cut and an edge-cut are the same thing to the
+ * rest of Weft:
+ *
+ *   edge_part[e]  the part that aggregates edge e (u -> v)
+ *   root[v]       the part that computes vertex v (its dense work, loss and metrics); every vertex has exactly one
+ *
+ * A part holds v when it is v's root or owns an edge with endpoint v. Where it is not the root it is a replica: a source
+ * replica needs v's row before aggregating, a destination replica sends a partial sum after. In an edge-cut every edge lies
+ * with its destination's root, so only source replicas (the halo) exist.
+ *
+ * Methods stand in a table (partition/method.h): one file each.
+ */
+#ifndef WEFT_PARTITION_PARTITION_H
+#define WEFT_PARTITION_PARTITION_H
+
+#include "partition/graph.h"
+
+enum { PARTITION_MAX_PARTS = 4096 };
+
+typedef struct weft_partition {
+    int parts;
+    const char *method;  /* a name of the method table */
+    int64_t vertices, edges;
+    uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1 */
+    uint16_t *root;      /* [n]; NULL when parts == 1 */
+    void *mapping;       /* set when the arrays are mapped from a file */
+} weft_partition;
+
+typedef struct partition_report {
+    double replication_factor; /* sum over parts of |vertices held| / n, isolated vertices held once */
+    double edge_balance;       /* max edges of a part / mean */
+    double vertex_balance;     /* max vertices held / mean */
+    double root_balance;       /* max roots of a part / mean */
+    int64_t rows_per_layer;    /* rows sent forward: source replicas + destination replicas, over all parts */
+    int64_t split_vertices;    /* vertices held by more than one part */
+    int64_t cut_edges;         /* edges whose endpoints have different roots */
+    int64_t empty_parts;
+    double seconds;
+    uint64_t peak_rss_bytes;
+} partition_report;
+
+typedef struct partition_options {
+    const char *method;  /* "metis" (vertex-cut), "libra", "random", "2d", "edgecut" */
+    int parts;
+    uint64_t seed;
+    double balance;      /* allowed max/mean of edges, 1.10 */
+    int threads;
+    uint64_t memory_limit; /* bytes, 0 = what the machine has */
+} partition_options;
+
+/* Compute a partition of the whole graph on this process. Not collective. Free with partition_destroy.
+ * WEFT_ERR_USAGE unknown method (nearest name) or parts out of range; WEFT_ERR_RESOURCE will not fit (says how much). */
+weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
+                              partition_report *report);
+weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, partition_report *report);
+/* Oracle: every edge and vertex has a part < parts; for an edge-cut every edge lies at its destination's root. */
+weft_status partition_is_valid(const weft_graph *graph, const weft_partition *partition);
+void partition_destroy(weft_partition *partition);
+
+/* Kept beside the graph: STORE/partition-METHOD-K-SEED/ with the two arrays, the report and the graph's hash. */
+weft_status partition_save(const char *store_path, const weft_graph *graph, const weft_partition *partition,
+                           const partition_report *report, const partition_options *options);
+/* WEFT_ERR_NOINPUT when there is none; WEFT_ERR_DATA when it belongs to another graph or is damaged. */
+weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
+                           weft_partition *partition, partition_report *report);
+
+#endif

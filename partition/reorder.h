@@ -1,0 +1,18 @@
+/*
+ * partition/reorder.h: a vertex order that puts most edges near the diagonal.
+ *
+ * Size-constrained label propagation, repeated on the contracted graph, then clusters in the order of the hierarchy
+ * (Raghavan, Albert, Kumara 2007, doi:10.1103/PhysRevE.76.036106; Meyerhenke, Sanders, Schulz 2014,
+ * doi:10.1007/978-3-319-07959-2_30). Sparse graphs aggregate several times faster in such an order.
+ */
+#ifndef WEFT_PARTITION_REORDER_H
+#define WEFT_PARTITION_REORDER_H
+
+#include "partition/graph.h"
+
+/* [out] position  [n], position[v] = place of v in the new order (a permutation). Caller frees with weft_free.
+ * Deterministic for a seed, whatever the number of threads. */
+weft_status graph_cluster_order(const weft_graph *graph, uint64_t seed, int threads, int32_t **position,
+                                double *seconds);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * base/alloc.c: a 64-byte header in front of each block keeps its size and tag; blocks of 4 MiB and more come from
+ * mmap, aligned to 2 MiB, and are advised to use huge pages.
+ */
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGNMENT = 64 };
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_THRESHOLD ((size_t)4 << 20)
+
+typedef struct block_header {
+    size_t bytes;      /* asked for */
+    size_t map_bytes;  /* length of the mapping, 0 when from the heap */
+    void *map_base;    /* start of the mapping */
+    weft_mem_tag tag;
+} block_header;
+
+_Static_assert(sizeof(block_header) <= ALIGNMENT, "the header must fit in one alignment unit");
+
+static atomic_uint_fast64_t current_bytes[WEFT_MEM_TAGS + 1];
+static atomic_uint_fast64_t peak_bytes[WEFT_MEM_TAGS + 1];
+static atomic_uint_fast64_t allocations[WEFT_MEM_TAGS + 1];
+static atomic_uint_fast64_t fail_countdown;
+
+static const char *const tag_text[WEFT_MEM_TAGS] = {
+#define TAG_TEXT(name, text) text,
+    WEFT_MEM_LIST(TAG_TEXT)
+#undef TAG_TEXT
+};
+
+const char *weft_mem_tag_text(weft_mem_tag tag)
+{
+    return tag < WEFT_MEM_TAGS ? tag_text[tag] : "unknown";
+}
+
+static void count_up(int slot, size_t bytes)
+{
+    uint_fast64_t now = atomic_fetch_add(&current_bytes[slot], bytes) + bytes;
+    uint_fast64_t peak = atomic_load(&peak_bytes[slot]);
+    while (now > peak && !atomic_compare_exchange_weak(&peak_bytes[slot], &peak, now)) {
+    }
+    atomic_fetch_add(&allocations[slot], 1);
+}
+
+static int injected_failure(void)
+{
+    uint_fast64_t left = atomic_load(&fail_countdown);
+    while (left > 0) {
+        if (atomic_compare_exchange_weak(&fail_countdown, &left, left - 1)) {
+            return left == 1;
+        }
+    }
+    return 0;
+}
+
+/* Map `bytes` (header included) so that the user's part starts on a huge page boundary. */
+static block_header *map_block(size_t bytes)
+{
+    size_t length = bytes + 2 * HUGE_PAGE;
+    char *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        return NULL;
+    }
+    uintptr_t user = ((uintptr_t)base + ALIGNMENT + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    madvise((void *)user, bytes, MADV_HUGEPAGE);
+    block_header *header = (block_header *)(user - ALIGNMENT);
+    header->map_base = base;
+    header->map_bytes = length;
+    return header;
+}
+
+static block_header *heap_block(size_t bytes)
+{
+    void *base = NULL;
+    if (posix_memalign(&base, ALIGNMENT, bytes + ALIGNMENT) != 0) {
+        return NULL;
+    }
+    block_header *header = base;
+    header->map_base = NULL;
+    header->map_bytes = 0;
+    return header;
+}
+
+weft_status weft_malloc(size_t count, size_t size, weft_mem_tag tag, void **out)
+{
+    *out = NULL;
+    size_t bytes;
+    WEFT_CHECK(!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2, WEFT_ERR_RESOURCE,
+               "%zu x %zu bytes for %s cannot be addressed", count, size, weft_mem_tag_text(tag));
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    block_header *header = NULL;
+    if (!injected_failure()) {
+        header = bytes >= HUGE_THRESHOLD ? map_block(bytes) : heap_block(bytes);
+    }
+    WEFT_CHECK(header != NULL, WEFT_ERR_RESOURCE, "no memory for %zu bytes (%s)", bytes, weft_mem_tag_text(tag));
+    header->bytes = bytes;
+    header->tag = tag;
+    count_up((int)tag, bytes);
+    count_up(WEFT_MEM_TAGS, bytes);
+    *out = (char *)header + ALIGNMENT;
+    return WEFT_OK;
+}
+
+weft_status weft_calloc(size_t count, size_t size, weft_mem_tag tag, void **out)
+{
+    WEFT_TRY(weft_malloc(count, size, tag, out));
+    if (*out != NULL) {
+        const block_header *header = (const block_header *)((char *)*out - ALIGNMENT);
+        if (header->map_bytes == 0) { /* fresh mappings are zero already and stay untouched */
+            memset(*out, 0, count * size);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag tag)
+{
+    void *fresh;
+    WEFT_TRY(weft_malloc(count, size, tag, &fresh));
+    if (*block != NULL && fresh != NULL) {
+        const block_header *header = (const block_header *)((char *)*block - ALIGNMENT);
+        size_t keep = header->bytes < count * size ? header->bytes : count * size;
+        memcpy(fresh, *block, keep);
+    }
+    weft_free(*block);
+    *block = fresh;
+    return WEFT_OK;
+}
+
+void weft_free(void *block)
+{
+    if (block == NULL) {
+        return;
+    }
+    block_header *header = (block_header *)((char *)block - ALIGNMENT);
+    atomic_fetch_sub(&current_bytes[header->tag], header->bytes);
+    atomic_fetch_sub(&current_bytes[WEFT_MEM_TAGS], header->bytes);
+    if (header->map_bytes > 0) {
+        munmap(header->map_base, header->map_bytes);
+    } else {
+        free(header);
+    }
+}
+
+static weft_mem_usage usage_of_slot(int slot)
+{
+    return (weft_mem_usage){.current_bytes = atomic_load(&current_bytes[slot]),
+                            .peak_bytes = atomic_load(&peak_bytes[slot]),
+                            .allocations = atomic_load(&allocations[slot])};
+}
+
+weft_mem_usage weft_mem_usage_of(weft_mem_tag tag)
+{
+    return usage_of_slot((int)tag);
+}
+
+weft_mem_usage weft_mem_usage_total(void)
+{
+    return usage_of_slot(WEFT_MEM_TAGS);
+}
+
+void weft_alloc_fail_after(uint64_t n)
+{
+    atomic_store(&fail_countdown, n);
+}

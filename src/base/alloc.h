@@ -1,0 +1,67 @@
+/*
+ * base/alloc.h: the one allocator.
+ *
+ * Every long-lived array of Weft comes from here: 64-byte aligned, counted by tag, with 2 MiB pages asked for on large
+ * blocks (transparent huge pages are in madvise mode on most clusters; gathers over feature arrays gain 20-30 % from
+ * them). Pages are not touched here: the first touch by the owning thread decides the NUMA node.
+ *
+ * Tests can make the n-th allocation fail (weft_alloc_fail_after) so that every error path runs. Thread-safe.
+ */
+#ifndef WEFT_BASE_ALLOC_H
+#define WEFT_BASE_ALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* X(name, text): what memory is for; the closing memory table and the predicted peak use the same tags. */
+#define WEFT_MEM_LIST(X)             \
+    X(WEFT_MEM_GENERAL, "general")   \
+    X(WEFT_MEM_GRAPH, "graph")       \
+    X(WEFT_MEM_FEATURE, "features")  \
+    X(WEFT_MEM_ACTIVATION, "activations") \
+    X(WEFT_MEM_PARAMETER, "parameters") \
+    X(WEFT_MEM_COMM, "communication") \
+    X(WEFT_MEM_PARTITION, "partitioning") \
+    X(WEFT_MEM_WORKSPACE, "workspace")
+
+typedef enum weft_mem_tag {
+#define WEFT_MEM_ENUM(name, text) name,
+    WEFT_MEM_LIST(WEFT_MEM_ENUM)
+#undef WEFT_MEM_ENUM
+        WEFT_MEM_TAGS
+} weft_mem_tag;
+
+/*
+ * Allocate count * size bytes, 64-byte aligned, uninitialised (zeroed for weft_calloc).
+ * [out] out  the block, or NULL on failure; NULL with WEFT_OK when count * size is 0. Free with weft_free.
+ * Returns WEFT_ERR_RESOURCE when the product overflows or memory is short; the message names bytes and tag.
+ */
+weft_status weft_malloc(size_t count, size_t size, weft_mem_tag tag, void **out);
+weft_status weft_calloc(size_t count, size_t size, weft_mem_tag tag, void **out);
+
+/* Grow or shrink, keeping the contents; *block may be NULL. On failure *block is unchanged. */
+weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag tag);
+
+/* Free; NULL is allowed. */
+void weft_free(void *block);
+
+/* Typed: weft_status s = WEFT_NEW(&x, n, WEFT_MEM_GRAPH) with `int32_t *x`. */
+#define WEFT_NEW(pointer, count, tag) weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
+#define WEFT_NEW_ZERO(pointer, count, tag) weft_calloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
+
+typedef struct weft_mem_usage {
+    uint64_t current_bytes; /* live now */
+    uint64_t peak_bytes;    /* high-water mark */
+    uint64_t allocations;   /* calls so far: equal before and after an epoch means the epoch allocated nothing */
+} weft_mem_usage;
+
+weft_mem_usage weft_mem_usage_of(weft_mem_tag tag);
+weft_mem_usage weft_mem_usage_total(void);
+const char *weft_mem_tag_text(weft_mem_tag tag);
+
+/* Make the n-th allocation from now fail once (1 = the next); 0 switches injection off. For tests. */
+void weft_alloc_fail_after(uint64_t n);
+
+#endif

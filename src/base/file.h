@@ -1,0 +1,57 @@
+/*
+ * base/file.h: files that are whole or absent.
+ *
+ * Writers go through file_writer: a temporary name in the same folder, every write checked, fflush + fsync + fclose checked
+ * (a full disk shows itself only there), then rename and fsync of the folder. Whole folders: write into folder_begin's
+ * temporary folder, then folder_commit renames it. Outputs are opened with O_NOFOLLOW and the user's umask.
+ */
+#ifndef WEFT_BASE_FILE_H
+#define WEFT_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+enum { FILE_PATH_MAX = 4096 };
+
+/* dst = printf(...), WEFT_ERR_USAGE when it does not fit FILE_PATH_MAX. */
+weft_status file_path(char dst[FILE_PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct file_map {
+    const uint8_t *data; /* NULL when size == 0 */
+    size_t size;
+} file_map;
+
+/* Map a regular file read-only. */
+weft_status file_map_open(const char *path, file_map *map);
+void file_map_close(file_map *map);
+
+typedef struct file_writer {
+    FILE *stream;
+    char path[FILE_PATH_MAX];
+    char temporary[FILE_PATH_MAX];
+} file_writer;
+
+weft_status file_writer_open(const char *path, file_writer *writer);
+weft_status file_write(file_writer *writer, const void *data, size_t bytes);
+weft_status file_writer_commit(file_writer *writer); /* on failure nothing is left behind */
+void file_writer_discard(file_writer *writer);       /* harmless after commit */
+
+/* A temporary folder beside `path` that becomes it. An existing `path` is refused with the cure (--force) unless force. */
+weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX]);
+weft_status folder_commit(const char *temporary, const char *path, bool force);
+/* Remove a folder of plain files and folders that Weft wrote; symbolic links are not followed. */
+weft_status folder_remove(const char *path);
+weft_status folder_make(const char *path); /* mkdir -p */
+bool file_exists(const char *path);
+
+/* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
+void file_hash(const void *data, size_t bytes, char hex[33]);
+
+/* All of a small text file (at most max_bytes), NUL-terminated; free with weft_free. */
+weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes);
+
+#endif

@@ -1,0 +1,114 @@
+/* base/log.c: see base/log.h. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+enum { LINE_BYTES = 4096 };
+#define FIRST_LINE_S 5.0
+#define LINE_EVERY_S 10.0
+
+static log_level level_now = LOG_INFO;
+static bool speaker = true;
+
+void log_set_level(log_level level)
+{
+    level_now = level;
+}
+
+log_level log_get_level(void)
+{
+    return level_now;
+}
+
+void log_set_speaker(bool speaks)
+{
+    speaker = speaks;
+}
+
+bool log_is_speaker(void)
+{
+    return speaker;
+}
+
+static void write_line(const char *prefix, const char *format, va_list args)
+{
+    char line[LINE_BYTES];
+    vsnprintf(line, sizeof line, format, args);
+    fprintf(stderr, "%s%s\n", prefix, line); /* one call, so that lines of ranks do not interleave */
+}
+
+void log_info(const char *format, ...)
+{
+    if (!speaker || level_now < LOG_INFO) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    write_line("weft: ", format, args);
+    va_end(args);
+}
+
+void log_warn(const char *format, ...)
+{
+    if (!speaker || level_now < LOG_WARN) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    write_line("weft: warning: ", format, args);
+    va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+    if (!speaker || level_now < LOG_DEBUG) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    write_line("weft: debug: ", format, args);
+    va_end(args);
+}
+
+void log_fatal(int rank, weft_status status, const char *message)
+{
+    fprintf(stderr, "weft: error: [rank %d, exit %d] %s\n", rank, (int)status,
+            message[0] != '\0' ? message : weft_status_text(status));
+    fflush(stderr);
+}
+
+log_progress log_progress_begin(const char *stage, const char *unit, double total)
+{
+    double now = clock_seconds();
+    return (log_progress){.stage = stage, .unit = unit, .total = total, .started = now, .last_line = now, .spoke = false};
+}
+
+void log_progress_update(log_progress *progress, double done)
+{
+    double now = clock_seconds();
+    double wait = progress->spoke ? LINE_EVERY_S : FIRST_LINE_S;
+    if (now - progress->last_line < wait) {
+        return;
+    }
+    progress->last_line = now;
+    progress->spoke = true;
+    double elapsed = now - progress->started;
+    if (progress->total > 0 && done > 0) {
+        double eta = elapsed * (progress->total - done) / done;
+        log_info("%s: %.4g of %.4g %s (%.0f %%), %.0f s elapsed, ETA %.0f s", progress->stage, done, progress->total,
+                 progress->unit, 100.0 * done / progress->total, elapsed, eta > 0 ? eta : 0.0);
+    } else {
+        log_info("%s: %.0f s elapsed", progress->stage, elapsed);
+    }
+}
+
+void log_progress_end(log_progress *progress)
+{
+    double elapsed = clock_seconds() - progress->started;
+    if (progress->spoke || elapsed > FIRST_LINE_S) {
+        log_info("%s: done in %.1f s", progress->stage, elapsed);
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * base/log.h: the log on stderr.
+ *
+ * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
+ * through here: they go to stdout. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
+ */
+#ifndef WEFT_BASE_LOG_H
+#define WEFT_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+typedef enum log_level { LOG_QUIET = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 } log_level;
+
+void log_set_level(log_level level);
+log_level log_get_level(void);
+void log_set_speaker(bool speaks);
+bool log_is_speaker(void);
+
+/* One line each; the newline is added. */
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The final line of a failing rank, whatever the level and speaker: "weft: error: [rank r] message". */
+void log_fatal(int rank, weft_status status, const char *message);
+
+/*
+ * Progress of a stage that may take over 5 s: prints nothing before `first` seconds, then a line at most every 10 s with
+ * done/total, percent, elapsed and ETA, and one closing line if anything was printed or the stage took over 5 s.
+ * total = 0: unknown, elapsed only. Call from one thread.
+ */
+typedef struct log_progress {
+    const char *stage;
+    const char *unit;
+    double total;
+    double started;
+    double last_line;
+    bool spoke;
+} log_progress;
+
+log_progress log_progress_begin(const char *stage, const char *unit, double total);
+void log_progress_update(log_progress *progress, double done);
+void log_progress_end(log_progress *progress);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * base/option.h: options, from one table (base/options.def).
+ *
+ * Precedence: default < config file < environment (WEFT_NAME) < command line; each value remembers where it came from.
+ * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE with the nearest name, the
+ * range and the source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
+ * travel to the other ranks as one blob (option_pack / option_unpack).
+ */
+#ifndef WEFT_BASE_OPTION_H
+#define WEFT_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+typedef enum option_id {
+#define OPTION(id, ...) OPT_##id,
+#include "base/options.def"
+#undef OPTION
+    OPT_COUNT
+} option_id;
+
+typedef enum option_type {
+    OPTION_FLAG,
+    OPTION_INT,
+    OPTION_REAL,
+    OPTION_TEXT,
+    OPTION_CHOICE,
+    OPTION_SIZE,
+    OPTION_TIME,
+    OPTION_INTLIST
+} option_type;
+
+typedef enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_COMMAND_LINE } option_source;
+
+typedef struct option_row {
+    const char *id, *name, *aliases;
+    option_type type;
+    const char *section, *unit, *default_text;
+    double min, max;
+    const char *choices, *help;
+} option_row;
+
+/* A command: which sections of the table it takes, and its positional arguments. */
+typedef struct option_command {
+    const char *name;
+    const char *summary;
+    const char *arguments;  /* as shown in the usage line, e.g. "INPUT" */
+    int min_arguments, max_arguments;
+    const char *sections;   /* comma separated, in help order */
+} option_command;
+
+extern const option_command option_commands[]; /* ends with name == NULL */
+
+typedef struct weft_options weft_options;
+
+const option_row *option_row_of(option_id id);
+
+/* argv[0] is the command's name. [out] options, freed with option_destroy. */
+weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);
+void option_destroy(weft_options *options);
+
+const option_command *option_command_of(const weft_options *options);
+int option_argument_count(const weft_options *options);
+const char *option_argument(const weft_options *options, int i);
+
+bool option_flag(const weft_options *options, option_id id);
+int64_t option_int(const weft_options *options, option_id id);      /* INT */
+double option_real(const weft_options *options, option_id id);      /* REAL, TIME in seconds */
+uint64_t option_size(const weft_options *options, option_id id);    /* SIZE in bytes */
+const char *option_text(const weft_options *options, option_id id); /* TEXT, CHOICE; "" when unset */
+int option_choice(const weft_options *options, option_id id);       /* CHOICE: index among the choices */
+int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
+bool option_is_set(const weft_options *options, option_id id);      /* not by default */
+option_source option_source_of(const weft_options *options, option_id id);
+const char *option_source_text(option_source source);
+/* The effective value as text, e.g. for manifests. Valid until the next call on this thread. */
+const char *option_value_text(const weft_options *options, option_id id);
+bool option_applies(const option_command *command, option_id id);
+
+/* All values as one blob (malloc'ed with base/alloc.h), for sending to other ranks. */
+weft_status option_pack(const weft_options *options, void **blob, size_t *bytes);
+weft_status option_unpack(const void *blob, size_t bytes, weft_options **options);
+
+/* Nearest of `count` names by edit distance, or NULL when none is near. */
+const char *option_nearest(const char *word, const char *const *names, int count);
+
+/* Generated from the table. */
+void option_print_help(FILE *out, const option_command *command, const char *section);
+void option_print_overview(FILE *out);             /* weft --help */
+void option_print_config(FILE *out, const option_command *command);
+void option_print_man(FILE *out);                  /* weft.1 */
+void option_print_completion(FILE *out);           /* bash */
+void option_print_markdown(FILE *out);             /* docs/options.md */
+
+#endif

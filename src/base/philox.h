@@ -1,0 +1,100 @@
+/*
+ * base/philox.h: Philox4x32-10, the counter-based generator behind every random number of Weft.
+ *
+ * A draw is a pure function of (key, counter): the same on any rank, thread or backend, with nothing to carry around.
+ * J. Salmon, M. Moraes, R. Dror, D. Shaw: Parallel random numbers: as easy as 1, 2, 3. SC'11, doi:10.1145/2063384.2063405
+ *
+ * Uses of the counter are kept apart by WEFT_RNG_* purposes in the upper bits of word 2 (see philox_counter).
+ */
+#ifndef WEFT_BASE_PHILOX_H
+#define WEFT_BASE_PHILOX_H
+
+#include <math.h>
+#include <stdint.h>
+
+#define PHILOX_M0 0xD2511F53u
+#define PHILOX_M1 0xCD9E8D57u
+#define PHILOX_W0 0x9E3779B9u
+#define PHILOX_W1 0xBB67AE85u
+
+typedef struct philox_block {
+    uint32_t word[4];
+} philox_block;
+
+/* What a stream of numbers is for; streams never share a counter. Dropout uses purpose DROPOUT + layer index. */
+enum {
+    WEFT_RNG_INIT = 1,      /* weight initialisation */
+    WEFT_RNG_GENERATE = 16, /* graph, feature and label generators: 16..63 */
+    WEFT_RNG_PARTITION = 64,
+    WEFT_RNG_SPLIT = 65,
+    WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
+};
+
+static inline philox_block philox4x32(philox_block counter, uint64_t key)
+{
+    uint32_t k0 = (uint32_t)key;
+    uint32_t k1 = (uint32_t)(key >> 32);
+    uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
+    for (int round = 0; round < 10; ++round) {
+        uint64_t p0 = (uint64_t)PHILOX_M0 * c0;
+        uint64_t p1 = (uint64_t)PHILOX_M1 * c2;
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        uint32_t n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        c0 = n0;
+        c2 = n2;
+        k0 += PHILOX_W0;
+        k1 += PHILOX_W1;
+    }
+    return (philox_block){{c0, c1, c2, c3}};
+}
+
+/*
+ * The counter layout used everywhere:
+ *   word 0  index within the object (column block, draw number)
+ *   word 1  low 32 bits of the global id (vertex, edge, parameter)
+ *   word 2  purpose (16 bits) << 16 | bits 32..47 of the global id
+ *   word 3  epoch, or 0
+ */
+static inline philox_block philox_counter(uint32_t index, uint64_t global_id, uint32_t purpose, uint32_t epoch)
+{
+    return (philox_block){
+        {index, (uint32_t)global_id, (purpose << 16) | (uint32_t)((global_id >> 32) & 0xffffu), epoch}};
+}
+
+/* Uniform in (0, 1), 24 bits. */
+static inline float philox_uniform(uint32_t word)
+{
+    return ((float)(word >> 8) + 0.5f) * 0x1.0p-24f;
+}
+
+/* Uniform in (0, 1), 52 bits, from two words. */
+static inline double philox_uniform_double(uint32_t high, uint32_t low)
+{
+    uint64_t bits = ((uint64_t)high << 20) | (low >> 12);
+    return ((double)bits + 0.5) * 0x1.0p-52;
+}
+
+/* Standard normal from two words (Box-Muller, cosine branch). */
+static inline float philox_normal(uint32_t a, uint32_t b)
+{
+    return sqrtf(-2.0f * logf(philox_uniform(a))) * cosf(6.283185307179586f * philox_uniform(b));
+}
+
+/*
+ * Dropout: element (row id, column c) of purpose/layer at an epoch is kept iff the 16-bit lane c % 8 of the block with
+ * index c / 8 is >= threshold. Lane j of a block: bits 16 * (j & 1) .. of word j >> 1. The probability's resolution is 2^-16.
+ */
+static inline uint32_t philox_dropout_threshold(float probability)
+{
+    float scaled = probability * 65536.0f + 0.5f;
+    return scaled <= 0.0f ? 0u : (scaled >= 65536.0f ? 65536u : (uint32_t)scaled);
+}
+
+static inline uint32_t philox_lane16(philox_block block, unsigned lane)
+{
+    return (block.word[lane >> 1] >> (16u * (lane & 1u))) & 0xffffu;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* base/status.c: per-thread failure text. */
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 2048 };
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+const char *weft_status_name(weft_status status)
+{
+    switch (status) {
+#define STATUS_NAME(name, value, text) \
+    case name:                         \
+        return #name;
+        WEFT_STATUS_LIST(STATUS_NAME)
+#undef STATUS_NAME
+    }
+    return "WEFT_UNKNOWN";
+}
+
+const char *weft_status_text(weft_status status)
+{
+    switch (status) {
+#define STATUS_TEXT(name, value, text) \
+    case name:                         \
+        return text;
+        WEFT_STATUS_LIST(STATUS_TEXT)
+#undef STATUS_TEXT
+    }
+    return "unknown status";
+}
+
+const char *weft_error_message(void)
+{
+    return message;
+}
+
+void weft_error_clear(void)
+{
+    message[0] = '\0';
+}
+
+weft_status weft_fail(weft_status code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return code;
+}
+
+weft_status weft_fail_context(weft_status code, const char *format, ...)
+{
+    char inner[MESSAGE_BYTES];
+    memcpy(inner, message, sizeof inner);
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (used >= 0 && used < MESSAGE_BYTES) {
+        snprintf(message + used, sizeof message - (size_t)used, "%s", inner);
+    }
+    return code;
+}
+
+weft_status weft_fail_errno(int error_number, const char *what)
+{
+    weft_status code = WEFT_ERR_IO;
+    if (error_number == ENOENT || error_number == ENOTDIR) {
+        code = WEFT_ERR_NOINPUT;
+    } else if (error_number == EACCES || error_number == EPERM || error_number == EROFS) {
+        code = WEFT_ERR_PERMISSION;
+    } else if (error_number == ENOMEM) {
+        code = WEFT_ERR_RESOURCE;
+    }
+    char text[256];
+    const char *reason = strerror_r(error_number, text, sizeof text);
+    return weft_fail(code, "%s: %s", what, reason);
+}

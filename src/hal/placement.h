@@ -1,0 +1,89 @@
+/*
+ * hal/placement.h: where threads run.
+ *
+ * The runtime makes its own plan for each rank of a node: allowed cores (control groups respected) divided by the ranks on
+ * the node, NUMA-aligned, one thread a core, SMT siblings left idle. mpirun binds a rank of a small job to ONE core, and
+ * "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. A mask that is
+ * disjoint between ranks and wider than one core is taken as the launcher's will and kept.
+ */
+#ifndef WEFT_HAL_PLACEMENT_H
+#define WEFT_HAL_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* A set of logical CPUs of one node, by operating-system number. */
+enum { PLACEMENT_MAX_CPUS = 4096 };
+typedef struct cpu_set {
+    uint64_t bits[PLACEMENT_MAX_CPUS / 64];
+} cpu_set;
+
+bool cpu_set_has(const cpu_set *set, int cpu);
+void cpu_set_add(cpu_set *set, int cpu);
+int cpu_set_count(const cpu_set *set);
+bool cpu_set_intersects(const cpu_set *a, const cpu_set *b);
+bool cpu_set_equal(const cpu_set *a, const cpu_set *b);
+/* "0-3,8" into text; returns text. */
+const char *cpu_set_text(const cpu_set *set, char *text, size_t bytes);
+
+/* What matters of a machine. Built from hwloc: this machine, a synthetic description, or an exported XML file. */
+typedef struct machine_core {
+    int package, numa;
+    int cpus[8]; /* its hardware threads, first = the one to use; -1 past the end */
+    bool allowed; /* at least the first hardware thread may be used */
+} machine_core;
+
+typedef struct machine {
+    int cores, packages, numa_nodes; /* numa nodes that own cores */
+    int smt;                         /* hardware threads of a core */
+    machine_core *core;              /* [cores] in topology order */
+    cpu_set allowed;                 /* what the control group lets this process use */
+    uint64_t l2_bytes, l3_bytes;     /* of one core's caches */
+    uint64_t memory_bytes;
+    int memory_only_numa;            /* NUMA nodes without cores (e.g. MCDRAM) */
+    char model[96];
+} machine;
+
+weft_status machine_detect(machine *m);
+weft_status machine_from_synthetic(const char *description, const char *allowed_cpus, machine *m);
+weft_status machine_from_xml(const char *path, machine *m);
+void machine_free(machine *m);
+
+typedef enum pin_mode { PIN_AUTO, PIN_ON, PIN_OFF, PIN_INHERIT } pin_mode; /* order of --pin's choices */
+
+typedef struct placement_request {
+    int node_ranks, node_rank;
+    const cpu_set *masks; /* [node_ranks] affinity mask of every rank of the node at start, by node rank */
+    int threads;          /* --threads or OMP_NUM_THREADS; 0 = decide */
+    pin_mode pin;
+} placement_request;
+
+typedef struct placement {
+    int threads;
+    bool pinned;     /* threads are pinned one by one to cpu[i] */
+    bool healed;     /* the launcher's mask was replaced */
+    bool oversubscribed; /* more threads on the node than allowed cores: nothing is pinned */
+    int *cpu;        /* [threads] */
+    cpu_set mask;    /* the rank's cores */
+    char reason[160];
+} placement;
+
+/* Pure function of its arguments: tested on recorded and synthetic machines. Free with placement_free.
+ * WEFT_ERR_LAUNCH when explicitly requested threads exceed the cores (says the cure). */
+weft_status placement_plan(const machine *m, const placement_request *request, placement *plan);
+/* Apply: process mask, OpenMP thread count, one CPU a thread. Call before the first parallel region. */
+weft_status placement_apply(const placement *plan);
+void placement_free(placement *plan);
+/* The calling process's affinity mask. */
+weft_status placement_current_mask(cpu_set *mask);
+/* One line for a node: "node n03: 4 ranks x 12 threads, cores 0-47, NUMA 0-1, SMT unused, pinned by weft". */
+void placement_describe(const machine *m, const char *host, int ranks, const placement *plan, const cpu_set *node_mask,
+                        char *line, size_t bytes);
+
+/* Bytes this process may use: min of the machine's available memory, control group (v1, v2) and RLIMIT_AS. */
+uint64_t placement_memory_available(void);
+
+#endif
