@@ -1,6 +1,7 @@
 /* gnn/model.c: see gnn/model.h. */
 #include "gnn/model.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/activity.h"
@@ -213,7 +214,8 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
 {
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
-    (void)dlogits; /* stands in the last layer's `out` already */
+    assert(dlogits->data == gnn_layer_out(&model->layer[layer_count(model) - 1]).data); /* in the logits' own place */
+    (void)dlogits;
     for (int l = layer_count(model) - 1; l >= 0; --l) {
         weft_tensor below = {0};
         if (l > 0) {
