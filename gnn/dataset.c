@@ -181,7 +181,7 @@ static void count_rows(gnn_labels *labels)
     uint8_t *split = labels->host[SPLIT];
     for (int64_t i = 0; i < t->rows; ++i) {
         int64_t labelled = 0;
-        if (t->label_host != NULL) {
+        if (t->loss == TRAIN_LOSS_XENT) {
             labelled = t->label_host[i] >= 0;
         } else {
             for (int64_t c = 0; c < t->outputs; ++c) {

@@ -81,10 +81,12 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, con
                            train_metric metric, train_metrics *metrics)
 {
     *metrics = (train_metrics){.comm = comm, .hal = hal, .targets = targets, .metric = metric, .dtype = dtype};
+    bool classes = targets->loss == TRAIN_LOSS_XENT;
     if (metric == TRAIN_METRIC_ACCURACY) {
+        WEFT_CHECK(classes, WEFT_ERR_USAGE, "--metric acc needs classes; with --loss bce use --metric rocauc");
         return WEFT_OK;
     }
-    WEFT_CHECK(targets->label == NULL || targets->outputs == 2, WEFT_ERR_USAGE,
+    WEFT_CHECK(!classes || targets->outputs == 2, WEFT_ERR_USAGE,
                "--metric rocauc needs two classes or binary tasks; these labels have %lld classes: use --metric acc",
                (long long)targets->outputs);
     return rocauc_buffers(metrics);
@@ -113,7 +115,7 @@ static void fill_records(const train_metrics *m, int64_t task)
         double score;
         int label;
         uint64_t split = t->split_host[i] < HAL_SPLITS ? t->split_host[i] : HAL_SPLITS;
-        if (t->label_host != NULL) {
+        if (t->loss == TRAIN_LOSS_XENT) {
             score = logit_at(m, 2 * i + 1) - logit_at(m, 2 * i);
             label = t->label_host[i];
             split = label < 0 ? HAL_SPLITS : split;
@@ -141,7 +143,7 @@ static double split_auc(train_metrics *m, uint64_t split)
 static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, double *score)
 {
     WEFT_TRY(tensor_download(logits, m->logits));
-    int64_t tasks = m->targets->label != NULL ? 1 : m->targets->outputs;
+    int64_t tasks = m->targets->loss == TRAIN_LOSS_XENT ? 1 : m->targets->outputs;
     int64_t valid_tasks[HAL_SPLITS] = {0};
     double sum[HAL_SPLITS] = {0};
     for (int64_t task = 0; task < tasks; ++task) {
@@ -165,10 +167,8 @@ static weft_status score_accuracy(train_metrics *m, const weft_tensor *logits, d
 {
     const train_targets *t = m->targets;
     int64_t counts[2 * HAL_SPLITS] = {0};
-    if (t->label != NULL) {
-        WEFT_TRY(m->hal->nn.accuracy(m->hal, m->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->label,
-                                     t->split, counts, counts + HAL_SPLITS));
-    }
+    WEFT_TRY(m->hal->nn.accuracy(m->hal, m->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->label,
+                                 t->split, counts, counts + HAL_SPLITS));
     WEFT_TRY(comm_allreduce(m->comm, counts, 2 * HAL_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     for (int s = 0; s < HAL_SPLITS; ++s) {
         score[s] = counts[HAL_SPLITS + s] > 0 ? (double)counts[s] / (double)counts[HAL_SPLITS + s] : NAN;

@@ -1,0 +1,156 @@
+/* app/run_dir.c: see app/run_dir.h. */
+#include "app/run_dir.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "app/version.h"
+#include "base/json.h"
+#include "base/log.h"
+
+static double unix_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static weft_status choose_path(const weft_options *options, char path[FILE_PATH_MAX])
+{
+    const char *asked = option_text(options, OPT_RUN_DIR);
+    if (asked[0] != '\0') {
+        char manifest[FILE_PATH_MAX];
+        WEFT_TRY(file_path(path, "%s", asked));
+        WEFT_TRY(file_path(manifest, "%s/run.json", asked));
+        WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(manifest), WEFT_ERR_USAGE,
+                   "%s already holds a run: choose another --run-dir, or add --force to replace it", asked);
+        return WEFT_OK;
+    }
+    for (int number = 1; number < 10000; ++number) {
+        WEFT_TRY(file_path(path, "weft-run-%04d", number));
+        if (!file_exists(path)) {
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "9999 folders named weft-run-NNNN exist here: name one with --run-dir");
+}
+
+static weft_status make_folder(const app_context *context, run_dir *dir)
+{
+    char metrics[FILE_PATH_MAX];
+    WEFT_TRY(choose_path(context->options, dir->path));
+    WEFT_TRY(folder_make(dir->path));
+    WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
+    dir->metrics = fopen(metrics, "we");
+    return dir->metrics != NULL ? WEFT_OK : weft_fail_errno(errno, metrics);
+}
+
+weft_status run_dir_open(const app_context *context, run_dir *dir)
+{
+    weft_status status = WEFT_OK;
+    memset(dir, 0, sizeof *dir);
+    dir->started = unix_seconds();
+    if (comm_rank(context->comm) == 0) {
+        status = make_folder(context, dir);
+    }
+    WEFT_TRY(comm_agree(context->comm, status));
+    return comm_bcast(context->comm, 0, dir->path, sizeof dir->path);
+}
+
+static void write_time(json_writer *json, const char *key, double seconds)
+{
+    char text[32];
+    struct tm parts;
+    time_t whole = (time_t)seconds;
+    gmtime_r(&whole, &parts);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    json_text(json, key, text);
+}
+
+static void write_options(json_writer *json, const weft_options *options)
+{
+    json_object(json, "options");
+    for (int id = 0; id < OPT_COUNT; ++id) {
+        if (!option_applies(option_command_of(options), (option_id)id)) {
+            continue;
+        }
+        json_object(json, option_row_of((option_id)id)->name);
+        json_text(json, "value", option_value_text(options, (option_id)id));
+        json_text(json, "source", option_source_text(option_source_of(options, (option_id)id)));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_graph(json_writer *json, const weft_graph *graph)
+{
+    json_object(json, "graph");
+    json_text(json, "name", graph->name);
+    json_text(json, "hash", graph->hash);
+    json_int(json, "vertices", graph->vertices);
+    json_int(json, "edges", graph->edges);
+    json_int(json, "features", graph->features);
+    json_int(json, "classes", graph->classes);
+    json_bool(json, "symmetric", graph->symmetric);
+    json_end(json);
+}
+
+weft_status run_dir_write_manifest(const run_dir *dir, const app_context *context, const weft_graph *graph, int exit)
+{
+    char path[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(path, "%s/run.json", dir->path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    version_write_json(&json);
+    json_text(&json, "host", context->host);
+    json_text(&json, "cpu", context->machine.model);
+    json_int(&json, "nodes", context->nodes);
+    json_int(&json, "ranks", comm_size(context->comm));
+    json_int(&json, "threads_per_rank", context->placement.threads);
+    json_text(&json, "placement", context->placement.reason);
+    json_text(&json, "backend", context->hal->name);
+    write_graph(&json, graph);
+    write_options(&json, context->options);
+    write_time(&json, "started", dir->started);
+    if (exit >= 0) {
+        write_time(&json, "ended", unix_seconds());
+        json_int(&json, "exit", exit);
+    }
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
+{
+    json_writer json = json_begin(dir->metrics, false);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    json_int(&json, "run", epoch->run + 1);
+    json_int(&json, "epoch", epoch->epoch);
+    json_real(&json, "loss", epoch->loss);
+    if (epoch->evaluated) {
+        json_real(&json, "train", epoch->score[0]);
+        json_real(&json, "valid", epoch->score[1]);
+        json_real(&json, "test", epoch->score[2]);
+        json_real(&json, "eval_s", epoch->eval_s);
+    }
+    json_real(&json, "epoch_s", epoch->epoch_s);
+    json_real(&json, "lr", epoch->lr);
+    json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_end(&json);
+    json_line_end(&json);
+    return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");
+}
+
+void run_dir_close(run_dir *dir)
+{
+    if (dir->metrics != NULL) {
+        fclose(dir->metrics);
+        dir->metrics = NULL;
+    }
+}

@@ -1,0 +1,28 @@
+/*
+ * app/train_data.h: from --data and --partition to this rank's part of the graph.
+ */
+#ifndef WEFT_APP_TRAIN_DATA_H
+#define WEFT_APP_TRAIN_DATA_H
+
+#include "app/context.h"
+#include "base/file.h"
+#include "partition/part.h"
+
+typedef struct train_data {
+    char store[FILE_PATH_MAX];
+    bool temporary;       /* a generated graph: its store is removed once every rank has loaded it */
+    weft_graph graph;
+    partition_report report; /* of more than one part; valid on every rank */
+    bool partition_was_stored;
+    bool reordered;
+    weft_part part;
+} train_data;
+
+/* Open or generate the graph, find or compute its partition, cut out this rank's part. `folder` takes what is generated.
+ * Collective. */
+weft_status train_data_open(const app_context *context, const char *folder, train_data *data);
+/* Unmap the store; remove a generated one. Collective. */
+weft_status train_data_release(const app_context *context, train_data *data);
+void train_data_close(train_data *data);
+
+#endif
