@@ -18,14 +18,14 @@ typedef struct rank_card {
 static weft_status open_comm(app_context *context)
 {
     if (!launcher_present()) {
-        const char *tasks = getenv("SLURM_NTASKS");
-        WEFT_CHECK(tasks == NULL || atoi(tasks) <= 1, WEFT_ERR_LAUNCH,
-                   "Slurm started %s tasks but each of them is alone: start with `mpirun weft ...` inside the job, or "
-                   "`srun --mpi=pmix weft ...`",
-                   tasks);
         return comm_create_self(&context->comm);
     }
-    return comm_create_mpi(&context->comm);
+    WEFT_TRY(comm_create_mpi(&context->comm));
+    WEFT_CHECK(launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
+               "the launcher started %d processes but each of them is alone: the launcher and the MPI library do not fit; "
+               "start with the mpirun of this MPI, or `srun --mpi=pmix`",
+               launcher_size());
+    return WEFT_OK;
 }
 
 /* Rank 0's view of the options counts: environments may differ between nodes. */
@@ -159,6 +159,19 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     WEFT_TRY(place_threads(context));
     const char *backend = option_text(context->options, OPT_BACKEND);
     return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
+}
+
+void app_context_fail(const app_context *context, weft_status status)
+{
+    if (context->comm == NULL || comm_size(context->comm) == 1) {
+        return;
+    }
+    int rank = comm_rank(context->comm);
+    if (rank != 0) {
+        sleep(1);
+    }
+    log_fatal(rank, status, weft_error_message());
+    comm_abort(context->comm, status);
 }
 
 void app_context_close(app_context *context)

@@ -24,4 +24,11 @@ typedef struct app_context {
 weft_status app_context_open(const weft_options *options, app_context *context);
 void app_context_close(app_context *context);
 
+/*
+ * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for this
+ * one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is told
+ * once. With one rank it returns and the command closes as usual.
+ */
+void app_context_fail(const app_context *context, weft_status status);
+
 #endif
