@@ -1,10 +1,12 @@
 /*
  * comm/reduce.c: to = left op right on every element type. Memory-bound: three streams. Threads are worth their start
  * only past the caches of one core.
+ *
+ * The kernels say "omp simd" because `to` may be one of the operands, which a compiler must otherwise test for.
  */
 #include "comm/reduce.h"
 
-enum { REDUCE_PARALLEL = 1 << 18 };
+enum { BLOCK = 1 << 15, PARALLEL_BLOCKS = 8 };
 
 #define REDUCE_TYPE      float
 #define REDUCE_SUM_TYPE  float
@@ -41,7 +43,7 @@ bool comm_reduce_supported(weft_dtype dtype, comm_op op)
     return !(dtype == WEFT_DTYPE_U8 && op == COMM_SUM);
 }
 
-void comm_reduce(weft_dtype dtype, comm_op op, void *to, const void *left, const void *right, int64_t count)
+static void reduce_block(weft_dtype dtype, comm_op op, void *to, const void *left, const void *right, int64_t count)
 {
     switch (dtype) {
     case WEFT_DTYPE_F32:
@@ -59,5 +61,18 @@ void comm_reduce(weft_dtype dtype, comm_op op, void *to, const void *left, const
     case WEFT_DTYPE_U8:
         reduce_u8_run(op, to, left, right, count);
         break;
+    }
+}
+
+void comm_reduce(weft_dtype dtype, comm_op op, void *to, const void *left, const void *right, int64_t count)
+{
+    size_t element = weft_dtype_bytes(dtype);
+    int64_t blocks = (count + BLOCK - 1) / BLOCK;
+#pragma omp parallel for schedule(static) if (blocks >= PARALLEL_BLOCKS)
+    for (int64_t b = 0; b < blocks; ++b) {
+        size_t offset = (size_t)b * BLOCK * element;
+        int64_t rest = count - b * BLOCK;
+        reduce_block(dtype, op, (char *)to + offset, (const char *)left + offset, (const char *)right + offset,
+                     rest < BLOCK ? rest : BLOCK);
     }
 }

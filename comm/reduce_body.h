@@ -4,7 +4,7 @@
  */
 static void REDUCE_NAME(sum)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const REDUCE_TYPE *right, int64_t count)
 {
-#pragma omp parallel for simd schedule(static) if (count >= REDUCE_PARALLEL)
+#pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
         to[i] = (REDUCE_TYPE)((REDUCE_SUM_TYPE)left[i] + (REDUCE_SUM_TYPE)right[i]);
     }
@@ -12,7 +12,7 @@ static void REDUCE_NAME(sum)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const RED
 
 static void REDUCE_NAME(max)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const REDUCE_TYPE *right, int64_t count)
 {
-#pragma omp parallel for simd schedule(static) if (count >= REDUCE_PARALLEL)
+#pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
         to[i] = left[i] > right[i] || REDUCE_IS_NAN(left[i]) ? left[i] : right[i];
     }
@@ -20,7 +20,7 @@ static void REDUCE_NAME(max)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const RED
 
 static void REDUCE_NAME(min)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const REDUCE_TYPE *right, int64_t count)
 {
-#pragma omp parallel for simd schedule(static) if (count >= REDUCE_PARALLEL)
+#pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
         to[i] = left[i] < right[i] || REDUCE_IS_NAN(left[i]) ? left[i] : right[i];
     }
