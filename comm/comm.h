@@ -10,6 +10,8 @@
  *     for (...) { WEFT_TRY(comm_post(plan)); ...compute...; WEFT_TRY(comm_wait(plan)); }
  *     comm_plan_destroy(plan);
  *
+ * Operations of one lane are posted in the same order on every rank; different lanes are independent.
+ *
  * Progress. One driver at a time: today the thread that waits; a communication thread takes over the queue of lanes in
  * lane order once there is one. Callers already name the lane, so nothing changes for them.
  *
@@ -52,7 +54,16 @@ int comm_node_size(const weft_comm *comm);
 /* A new communicator of the ranks with equal colour, ordered by key then rank. Collective. */
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out);
 
-/* End the whole job at once with this exit status (1..125). Never returns. For `main` only. */
+/*
+ * A wait in which nothing moves for this many seconds fails with WEFT_ERR_STALL; the message names rank, lane, operation,
+ * phase and the peer that is missing. 0, the default: wait for ever. Holds for all communicators split from one another.
+ */
+void comm_set_stall_timeout(weft_comm *comm, double seconds);
+
+/* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
+void comm_mpi_version(char *text, size_t bytes);
+
+/* End the whole job at once with this exit status (1..125). Never returns. comm may be NULL. For `main` only. */
 _Noreturn void comm_abort(weft_comm *comm, weft_status status);
 
 /* ---- blocking collectives (small data, set-up) -------------------------------------------------------------------- */
