@@ -51,7 +51,13 @@ bool file_exists(const char *path);
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
 
-/* All of a small text file (at most max_bytes), NUL-terminated; free with weft_free. */
+/* A fresh name beside `path` for something that will be renamed to it. */
+weft_status file_temporary_name(const char *path, char temporary[FILE_PATH_MAX]);
+/* fsync a folder, or the one that holds `path`: makes a rename durable. */
+weft_status file_sync_folder(const char *path);
+weft_status file_sync_parent(const char *path);
+
+/* All of a small text file (at most max_bytes), NUL-terminated, free of zero bytes; free with weft_free. */
 weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes);
 
 #endif
