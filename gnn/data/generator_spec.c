@@ -145,7 +145,7 @@ static weft_status apply_settings(generator_spec *spec, char letter, const char 
     while (*text != '\0') {
         char word[TOKEN_MAX];
         char value[TOKEN_MAX];
-        int key;
+        int key = 0;
         WEFT_TRY(next_token(&text, "=,", word));
         for (char *p = word; *p != '\0'; ++p) {
             *p = *p == '_' ? '-' : *p;
@@ -206,6 +206,7 @@ static void scale_preset(generator_spec *spec)
 static weft_status check_communities(generator_spec *spec)
 {
     double n = spec->vertices;
+    WEFT_CHECK(n <= INT32_MAX, WEFT_ERR_USAGE, "synth: n = %.0f: at most %d vertices", n, INT32_MAX);
     double mean = spec->edges / n;
     if (spec->communities == 0) {
         spec->communities = spec->classes;
