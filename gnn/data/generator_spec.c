@@ -143,7 +143,7 @@ static weft_status set_key(generator_spec *spec, const key_row *row, const char 
 static weft_status apply_settings(generator_spec *spec, char letter, const char *text, bool seen[KEYS])
 {
     while (*text != '\0') {
-        char word[TOKEN_MAX];
+        char word[TOKEN_MAX] = "";
         char value[TOKEN_MAX];
         int key = 0;
         WEFT_TRY(next_token(&text, "=,", word));
