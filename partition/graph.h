@@ -61,10 +61,6 @@ typedef struct graph_arrays {
     const int64_t *offset;
     const int32_t *source;
     const float *feature;
-    /* Features that never exist as a whole: with feature == NULL and features > 0 the writer asks for runs of rows, in
-     * order, into out [rows, features]. */
-    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
-    void *fill_self;
     const int32_t *label;
     const float *target;
     const uint8_t *split; /* [splits, n] */

@@ -62,24 +62,15 @@ void generated_graph_free(generated_graph *graph)
     *graph = (generated_graph){0};
 }
 
-/* The writer's request for rows of features, with progress. */
-typedef struct feature_feed {
-    const generator_features *features;
-    log_progress progress;
-} feature_feed;
-
-static weft_status feed_rows(void *self, int64_t row, int64_t rows, float *out)
+/* The writer's request for rows of features. */
+static weft_status fill_rows(void *self, int64_t row, int64_t rows, float *out)
 {
-    feature_feed *feed = self;
-    generator_features_fill(feed->features, row, rows, out);
-    log_progress_update(&feed->progress, (double)(row + rows));
+    generator_features_fill(self, row, rows, out);
     return WEFT_OK;
 }
 
 static weft_status write_store(const generated_graph *graph, const char *origin, const char *path, bool force)
 {
-    feature_feed feed = {.features = graph->features,
-                         .progress = log_progress_begin("write features", "vertices", (double)graph->vertices)};
     graph_arrays arrays = {.vertices = graph->vertices,
                            .edges = graph->edges,
                            .features = (int64_t)graph->spec.features,
@@ -88,15 +79,13 @@ static weft_status write_store(const generated_graph *graph, const char *origin,
                            .symmetric = true,
                            .offset = graph->offset,
                            .source = graph->source,
-                           .fill_features = graph->features != NULL ? feed_rows : NULL,
-                           .fill_self = &feed,
+                           .fill_features = graph->features != NULL ? fill_rows : NULL,
+                           .fill_self = graph->features,
                            .label = graph->label,
                            .split = graph->split,
                            .name = graph->spec.name,
                            .origin = origin};
-    weft_status status = graph_store_write(path, &arrays, force);
-    log_progress_end(&feed.progress);
-    return status;
+    return graph_store_write(path, &arrays, force);
 }
 
 weft_status generator_write_store(const char *spec_text, const char *path, int threads, bool force)
