@@ -59,7 +59,7 @@ static partition_options partition_options_of(const app_context *context)
 }
 
 /* Rank 0: the stored partition, or a new one kept beside the store (or in `folder` when the store is read-only). */
-static weft_status find_partition(const app_context *context, const char *folder, train_data *data,
+static weft_status find_partition(const char *folder, train_data *data,
                                   const partition_options *options, char place[FILE_PATH_MAX])
 {
     weft_partition partition = {0};
@@ -94,7 +94,7 @@ static weft_status share_partition(const app_context *context, const char *folde
     char place[FILE_PATH_MAX] = "";
     weft_status status = WEFT_OK;
     if (comm_rank(comm) == 0) {
-        status = find_partition(context, folder, data, &options, place);
+        status = find_partition(folder, data, &options, place);
     }
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));

@@ -6,11 +6,6 @@ static weft_status unavailable(const weft_options *options)
     return weft_fail(WEFT_ERR_UNSUPPORTED, "weft %s is not in this build", option_command_of(options)->name);
 }
 
-weft_status app_train(const weft_options *options)
-{
-    return unavailable(options);
-}
-
 weft_status app_partition(const weft_options *options)
 {
     return unavailable(options);

@@ -1,7 +1,11 @@
-/* base/activity.c: a stack of running activities; time is booked to the top when the stack changes. */
+/*
+ * base/activity.c: a stack of running activities; time is booked to the top when the stack changes. Preparation and
+ * evaluation absorb what runs inside them, so that the other rows tell what a training step costs.
+ */
 #include "base/activity.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,10 +23,25 @@ static const char *const texts[ACTIVITY_COUNT] = {
 #undef ACTIVITY_TEXT
 };
 
+static bool absorbs(weft_activity activity)
+{
+    return activity == ACTIVITY_PREPARE || activity == ACTIVITY_EVALUATE;
+}
+
+static weft_activity current(void)
+{
+    for (int i = 0; i < depth; ++i) {
+        if (absorbs(stack[i])) {
+            return stack[i];
+        }
+    }
+    return depth > 0 ? stack[depth - 1] : ACTIVITY_OTHER;
+}
+
 static void book(void)
 {
     double now = clock_seconds();
-    weft_activity top = depth > 0 ? stack[depth - 1] : ACTIVITY_OTHER;
+    weft_activity top = current();
     if (last > 0) {
         rows[top].seconds += now - last;
     }

@@ -70,7 +70,7 @@ weft_status file_map_open(const char *path, file_map *map)
 {
     *map = (file_map){.data = NULL, .size = 0};
     int fd;
-    size_t size;
+    size_t size = 0;
     WEFT_TRY(open_regular(path, &fd, &size));
     weft_status status = WEFT_OK;
     if (size > 0) {
@@ -118,7 +118,7 @@ weft_status file_read_text(const char *path, size_t max_bytes, char **text, size
     *text = NULL;
     *bytes = 0;
     int fd;
-    size_t size;
+    size_t size = 0;
     WEFT_TRY(open_regular(path, &fd, &size));
     char *data = NULL;
     size_t got = 0;
