@@ -89,7 +89,6 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
     weft_status status = WEFT_OK;
     int node_ranks = comm_node_size(context->comm);
     cpu_set *masks = NULL;
-    memset(node_mask, 0, sizeof *node_mask);
     WEFT_TRY(WEFT_NEW_ZERO(&masks, node_ranks, WEFT_MEM_GENERAL));
     for (int r = 0; r < comm_size(context->comm); ++r) {
         if (strcmp(cards[r].host, context->host) == 0 && cards[r].node_rank < node_ranks) {
@@ -103,9 +102,7 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
                                        .pin = (pin_mode)option_choice(context->options, OPT_PIN)};
     WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);
     WEFT_TRY_GOTO(placement_apply(&context->placement), status, done);
-    for (int t = 0; t < context->placement.threads; ++t) {
-        cpu_set_add(node_mask, context->placement.cpu[t]);
-    }
+    *node_mask = context->placement.mask;
 done:
     weft_free(masks);
     return status;

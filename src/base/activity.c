@@ -12,10 +12,10 @@
 
 enum { STACK_DEPTH = 16 };
 
-static activity_row rows[ACTIVITY_COUNT];
-static weft_activity stack[STACK_DEPTH];
-static int depth;
-static double last;
+static _Thread_local activity_row rows[ACTIVITY_COUNT];
+static _Thread_local weft_activity stack[STACK_DEPTH];
+static _Thread_local int depth;
+static _Thread_local double last;
 
 static const char *const texts[ACTIVITY_COUNT] = {
 #define ACTIVITY_TEXT(name, text) text,
