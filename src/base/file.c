@@ -140,13 +140,18 @@ done:
     return status;
 }
 
-void file_hash(const void *data, size_t bytes, char hex[33])
+static void hash_text(XXH128_hash_t hash, char hex[33])
 {
     XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
+    XXH128_canonicalFromHash(&canonical, hash);
     for (int i = 0; i < 16; i++) {
         snprintf(hex + 2 * (size_t)i, 3, "%02x", canonical.digest[i]);
     }
+}
+
+void file_hash(const void *data, size_t bytes, char hex[33])
+{
+    hash_text(XXH3_128bits(data, bytes), hex);
 }
 
 /* ---- writing ---- */
@@ -219,13 +224,18 @@ weft_status file_writer_open(const char *path, file_writer *writer)
             return fail_output(errno, path);
         }
     }
+    writer->hash = XXH3_createState();
     writer->stream = fdopen(fd, "w");
-    if (writer->stream == NULL) {
-        weft_status status = weft_fail_errno(errno, path);
-        close(fd);
-        unlink(writer->temporary);
+    if (writer->stream == NULL || writer->hash == NULL) {
+        weft_status status = weft_fail_errno(ENOMEM, path);
+        if (writer->stream == NULL) {
+            close(fd);
+            unlink(writer->temporary);
+        }
+        file_writer_discard(writer);
         return status;
     }
+    XXH3_128bits_reset(writer->hash);
     return WEFT_OK;
 }
 
@@ -238,7 +248,19 @@ weft_status file_write(file_writer *writer, const void *data, size_t bytes)
     if (fwrite(data, 1, bytes, writer->stream) != bytes) {
         return weft_fail_errno(errno != 0 ? errno : EIO, writer->path);
     }
+    XXH3_128bits_update(writer->hash, data, bytes);
     return WEFT_OK;
+}
+
+void file_writer_hash(const file_writer *writer, char hex[33])
+{
+    hash_text(XXH3_128bits_digest(writer->hash), hex);
+}
+
+static void free_hash(file_writer *writer)
+{
+    XXH3_freeState(writer->hash);
+    writer->hash = NULL;
 }
 
 /* Push everything to the disk and close; the stream is gone afterwards either way. */
@@ -261,6 +283,7 @@ static weft_status finish_stream(file_writer *writer)
 
 weft_status file_writer_commit(file_writer *writer)
 {
+    free_hash(writer);
     weft_status status = finish_stream(writer);
     if (status == WEFT_OK && rename(writer->temporary, writer->path) != 0) {
         status = fail_output(errno, writer->path);
@@ -279,4 +302,5 @@ void file_writer_discard(file_writer *writer)
         writer->stream = NULL;
         unlink(writer->temporary);
     }
+    free_hash(writer);
 }

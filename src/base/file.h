@@ -31,12 +31,14 @@ void file_map_close(file_map *map);
 
 typedef struct file_writer {
     FILE *stream;
+    void *hash; /* XXH3 of what has been written */
     char path[FILE_PATH_MAX];
     char temporary[FILE_PATH_MAX];
 } file_writer;
 
 weft_status file_writer_open(const char *path, file_writer *writer);
 weft_status file_write(file_writer *writer, const void *data, size_t bytes);
+void file_writer_hash(const file_writer *writer, char hex[33]); /* file_hash of all bytes so far; before commit */
 weft_status file_writer_commit(file_writer *writer); /* on failure nothing is left behind */
 void file_writer_discard(file_writer *writer);       /* harmless after commit */
 
