@@ -49,6 +49,7 @@ static weft_status isa_from_argument(const char *argument, cpu_isa *isa)
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace)
 {
     cpu_state *state = cpu_state_of(hal);
+    bytes = bytes > 0 ? bytes : 1; /* never NULL */
     if (bytes > state->workspace_bytes) {
         weft_free(state->workspace);
         state->workspace = NULL;
