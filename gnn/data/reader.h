@@ -10,12 +10,12 @@
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
     int64_t vertices, edges, features, classes, tasks, splits;
-    int32_t *from, *to;   /* [edges] */
-    bool stores_both;     /* the input already lists both directions */
-    float *feature;       /* [vertices, features] */
-    int32_t *label;       /* [vertices] or NULL */
-    float *target;        /* [vertices, tasks] or NULL */
-    uint8_t *split;       /* [splits, vertices] or NULL */
+    int32_t *from, *to; /* [edges] */
+    bool stores_both;   /* the input already lists both directions */
+    float *feature;     /* [vertices, features] */
+    int32_t *label;     /* [vertices] or NULL */
+    float *target;      /* [vertices, tasks] or NULL */
+    uint8_t *split;     /* [splits, vertices] or NULL */
     char name[64];
 } raw_graph;
 
@@ -43,7 +43,8 @@ typedef struct convert_options {
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);
 
 /* Sort (from, to) into CSR by destination without duplicates; optionally add reverses; drop or keep self-loops.
- * offset and source from base/alloc.h. Parallel, deterministic. *symmetric tells whether the result equals its transpose. */
+ * offset and source from base/alloc.h. Parallel, deterministic. *symmetric tells whether the result equals its
+ * transpose. */
 weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *from, const int32_t *to, bool add_reverse,
                              bool keep_self_loops, int64_t **offset, int32_t **source, int64_t *entries,
                              bool *symmetric);
