@@ -211,8 +211,7 @@ static weft_status cut_edges(extract_state *state)
     weft_part *part = state->part;
     WEFT_TRY(WEFT_NEW(&part->offset, part->n_local + 1, WEFT_MEM_GRAPH));
     part->offset[0] = 0;
-    int team = split_threads(state->graph->edges, state->threads);
-#pragma omp parallel for schedule(static) num_threads(team)
+#pragma omp parallel for schedule(static) num_threads(split_threads(state->graph->edges, state->threads))
     for (int64_t id = 0; id < part->n_local; ++id) {
         count_row(state, id);
     }
@@ -221,11 +220,11 @@ static weft_status cut_edges(extract_state *state)
     }
     part->edges = part->offset[part->n_local];
     WEFT_TRY(WEFT_NEW(&part->source, part->edges, WEFT_MEM_GRAPH));
-#pragma omp parallel num_threads(team)
+#pragma omp parallel num_threads(split_threads(part->edges, state->threads))
     {
-        int t = omp_get_thread_num(), threads = omp_get_num_threads();
-        int64_t end = split_rows(part->offset, part->n_local, t + 1, threads);
-        for (int64_t id = split_rows(part->offset, part->n_local, t, threads); id < end; ++id) {
+        int t = omp_get_thread_num(), team = omp_get_num_threads();
+        int64_t end = split_rows(part->offset, part->n_local, t + 1, team);
+        for (int64_t id = split_rows(part->offset, part->n_local, t, team); id < end; ++id) {
             fill_row(state, id);
         }
     }

@@ -32,6 +32,8 @@ typedef struct partition_method {
 const partition_method *partition_method_at(int i); /* NULL past the end */
 const partition_method *partition_method_find(const char *name);
 
+weft_status method_metis(const partition_job *job, weft_partition *partition);
+weft_status method_edgecut(const partition_job *job, weft_partition *partition);
 weft_status method_random(const partition_job *job, weft_partition *partition);
 weft_status method_2d(const partition_job *job, weft_partition *partition);
 weft_status method_libra(const partition_job *job, weft_partition *partition);

@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "partition/method.h"
 #include "partition/part.h"
 #include "support/graphs.h"
@@ -480,6 +481,7 @@ static void test_short_memory_is_survived(void **state)
 
 int main(void)
 {
+    log_set_level(LOG_WARN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_extract_follows_an_order),

@@ -1,0 +1,78 @@
+/*
+ * partition/counts.h: how many pairs of each vertex lie in each part, while pairs move.
+ *
+ * A row is dense (one count a part) when a vertex may meet all of at most COUNTS_DENSE parts, and otherwise a short
+ * list of (part, count) in no order: a vertex meets at most as many parts as it has neighbours. Memory: at most 6 bytes
+ * for each of min(parts, neighbours) of a vertex.
+ */
+#ifndef WEFT_PARTITION_COUNTS_H
+#define WEFT_PARTITION_COUNTS_H
+
+#include <stdbool.h>
+
+#include "partition/pairs.h"
+
+enum { COUNTS_DENSE = 64 };
+
+typedef struct part_counts {
+    int parts;
+    int64_t *first;  /* [vertices + 1] first slot of a row */
+    int32_t *used;   /* [vertices] slots in use of a list, -1 for a dense row */
+    int32_t *count;  /* [first[vertices]] */
+    uint16_t *part;  /* [first[vertices]] of lists */
+    int32_t *degree; /* [vertices] partners */
+} part_counts;
+
+weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int parts, int threads,
+                          part_counts *counts);
+void counts_free(part_counts *counts);
+
+static inline bool counts_is_dense(const part_counts *counts, int64_t v)
+{
+    return counts->used[v] < 0;
+}
+
+/* Slot of (v, part), or -1. */
+static inline int64_t counts_slot(const part_counts *counts, int64_t v, int part)
+{
+    int64_t first = counts->first[v];
+    if (counts_is_dense(counts, v)) {
+        return first + part;
+    }
+    for (int32_t i = 0; i < counts->used[v]; ++i) {
+        if (counts->part[first + i] == part) {
+            return first + i;
+        }
+    }
+    return -1;
+}
+
+static inline int32_t counts_get(const part_counts *counts, int64_t v, int part)
+{
+    int64_t slot = counts_slot(counts, v, part);
+    return slot < 0 ? 0 : counts->count[slot];
+}
+
+static inline void counts_increment(part_counts *counts, int64_t v, int part)
+{
+    int64_t slot = counts_slot(counts, v, part);
+    if (slot < 0) {
+        slot = counts->first[v] + counts->used[v]++;
+        counts->part[slot] = (uint16_t)part;
+        counts->count[slot] = 0;
+    }
+    ++counts->count[slot];
+}
+
+static inline void counts_decrement(part_counts *counts, int64_t v, int part)
+{
+    int64_t slot = counts_slot(counts, v, part);
+    --counts->count[slot];
+    if (counts->count[slot] == 0 && !counts_is_dense(counts, v)) {
+        int64_t last = counts->first[v] + --counts->used[v];
+        counts->part[slot] = counts->part[last];
+        counts->count[slot] = counts->count[last];
+    }
+}
+
+#endif
