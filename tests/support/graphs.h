@@ -1,140 +1,185 @@
 /*
- * support/graphs.h: small graphs in memory, for tests that need a weft_graph without a store.
+ * support/graphs.h: small graphs in memory for tests, built the obvious way (sort all entries), independent of the
+ * readers. Sizes are in the thousands.
  */
 #ifndef WEFT_TESTS_SUPPORT_GRAPHS_H
 #define WEFT_TESTS_SUPPORT_GRAPHS_H
 
-#include "base/alloc.h"
-#include "base/philox.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "partition/graph.h"
-#include "support/test.h"
-
-/* A deterministic stream of 32-bit draws. */
-typedef struct test_random {
-    uint64_t key;
-    uint32_t next;
-} test_random;
-
-static inline uint32_t test_draw(test_random *random)
-{
-    return philox4x32((philox_block){{random->next++, 0, 0, 0}}, random->key).word[0];
-}
 
 typedef struct test_graph {
     weft_graph graph;
     int64_t *offset;
     int32_t *source;
-    float *feature;
-    int32_t *label;
-    float *target;
-    uint8_t *split;
 } test_graph;
 
-typedef struct test_graph_spec {
-    int64_t vertices, degree; /* mean out-degree before symmetrising */
-    int64_t features, classes, tasks;
-    bool directed;
-    int64_t isolated; /* the last vertices have no edges */
-    uint64_t seed;
-} test_graph_spec;
+typedef struct test_edges {
+    int64_t count, capacity;
+    int64_t *key; /* destination << 32 | source */
+} test_edges;
 
-static inline int test_compare_edges(const void *a, const void *b)
+static inline uint32_t test_random(uint64_t *state)
 {
-    const int32_t *x = a;
-    const int32_t *y = b;
-    return x[1] != y[1] ? (x[1] > y[1]) - (x[1] < y[1]) : (x[0] > y[0]) - (x[0] < y[0]);
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
 }
 
-/* CSR by destination from (source, destination) pairs, sorted, without duplicates. */
-static inline void test_graph_edges(test_graph *g, int32_t (*edge)[2], int64_t count)
+static inline void test_edge(test_edges *edges, int64_t from, int64_t to)
 {
-    int64_t n = g->graph.vertices;
-    qsort(edge, (size_t)count, sizeof *edge, test_compare_edges);
-    ASSERT_OK(WEFT_NEW_ZERO(&g->offset, n + 1, WEFT_MEM_GRAPH));
-    ASSERT_OK(WEFT_NEW(&g->source, count + 1, WEFT_MEM_GRAPH));
+    if (edges->count == edges->capacity) {
+        edges->capacity = edges->capacity * 2 + 64;
+        edges->key = realloc(edges->key, (size_t)edges->capacity * sizeof edges->key[0]);
+    }
+    edges->key[edges->count++] = to << 32 | from;
+}
+
+static inline int test_compare_keys(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Takes the edges. symmetric: reverses are added. Duplicates are dropped unless keep_duplicates. */
+static inline test_graph test_graph_build(int64_t n, test_edges *edges, bool symmetric, bool keep_duplicates)
+{
+    int64_t count = edges->count;
+    for (int64_t i = 0; symmetric && i < count; ++i) {
+        test_edge(edges, edges->key[i] >> 32, edges->key[i] & 0xffffffff);
+    }
+    if (edges->count > 0) {
+        qsort(edges->key, (size_t)edges->count, sizeof edges->key[0], test_compare_keys);
+    }
+    test_graph g = {0};
+    g.offset = calloc((size_t)n + 1, sizeof g.offset[0]);
+    g.source = malloc(((size_t)edges->count + 1) * sizeof g.source[0]);
     int64_t kept = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        if (i == 0 || test_compare_edges(edge[i - 1], edge[i]) != 0) {
-            g->source[kept++] = edge[i][0];
-            g->offset[edge[i][1] + 1] += 1;
-        }
-    }
-    for (int64_t v = 0; v < n; ++v) {
-        g->offset[v + 1] += g->offset[v];
-    }
-    g->graph.edges = kept;
-    g->graph.offset = g->offset;
-    g->graph.source32 = g->source;
-}
-
-static inline void test_graph_values(test_graph *g, const test_graph_spec *spec, test_random *random)
-{
-    int64_t n = spec->vertices;
-    ASSERT_OK(WEFT_NEW(&g->feature, n * spec->features + 1, WEFT_MEM_FEATURE));
-    ASSERT_OK(WEFT_NEW(&g->label, n + 1, WEFT_MEM_FEATURE));
-    ASSERT_OK(WEFT_NEW(&g->target, n * spec->tasks + 1, WEFT_MEM_FEATURE));
-    ASSERT_OK(WEFT_NEW(&g->split, n + 1, WEFT_MEM_FEATURE));
-    for (int64_t i = 0; i < n * spec->features; ++i) {
-        g->feature[i] = philox_uniform(test_draw(random)) - 0.5f;
-    }
-    for (int64_t i = 0; i < n * spec->tasks; ++i) {
-        uint32_t draw = test_draw(random) % 5;
-        g->target[i] = draw == 4 ? NAN : (float)(draw & 1);
-    }
-    for (int64_t v = 0; v < n; ++v) {
-        g->label[v] = spec->classes > 0 ? (int32_t)(test_draw(random) % (uint32_t)spec->classes) : -1;
-        uint32_t draw = test_draw(random) % 4;
-        g->split[v] = draw == 3 ? 255 : (uint8_t)draw;
-    }
-    g->graph.feature = g->feature;
-    g->graph.features = spec->features;
-    g->graph.label = spec->tasks > 0 ? NULL : g->label;
-    g->graph.classes = spec->classes;
-    g->graph.target = spec->tasks > 0 ? g->target : NULL;
-    g->graph.tasks = spec->tasks;
-    g->graph.split = g->split;
-    g->graph.splits = 1;
-}
-
-static inline void test_graph_make(const test_graph_spec *spec, test_graph *g)
-{
-    memset(g, 0, sizeof *g);
-    test_random random = {.key = spec->seed};
-    int64_t n = spec->vertices;
-    int64_t linked = n - spec->isolated;
-    int64_t pairs = linked > 1 ? n * spec->degree : 0;
-    int32_t(*edge)[2] = NULL;
-    ASSERT_OK(WEFT_NEW(&edge, 2 * pairs + 1, WEFT_MEM_WORKSPACE));
-    int64_t count = 0;
-    for (int64_t i = 0; i < pairs; ++i) {
-        int32_t u = (int32_t)(test_draw(&random) % (uint64_t)linked);
-        int32_t v = (int32_t)(test_draw(&random) % (uint64_t)linked);
-        if (u == v) {
+    for (int64_t i = 0; i < edges->count; ++i) {
+        if (i > 0 && !keep_duplicates && edges->key[i] == edges->key[i - 1]) {
             continue;
         }
-        edge[count][0] = u;
-        edge[count++][1] = v;
-        if (!spec->directed) {
-            edge[count][0] = v;
-            edge[count++][1] = u;
-        }
+        g.source[kept++] = (int32_t)(edges->key[i] & 0xffffffff);
+        ++g.offset[(edges->key[i] >> 32) + 1];
     }
-    g->graph.vertices = n;
-    g->graph.symmetric = !spec->directed;
-    snprintf(g->graph.name, sizeof g->graph.name, "test");
-    test_graph_edges(g, edge, count);
-    test_graph_values(g, spec, &random);
-    weft_free(edge);
+    for (int64_t v = 0; v < n; ++v) {
+        g.offset[v + 1] += g.offset[v];
+    }
+    free(edges->key);
+    *edges = (test_edges){0};
+    g.graph =
+        (weft_graph){.vertices = n, .edges = kept, .symmetric = symmetric, .offset = g.offset, .source32 = g.source};
+    strcpy(g.graph.name, "test");
+    strcpy(g.graph.hash, "0123456789abcdef0123456789abcdef");
+    return g;
 }
 
 static inline void test_graph_free(test_graph *g)
 {
-    weft_free(g->offset);
-    weft_free(g->source);
-    weft_free(g->feature);
-    weft_free(g->label);
-    weft_free(g->target);
-    weft_free(g->split);
+    free(g->offset);
+    free(g->source);
+    *g = (test_graph){0};
+}
+
+static inline test_graph test_graph_random(int64_t n, int64_t m, bool symmetric, uint64_t seed)
+{
+    test_edges edges = {0};
+    uint64_t state = seed;
+    for (int64_t i = 0; i < m; ++i) {
+        int64_t a = test_random(&state) % n, b = test_random(&state) % n;
+        test_edge(&edges, a, b);
+    }
+    return test_graph_build(n, &edges, symmetric, false);
+}
+
+/* Communities of equal size, ids shuffled; `inside` percent of the edges stay inside; skewed degrees. No self-loops. */
+static inline test_graph test_graph_communities(int64_t n, int64_t m, int64_t groups, unsigned inside, uint64_t seed)
+{
+    test_edges edges = {0};
+    uint64_t state = seed;
+    int64_t size = n / groups;
+    int64_t *id = malloc((size_t)n * sizeof id[0]);
+    for (int64_t i = 0; i < n; ++i) {
+        int64_t j = test_random(&state) % (i + 1);
+        id[i] = id[j];
+        id[j] = i;
+    }
+    for (int64_t i = 0; i < m; ++i) {
+        double skew = (double)test_random(&state) / 2147483648.0;
+        int64_t group = test_random(&state) % groups;
+        int64_t a = group * size + (int64_t)(skew * skew * (double)size);
+        int64_t other = test_random(&state) % 100 < inside ? group : (int64_t)(test_random(&state) % groups);
+        skew = (double)test_random(&state) / 2147483648.0;
+        int64_t b = other * size + (int64_t)(skew * skew * (double)size);
+        if (a != b) {
+            test_edge(&edges, id[a], id[b]);
+        }
+    }
+    free(id);
+    return test_graph_build(n, &edges, true, false);
+}
+
+enum { TEST_GRAPHS = 12 };
+
+/* A zoo: every case that has a way of going wrong. *name tells which. */
+static inline test_graph test_graph_case(int i, const char **name)
+{
+    static const char *const names[TEST_GRAPHS] = {"no vertices",
+                                                   "one vertex",
+                                                   "one vertex with a self-loop",
+                                                   "no edges",
+                                                   "star",
+                                                   "path",
+                                                   "random symmetric",
+                                                   "random directed",
+                                                   "with isolated",
+                                                   "more parts than vertices",
+                                                   "communities",
+                                                   "duplicates and self-loops, directed"};
+    test_edges edges = {0};
+    *name = names[i];
+    switch (i) {
+    case 0:
+        return test_graph_build(0, &edges, true, false);
+    case 1:
+        return test_graph_build(1, &edges, true, false);
+    case 2:
+        test_edge(&edges, 0, 0);
+        return test_graph_build(1, &edges, true, false);
+    case 3:
+        return test_graph_build(37, &edges, false, false);
+    case 4:
+        for (int64_t v = 1; v < 300; ++v) {
+            test_edge(&edges, 0, v);
+        }
+        return test_graph_build(300, &edges, true, false);
+    case 5:
+        for (int64_t v = 1; v < 500; ++v) {
+            test_edge(&edges, v - 1, v);
+        }
+        return test_graph_build(500, &edges, true, false);
+    case 6:
+        return test_graph_random(400, 3000, true, 1);
+    case 7:
+        return test_graph_random(400, 3000, false, 2);
+    case 8:
+        return test_graph_random(2000, 900, true, 3);
+    case 9:
+        return test_graph_random(5, 9, true, 4);
+    case 10:
+        return test_graph_communities(1200, 9000, 12, 85, 5);
+    default: {
+        uint64_t state = 6;
+        for (int k = 0; k < 4000; ++k) {
+            int64_t a = test_random(&state) % 150, b = test_random(&state) % 150;
+            test_edge(&edges, a, k % 20 == 0 ? a : b);
+        }
+        return test_graph_build(150, &edges, false, true);
+    }
+    }
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "gnn/dataset.h"
 #include "gnn/model.h"
-#include "support/graphs.h"
+#include "support/labelled_graphs.h"
 
 enum { MAX_WEIGHTS = 4096, CLASSES = 3 };
 
@@ -20,7 +20,7 @@ typedef struct case_result {
 } case_result;
 
 typedef struct case_input {
-    const test_graph *graph;
+    const labelled_graph *graph;
     gnn_config config;
     train_loss loss;
     const char *method;
@@ -46,11 +46,11 @@ static weft_status nudge_weight(param_store *params, int64_t element, double amo
 static weft_status scatter_weights(param_store *params)
 {
     double value[MAX_WEIGHTS];
-    test_random random = {.key = 99};
+    draw_stream random = {.key = 99};
     WEFT_CHECK(params->elements <= MAX_WEIGHTS, WEFT_ERR_INTERNAL, "the test's model is too large");
     WEFT_TRY(tensor_download(&params->value, value));
     for (int64_t i = 0; i < params->trained; ++i) {
-        value[i] += 0.4 * (double)philox_uniform(test_draw(&random)) - 0.2;
+        value[i] += 0.4 * (double)philox_uniform(draw_next(&random)) - 0.2;
     }
     return tensor_upload(&params->value, value);
 }
@@ -196,7 +196,7 @@ static void describe(const gnn_config *c, char *text, size_t bytes)
              (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (double)c->input_dropout);
 }
 
-static void check_gradients(const test_graph *graph, gnn_config config, train_loss loss, int64_t outputs)
+static void check_gradients(const labelled_graph *graph, gnn_config config, train_loss loss, int64_t outputs)
 {
     char what[160];
     case_result base = {0};
@@ -234,34 +234,34 @@ static void test_gradients(void **state)
 {
     (void)state;
     config_row rows[128];
-    test_graph undirected;
-    test_graph directed;
-    const test_graph_spec spec = {
+    labelled_graph undirected;
+    labelled_graph directed;
+    const labelled_graph_spec spec = {
         .vertices = 40, .degree = 3, .features = 9, .classes = CLASSES, .isolated = 3, .seed = 5};
-    test_graph_spec directed_spec = spec;
+    labelled_graph_spec directed_spec = spec;
     directed_spec.directed = true;
-    test_graph_make(&spec, &undirected);
-    test_graph_make(&directed_spec, &directed);
+    labelled_graph_make(&spec, &undirected);
+    labelled_graph_make(&directed_spec, &directed);
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
         check_gradients(i % 2 == 0 ? &undirected : &directed, rows[i].config, TRAIN_LOSS_XENT, CLASSES);
     }
-    test_graph_free(&undirected);
-    test_graph_free(&directed);
+    labelled_graph_free(&undirected);
+    labelled_graph_free(&directed);
 }
 
 static void test_gradients_of_tasks(void **state)
 {
     (void)state;
     config_row rows[128];
-    test_graph graph;
-    const test_graph_spec spec = {.vertices = 40, .degree = 3, .features = 9, .tasks = 4, .isolated = 2, .seed = 6};
-    test_graph_make(&spec, &graph);
+    labelled_graph graph;
+    const labelled_graph_spec spec = {.vertices = 40, .degree = 3, .features = 9, .tasks = 4, .isolated = 2, .seed = 6};
+    labelled_graph_make(&spec, &graph);
     int count = all_configs(rows);
     for (int i = 0; i < count; i += 7) {
         check_gradients(&graph, rows[i].config, TRAIN_LOSS_BCE, 4);
     }
-    test_graph_free(&graph);
+    labelled_graph_free(&graph);
 }
 
 static void compare(const case_result *a, const case_result *b, int64_t logits, const char *what)
@@ -281,7 +281,7 @@ static void compare(const case_result *a, const case_result *b, int64_t logits, 
     }
 }
 
-static void check_ranks(const test_graph *graph, gnn_config config, gnn_feature_scaling scaling, const char *backend,
+static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling, const char *backend,
                         int row)
 {
     static const int rank_counts[] = {2, 3, 4, 8};
@@ -322,21 +322,21 @@ static void test_ranks_equal_one_rank(void **state)
 {
     (void)state;
     config_row rows[128];
-    test_graph graph[3];
-    const test_graph_spec specs[3] = {
+    labelled_graph graph[3];
+    const labelled_graph_spec specs[3] = {
         {.vertices = 60, .degree = 4, .features = 9, .classes = CLASSES, .isolated = 5, .seed = 1},
         {.vertices = 45, .degree = 3, .features = 9, .classes = CLASSES, .directed = true, .isolated = 1, .seed = 2},
         {.vertices = 9, .degree = 1, .features = 9, .classes = CLASSES, .isolated = 2, .seed = 3},
     };
     for (int g = 0; g < 3; ++g) {
-        test_graph_make(&specs[g], &graph[g]);
+        labelled_graph_make(&specs[g], &graph[g]);
     }
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
         check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
     }
     for (int g = 0; g < 3; ++g) {
-        test_graph_free(&graph[g]);
+        labelled_graph_free(&graph[g]);
     }
 }
 

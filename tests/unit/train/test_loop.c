@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "support/graphs.h"
+#include "support/labelled_graphs.h"
 #include "train/loop.h"
 
 enum { ROWS = 24, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
@@ -136,12 +136,12 @@ done:
 static void make_case(loop_case *c)
 {
     memset(c, 0, sizeof *c);
-    test_random random = {.key = 8};
+    draw_stream random = {.key = 8};
     for (int i = 0; i < ROWS; ++i) {
-        c->data.label[i] = (int32_t)(test_draw(&random) % CLASSES);
+        c->data.label[i] = (int32_t)(draw_next(&random) % CLASSES);
         c->data.split[i] = (uint8_t)(i % 3);
         for (int k = 0; k < INPUTS; ++k) {
-            c->data.x[i * INPUTS + k] = (double)philox_uniform(test_draw(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);
+            c->data.x[i * INPUTS + k] = (double)philox_uniform(draw_next(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);
         }
     }
     c->options = (train_options){.epochs = EPOCHS,

@@ -1,7 +1,7 @@
 /* Accuracy and ROC-AUC against brute force, on 1, 2 and 5 ranks. */
 #include <math.h>
 
-#include "support/graphs.h"
+#include "support/labelled_graphs.h"
 #include "train/metrics.h"
 
 enum { ROWS = 200 };
@@ -25,17 +25,17 @@ static double auc_by_definition(const float *score, const int *label, int count)
 static void test_rocauc_is_its_definition(void **state)
 {
     (void)state;
-    test_random random = {.key = 3};
+    draw_stream random = {.key = 3};
     for (int round = 0; round < 50; ++round) {
         float score[ROWS];
         int label[ROWS];
         uint64_t record[ROWS];
         uint64_t spare[ROWS];
-        int count = 2 + (int)(test_draw(&random) % (ROWS - 2));
+        int count = 2 + (int)(draw_next(&random) % (ROWS - 2));
         for (int i = 0; i < count; ++i) {
             /* Few distinct values, both signs and zeros: many ties. */
-            score[i] = ((float)(test_draw(&random) % 21) - 10.0f) * (round % 2 == 0 ? 1.0f : 1e-30f);
-            label[i] = (int)(test_draw(&random) & 1);
+            score[i] = ((float)(draw_next(&random) % 21) - 10.0f) * (round % 2 == 0 ? 1.0f : 1e-30f);
+            label[i] = (int)(draw_next(&random) & 1);
             record[i] = metrics_record(score[i], label[i]);
         }
         double expected = auc_by_definition(score, label, count);
@@ -107,16 +107,16 @@ done:
 
 static void fill_case(score_case *c, int64_t outputs)
 {
-    test_random random = {.key = 17};
+    draw_stream random = {.key = 17};
     c->outputs = outputs;
     for (int i = 0; i < ROWS * outputs; ++i) {
-        c->logits[i] = (float)(test_draw(&random) % 64) / 8.0f;
-        uint32_t draw = test_draw(&random) % 5;
+        c->logits[i] = (float)(draw_next(&random) % 64) / 8.0f;
+        uint32_t draw = draw_next(&random) % 5;
         c->target[i] = draw == 4 ? NAN : (float)(draw & 1);
     }
     for (int i = 0; i < ROWS; ++i) {
-        c->label[i] = (int32_t)(test_draw(&random) % (uint32_t)outputs);
-        uint32_t draw = test_draw(&random) % 4;
+        c->label[i] = (int32_t)(draw_next(&random) % (uint32_t)outputs);
+        uint32_t draw = draw_next(&random) % 4;
         c->split[i] = draw == 3 ? HAL_SPLIT_NONE : (uint8_t)draw;
     }
 }
