@@ -38,6 +38,7 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
 static weft_status on_epoch(void *self, const train_epoch *epoch)
 {
     train_report *report = self;
+    placement_refresh(&report->context->placement);
     report->done += 1;
     if (report->done > 1) {
         report->late_allocations += epoch->allocations;
