@@ -2,12 +2,12 @@
  * base/option.h: options, from one table (base/options.def).
  *
  * Precedence: default < config file < environment (WEFT_NAME) < command line; each value remembers where it came from.
- * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE with the nearest name, the
- * range and the source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
+ * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE, with the nearest name,
+ * range and source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
  * travel to the other ranks as one blob (option_pack / option_unpack).
  *
- * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag is
- * --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
+ * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag
+ * is --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
  */
 #ifndef WEFT_BASE_OPTION_H
 #define WEFT_BASE_OPTION_H
@@ -104,8 +104,8 @@ weft_status option_unpack(const void *blob, size_t bytes, weft_options **options
 /* Nearest of `count` names by edit distance (or one that the word abbreviates), or NULL when none is near. */
 const char *option_nearest(const char *word, const char *const *names, int count);
 
-/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows, apart
- * from "formats", which is the readers' to print. */
+/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows (not
+ * "formats", which is the readers' to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
 void option_print_overview(FILE *out);             /* weft --help */
 void option_print_config(FILE *out, const option_command *command);
