@@ -41,7 +41,7 @@ typedef struct json_value {
     json_kind kind;
     bool boolean;
     double number;
-    bool integral;   /* the text was an integer that fits int64 */
+    bool integral; /* the text was an integer that fits int64 */
     int64_t integer;
     const char *text; /* NUL-terminated */
     const char *key;  /* inside an object */

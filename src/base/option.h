@@ -51,13 +51,13 @@ typedef struct option_row {
 typedef struct option_command {
     const char *name;
     const char *summary;
-    const char *arguments;  /* as shown in the usage line, e.g. "INPUT" */
+    const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
     int min_arguments, max_arguments;
-    const char *sections;   /* comma separated, in help order */
-    const char *examples;   /* lines for the help text */
+    const char *sections; /* comma separated, in help order */
+    const char *examples; /* lines for the help text */
 } option_command;
 
-extern const option_command option_commands[]; /* ends with name == NULL */
+extern const option_command option_commands[];   /* ends with name == NULL */
 extern const option_command option_command_bare; /* `weft --version`: no command, general options only */
 
 typedef struct weft_options weft_options;
@@ -84,7 +84,7 @@ uint64_t option_size(const weft_options *options, option_id id);    /* SIZE in b
 const char *option_text(const weft_options *options, option_id id); /* TEXT, CHOICE; "" when unset */
 int option_choice(const weft_options *options, option_id id);       /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
-bool option_is_set(const weft_options *options, option_id id);      /* not by default */
+bool option_is_set(const weft_options *options, option_id id);                             /* not by default */
 option_source option_source_of(const weft_options *options, option_id id);
 const char *option_source_text(option_source source);
 /* The effective value as text, e.g. for manifests. Valid as long as the options. */
@@ -107,10 +107,10 @@ const char *option_nearest(const char *word, const char *const *names, int count
 /* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows (not
  * "formats", which is the readers' to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
-void option_print_overview(FILE *out);             /* weft --help */
+void option_print_overview(FILE *out); /* weft --help */
 void option_print_config(FILE *out, const option_command *command);
-void option_print_man(FILE *out);                  /* weft.1 */
-void option_print_completion(FILE *out);           /* bash */
-void option_print_markdown(FILE *out);             /* docs/options.md */
+void option_print_man(FILE *out);        /* weft.1 */
+void option_print_completion(FILE *out); /* bash */
+void option_print_markdown(FILE *out);   /* docs/options.md */
 
 #endif
