@@ -214,19 +214,19 @@ static float exp_strip(int64_t n, const float *x, float highest, float *power)
 /* Sixteen running maxima; the last sixteen columns overlap the ones before, which a maximum does not mind. */
 static float row_max(int64_t n, const float *x)
 {
-    enum { LANES = 16 };
-    float best[LANES];
-    for (int l = 0; l < LANES; ++l) {
+    enum { MAXIMA = 16 };
+    float best[MAXIMA];
+    for (int l = 0; l < MAXIMA; ++l) {
         best[l] = l < n ? x[l] : x[0];
     }
-    for (int64_t j = LANES; j < n; j += LANES) {
-        const float *from = x + (j + LANES <= n ? j : n - LANES);
+    for (int64_t j = MAXIMA; j < n; j += MAXIMA) {
+        const float *from = x + (j + MAXIMA <= n ? j : n - MAXIMA);
 #pragma omp simd
-        for (int l = 0; l < LANES; ++l) {
+        for (int l = 0; l < MAXIMA; ++l) {
             best[l] = from[l] > best[l] ? from[l] : best[l];
         }
     }
-    for (int half = LANES / 2; half > 0; half /= 2) {
+    for (int half = MAXIMA / 2; half > 0; half /= 2) {
         for (int l = 0; l < half; ++l) {
             best[l] = best[l + half] > best[l] ? best[l + half] : best[l];
         }
