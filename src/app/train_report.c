@@ -40,7 +40,9 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     train_report *report = self;
     placement_refresh(&report->context->placement);
     report->done += 1;
-    if (report->done > 1) {
+    bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
+    report->evaluated = report->evaluated || epoch->evaluated;
+    if (!first_time) {
         report->late_allocations += epoch->allocations;
     }
     if (comm_rank(report->context->comm) != 0) {

@@ -15,7 +15,8 @@ typedef struct train_report {
     const char *metric;      /* "accuracy" or "ROC-AUC" */
     double started, last_line;
     int64_t done, lines;     /* epochs, lines so far */
-    uint64_t late_allocations; /* in epochs after the first */
+    bool evaluated;            /* at least once */
+    uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
 } train_report;
 
 train_observer train_report_observer(train_report *report);
