@@ -10,13 +10,13 @@
 #include "base/option.h"
 #include "gnn/data/reader_formats.h"
 
-static const reader_format *const formats[] = {
+enum { FORMATS = 3 };
+
+static const reader_format *const formats[FORMATS] = {
     &reader_gnn_benchmark,
     &reader_heterophilous,
     &reader_weft_npz,
 };
-
-enum { FORMATS = sizeof formats / sizeof *formats };
 
 const reader_format *reader_format_at(int i)
 {
