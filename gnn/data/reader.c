@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -37,6 +38,10 @@ static void list_names(const char *names[FORMATS], char text[256])
 static weft_status fail_unrecognised(const char *path, const char *known)
 {
     npz_file *npz;
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
+               "%s: is a folder, expected a file (a folder of Planetoid's ind.NAME.*: scripts/convert_planetoid)",
+               path);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
