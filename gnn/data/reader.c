@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -10,13 +11,13 @@
 #include "base/option.h"
 #include "gnn/data/reader_formats.h"
 
-static const reader_format *const formats[] = {
+enum { FORMATS = 3 };
+
+static const reader_format *const formats[FORMATS] = {
     &reader_gnn_benchmark,
     &reader_heterophilous,
     &reader_weft_npz,
 };
-
-enum { FORMATS = sizeof formats / sizeof *formats };
 
 const reader_format *reader_format_at(int i)
 {
@@ -37,6 +38,10 @@ static void list_names(const char *names[FORMATS], char text[256])
 static weft_status fail_unrecognised(const char *path, const char *known)
 {
     npz_file *npz;
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
+               "%s: is a folder, expected a file (a folder of Planetoid's ind.NAME.*: scripts/convert_planetoid)",
+               path);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;

@@ -44,6 +44,7 @@ bool file_exists(const char *path)
 /* Open a regular file for reading. O_NONBLOCK: a named pipe must not stop us before we see what it is. */
 static weft_status open_regular(const char *path, int *fd, size_t *size)
 {
+    *size = 0;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         return weft_fail_errno(errno, path);
@@ -266,12 +267,8 @@ static void free_hash(file_writer *writer)
 /* Push everything to the disk and close; the stream is gone afterwards either way. */
 static weft_status finish_stream(file_writer *writer)
 {
-    int error_number = 0;
-    if (fflush(writer->stream) != 0) {
-        error_number = errno;
-    } else if (ferror(writer->stream) != 0) {
-        error_number = EIO;
-    } else if (fsync(fileno(writer->stream)) != 0 && errno != EINVAL) {
+    int error_number = ferror(writer->stream) != 0 ? EIO : 0;
+    if (fflush(writer->stream) != 0 || (fsync(fileno(writer->stream)) != 0 && errno != EINVAL)) {
         error_number = errno;
     }
     if (fclose(writer->stream) != 0 && error_number == 0) {

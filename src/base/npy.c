@@ -97,7 +97,8 @@ weft_status npy_header_text(const char *name, char kind, int item_bytes, int dim
     size_t total = ((size_t)(10 + length + growth + 1) + 63) & ~(size_t)63;
     memset(text + 10 + length, ' ', total - 10 - (size_t)length);
     text[total - 1] = '\n';
-    memcpy(text, "\x93NUMPY\1\0", 8);
+    static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    memcpy(text, magic, sizeof magic);
     text[8] = (char)((total - 10) & 0xff);
     text[9] = (char)((total - 10) >> 8);
     *text_bytes = total;
@@ -109,8 +110,8 @@ weft_status npy_writer_begin(const char *path, char kind, int item_bytes, int di
                              file_writer *writer)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes;
-    size_t data_bytes;
+    size_t text_bytes = 0;
+    size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(path, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     WEFT_TRY(file_writer_open(path, writer));
     weft_status status = file_write(writer, text, text_bytes);
@@ -123,8 +124,8 @@ weft_status npy_writer_begin(const char *path, char kind, int item_bytes, int di
 weft_status npy_write(const char *path, char kind, int item_bytes, int dims, const int64_t *shape, const void *data)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes;
-    size_t data_bytes;
+    size_t text_bytes = 0;
+    size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(path, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     file_writer writer;
     WEFT_TRY(file_writer_open(path, &writer));

@@ -96,8 +96,8 @@ static weft_status scan_descr(scanner *scan, npy_header *header)
     WEFT_CHECK(scan->at == scan->end || *scan->at != '[', WEFT_ERR_DATA,
                "%s: has a structured element type or contains Python objects; convert with numpy.save of a plain array",
                scan->name);
-    const char *text;
-    size_t length;
+    const char *text = "";
+    size_t length = 0;
     WEFT_TRY(scan_text(scan, "the element type", &text, &length));
     const char *kind = length > 0 && strchr("<>|=", text[0]) != NULL ? text + 1 : text;
     WEFT_CHECK(length == 0 || *kind != 'O', WEFT_ERR_DATA,
@@ -209,8 +209,8 @@ static weft_status scan_dictionary(scanner *scan, npy_header *header)
         if (!comma) {
             return fail_at(scan, "',' or '}'");
         }
-        const char *text;
-        size_t length;
+        const char *text = "";
+        size_t length = 0;
         WEFT_TRY(scan_text(scan, "a quoted key", &text, &length));
         int key = 0;
         while (key < 3 && !text_is(text, length, keys[key])) {

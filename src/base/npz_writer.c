@@ -128,7 +128,8 @@ static weft_status emit_central(npz_writer *writer, const written_member *member
     return emit(writer, to.bytes, to.used);
 }
 
-static weft_status remember(npz_writer *writer, const char *name, written_member **member)
+/* A new member at the end of the list. */
+static weft_status remember(npz_writer *writer, const char *name)
 {
     WEFT_CHECK(strlen(name) <= NAME_MAX_BYTES, WEFT_ERR_INTERNAL, "%s: array name '%.40s...' is longer than %d bytes",
                writer->file.path, name, NAME_MAX_BYTES);
@@ -137,11 +138,11 @@ static weft_status remember(npz_writer *writer, const char *name, written_member
         WEFT_TRY(weft_realloc((void **)&writer->members, capacity, sizeof *writer->members, WEFT_MEM_GENERAL));
         writer->capacity = capacity;
     }
-    *member = &writer->members[writer->count++];
-    snprintf((*member)->name, sizeof(*member)->name, "%s.npy", name);
+    written_member *member = &writer->members[writer->count++];
+    snprintf(member->name, sizeof member->name, "%s.npy", name);
     for (size_t i = 0; i + 1 < writer->count; i++) {
-        WEFT_CHECK(strcmp(writer->members[i].name, (*member)->name) != 0, WEFT_ERR_INTERNAL,
-                   "%s: two arrays named '%s'", writer->file.path, name);
+        WEFT_CHECK(strcmp(writer->members[i].name, member->name) != 0, WEFT_ERR_INTERNAL, "%s: two arrays named '%s'",
+                   writer->file.path, name);
     }
     return WEFT_OK;
 }
@@ -150,11 +151,11 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
                            const int64_t *shape, const void *data)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes;
-    size_t data_bytes;
+    size_t text_bytes = 0;
+    size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
-    written_member *member = NULL;
-    WEFT_TRY(remember(writer, name, &member));
+    WEFT_TRY(remember(writer, name));
+    written_member *member = &writer->members[writer->count - 1];
     uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
     member->crc = (uint32_t)(data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc);
     member->bytes = text_bytes + data_bytes;

@@ -44,14 +44,16 @@ void weft_error_clear(void);
 #define WEFT_CHECK(condition, code, ...)                   \
     do {                                                   \
         if (!(condition)) {                                \
-            return weft_fail((code), __VA_ARGS__);         \
+            (void)weft_fail((code), __VA_ARGS__);          \
+            return (code); /* visibly not WEFT_OK */       \
         }                                                  \
     } while (0)
 
 #define WEFT_CHECK_GOTO(condition, status, label, code, ...) \
     do {                                                   \
         if (!(condition)) {                                \
-            (status) = weft_fail((code), __VA_ARGS__);     \
+            (void)weft_fail((code), __VA_ARGS__);          \
+            (status) = (code);                             \
             goto label;                                    \
         }                                                  \
     } while (0)
