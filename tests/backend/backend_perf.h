@@ -1,6 +1,7 @@
 /*
  * backend/backend_perf.h: rates of operations at the sizes of full-batch training, as a Markdown table. Medians of
- * several runs after a warm-up. The validity of the operations is the business of the tests that run before.
+ * several runs after a warm-up; CPU time for one thread, so that a busy machine matters less. The validity of the
+ * operations is the business of the tests that run before.
  */
 #ifndef WEFT_TESTS_BACKEND_PERF_H
 #define WEFT_TESTS_BACKEND_PERF_H
@@ -210,9 +211,9 @@ static double perf_median(weft_hal *hal, const perf_row *row, perf_case *p)
     double seconds[PERF_REPEATS];
     row->run(hal, p);
     for (int i = 0; i < PERF_REPEATS; ++i) {
-        double start = clock_seconds();
+        double start = hal->threads == 1 ? clock_cpu_seconds() : clock_seconds();
         row->run(hal, p);
-        seconds[i] = clock_seconds() - start;
+        seconds[i] = (hal->threads == 1 ? clock_cpu_seconds() : clock_seconds()) - start;
     }
     qsort(seconds, PERF_REPEATS, sizeof seconds[0], perf_by_time);
     return seconds[PERF_REPEATS / 2];

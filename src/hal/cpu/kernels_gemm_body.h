@@ -22,6 +22,10 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Three rows of A share a pointer: base, base + lda, base + 2 lda are addresses of one instruction each. Without this
+ * the compiler keeps a pointer a row, more than there are registers. */
+#define KEEP_POINTER(pointer) __asm__("" : "+r"(pointer))
+
 enum {
     MOST_ROWS = TILE(1),
     ROW_BLOCK = 48 /* rows of A that stay in the second-level cache while the panels pass; whole tiles of any panel */
@@ -113,6 +117,8 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
                                                             float beta, const float *bias, float *c, int64_t ldc,
                                                             int64_t columns)
 {
+    const int64_t row_step = trans ? 1 : lda;
+    const int64_t column_step = trans ? lda : 1;
     vec sum[MOST_ROWS][PANEL];
     UNROLL
     for (int i = 0; i < rows; ++i) {
@@ -120,6 +126,11 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
         for (int v = 0; v < vectors; ++v) {
             sum[i][v] = (vec){0};
         }
+    }
+    const float *row[(MOST_ROWS + 2) / 3];
+    UNROLL
+    for (int g = 0; g < (rows + 2) / 3; ++g) {
+        row[g] = a + 3 * g * row_step;
     }
     for (int64_t p = 0; p < k; ++p) {
         vec right[PANEL];
@@ -129,11 +140,16 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
         }
         UNROLL
         for (int i = 0; i < rows; ++i) {
-            float left = trans ? a[p * lda + i] : a[i * lda + p];
+            float left = row[i / 3][(i % 3) * row_step];
             UNROLL
             for (int v = 0; v < vectors; ++v) {
                 sum[i][v] += left * right[v];
             }
+        }
+        UNROLL
+        for (int g = 0; g < (rows + 2) / 3; ++g) {
+            row[g] += column_step;
+            KEEP_POINTER(row[g]);
         }
     }
     UNROLL
