@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
-enum { NPY_MAX_DIMS = 8 };
+enum { NPY_MAX_DIMS = 8, NPY_HEADER_MAX = 65536 + 12 /* bytes before the data of any array that is read */ };
 
 typedef struct npy_header {
     char kind;         /* 'f' 'i' 'u' 'b' 'U' 'S' */
@@ -32,7 +32,8 @@ typedef struct npy_header {
     size_t data_bytes;
 } npy_header;
 
-/* Parse a header from the start of a .npy image of `size` bytes in total. `name` is for messages. */
+/* Parse a header from the start of a .npy image of `size` bytes in total, of which the first min(size, NPY_HEADER_MAX)
+ * must be readable. `name` is for messages. */
 weft_status npy_parse_header(const char *name, const uint8_t *data, size_t size, npy_header *header);
 
 /* A mapped .npy file. */
