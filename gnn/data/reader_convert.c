@@ -5,6 +5,7 @@
  * they are written, so that Coauthor Physics (1.2 GB dense, 14 MB sparse) converts in little memory.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -65,7 +66,10 @@ static weft_status spread_features(void *self, int64_t row, int64_t rows, float 
     for (int64_t v = row; v < row + rows; v++) {
         float *x = out + (v - row) * raw->features;
         for (int64_t i = raw->feature_offset[v]; i < raw->feature_offset[v + 1]; i++) {
-            x[raw->feature_column[i]] += raw->feature_value[i]; /* entries of one place add up, as in SciPy */
+            int32_t j = raw->feature_column[i];
+            x[j] += raw->feature_value[i]; /* entries of one place add up, as in SciPy */
+            WEFT_CHECK(isfinite(x[j]), WEFT_ERR_DATA, "feature, row %" PRId64 ", column %d: the entries add up to %g",
+                       v, j, (double)x[j]);
         }
     }
     return WEFT_OK;

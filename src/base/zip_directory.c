@@ -96,7 +96,7 @@ static weft_status read_end64(archive *zip, size_t locator, size_t *directory_en
 
 static weft_status locate_directory(archive *zip)
 {
-    size_t end;
+    size_t end = 0;
     WEFT_TRY(find_end(zip, &end));
     const uint8_t *p = zip->data + end;
     zip->count = get16(p + 10);
