@@ -104,7 +104,8 @@ weft_status option_unpack(const void *blob, size_t bytes, weft_options **options
 /* Nearest of `count` names by edit distance (or one that the word abbreviates), or NULL when none is near. */
 const char *option_nearest(const char *word, const char *const *names, int count);
 
-/* Generated from the table. `section`: "" or NULL = all sections, a section's name, or "exit-codes". */
+/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows, apart
+ * from "formats", which is the readers' to print. */
 void option_print_help(FILE *out, const option_command *command, const char *section);
 void option_print_overview(FILE *out);             /* weft --help */
 void option_print_config(FILE *out, const option_command *command);
