@@ -60,7 +60,7 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
 {
     const option_row *row = option_row_of(id);
     const char *next = arguments->at + 1 < arguments->count ? arguments->text[arguments->at + 1] : NULL;
-    *value = inline_value;
+    *value = inline_value != NULL ? inline_value : "";
     if (inline_value != NULL) {
         return WEFT_OK;
     }
@@ -68,7 +68,7 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
         bool topic = next != NULL && next[0] != '-' && option_check_topic(options->command, next) == WEFT_OK;
         weft_error_clear();
         arguments->at += topic;
-        *value = topic ? next : "";
+        *value = topic ? next : *value;
         return WEFT_OK;
     }
     if (row->type == OPTION_FLAG) {

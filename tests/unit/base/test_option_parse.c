@@ -151,9 +151,11 @@ static void test_lists(void **state)
     refuse("bench spmm --dims 16,", "list of integers");
     refuse("bench spmm --dims ,16", "not an integer");
     refuse("bench spmm --dims 16,0", "must be between");
-    char line[512] = "bench spmm --dims 1";
-    for (int i = 0; i < 64; i++) {
-        strcat(line, ",1");
+    char line[256] = "bench spmm --dims 1";
+    for (size_t at = strlen(line), i = 0; i < 64; i++) {
+        line[at++] = ',';
+        line[at++] = '1';
+        line[at] = '\0';
     }
     refuse(line, "more than 64");
 }

@@ -27,22 +27,28 @@ static int teardown(void **state)
     return unlink(config_path);
 }
 
+static const char *put(char text[OPTION_WORD_MAX], const char *what)
+{
+    assert_true(snprintf(text, OPTION_WORD_MAX, "%s", what) < OPTION_WORD_MAX);
+    return text;
+}
+
 /* Two different values that the row allows. */
 static const char *sample(const option_row *row, int which, char text[OPTION_WORD_MAX])
 {
     const char *last = strrchr(row->choices, '|'), *cursor = row->choices;
     switch (row->type) {
     case OPTION_FLAG:
-        return strcpy(text, which == 0 ? "on" : "off");
+        return put(text, which == 0 ? "on" : "off");
     case OPTION_CHOICE:
         option_list_next(&cursor, '|', text);
-        return which == 0 ? strcpy(text, last + 1) : text;
+        return which == 0 ? put(text, last + 1) : text;
     case OPTION_TEXT:
         if (row == option_row_of(OPT_CONFIG)) { /* must exist: two spellings of one empty file */
             sprintf(text, which == 0 ? "%s" : "/%s", config_path);
             return text;
         }
-        return strcpy(text, which == 0 ? "some/where x" : "else=where");
+        return put(text, which == 0 ? "some/where x" : "else=where");
     case OPTION_INT:
     case OPTION_REAL:
     case OPTION_SIZE:
@@ -51,7 +57,7 @@ static const char *sample(const option_row *row, int which, char text[OPTION_WOR
         break;
     }
     char number[NUMBER_TEXT_MAX];
-    return strcpy(text, number_format_real(which == 0 ? row->max : row->min, number));
+    return put(text, number_format_real(which == 0 ? row->max : row->min, number));
 }
 
 static void check_number(const weft_options *options, option_id id, const char *text)
@@ -185,7 +191,7 @@ static void test_names_are_unique_in_a_command(void **state)
                 continue;
             }
             const char *aliases = option_row_of((option_id)id)->aliases;
-            strcpy(names[count++], option_row_of((option_id)id)->name);
+            put(names[count++], option_row_of((option_id)id)->name);
             while (option_list_next(&aliases, ',', names[count])) {
                 count++;
             }
@@ -244,7 +250,7 @@ static void visit_command_line(const option_command *command, option_id id)
 {
     char name[OPTION_WORD_MAX];
     const char *aliases = option_row_of(id)->aliases;
-    strcpy(name, option_row_of(id)->name);
+    put(name, option_row_of(id)->name);
     visit_spelling(command, id, name, false);
     for (char *at = name; *at != '\0'; at++) {
         *at = (char)(*at == '-' ? '_' : *at);
@@ -409,9 +415,8 @@ static void visit_refusals(const option_command *command, option_id id)
     if (row->type == OPTION_FLAG) {
         refuse(command, id, "maybe", "on or off");
     } else if (row->type == OPTION_CHOICE) {
-        char near[OPTION_WORD_MAX + 2];
-        sample(row, 0, near);
-        strcat(near, "x");
+        char choice[OPTION_WORD_MAX], near[OPTION_WORD_MAX + 2];
+        snprintf(near, sizeof near, "%sx", sample(row, 0, choice));
         refuse(command, id, near, "must be one of");
         refuse(command, id, near, "did you mean");
     } else {
