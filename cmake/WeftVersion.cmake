@@ -11,8 +11,8 @@ set_source_files_properties(src/base/version.c PROPERTIES
 find_package(Git QUIET)
 add_custom_target(weft_revision
   COMMAND ${CMAKE_COMMAND} -D "GIT=${GIT_EXECUTABLE}" -D "SOURCE=${CMAKE_CURRENT_SOURCE_DIR}"
-    -D "HEADER=${CMAKE_CURRENT_BINARY_DIR}/generated/weft_revision.h"
+    -D "HEADER=${CMAKE_CURRENT_BINARY_DIR}/generated/base/revision.h"
     -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/WeftRevision.cmake
-  BYPRODUCTS ${CMAKE_CURRENT_BINARY_DIR}/generated/weft_revision.h
+  BYPRODUCTS ${CMAKE_CURRENT_BINARY_DIR}/generated/base/revision.h
   COMMENT "Looking up the git revision" VERBATIM)
 add_dependencies(weft_base weft_revision)

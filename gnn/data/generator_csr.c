@@ -10,21 +10,27 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "gnn/data/generator_parts.h"
 #include "hal/hal.h"
 
-enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SLAB = 4096 /* batches */ };
+
+/* One batch of draws: returns how many pairs it gave. */
+static int draw_batch(const edge_stream *stream, int64_t batch, edge_pair *pairs)
+{
+    int64_t first = batch * GENERATOR_BATCH;
+    int64_t left = stream->draws - first;
+    return stream->draw(stream->self, first, left < GENERATOR_BATCH ? (int)left : GENERATOR_BATCH, pairs);
+}
 
 /* cells[v + 1] += entries of row v. Slots are reserved with relaxed atomics: only the sums matter. */
-static void count_entries(const edge_stream *stream, int threads, int64_t *cells)
+static void count_entries(const edge_stream *stream, int64_t begin, int64_t end, int threads, int64_t *cells)
 {
-    int64_t batches = (stream->draws + GENERATOR_BATCH - 1) / GENERATOR_BATCH;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t batch = 0; batch < batches; ++batch) {
+    for (int64_t batch = begin; batch < end; ++batch) {
         edge_pair pairs[GENERATOR_BATCH];
-        int64_t first = batch * GENERATOR_BATCH;
-        int64_t left = stream->draws - first;
-        int made = stream->draw(stream->self, first, left < GENERATOR_BATCH ? (int)left : GENERATOR_BATCH, pairs);
+        int made = draw_batch(stream, batch, pairs);
         for (int i = 0; i < made; ++i) {
             __atomic_fetch_add(&cells[pairs[i].u + 1], 1, __ATOMIC_RELAXED);
             __atomic_fetch_add(&cells[pairs[i].v + 1], 1, __ATOMIC_RELAXED);
@@ -34,16 +40,14 @@ static void count_entries(const edge_stream *stream, int threads, int64_t *cells
 
 /* Reserving a whole batch before storing keeps the stores, which miss every cache, out of the way of the locked adds.
  */
-static void place_entries(const edge_stream *stream, int threads, int64_t *cursor, int32_t *source)
+static void place_entries(const edge_stream *stream, int64_t begin, int64_t end, int threads, int64_t *cursor,
+                          int32_t *source)
 {
-    int64_t batches = (stream->draws + GENERATOR_BATCH - 1) / GENERATOR_BATCH;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t batch = 0; batch < batches; ++batch) {
+    for (int64_t batch = begin; batch < end; ++batch) {
         edge_pair pairs[GENERATOR_BATCH];
         int64_t slot[2 * GENERATOR_BATCH];
-        int64_t first = batch * GENERATOR_BATCH;
-        int64_t left = stream->draws - first;
-        int made = stream->draw(stream->self, first, left < GENERATOR_BATCH ? (int)left : GENERATOR_BATCH, pairs);
+        int made = draw_batch(stream, batch, pairs);
         for (int i = 0; i < made; ++i) {
             slot[2 * i] = __atomic_fetch_add(&cursor[pairs[i].u], 1, __ATOMIC_RELAXED);
             slot[2 * i + 1] = __atomic_fetch_add(&cursor[pairs[i].v], 1, __ATOMIC_RELAXED);
@@ -53,6 +57,25 @@ static void place_entries(const edge_stream *stream, int threads, int64_t *curso
             source[slot[2 * i + 1]] = pairs[i].u;
         }
     }
+}
+
+/* A whole pass over the draws, in slabs between which progress is told. source == NULL: count into cells, else place.
+ */
+static void pass_over_draws(const edge_stream *stream, int threads, int64_t *cells, int32_t *source)
+{
+    int64_t batches = (stream->draws + GENERATOR_BATCH - 1) / GENERATOR_BATCH;
+    log_progress progress =
+        log_progress_begin(source == NULL ? "count edges" : "place edges", "draws", (double)stream->draws);
+    for (int64_t begin = 0; begin < batches; begin += SLAB) {
+        int64_t end = batches - begin < SLAB ? batches : begin + SLAB;
+        if (source == NULL) {
+            count_entries(stream, begin, end, threads, cells);
+        } else {
+            place_entries(stream, begin, end, threads, cells, source);
+        }
+        log_progress_update(&progress, (double)end * GENERATOR_BATCH);
+    }
+    log_progress_end(&progress);
 }
 
 static void insertion_sort(int32_t *x, int64_t count)
@@ -173,13 +196,13 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
     *offset = NULL;
     *source = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
-    count_entries(stream, threads, *offset);
+    pass_over_draws(stream, threads, *offset, NULL);
     int64_t longest = prefix_sum(n, *offset);
 
     WEFT_TRY_GOTO(WEFT_NEW(source, (*offset)[n], WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&cursor, n, WEFT_MEM_WORKSPACE), status, done);
     memcpy(cursor, *offset, (size_t)n * sizeof *cursor);
-    place_entries(stream, threads, cursor, *source);
+    pass_over_draws(stream, threads, cursor, *source);
     weft_free(cursor);
     cursor = NULL;
 

@@ -103,6 +103,16 @@ static weft_status run(const command_entry *entry, const weft_options *options)
     return entry->run(options);
 }
 
+/* `weft help [COMMAND]`, which newcomers type first. */
+static weft_status print_help_of(int argc, char **argv)
+{
+    const option_command *command = &option_command_bare;
+    if (argc > 1) {
+        WEFT_TRY(option_command_find(argv[1], &command));
+    }
+    return launcher_rank() == 0 ? print_help(command, "") : WEFT_OK;
+}
+
 static weft_status dispatch(int argc, char **argv)
 {
     const option_command *command = &option_command_bare;
@@ -116,6 +126,9 @@ static weft_status dispatch(int argc, char **argv)
     }
     if (strcmp(argv[1], "generate") == 0) {
         return print_generated(argc - 1, argv + 1);
+    }
+    if (strcmp(argv[1], "help") == 0) {
+        return print_help_of(argc - 1, argv + 1);
     }
     if (argv[1][0] != '-') {
         WEFT_TRY(option_command_find(argv[1], &command));

@@ -16,22 +16,7 @@ weft_status app_partition(const weft_options *options)
     return unavailable(options);
 }
 
-weft_status app_convert(const weft_options *options)
-{
-    return unavailable(options);
-}
-
 weft_status app_bench(const weft_options *options)
 {
     return unavailable(options);
-}
-
-weft_status app_info(const weft_options *options)
-{
-    return unavailable(options);
-}
-
-void app_print_formats(FILE *out)
-{
-    fputs("no formats in this build\n", out);
 }

@@ -44,6 +44,7 @@ bool file_exists(const char *path)
 /* Open a regular file for reading. O_NONBLOCK: a named pipe must not stop us before we see what it is. */
 static weft_status open_regular(const char *path, int *fd, size_t *size)
 {
+    *size = 0;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         return weft_fail_errno(errno, path);

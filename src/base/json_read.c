@@ -462,20 +462,27 @@ const json_value *json_find(const json_value *object, const char *key)
 
 /* ---- typed access --------------------------------------------------------------------------------------------- */
 
-static weft_status get_value(const char *name, const json_value *object, const char *key, const json_value **value)
+/* The member, or NULL with a recorded message. */
+static const json_value *get_value(const char *name, const json_value *object, const char *key)
 {
-    WEFT_CHECK(object != NULL && object->kind == JSON_OBJECT, WEFT_ERR_DATA,
-               "%s: \"%s\" is looked for outside of an object", name, key);
-    *value = json_find(object, key);
-    WEFT_CHECK(*value != NULL, WEFT_ERR_DATA, "%s: the key \"%s\" is missing", name, key);
-    return WEFT_OK;
+    if (object == NULL || object->kind != JSON_OBJECT) {
+        (void)weft_fail(WEFT_ERR_DATA, "%s: \"%s\" is looked for outside of an object", name, key);
+        return NULL;
+    }
+    const json_value *value = json_find(object, key);
+    if (value == NULL) {
+        (void)weft_fail(WEFT_ERR_DATA, "%s: the key \"%s\" is missing", name, key);
+    }
+    return value;
 }
 
 weft_status json_get_int(const char *name, const json_value *object, const char *key, int64_t min, int64_t max,
                          int64_t *value)
 {
-    const json_value *found = NULL;
-    WEFT_TRY(get_value(name, object, key, &found));
+    const json_value *found = get_value(name, object, key);
+    if (found == NULL) {
+        return WEFT_ERR_DATA;
+    }
     WEFT_CHECK(found->kind == JSON_NUMBER && found->integral, WEFT_ERR_DATA, "%s: \"%s\" must be an integer", name,
                key);
     WEFT_CHECK(found->integer >= min && found->integer <= max, WEFT_ERR_DATA,
@@ -487,8 +494,10 @@ weft_status json_get_int(const char *name, const json_value *object, const char 
 
 weft_status json_get_text(const char *name, const json_value *object, const char *key, const char **value)
 {
-    const json_value *found = NULL;
-    WEFT_TRY(get_value(name, object, key, &found));
+    const json_value *found = get_value(name, object, key);
+    if (found == NULL) {
+        return WEFT_ERR_DATA;
+    }
     WEFT_CHECK(found->kind == JSON_TEXT, WEFT_ERR_DATA, "%s: \"%s\" must be a string", name, key);
     *value = found->text;
     return WEFT_OK;
@@ -496,8 +505,10 @@ weft_status json_get_text(const char *name, const json_value *object, const char
 
 weft_status json_get_bool(const char *name, const json_value *object, const char *key, bool *value)
 {
-    const json_value *found = NULL;
-    WEFT_TRY(get_value(name, object, key, &found));
+    const json_value *found = get_value(name, object, key);
+    if (found == NULL) {
+        return WEFT_ERR_DATA;
+    }
     WEFT_CHECK(found->kind == JSON_BOOL, WEFT_ERR_DATA, "%s: \"%s\" must be true or false", name, key);
     *value = found->boolean;
     return WEFT_OK;

@@ -90,24 +90,28 @@ static weft_status member_label(const npz_file *npz, int i, char label[FILE_PATH
 /* Unpack the .npy header of a stream just opened; the stream then stands at the first element. */
 static weft_status read_header(zip_stream *stream, npy_header *header)
 {
-    uint8_t *text = NULL;
-    WEFT_TRY(WEFT_NEW(&text, NPY_HEADER_MAX, WEFT_MEM_GENERAL));
+    uint8_t lead[12];
     size_t size = (size_t)stream->member->bytes;
-    size_t have = size < 12 ? size : 12;
-    weft_status status;
-    WEFT_TRY_GOTO(zip_stream_read(stream, text, have), status, done);
-    /* Where the header ends; a wrong magic or version is left for npy_parse_header to name. */
+    size_t have = size < sizeof lead ? size : sizeof lead;
+    WEFT_TRY(zip_stream_read(stream, lead, have));
+    /* Where the header ends; a wrong magic, version or length is left for npy_parse_header to name. */
     size_t end = have;
-    if (have == 12 && memcmp(text, "\x93NUMPY", 6) == 0) {
-        size_t length = (size_t)text[8] | (size_t)text[9] << 8;
-        length |= text[6] > 1 ? (size_t)text[10] << 16 | (size_t)text[11] << 24 : 0;
-        end = (text[6] > 1 ? 12 : 10) + length;
+    if (have == sizeof lead && memcmp(lead, "\x93NUMPY", 6) == 0) {
+        bool wide = lead[6] > 1;
+        size_t length = (size_t)lead[8] | (size_t)lead[9] << 8;
+        length |= wide ? (size_t)lead[10] << 16 | (size_t)lead[11] << 24 : 0;
+        end = (wide ? 12 : 10) + length;
     }
-    if (end > have && end <= size && end <= NPY_HEADER_MAX) {
-        WEFT_TRY_GOTO(zip_stream_read(stream, text + have, end - have), status, done);
+    if (end <= have || end > size || end > NPY_HEADER_MAX) {
+        end = have;
     }
+    uint8_t *text = NULL;
+    WEFT_TRY(WEFT_NEW(&text, end + 1, WEFT_MEM_GENERAL));
+    memcpy(text, lead, have);
+    weft_status status;
+    WEFT_TRY_GOTO(zip_stream_read(stream, text + have, end - have), status, done);
     WEFT_TRY_GOTO(npy_parse_header(stream->name, text, size, header), status, done);
-    assert(header->data_offset >= have); /* no valid dictionary is that short */
+    assert(header->data_offset == end);
 done:
     weft_free(text);
     return status;

@@ -153,7 +153,7 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
     size_t text_bytes;
     size_t data_bytes;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
-    written_member *member;
+    written_member *member = NULL;
     WEFT_TRY(remember(writer, name, &member));
     uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
     member->crc = (uint32_t)(data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc);

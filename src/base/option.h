@@ -2,12 +2,12 @@
  * base/option.h: options, from one table (base/options.def).
  *
  * Precedence: default < config file < environment (WEFT_NAME) < command line; each value remembers where it came from.
- * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE with the nearest name, the
- * range and the source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
+ * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE, with the nearest name,
+ * range and source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
  * travel to the other ranks as one blob (option_pack / option_unpack).
  *
- * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag is
- * --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
+ * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag
+ * is --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
  */
 #ifndef WEFT_BASE_OPTION_H
 #define WEFT_BASE_OPTION_H
@@ -51,13 +51,13 @@ typedef struct option_row {
 typedef struct option_command {
     const char *name;
     const char *summary;
-    const char *arguments;  /* as shown in the usage line, e.g. "INPUT" */
+    const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
     int min_arguments, max_arguments;
-    const char *sections;   /* comma separated, in help order */
-    const char *examples;   /* lines for the help text */
+    const char *sections; /* comma separated, in help order */
+    const char *examples; /* lines for the help text */
 } option_command;
 
-extern const option_command option_commands[]; /* ends with name == NULL */
+extern const option_command option_commands[];   /* ends with name == NULL */
 extern const option_command option_command_bare; /* `weft --version`: no command, general options only */
 
 typedef struct weft_options weft_options;
@@ -84,7 +84,7 @@ uint64_t option_size(const weft_options *options, option_id id);    /* SIZE in b
 const char *option_text(const weft_options *options, option_id id); /* TEXT, CHOICE; "" when unset */
 int option_choice(const weft_options *options, option_id id);       /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
-bool option_is_set(const weft_options *options, option_id id);      /* not by default */
+bool option_is_set(const weft_options *options, option_id id);                             /* not by default */
 option_source option_source_of(const weft_options *options, option_id id);
 const char *option_source_text(option_source source);
 /* The effective value as text, e.g. for manifests. Valid as long as the options. */
@@ -104,12 +104,13 @@ weft_status option_unpack(const void *blob, size_t bytes, weft_options **options
 /* Nearest of `count` names by edit distance (or one that the word abbreviates), or NULL when none is near. */
 const char *option_nearest(const char *word, const char *const *names, int count);
 
-/* Generated from the table. `section`: "" or NULL = all sections, a section's name, or "exit-codes". */
+/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows (not
+ * "formats", which is the readers' to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
-void option_print_overview(FILE *out);             /* weft --help */
+void option_print_overview(FILE *out); /* weft --help */
 void option_print_config(FILE *out, const option_command *command);
-void option_print_man(FILE *out);                  /* weft.1 */
-void option_print_completion(FILE *out);           /* bash */
-void option_print_markdown(FILE *out);             /* docs/options.md */
+void option_print_man(FILE *out);        /* weft.1 */
+void option_print_completion(FILE *out); /* bash */
+void option_print_markdown(FILE *out);   /* docs/options.md */
 
 #endif

@@ -71,7 +71,7 @@ static weft_status parse_header(config_reader *config, char *text)
         return weft_fail(WEFT_ERR_USAGE, "%s: line %d: unknown section [%s]%s%s%s", config->name, config->line, name,
                          near != NULL ? ": did you mean [" : "", near != NULL ? near : "", near != NULL ? "]?" : "");
     }
-    strcpy(config->section, name); /* a known name fits */
+    snprintf(config->section, sizeof config->section, "%s", name);
     return WEFT_OK;
 }
 

@@ -73,7 +73,10 @@ weft_status option_apply_config_file(weft_options *options, const char *path);
 /* "N", "mean|gcn", ...: what stands for the value; "" for flags. */
 const char *option_placeholder(const option_row *row);
 /* "default 0.5; 0 to 0.999": default and range for readers. */
-void option_describe_range(const option_row *row, char text[128]);
+enum { OPTION_RANGE_MAX = 128, OPTION_ALSO_MAX = 256 };
+void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX]);
+/* "; also --wd, --decay": the long aliases, each after `dashes`; "" when there are none. */
+void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX]);
 /* A bound as in messages: 65536, 0.999, 1e+06. */
 const char *option_bound_text(const option_row *row, double bound, char text[32]);
 /* Does the command take this section? */

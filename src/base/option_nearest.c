@@ -94,5 +94,9 @@ const char *option_nearest_name(const option_command *command, const char *word,
         pointers[i] = names[i];
     }
     const char *near = option_nearest(word, pointers, count);
-    return near == NULL ? NULL : strcpy(found, near);
+    if (near == NULL) {
+        return NULL;
+    }
+    memcpy(found, near, strlen(near) + 1); /* a row of `names` fits */
+    return found;
 }

@@ -60,7 +60,7 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
 {
     const option_row *row = option_row_of(id);
     const char *next = arguments->at + 1 < arguments->count ? arguments->text[arguments->at + 1] : NULL;
-    *value = inline_value;
+    *value = inline_value != NULL ? inline_value : "";
     if (inline_value != NULL) {
         return WEFT_OK;
     }
@@ -68,7 +68,7 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
         bool topic = next != NULL && next[0] != '-' && option_check_topic(options->command, next) == WEFT_OK;
         weft_error_clear();
         arguments->at += topic;
-        *value = topic ? next : "";
+        *value = topic ? next : *value;
         return WEFT_OK;
     }
     if (row->type == OPTION_FLAG) {
@@ -198,16 +198,18 @@ static void name_of_variable(const char *variable, char name[NAME_MAX_BYTES])
     name[at] = '\0';
 }
 
-static void warn_unknown_variable(const char *variable, const char *name)
+static void warn_ignored_variable(const char *variable, const char *name)
 {
     char found[OPTION_WORD_MAX], suggested[OPTION_ENV_MAX];
     const char *near = option_nearest_name(NULL, name, found);
-    if (near == NULL) {
+    if (option_find(NULL, name, false) != OPT_COUNT) {
+        log_warn("%s in the environment is ignored: %s belongs on the command line", variable, name);
+    } else if (near != NULL) {
+        option_environment_name(near, suggested);
+        log_warn("%s in the environment is no option of weft: did you mean %s?", variable, suggested);
+    } else {
         log_warn("%s in the environment is no option of weft", variable);
-        return;
     }
-    option_environment_name(near, suggested);
-    log_warn("%s in the environment is no option of weft: did you mean %s?", variable, suggested);
 }
 
 static weft_status parse_variable(weft_options *options, const char *entry)
@@ -228,7 +230,7 @@ static weft_status parse_variable(weft_options *options, const char *entry)
     }
     option_id any = option_find(NULL, name, false); /* an option of another command is quietly left to it */
     if (!is_other_variable(variable) && (any == OPT_COUNT || !option_allowed_from(any, OPTION_ENVIRONMENT))) {
-        warn_unknown_variable(variable, name);
+        warn_ignored_variable(variable, name);
     }
     return WEFT_OK;
 }
@@ -300,24 +302,28 @@ weft_status option_command_find(const char *name, const option_command **command
 
 weft_status option_check_topic(const option_command *command, const char *topic)
 {
-    char names[OPTION_LIST_MAX][OPTION_WORD_MAX];
-    const char *pointers[OPTION_LIST_MAX], *cursor = command->sections;
+    const char *names[OPTION_LIST_MAX];
+    char listed[512] = "";
     int count = 0;
-    while (count < OPTION_LIST_MAX - 2 && option_list_next(&cursor, ',', names[count])) {
-        count++;
+    bool bare = command == &option_command_bare; /* it stands for all of them */
+    for (const option_section *section = option_sections; section->name != NULL; section++) {
+        if (bare || option_section_used(command, section->name)) {
+            names[count++] = section->name;
+        }
     }
-    strcpy(names[count++], "exit-codes");
-    if (option_section_used(command, "convert")) {
-        strcpy(names[count++], "formats"); /* printed by the readers' table, not by this one */
+    names[count++] = "exit-codes";
+    if (bare || option_section_used(command, "convert")) {
+        names[count++] = "formats"; /* printed by the table of readers */
     }
     for (int i = 0; i < count; i++) {
-        pointers[i] = names[i];
         if (strcmp(names[i], topic) == 0) {
             return WEFT_OK;
         }
+        size_t at = strlen(listed);
+        snprintf(listed + at, sizeof listed - at, "%s%s", i > 0 ? ", " : "", names[i]);
     }
-    const char *near = option_nearest(topic, pointers, count);
-    return weft_fail(WEFT_ERR_USAGE, "no help on \"%s\"%s%s%s; topics: %s,exit-codes", topic,
+    const char *near = option_nearest(topic, names, count);
+    return weft_fail(WEFT_ERR_USAGE, "no help on \"%s\"%s%s%s (topics: %s)", topic,
                      near != NULL ? ": did you mean --help=" : "", near != NULL ? near : "", near != NULL ? "?" : "",
-                     command->sections);
+                     listed);
 }

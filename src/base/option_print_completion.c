@@ -43,15 +43,15 @@ static void print_value_case(FILE *out, const option_command *command, option_id
     print_label(out, row);
     fputs(") ", out);
     if (id == OPT_HELP) {
-        fputs("words=\"", out);
+        fputs("paths=0 words=\"", out);
         print_words(out, command->sections, ',');
         fputs(" exit-codes\"", out);
     } else if (row->type == OPTION_CHOICE) {
-        fputs("words=\"", out);
+        fputs("paths=0 words=\"", out);
         print_words(out, row->choices, '|');
         fputs("\"", out);
     } else {
-        fputs(takes_path(row) ? "paths=1" : "words=", out);
+        fputs(takes_path(row) ? "paths=1" : "paths=0 words=", out);
     }
     fputs(" ;;\n", out);
 }
@@ -61,7 +61,7 @@ static void print_command(FILE *out, const option_command *command)
     fprintf(out, "    %s)\n        words=\"", command->name);
     for (int id = 0; id < OPT_COUNT; id++) {
         if (option_applies(command, (option_id)id)) {
-            fprintf(out, "--%s ", option_row_of((option_id)id)->name);
+            fprintf(out, " --%s", option_row_of((option_id)id)->name);
         }
     }
     fputs("\"\n        [[ $cur == -* ]] || paths=1\n        case $prev in\n", out);

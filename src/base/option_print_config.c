@@ -10,11 +10,12 @@
 
 static void print_setting(FILE *out, const option_row *row)
 {
-    char range[128];
+    char range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
     const char *placeholder = option_placeholder(row);
     option_describe_range(row, range);
-    fprintf(out, "\n# %s\n# %s%s%s\n#%s = %s\n", row->help, placeholder, placeholder[0] != '\0' ? "; " : "on|off; ",
-            range, row->name, row->default_text);
+    option_describe_aliases(row, "", also);
+    fprintf(out, "\n# %s\n# %s; %s%s\n#%s = %s\n", row->help, placeholder[0] != '\0' ? placeholder : "on|off", range,
+            also, row->name, row->default_text);
 }
 
 void option_print_config(FILE *out, const option_command *command)

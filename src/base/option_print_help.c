@@ -16,15 +16,29 @@ const char *option_placeholder(const option_row *row)
     return row->unit[0] != '\0' ? row->unit : by_type[row->type];
 }
 
-void option_describe_range(const option_row *row, char text[128])
+void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX])
+{
+    const char *aliases = row->aliases;
+    char alias[OPTION_WORD_MAX];
+    size_t at = 0;
+    text[0] = '\0';
+    while (at < OPTION_ALSO_MAX && option_list_next(&aliases, ',', alias)) {
+        if (alias[1] != '\0') {
+            at +=
+                (size_t)snprintf(text + at, OPTION_ALSO_MAX - at, "%s%s%s", at == 0 ? "; also " : ", ", dashes, alias);
+        }
+    }
+}
+
+void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX])
 {
     char min[32], max[32];
     bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                   row->type == OPTION_TIME || row->type == OPTION_INTLIST;
-    int at = row->default_text[0] != '\0' ? snprintf(text, 128, "default %s", row->default_text)
-                                          : snprintf(text, 128, "no default");
+    int at = row->default_text[0] != '\0' ? snprintf(text, OPTION_RANGE_MAX, "default %s", row->default_text)
+                                          : snprintf(text, OPTION_RANGE_MAX, "no default");
     if (ranged) {
-        snprintf(text + at, 128 - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
+        snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
                  option_bound_text(row, row->max, max));
     }
 }
@@ -80,20 +94,22 @@ static int print_gap(FILE *out, int column)
 static void print_option(FILE *out, const option_row *row)
 {
     const char *aliases = row->aliases, *placeholder = option_placeholder(row);
-    char alias[OPTION_WORD_MAX], range[128], also[256] = "";
-    size_t at = 0;
+    bool optional = row == option_row_of(OPT_HELP); /* --help[=SECTION] */
+    char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
+    char details[OPTION_RANGE_MAX + OPTION_ALSO_MAX + 4];
     int column = fprintf(out, "  ");
     while (option_list_next(&aliases, ',', alias)) {
         if (alias[1] == '\0') {
             column += fprintf(out, "-%s, ", alias);
-        } else if (at < sizeof also) {
-            at += (size_t)snprintf(also + at, sizeof also - at, "%s--%s", at == 0 ? "; also " : ", ", alias);
         }
     }
-    const char *separator = placeholder[0] == '\0' ? "" : row - option_row_of(OPT_HELP) == 0 ? "[=" : " ";
-    column += fprintf(out, "--%s%s%s%s", row->name, separator, placeholder, separator[0] == '[' ? "]" : "");
+    column += fprintf(out, "--%s%s%s%s", row->name,
+                      placeholder[0] == '\0' ? ""
+                      : optional             ? "[="
+                                             : " ",
+                      placeholder, optional ? "]" : "");
     option_describe_range(row, range);
-    char details[sizeof range + sizeof also + 4];
+    option_describe_aliases(row, "--", also);
     snprintf(details, sizeof details, "(%s%s)", range, also);
     column = print_words(out, row->help, print_gap(out, column));
     print_words(out, details, column);
@@ -145,28 +161,24 @@ void option_print_help(FILE *out, const option_command *command, const char *sec
 {
     const char *cursor = command->sections;
     char name[OPTION_WORD_MAX];
-    bool all = section == NULL || section[0] == '\0';
-    if (!all && strcmp(section, "exit-codes") == 0) {
+    if (section != NULL && strcmp(section, "exit-codes") == 0) {
         print_exit_codes(out);
         return;
     }
-    if (all) {
-        fprintf(out, "Usage: weft %s%s%s [OPTION]...\n", command->name, command->arguments[0] != '\0' ? " " : "",
-                command->arguments);
-        fprintf(out, "weft %s: %s.\n\n", command->name, command->summary);
-        print_examples(out, command->examples);
+    if (section != NULL && section[0] != '\0') {
+        print_section(out, option_section_find(section));
+        return;
     }
+    fprintf(out, "Usage: weft %s%s%s [OPTION]...\n", command->name, command->arguments[0] != '\0' ? " " : "",
+            command->arguments);
+    fprintf(out, "weft %s: %s.\n\n", command->name, command->summary);
+    print_examples(out, command->examples);
     while (option_list_next(&cursor, ',', name)) {
-        if (all || strcmp(name, section) == 0) {
-            print_section(out, option_section_find(name));
-        }
+        print_section(out, option_section_find(name));
     }
-    if (all) {
-        fputs(
-            "Every option can also be set by a line `name = value` in a config file (--config FILE) and by a variable\n"
-            "WEFT_NAME in the environment. The command line wins over the environment, that over the config file.\n",
-            out);
-    }
+    fputs("Every option can also be set by a line `name = value` in a config file (--config FILE) and by a variable\n"
+          "WEFT_NAME in the environment. The command line wins over the environment, that over the config file.\n",
+          out);
 }
 
 void option_print_overview(FILE *out)

@@ -35,7 +35,7 @@ static void print_roff(FILE *out, const char *text)
 static void print_option(FILE *out, const option_row *row)
 {
     const char *aliases = row->aliases;
-    char alias[OPTION_WORD_MAX], range[128];
+    char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX];
     fputs(".TP\n\\fB\\-\\-", out);
     print_roff(out, row->name);
     fputs("\\fR", out);

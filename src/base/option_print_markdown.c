@@ -17,7 +17,7 @@ static void print_cell(FILE *out, const char *text)
 static void print_option(FILE *out, const option_row *row)
 {
     const char *aliases = row->aliases;
-    char alias[OPTION_WORD_MAX], range[128];
+    char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX];
     fprintf(out, "| `--%s` | ", row->name);
     print_cell(out, option_placeholder(row)[0] != '\0' ? option_placeholder(row) : "on|off");
     option_describe_range(row, range);

@@ -23,6 +23,7 @@ const option_section option_sections[] = {
     {"run", "Run", "Output, memory and communication of a run."},
     {"table", "Table", "How results are printed."},
     {"convert", "Convert", "Input and output of weft convert."},
+    {"info", "Info", "What weft info looks at."},
     {"bench", "Bench", "What weft bench measures."},
     {NULL, NULL, NULL},
 };
@@ -41,7 +42,7 @@ const option_command option_commands[] = {
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
     {"bench", "measure a kernel; KIND is spmm", "KIND", 1, 1, "general,data,bench,table,aggregation",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json"},
-    {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general", "weft info cora.weft"},
+    {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 

@@ -247,7 +247,7 @@ static bool same_value(option_type type, const option_value *a, const option_val
     case OPTION_INTLIST:
         break;
     }
-    return strcmp(a->text, b->text) == 0;
+    return a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0;
 }
 
 weft_status option_set(weft_options *options, option_id id, option_source source, const char *spelled, const char *text)

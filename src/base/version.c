@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "weft_revision.h"
+#include "base/revision.h" /* written by the build */
 
 #define VERSION_TEXT_OF(x) #x
 #define VERSION_TEXT(x)    VERSION_TEXT_OF(x)

@@ -96,7 +96,7 @@ static weft_status read_end64(archive *zip, size_t locator, size_t *directory_en
 
 static weft_status locate_directory(archive *zip)
 {
-    size_t end;
+    size_t end = 0;
     WEFT_TRY(find_end(zip, &end));
     const uint8_t *p = zip->data + end;
     zip->count = get16(p + 10);
@@ -108,7 +108,7 @@ static weft_status locate_directory(archive *zip)
         archive wide = *zip;
         WEFT_TRY(read_end64(&wide, end - LOCATOR_BYTES, &directory_end));
         /* The short record must hold the same values, or be saturated. */
-        bool agree = (zip->count == 0xffff || zip->count == wide.count) &&
+        bool agree = (zip->count == 0xffff || zip->count == wide.count) && get16(p + 8) == get16(p + 10) &&
                      (zip->directory_bytes == 0xffffffffU || zip->directory_bytes == wide.directory_bytes) &&
                      (zip->directory_offset == 0xffffffffU || zip->directory_offset == wide.directory_offset);
         WEFT_CHECK(agree, WEFT_ERR_DATA, "%s: the zip64 and the short end record disagree", zip->path);

@@ -2,6 +2,8 @@
 #ifndef WEFT_TESTS_SUPPORT_FOLDER_H
 #define WEFT_TESTS_SUPPORT_FOLDER_H
 
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/file.h"
 #include "support/test.h"
@@ -42,6 +44,7 @@ static inline const char *in_folder(void **state, const char *name)
 
 static inline void put_file(const char *path, const void *data, size_t bytes)
 {
+    unlink(path); /* writing over a file makes ext4 wait for the disk at every close */
     FILE *stream = fopen(path, "wb");
     assert_non_null(stream);
     assert_int_equal(fwrite(data, 1, bytes, stream), bytes);
