@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "hal/control_group.h"
 #include "hal/placement.h"
 #include "hal/placement_memory.h"
@@ -384,6 +385,14 @@ static void test_machine_from_xml(void **state)
     assert_int_equal(m.l2_bytes, 1048576);
     assert_string_equal(m.model, "Described 2x4x2");
     machine_free(&m);
+    ASSERT_OK(machine_from_xml(WEFT_SOURCE_DIR "/tests/data/topology_recorded_vm.xml", &m)); /* a small cloud machine */
+    assert_int_equal(m.cores, 2);
+    assert_int_equal(m.numa_nodes, 1);
+    assert_int_equal(m.smt, 1);
+    assert_int_equal(m.memory_only_numa, 0);
+    assert_int_equal(m.l2_bytes, 2097152);
+    assert_string_equal(m.model, "Intel(R) Xeon(R) Processor");
+    machine_free(&m);
     ASSERT_STATUS(machine_from_xml("/nonexistent.xml", &m), WEFT_ERR_DATA);
     ASSERT_STATUS(machine_from_synthetic("package:two", NULL, &m), WEFT_ERR_DATA);
     ASSERT_STATUS(machine_from_synthetic("core:2 pu:1", "x", &m), WEFT_ERR_USAGE);
@@ -406,6 +415,39 @@ static void test_machine_detect_agrees_with_the_system(void **state)
     }
     assert_true(m.cores >= 1 && cpu_set_count(&m.allowed) <= sysconf(_SC_NPROCESSORS_CONF));
     assert_true(m.memory_bytes > UINT64_C(64) << 20);
+    machine_free(&m);
+}
+
+static void test_placement_survives_failed_allocations(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic(TWO_PACKAGES, NULL, &m));
+    cpu_set starved[2] = {cpus(0, 2, 1), cpus(0, 2, 1)};
+    cpu_set wide[2] = {cpus(0, 8, 1), cpus(8, 8, 1)};
+    const placement_request requests[] = {{2, 1, starved, 0, PIN_AUTO}, {2, 1, wide, 0, PIN_AUTO}};
+    machine again;
+    int failures = 0;
+    for (size_t k = 0; k < sizeof requests / sizeof requests[0]; k++) {
+        placement plan;
+        for (uint64_t n = 1;; n++) {
+            weft_alloc_fail_after(n);
+            weft_status status = placement_plan(&m, &requests[k], &plan);
+            if (status == WEFT_OK) {
+                break;
+            }
+            failures++;
+            assert_int_equal(status, WEFT_ERR_RESOURCE);
+            assert_null(plan.cpu);
+        }
+        weft_alloc_fail_after(0);
+        placement_free(&plan);
+    }
+    assert_true(failures >= 4);
+    weft_alloc_fail_after(1);
+    ASSERT_STATUS(machine_from_synthetic(TWO_PACKAGES, NULL, &again), WEFT_ERR_RESOURCE);
+    weft_alloc_fail_after(0);
+    assert_null(again.core);
     machine_free(&m);
 }
 
@@ -502,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_placement_explicit_threads),
         cmocka_unit_test(test_placement_cpu_quota),
         cmocka_unit_test(test_placement_text),
+        cmocka_unit_test(test_placement_survives_failed_allocations),
         cmocka_unit_test(test_machine_from_xml),
         cmocka_unit_test(test_machine_detect_agrees_with_the_system),
         cmocka_unit_test_setup_teardown(test_control_group_v2, make_root, remove_root),
