@@ -14,7 +14,7 @@ fail() {
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 export TMPDIR=$folder
-data=synth:community,n=3000,e=60000,k=8
+data=synth:community,n=3000,e=60000,classes=8
 
 "$weft" bench spmm --data $data --dims 1,16,41 --repeats 2 --forms all --reorder none --format json >"$folder/out.json" ||
     fail "bench exits with $?"
