@@ -2,6 +2,8 @@
  * backend/test_backends.c: every operation on every backend and instruction set, in both types, on odd shapes, against
  * ref. A new operation is tested by adding a row to `cases`.
  *
+ * `test_backends --perf [BACKEND [THREADS [OP]]]` prints rates after the tests have passed.
+ *
  * Each case runs twice: the second time no operation may allocate. Padding between cols and ld must stay as it was.
 
  * timeout: 300
@@ -9,6 +11,7 @@
 #include <math.h>
 
 #include "backend/backend_env.h"
+#include "backend/backend_perf.h"
 
 /* ---- dense ---------------------------------------------------------------------------------------------------- */
 
@@ -478,9 +481,13 @@ static void test_backend(void **state)
         .name = (text), .test_func = test_backend, .initial_state = (text)                                             \
     }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {BACKEND("cpu f32"), BACKEND("cpu f64"), BACKEND("cpu:avx2 f32"),
                                        BACKEND("cpu:base f32")};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc < 2 || strcmp(argv[1], "--perf") != 0 || failed != 0) {
+        return failed;
+    }
+    return backend_perf(argc > 2 ? argv[2] : "cpu", argc > 3 ? atoi(argv[3]) : 1, argc > 4 ? argv[4] : "");
 }

@@ -39,6 +39,18 @@ typedef struct cpu_kernels {
     /* sum[n] += columns of a */
     void (*col_sum)(int64_t m, int64_t n, const float *a, int64_t lda, double *sum);
 
+    /* products (kernels_gemm_body.h). Packed: rows k_begin .. k_end - 1 of alpha * B, element (p, j) of B at
+     * b[p * b_row + j * b_col], into the layout of all k rows: k * gemm_columns(n) floats. */
+    int64_t (*gemm_columns)(int64_t n);
+    void (*gemm_pack)(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, float alpha, const float *b, int64_t b_row,
+                      int64_t b_col, float *packed);
+    /* c[m, n] = a[m, k] packed + beta * c + bias[n] */
+    void (*gemm_multiply)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float beta,
+                          const float *bias, float *c, int64_t ldc);
+    /* c[m, n] = transpose of a[k, m], packed, + beta * c */
+    void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
+                                     float beta, float *c, int64_t ldc);
+
     /* activation and dropout; row: number of the first row within the matrix of the dropout descriptor */
     void (*act_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
                         int64_t row, float *y, int64_t ldy);

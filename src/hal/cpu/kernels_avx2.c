@@ -56,5 +56,10 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     _mm256_storeu_si256((draw_vec *)(lane + 16), _mm256_permute2x128_si256(even, odd, 0x31));
 }
 
+/* Registers: 16 of 8 floats, 12 of them sums. */
+#define LANES         8
+#define PANEL         2
+#define TILE(vectors) ((vectors) == 1 ? 12 : 6)
+
 #define KERNELS cpu_kernels_avx2
 #include "hal/cpu/kernels_table.h"

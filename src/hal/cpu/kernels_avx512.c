@@ -56,5 +56,10 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     _mm512_storeu_si512(lane + 32, _mm512_permutex2var_epi64(a, high, b));
 }
 
+/* Registers: 32 of 16 floats, 24 of them sums. */
+#define LANES         16
+#define PANEL         4
+#define TILE(vectors) ((vectors) == 1 ? 12 : 24 / (vectors))
+
 #define KERNELS cpu_kernels_avx512
 #include "hal/cpu/kernels_table.h"

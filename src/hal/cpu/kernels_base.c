@@ -52,5 +52,10 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     }
 }
 
+/* Registers: 16 of 4 floats, 12 of them sums. */
+#define LANES         4
+#define PANEL         2
+#define TILE(vectors) ((vectors) == 1 ? 12 : 6)
+
 #define KERNELS cpu_kernels_base
 #include "hal/cpu/kernels_table.h"

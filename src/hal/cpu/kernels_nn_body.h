@@ -211,15 +211,34 @@ static float exp_strip(int64_t n, const float *x, float highest, float *power)
     return sum;
 }
 
+/* Sixteen running maxima; the last sixteen columns overlap the ones before, which a maximum does not mind. */
+static float row_max(int64_t n, const float *x)
+{
+    enum { MAXIMA = 16 };
+    float best[MAXIMA];
+    for (int l = 0; l < MAXIMA; ++l) {
+        best[l] = l < n ? x[l] : x[0];
+    }
+    for (int64_t j = MAXIMA; j < n; j += MAXIMA) {
+        const float *from = x + (j + MAXIMA <= n ? j : n - MAXIMA);
+#pragma omp simd
+        for (int l = 0; l < MAXIMA; ++l) {
+            best[l] = from[l] > best[l] ? from[l] : best[l];
+        }
+    }
+    for (int half = MAXIMA / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; ++l) {
+            best[l] = best[l + half] > best[l] ? best[l + half] : best[l];
+        }
+    }
+    return best[0];
+}
+
 /* The loss of one counted row; to: its gradient, or NULL. */
 static double softmax_row(int64_t n, const float *x, int32_t label, float scale, float *to)
 {
     float power[EXP_STRIP] __attribute__((aligned(64)));
-    float highest = x[0];
-#pragma omp simd reduction(max : highest)
-    for (int64_t j = 0; j < n; ++j) {
-        highest = x[j] > highest ? x[j] : highest;
-    }
+    float highest = row_max(n, x);
     double sum = 0.0;
     for (int64_t column = 0; column < n; column += EXP_STRIP) {
         int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
@@ -267,26 +286,32 @@ static cpu_loss softmax_xent(int64_t m, int64_t n, const float *x, int64_t ldx, 
     return loss;
 }
 
-static cpu_loss bce_row(int64_t n, const float *x, const float *target, float scale, float *to)
+/* The loss of one counted row; unlabelled targets are NaN. */
+static cpu_loss bce_row(int64_t n, const float *x, const float *target)
 {
     double sum = 0.0;
-    int32_t count = 0;
+    int64_t count = 0;
 #pragma omp simd reduction(+ : sum, count)
     for (int64_t j = 0; j < n; ++j) {
-        bool labelled = target[j] == target[j];
-        float wanted = labelled ? target[j] : 0.0F;
+        float wanted = target[j];
         float size = x[j] < 0.0F ? -x[j] : x[j];
-        float power = exp_negative(-size);
-        float value = (x[j] < 0.0F ? 0.0F : x[j]) - x[j] * wanted + log1p_unit(power);
-        float sigmoid = (x[j] < 0.0F ? power : 1.0F) / (1.0F + power);
-        float slope = scale * (sigmoid - wanted);
-        sum += labelled ? (double)value : 0.0;
-        count += labelled ? 1 : 0;
-        if (to != NULL) {
-            to[j] = labelled ? slope : 0.0F;
-        }
+        float value = (x[j] < 0.0F ? 0.0F : x[j]) - x[j] * wanted + log1p_unit(exp_negative(-size));
+        sum += (double)(wanted == wanted ? value : 0.0F);
+        count += wanted == wanted ? 1 : 0;
     }
     return (cpu_loss){sum, count};
+}
+
+static void bce_row_gradient(int64_t n, const float *x, const float *target, float scale, float *to)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        float wanted = target[j];
+        float power = exp_negative(x[j] < 0.0F ? x[j] : -x[j]);
+        float sigmoid = (x[j] < 0.0F ? power : 1.0F) / (1.0F + power);
+        float slope = scale * (sigmoid - wanted);
+        to[j] = wanted == wanted ? slope : 0.0F;
+    }
 }
 
 static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
@@ -296,9 +321,12 @@ static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, co
     for (int64_t i = 0; i < m; ++i) {
         float *to = dx != NULL ? dx + i * lddx : NULL;
         if (split[i] == which) {
-            cpu_loss row = bce_row(n, x + i * ldx, target + i * ldt, scale, to);
+            cpu_loss row = bce_row(n, x + i * ldx, target + i * ldt);
             loss.sum += row.sum;
             loss.count += row.count;
+            if (to != NULL) {
+                bce_row_gradient(n, x + i * ldx, target + i * ldt, scale, to);
+            }
         } else if (to != NULL) {
             zero_row(n, to);
         }
