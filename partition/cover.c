@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "partition/cover_sides.h"
 #include "partition/matching.h"
 #include "partition/method.h"
 #include "partition/split.h"
@@ -27,7 +28,10 @@ typedef struct cover_work {
 typedef struct cover_state {
     const pair_list *list;
     const uint16_t *node_part;
-    int64_t buckets;     /* pairs of parts i < j: bucket j (j - 1) / 2 + i */
+    int parts;
+    int64_t buckets;     /* one for each two parts, numbered by cover_cut */
+    cover_offer *offer;  /* [buckets] */
+    int64_t *inner;      /* [parts] pairs inside */
     int64_t *first;      /* [buckets + 1] */
     cut_pair *cut;       /* [first[buckets]] */
     int64_t *by_size;    /* [buckets] largest first: big ones start early */
@@ -36,23 +40,20 @@ typedef struct cover_state {
     int workers;
 } cover_state;
 
-static int64_t bucket_of(int a, int b)
-{
-    int64_t low = a < b ? a : b, high = a < b ? b : a;
-    return high * (high - 1) / 2 + low;
-}
-
 /* Place inner pairs, sort cut pairs by their two parts. */
 static weft_status fill_buckets(cover_state *state)
 {
     const pair_list *list = state->list;
     WEFT_TRY(WEFT_NEW_ZERO(&state->first, state->buckets + 1, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->inner, state->parts, WEFT_MEM_PARTITION));
     for (int64_t u = 0; u < list->vertices; ++u) {
         int i = state->node_part[u];
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
             int j = state->node_part[list->other[e]];
             if (i != j) {
-                ++state->first[bucket_of(i, j) + 1];
+                ++state->first[cover_cut(i, j) + 1];
+            } else {
+                ++state->inner[i];
             }
             state->pair_part[e] = (uint16_t)i;
         }
@@ -66,7 +67,7 @@ static weft_status fill_buckets(cover_state *state)
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
             int j = state->node_part[list->other[e]];
             if (i != j) {
-                state->cut[state->first[bucket_of(i, j)]++] = (cut_pair){.pair = (int32_t)e, .low = (int32_t)u};
+                state->cut[state->first[cover_cut(i, j)]++] = (cut_pair){.pair = (int32_t)e, .low = (int32_t)u};
             }
         }
     }
@@ -188,7 +189,8 @@ static bipartite build_sides(const cover_state *state, int64_t bucket, cover_wor
 static void solve_bucket(const cover_state *state, int64_t bucket, cover_work *work)
 {
     bipartite graph = build_sides(state, bucket, work);
-    matching_cover(&graph, &work->matching, work->covered_left, work->covered_right);
+    int64_t size = matching_cover(&graph, &work->matching, work->covered_left, work->covered_right);
+    int64_t pairs = state->first[bucket + 1] - state->first[bucket], lefts = 0, in_low = 0, in_high = 0;
     for (int64_t c = state->first[bucket]; c < state->first[bucket + 1]; ++c) {
         int64_t left = 0, right = 0;
         ends_of(state, &state->cut[c], &left, &right);
@@ -196,7 +198,19 @@ static void solve_bucket(const cover_state *state, int64_t bucket, cover_work *w
         bool has_right = work->covered_right[work->place[right]] != 0;
         uint16_t part = has_left ? state->node_part[right] : state->node_part[left];
         state->pair_part[state->cut[c].pair] = has_left && has_right ? PARTITION_NO_PART : part;
+        in_low += has_right && !has_left ? 1 : 0;
+        in_high += has_left && !has_right ? 1 : 0;
     }
+    for (int32_t l = 0; l < graph.left; ++l) {
+        lefts += work->covered_left[l];
+    }
+    int64_t free_pairs = pairs - in_low - in_high;
+    state->offer[bucket] = (cover_offer){
+        .low_replicas = {size - lefts, graph.right, 0},
+        .high_replicas = {lefts, 0, graph.left},
+        .low_pairs = {in_low + free_pairs / 2, pairs, 0},
+        .high_pairs = {in_high + free_pairs - free_pairs / 2, 0, pairs},
+    };
     for (int32_t l = 0; l < graph.left; ++l) {
         work->place[work->left_vertex[l]] = -1;
     }
@@ -210,6 +224,7 @@ static weft_status solve_buckets(cover_state *state, int threads)
     int64_t largest = state->first[state->by_size[0] + 1] - state->first[state->by_size[0]];
     state->workers = threads < state->buckets ? threads : (int)state->buckets;
     WEFT_TRY(WEFT_NEW_ZERO(&state->work, state->workers, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->offer, state->buckets, WEFT_MEM_PARTITION));
     for (int w = 0; w < state->workers; ++w) {
         WEFT_TRY(work_create(state->list->vertices, largest, &state->work[w]));
     }
@@ -220,12 +235,39 @@ static weft_status solve_buckets(cover_state *state, int threads)
     return WEFT_OK;
 }
 
+/* Where a cut goes to one side as a whole, say so in its pairs. */
+static weft_status place_cuts(const cover_state *state)
+{
+    weft_status status = WEFT_OK;
+    const pair_list *list = state->list;
+    int64_t *vertices = NULL, *pairs = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&vertices, state->parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&pairs, state->parts, WEFT_MEM_PARTITION), status, done);
+    memcpy(pairs, state->inner, (size_t)state->parts * sizeof pairs[0]);
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        ++vertices[state->node_part[v]];
+    }
+    cover_choose_sides(state->parts, vertices, pairs, state->offer);
+    for (int64_t b = 0; b < state->buckets; ++b) {
+        cover_side side = state->offer[b].side;
+        for (int64_t c = state->first[b]; side != SIDE_COVER && c < state->first[b + 1]; ++c) {
+            int64_t left = 0, right = 0;
+            ends_of(state, &state->cut[c], &left, &right);
+            state->pair_part[state->cut[c].pair] = state->node_part[side == SIDE_LOW ? left : right];
+        }
+    }
+done:
+    weft_free(pairs);
+    weft_free(vertices);
+    return status;
+}
+
 /* Edges with both ends covered cost nothing on either side: in order, each to the lighter one. */
-static weft_status place_free_pairs(const cover_state *state, int parts)
+static weft_status place_free_pairs(const cover_state *state)
 {
     int64_t *load = NULL;
     const pair_list *list = state->list;
-    WEFT_TRY(WEFT_NEW_ZERO(&load, parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&load, state->parts, WEFT_MEM_PARTITION));
     for (int64_t e = 0; e < list->pairs; ++e) {
         if (state->pair_part[e] != PARTITION_NO_PART) {
             ++load[state->pair_part[e]];
@@ -246,21 +288,27 @@ static weft_status place_free_pairs(const cover_state *state, int parts)
 weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, int threads, uint16_t *pair_part)
 {
     weft_status status = WEFT_OK;
-    cover_state state = {
-        .list = list, .node_part = node_part, .buckets = (int64_t)parts * (parts - 1) / 2, .pair_part = pair_part};
+    cover_state state = {.list = list,
+                         .node_part = node_part,
+                         .parts = parts,
+                         .buckets = (int64_t)parts * (parts - 1) / 2,
+                         .pair_part = pair_part};
     WEFT_CHECK(list->pairs <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "%lld pairs: the vertex cover takes fewer than 2^31",
                (long long)list->pairs);
     WEFT_TRY_GOTO(fill_buckets(&state), status, done);
     if (state.first[state.buckets] > 0) {
         WEFT_TRY_GOTO(order_buckets(&state), status, done);
         WEFT_TRY_GOTO(solve_buckets(&state, threads), status, done);
-        status = place_free_pairs(&state, parts);
+        WEFT_TRY_GOTO(place_cuts(&state), status, done);
+        status = place_free_pairs(&state);
     }
 done:
     for (int w = 0; state.work != NULL && w < state.workers; ++w) {
         work_free(&state.work[w]);
     }
     weft_free(state.work);
+    weft_free(state.offer);
+    weft_free(state.inner);
     weft_free(state.by_size);
     weft_free(state.cut);
     weft_free(state.first);
