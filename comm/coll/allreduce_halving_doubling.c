@@ -73,8 +73,8 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
     if (fold.virtual >= 0) {
         ranges_of(&fold, held);
     }
-    for (int k = 0; fold.virtual >= 0 && k < fold.steps; ++k) {
-        int partner = fold.virtual ^ (1 << k);
+    for (int k = 0, bit = 1; fold.virtual >= 0 && k < fold.steps; ++k, bit *= 2) {
+        int partner = fold.virtual ^ bit;
         block_range kept = held[k + 1];
         block_range sent = other_half(held[k], kept);
         char *mine = buffer + range_begin(args->count, fold.power, kept.first) * element;
@@ -87,8 +87,8 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
                       range_count(args->count, fold.power, sent) * element);
         schedule_reduce(s, args->dtype, args->op, mine, lower ? mine : tmp, lower ? tmp : mine, count);
     }
-    for (int k = fold.steps - 1; fold.virtual >= 0 && k >= 0; --k) {
-        int partner = coll_fold_rank(&fold, fold.virtual ^ (1 << k));
+    for (int k = fold.steps - 1, bit = fold.power / 2; fold.virtual >= 0 && k >= 0; --k, bit /= 2) {
+        int partner = coll_fold_rank(&fold, fold.virtual ^ bit);
         block_range mine = held[k + 1];
         block_range theirs = other_half(held[k], mine);
         schedule_round(s, "all-gather");
