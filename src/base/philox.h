@@ -63,10 +63,10 @@ static inline philox_block philox_counter(uint32_t index, uint64_t global_id, ui
         {index, (uint32_t)global_id, (purpose << 16) | (uint32_t)((global_id >> 32) & 0xffffu), epoch}};
 }
 
-/* Uniform in (0, 1), 24 bits. */
+/* Uniform in (0, 1), 23 bits: one more and the largest would round to 1. */
 static inline float philox_uniform(uint32_t word)
 {
-    return ((float)(word >> 8) + 0.5f) * 0x1.0p-24f;
+    return ((float)(word >> 9) + 0.5f) * 0x1.0p-23f;
 }
 
 /* Uniform in (0, 1), 52 bits, from two words. */

@@ -1,0 +1,7 @@
+/*
+ * hal/backend_list.h: every backend, one line each: HAL_BACKEND(name, description).
+ *
+ * The name is what users type; the backend's folder defines `weft_status hal_open_<name>(hal, threads, argument)`.
+ */
+HAL_BACKEND(cpu, "OpenMP kernels chosen for this processor (cpu:avx2 and cpu:base cap the instruction set)")
+HAL_BACKEND(ref, "plain C on one thread: the definition of every operation")

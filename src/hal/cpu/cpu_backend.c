@@ -1,0 +1,179 @@
+/* hal/cpu/cpu_backend.c: opening the CPU backend: instruction set, scratch memory, memory ops. */
+#include "hal/cpu/cpu_backend.h"
+
+#include <string.h>
+
+#include "hal/cpu/kernels.h"
+#include "hal/cpu/onednn_shim.h"
+#include "hal/ref/ref_backend.h"
+
+static const char *const isa_names[] = {"base", "avx2", "avx512"};
+
+cpu_isa cpu_isa_detect(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+        return CPU_ISA_BASE;
+    }
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq")) {
+        return CPU_ISA_AVX512;
+    }
+    return CPU_ISA_AVX2;
+}
+
+const char *cpu_isa_name(cpu_isa isa)
+{
+    return isa_names[isa];
+}
+
+/* The level that "avx2" and the like ask for; "" is the best one. */
+static weft_status isa_from_argument(const char *argument, cpu_isa *isa)
+{
+    cpu_isa best = cpu_isa_detect();
+    *isa = best;
+    if (argument[0] == '\0') {
+        return WEFT_OK;
+    }
+    for (int level = CPU_ISA_BASE; level <= CPU_ISA_AVX512; ++level) {
+        if (strcmp(argument, isa_names[level]) == 0) {
+            WEFT_CHECK(level <= (int)best, WEFT_ERR_UNSUPPORTED, "cpu:%s: this processor has no more than cpu:%s",
+                       argument, isa_names[best]);
+            *isa = (cpu_isa)level;
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "cpu:%s: the instruction sets are base, avx2 and avx512", argument);
+}
+
+weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace)
+{
+    cpu_state *state = cpu_state_of(hal);
+    bytes = bytes > 0 ? bytes : 1; /* never NULL */
+    if (bytes > state->workspace_bytes) {
+        weft_free(state->workspace);
+        state->workspace = NULL;
+        state->workspace_bytes = 0;
+        WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, &state->workspace));
+        state->workspace_bytes = bytes;
+    }
+    *workspace = state->workspace;
+    return WEFT_OK;
+}
+
+weft_status cpu_partials(weft_hal *hal, int parts, int64_t n, double **partial)
+{
+    return cpu_workspace(hal, (size_t)parts * (size_t)cpu_partial_stride(n) * sizeof **partial, (void **)partial);
+}
+
+int cpu_parts(const weft_hal *hal, int64_t work)
+{
+    enum { GRAIN = 1 << 14 }; /* about the work that pays for waking a thread */
+    int64_t pieces = work / GRAIN + 1;
+    return pieces < hal->threads ? (int)pieces : hal->threads;
+}
+
+/* ---- memory: the host's; big blocks are touched by all threads, with the split that row loops use ---------------- */
+
+static void part_of_bytes(size_t bytes, int parts, int part, size_t *begin, size_t *count)
+{
+    int64_t from = 0;
+    int64_t to = 0;
+    hal_split_rows((int64_t)((bytes + 63) / 64), parts, part, &from, &to);
+    size_t end = (size_t)to * 64 < bytes ? (size_t)to * 64 : bytes;
+    *begin = (size_t)from * 64;
+    *count = end > *begin ? end - *begin : 0;
+}
+
+static weft_status cpu_zero(weft_hal *hal, void *device, size_t bytes)
+{
+    char *to = device;
+    int parts = cpu_parts(hal, (int64_t)(bytes / 8));
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        size_t begin = 0;
+        size_t count = 0;
+        part_of_bytes(bytes, parts, part, &begin, &count);
+        if (count > 0) {
+            memset(to + begin, 0, count);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status cpu_copy(weft_hal *hal, void *device_to, const void *device_from, size_t bytes)
+{
+    char *to = device_to;
+    const char *from = device_from;
+    bool overlaps = to < from + bytes && from < to + bytes;
+    int parts = overlaps ? 1 : cpu_parts(hal, (int64_t)(bytes / 8));
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        size_t begin = 0;
+        size_t count = 0;
+        part_of_bytes(bytes, parts, part, &begin, &count);
+        if (count > 0) {
+            memmove(to + begin, from + begin, count);
+        }
+    }
+    return WEFT_OK;
+}
+
+void cpu_mem_ops(hal_mem_ops *ops)
+{
+    ref_mem_ops(ops);
+    ops->upload = cpu_copy;
+    ops->download = cpu_copy;
+    ops->copy = cpu_copy;
+    ops->zero = cpu_zero;
+}
+
+/* ---- open and close ------------------------------------------------------------------------------------------ */
+
+static void cpu_close(weft_hal *hal)
+{
+    cpu_state *state = cpu_state_of(hal);
+    onednn_destroy(state->gemm_cache);
+    weft_free(state->workspace);
+    weft_free(state);
+    hal->state = NULL;
+}
+
+static const cpu_kernels *kernels_of(cpu_isa isa)
+{
+    switch (isa) {
+    case CPU_ISA_AVX512:
+        return &cpu_kernels_avx512;
+    case CPU_ISA_AVX2:
+        return &cpu_kernels_avx2;
+    case CPU_ISA_BASE:
+        break;
+    }
+    return &cpu_kernels_base;
+}
+
+weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument);
+weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
+{
+    cpu_isa isa = CPU_ISA_BASE;
+    WEFT_TRY(isa_from_argument(argument, &isa));
+    cpu_state *state = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&state, 1, WEFT_MEM_GENERAL));
+    hal->state = state;
+    hal->threads = threads;
+    state->isa = isa;
+    state->kernels = kernels_of(isa);
+    ref_fill_ops(&state->ref);
+    weft_status status = onednn_create(threads, isa, &state->gemm_cache);
+    if (status != WEFT_OK) {
+        cpu_close(hal);
+        return status;
+    }
+    cpu_mem_ops(&hal->mem);
+    cpu_dense_ops(&hal->dense);
+    cpu_nn_ops(&hal->nn);
+    cpu_sparse_ops(&hal->sparse);
+    cpu_optim_ops(&hal->optim);
+    hal->close = cpu_close;
+    return WEFT_OK;
+}

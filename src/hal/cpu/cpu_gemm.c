@@ -1,0 +1,188 @@
+/*
+ * hal/cpu/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, f64 by the reference.
+ *
+ * Two drivers over the kernels of kernels_gemm_body.h:
+ *   by rows       C[m, n] = A B: B is packed by all threads, each multiplies its rows of A; nothing of A is copied.
+ *   by reduction  C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, in blocks of rows
+ * of A and B that stay in cache; the sums are added in the order of the threads. When C is large instead of k, threads
+ * take rows of C. Graph networks multiply matrices with as many rows as vertices and few columns: these are bound by
+ * memory, and a library that copies A first loses. Square-like shapes go to oneDNN; see use_library for the rule.
+ */
+#include <string.h>
+
+#include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/kernels.h"
+#include "hal/cpu/onednn_shim.h"
+
+enum {
+    BLOCK_K = 512,  /* rows of B packed at once */
+    BLOCK_N = 512,  /* columns of B packed at once: 1 MiB together, half of a second-level cache */
+    REDUCE_K = 128, /* rows of A and B that a step of a reduction takes */
+    OWN_C = 1 << 18 /* elements of C (1 MiB) up to which every thread may have its own */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- by rows ---------------------------------------------------------------------------------------------------- */
+
+static weft_status gemm_by_rows(weft_hal *hal, const hal_gemm *g)
+{
+    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const float *a = g->a;
+    const float *b = g->b;
+    const float *bias = g->bias;
+    float *c = g->c;
+    int64_t b_row = g->trans_b ? 1 : g->ldb;
+    int64_t b_col = g->trans_b ? g->ldb : 1;
+    float *packed = NULL;
+    int64_t columns = kernels->gemm_columns(smaller(g->n, BLOCK_N));
+    WEFT_TRY(cpu_workspace(hal, (size_t)(smaller(g->k, BLOCK_K) * columns) * sizeof *packed, (void **)&packed));
+    int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
+    for (int64_t jc = 0; jc < g->n; jc += BLOCK_N) {
+        int64_t n = smaller(g->n - jc, BLOCK_N);
+        for (int64_t pc = 0; pc < g->k; pc += BLOCK_K) {
+            int64_t k = smaller(g->k - pc, BLOCK_K);
+            float beta = pc == 0 ? (float)g->beta : 1.0F;
+            const float *first_bias = pc == 0 && bias != NULL ? bias + jc : NULL;
+#pragma omp parallel num_threads(parts) if (parts > 1)
+            {
+#pragma omp for schedule(static)
+                for (int part = 0; part < parts; ++part) {
+                    int64_t begin = 0;
+                    int64_t end = 0;
+                    hal_split_rows(k, parts, part, &begin, &end);
+                    kernels->gemm_pack(begin, end, k, n, (float)g->alpha, b + pc * b_row + jc * b_col, b_row, b_col,
+                                       packed);
+                }
+#pragma omp for schedule(static)
+                for (int part = 0; part < parts; ++part) {
+                    int64_t begin = 0;
+                    int64_t end = 0;
+                    hal_split_rows(g->m, parts, part, &begin, &end);
+                    kernels->gemm_multiply(end - begin, n, k, a + begin * g->lda + pc, g->lda, packed, beta, first_bias,
+                                           c + begin * g->ldc + jc, g->ldc);
+                }
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- by reduction ----------------------------------------------------------------------------------------------- */
+
+/* What a thread of a reduction works on. */
+typedef struct reduction {
+    int64_t row, rows;  /* of C */
+    int64_t begin, end; /* of k */
+    float *packed;      /* REDUCE_K x gemm_columns(n) */
+    float *c;           /* its result: row 0 is row `row` of C */
+    int64_t ldc;
+    float beta; /* for the first block */
+} reduction;
+
+static void reduce(const cpu_kernels *kernels, const hal_gemm *g, const reduction *own)
+{
+    const float *a = g->a;
+    const float *b = g->b;
+    int64_t b_row = g->trans_b ? 1 : g->ldb;
+    int64_t b_col = g->trans_b ? g->ldb : 1;
+    for (int64_t p = own->begin; p < own->end; p += REDUCE_K) {
+        int64_t k = smaller(own->end - p, REDUCE_K);
+        kernels->gemm_pack(0, k, k, g->n, (float)g->alpha, b + p * b_row, b_row, b_col, own->packed);
+        kernels->gemm_multiply_transposed(own->rows, g->n, k, a + p * g->lda + own->row, g->lda, own->packed,
+                                          p == own->begin ? own->beta : 1.0F, own->c, own->ldc);
+    }
+}
+
+static void add_bias(const hal_gemm *g)
+{
+    const float *bias = g->bias;
+    float *c = g->c;
+    for (int64_t i = 0; i < g->m; ++i) {
+        for (int64_t j = 0; j < g->n; ++j) {
+            c[i * g->ldc + j] += bias[j];
+        }
+    }
+}
+
+/* c = the parts' sums in their order + beta c */
+static void add_parts(const hal_gemm *g, const float *partial, int parts)
+{
+    float *c = g->c;
+    float beta = (float)g->beta;
+    for (int64_t i = 0; i < g->m; ++i) {
+        float *row = c + i * g->ldc;
+        for (int64_t j = 0; j < g->n; ++j) {
+            float sum = beta == 0.0F ? 0.0F : beta * row[j];
+            for (int part = 0; part < parts; ++part) {
+                sum += partial[(part * g->m + i) * g->n + j];
+            }
+            row[j] = sum;
+        }
+    }
+}
+
+static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
+{
+    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
+    bool own_sums = parts > 1 && g->m * g->n <= OWN_C && g->k >= 4 * REDUCE_K;
+    parts = own_sums ? (int)smaller(parts, g->k / REDUCE_K) : parts;
+    int64_t packed_size = REDUCE_K * kernels->gemm_columns(g->n);
+    int64_t partial_size = own_sums ? g->m * g->n : 0;
+    float *workspace = NULL;
+    WEFT_TRY(
+        cpu_workspace(hal, (size_t)(parts * (packed_size + partial_size)) * sizeof *workspace, (void **)&workspace));
+    float *partial = workspace + parts * packed_size;
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        reduction own = {.packed = workspace + part * packed_size, .end = g->k, .rows = g->m};
+        if (own_sums) {
+            hal_split_rows(g->k, parts, part, &own.begin, &own.end);
+            own.c = partial + part * partial_size;
+            own.ldc = g->n;
+        } else {
+            int64_t end = 0;
+            hal_split_rows(g->m, parts, part, &own.row, &end);
+            own.rows = end - own.row;
+            own.c = (float *)g->c + own.row * g->ldc;
+            own.ldc = g->ldc;
+            own.beta = (float)g->beta;
+        }
+        reduce(kernels, g, &own);
+    }
+    if (own_sums) {
+        add_parts(g, partial, parts);
+    }
+    if (g->bias != NULL) {
+        add_bias(g);
+    }
+    return WEFT_OK;
+}
+
+/* ---- choice ------------------------------------------------------------------------------------------------------ */
+
+/* Measured: oneDNN wins only where both dimensions of the stationary operand are large. */
+static bool use_library(const hal_gemm *g)
+{
+    (void)g;
+    return false;
+}
+
+weft_status cpu_gemm(weft_hal *hal, const hal_gemm *gemm)
+{
+    cpu_state *state = cpu_state_of(hal);
+    if (gemm->dtype != WEFT_DTYPE_F32 || gemm->k == 0) {
+        return state->ref.dense.gemm(hal, gemm);
+    }
+    if (gemm->m == 0 || gemm->n == 0) {
+        return WEFT_OK;
+    }
+    if (state->gemm_cache != NULL && use_library(gemm)) {
+        return onednn_gemm(state->gemm_cache, gemm);
+    }
+    return gemm->trans_a ? gemm_by_reduction(hal, gemm) : gemm_by_rows(hal, gemm);
+}

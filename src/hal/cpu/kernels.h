@@ -1,0 +1,91 @@
+/*
+ * hal/cpu/kernels.h: the single-thread f32 kernels of one instruction set, as a table.
+ *
+ * The bodies are written once (kernels_*_body.h) and compiled for each level by kernels_base.c, kernels_avx2.c and
+ * kernels_avx512.c. The drivers (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add
+ * partial results in the order of the pieces. Matrices are [m, n] row-major with a leading dimension, as in hal/hal.h.
+ */
+#ifndef WEFT_HAL_CPU_KERNELS_H
+#define WEFT_HAL_CPU_KERNELS_H
+
+#include "hal/hal.h"
+
+/* Optimiser steps with their constants worked out in double by the driver. */
+typedef struct cpu_adam_step {
+    float beta1, beta2, one_minus_beta1, one_minus_beta2;
+    float weight_decay, epsilon;
+    float step_size;           /* lr / (1 - beta1^step) */
+    float inverse_root_second; /* 1 / sqrt(1 - beta2^step) */
+} cpu_adam_step;
+
+typedef struct cpu_sgd_step {
+    float lr, momentum, one_minus_dampening, weight_decay;
+    bool nesterov, has_momentum, first;
+} cpu_sgd_step;
+
+/* What the two losses return. */
+typedef struct cpu_loss {
+    double sum;
+    int64_t count;
+} cpu_loss;
+
+typedef struct cpu_kernels {
+    /* dense */
+    void (*axpby)(int64_t m, int64_t n, float alpha, const float *x, int64_t ldx, float beta, float *y, int64_t ldy);
+    void (*scale_rows)(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy);
+    void (*gather_rows)(int64_t m, int64_t n, const int32_t *index, const float *x, int64_t ldx, float *y, int64_t ldy);
+    void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, bool add, const float *x, int64_t ldx, float *y,
+                         int64_t ldy);
+    /* sum[n] += columns of a */
+    void (*col_sum)(int64_t m, int64_t n, const float *a, int64_t lda, double *sum);
+
+    /* products (kernels_gemm_body.h). Packed: rows k_begin .. k_end - 1 of alpha * B, element (p, j) of B at
+     * b[p * b_row + j * b_col], into the layout of all k rows: k * gemm_columns(n) floats. */
+    int64_t (*gemm_columns)(int64_t n);
+    void (*gemm_pack)(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, float alpha, const float *b, int64_t b_row,
+                      int64_t b_col, float *packed);
+    /* c[m, n] = a[m, k] packed + beta * c + bias[n] */
+    void (*gemm_multiply)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float beta,
+                          const float *bias, float *c, int64_t ldc);
+    /* c[m, n] = transpose of a[k, m], packed, + beta * c */
+    void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
+                                     float beta, float *c, int64_t ldc);
+
+    /* activation and dropout; row: number of the first row within the matrix of the dropout descriptor */
+    void (*act_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
+                        int64_t row, float *y, int64_t ldy);
+    void (*act_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, bool relu,
+                         const hal_dropout *dropout, int64_t row, float *dx, int64_t lddx);
+
+    /* norms; stats[2n] += */
+    void (*bn_stats)(int64_t m, int64_t n, const float *x, int64_t ldx, double *stats);
+    void (*bn_apply)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *mean, const float *rstd,
+                     const float *gamma, const float *beta, float *y, int64_t ldy);
+    void (*bn_backward_stats)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                              const float *mean, const float *rstd, double *stats);
+    /* coefficient[3n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
+    void (*bn_backward_apply)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                              const float *mean, const float *rstd, const float *coefficient, float *dx, int64_t lddx);
+    void (*ln_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *gamma, const float *beta,
+                       double epsilon, float *saved, float *y, int64_t ldy);
+    /* sums[2n] += dgamma, dbeta */
+    void (*ln_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                        const float *gamma, const float *saved, double *sums, float *dx, int64_t lddx);
+
+    /* losses and metric */
+    cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
+                             const uint8_t *split, int which, float scale, float *dx, int64_t lddx);
+    cpu_loss (*bce_logits)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
+                           const uint8_t *split, int which, float scale, float *dx, int64_t lddx);
+    /* count[2 * HAL_SPLITS] += correct rows, then all rows */
+    void (*accuracy)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *split,
+                     int64_t *count);
+
+    /* optimisers */
+    void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);
+    void (*sgd)(int64_t n, const cpu_sgd_step *step, float *w, const float *g, float *momentum);
+} cpu_kernels;
+
+extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * hal/cpu/kernels_act_body.h: ReLU and dropout. Included once an instruction set by kernels_*.c. No include guard.
+ *
+ * The mask of element (row, column) is lane column % 8 of the Philox block (row id, column / 8) of base/philox.h.
+ * Blocks are drawn DRAW_LANES at once, one (row, block) pair a vector lane, so that narrow matrices fill the vectors as
+ * well as wide ones: the pairs of a group of rows stand in one flat list, whose pattern is the same for every group.
+ *
+ *   rows 0..R-1 of a group, B blocks a row:   pair p = row p / B, block p % B   ->  lane[8 p .. 8 p + 7]
+ *
+ * 16-bit lanes of a group go to a small buffer (first-level cache), the second loop compares and scales.
+ *
+ * The including file defines draw_vec (DRAW_LANES 64-bit lanes, the low halves in use) and draw_load, draw_set,
+ * draw_add, draw_multiply (32 x 32 -> 64 bits), draw_high, draw_xor, draw_or_id and draw_store. J. Salmon, M. Moraes,
+ * R. Dror, D. Shaw: Parallel random numbers: as easy as 1, 2, 3. SC'11, doi:10.1145/2063384.2063405
+ */
+
+enum { DRAW_PAIRS = 512, DRAW_COLUMNS = 8 * DRAW_PAIRS };
+
+/* One group of rows of one strip of columns. */
+typedef struct draw_group {
+    int64_t blocks;             /* of a row */
+    int64_t rows;               /* of a full group */
+    uint64_t block[DRAW_PAIRS]; /* the pattern: block and row of each pair */
+    uint64_t row[DRAW_PAIRS];
+} draw_group;
+
+static void draw_group_begin(draw_group *group, int64_t column, int64_t columns)
+{
+    group->blocks = (columns + 7) / 8;
+    group->rows = DRAW_PAIRS / group->blocks;
+    int64_t pair = 0;
+    for (int64_t r = 0; r < group->rows; ++r) {
+        for (int64_t b = 0; b < group->blocks; ++b, ++pair) {
+            group->block[pair] = (uint64_t)(column / 8 + b);
+            group->row[pair] = (uint64_t)r;
+        }
+    }
+    for (; pair < DRAW_PAIRS; ++pair) { /* fill the last vector; row 0 always exists */
+        group->block[pair] = 0;
+        group->row[pair] = 0;
+    }
+}
+
+/* lane[8 * rows * blocks] for rows first .. first + rows - 1. */
+static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int64_t first, int64_t rows, uint16_t *lane)
+{
+    draw_vec m0 = draw_set(PHILOX_M0);
+    draw_vec m1 = draw_set(PHILOX_M1);
+    draw_vec purpose = draw_set((uint64_t)dropout->purpose << 16);
+    draw_vec base = draw_set((uint64_t)(dropout->row_base + first));
+    for (int64_t pair = 0; pair < rows * group->blocks; pair += DRAW_LANES) {
+        draw_vec id = draw_add(base, draw_load(group->row + pair));
+        if (dropout->row_id != NULL) {
+            uint64_t ids[DRAW_LANES];
+            for (int i = 0; i < DRAW_LANES; ++i) {
+                uint64_t r = group->row[pair + i];
+                ids[i] = (uint64_t)dropout->row_id[first + (r < (uint64_t)rows ? (int64_t)r : 0)];
+            }
+            id = draw_load(ids);
+        }
+        draw_vec c0 = draw_load(group->block + pair);
+        draw_vec c1 = id;
+        draw_vec c2 = draw_or_id(purpose, id);
+        draw_vec c3 = draw_set(dropout->epoch);
+        uint32_t k0 = (uint32_t)dropout->seed;
+        uint32_t k1 = (uint32_t)(dropout->seed >> 32);
+        for (int round = 0; round < 10; ++round) {
+            draw_vec p0 = draw_multiply(c0, m0);
+            draw_vec p1 = draw_multiply(c2, m1);
+            c0 = draw_xor(draw_high(p1), c1, draw_set(k0));
+            c2 = draw_xor(draw_high(p0), c3, draw_set(k1));
+            c1 = p1;
+            c3 = p0;
+            k0 += PHILOX_W0;
+            k1 += PHILOX_W1;
+        }
+        draw_store(lane + 8 * pair, c0, c1, c2, c3);
+    }
+}
+
+static void act_row(int64_t n, const float *x, bool relu, float *y)
+{
+    if (!relu) {
+        if (x != y) {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                y[j] = x[j];
+            }
+        }
+        return;
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        y[j] = x[j] < 0.0F ? 0.0F : x[j];
+    }
+}
+
+/* floor = 0 with ReLU, -infinity without: one loop for both, and a NaN passes. */
+static void act_row_dropout(int64_t n, const float *x, float floor, const uint16_t *lane, int32_t threshold,
+                            float scale, float *y)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        float value = x[j] < floor ? floor : x[j];
+        float kept = value * scale;
+        y[j] = (int32_t)lane[j] >= threshold ? kept : 0.0F;
+    }
+}
+
+static void act_dropout(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
+                        int64_t row, float *y, int64_t ldy)
+{
+    draw_group group;
+    uint16_t lane[DRAW_COLUMNS] __attribute__((aligned(64)));
+    float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
+    float floor = relu ? 0.0F : -INFINITY;
+    int32_t threshold = (int32_t)philox_dropout_threshold(dropout->probability);
+    for (int64_t column = 0; column < n; column += DRAW_COLUMNS) {
+        int64_t columns = n - column < DRAW_COLUMNS ? n - column : DRAW_COLUMNS;
+        bool flat = columns == n && n % 8 == 0 && ldx == n && ldy == n; /* lanes lie as the elements do */
+        draw_group_begin(&group, column, columns);
+        for (int64_t i = 0; i < m; i += group.rows) {
+            int64_t rows = m - i < group.rows ? m - i : group.rows;
+            draw_lanes(&group, dropout, row + i, rows, lane);
+            if (flat) {
+                act_row_dropout(rows * n, x + i * ldx, floor, lane, threshold, scale, y + i * ldy);
+                continue;
+            }
+            for (int64_t r = 0; r < rows; ++r) {
+                act_row_dropout(columns, x + (i + r) * ldx + column, floor, lane + 8 * r * group.blocks, threshold,
+                                scale, y + (i + r) * ldy + column);
+            }
+        }
+    }
+}
+
+static void act_forward(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
+                        int64_t row, float *y, int64_t ldy)
+{
+    if (dropout != NULL && dropout->probability > 0.0F) {
+        act_dropout(m, n, x, ldx, relu, dropout, row, y, ldy);
+        return;
+    }
+    for (int64_t i = 0; i < m; ++i) {
+        act_row(n, x + i * ldx, relu, y + i * ldy);
+    }
+}
+
+static void act_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, bool relu,
+                         const hal_dropout *dropout, int64_t row, float *dx, int64_t lddx)
+{
+    if (!relu) { /* the forward pass without ReLU is linear: its own transpose */
+        act_forward(m, n, dy, lddy, false, dropout, row, dx, lddx);
+        return;
+    }
+    bool drops = dropout != NULL && dropout->probability > 0.0F;
+    float scale = drops ? (float)(1.0 / (1.0 - (double)dropout->probability)) : 1.0F;
+    bool flat = lddy == n && ldy == n && lddx == n;
+    int64_t rows = flat ? 1 : m;
+    int64_t columns = flat ? m * n : n;
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *gradient = dy + i * lddy;
+        const float *output = y + i * ldy;
+        float *to = dx + i * lddx;
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j) {
+            float scaled = gradient[j] * scale;
+            to[j] = output[j] > 0.0F ? scaled : 0.0F;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/* hal/cpu/kernels_avx512.c: the kernels compiled for AVX512; see kernels.h. */
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "hal/cpu/kernels.h"
+
+enum { DRAW_LANES = 8 };
+typedef __m512i draw_vec;
+
+static inline draw_vec draw_set(uint64_t value)
+{
+    return _mm512_set1_epi64((long long)value);
+}
+
+static inline draw_vec draw_load(const uint64_t *from)
+{
+    return _mm512_loadu_si512((const draw_vec *)from);
+}
+
+static inline draw_vec draw_add(draw_vec a, draw_vec b)
+{
+    return _mm512_add_epi64(a, b);
+}
+
+static inline draw_vec draw_multiply(draw_vec a, draw_vec b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+
+static inline draw_vec draw_high(draw_vec a)
+{
+    return _mm512_srli_epi64(a, 32);
+}
+
+static inline draw_vec draw_xor(draw_vec a, draw_vec b, draw_vec c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+
+/* purpose | bits 32..47 of the id */
+static inline draw_vec draw_or_id(draw_vec purpose, draw_vec id)
+{
+    return _mm512_or_si512(purpose, _mm512_and_si512(draw_high(id), draw_set(0xffff)));
+}
+
+/* Eight blocks in order: words 0 and 1 of a block make its first 64 bits, words 2 and 3 the second. */
+static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec c2, draw_vec c3)
+{
+    draw_vec a = _mm512_mask_blend_epi32(0xaaaa, c0, _mm512_slli_epi64(c1, 32));
+    draw_vec b = _mm512_mask_blend_epi32(0xaaaa, c2, _mm512_slli_epi64(c3, 32));
+    draw_vec low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+    draw_vec high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    _mm512_storeu_si512(lane, _mm512_permutex2var_epi64(a, low, b));
+    _mm512_storeu_si512(lane + 32, _mm512_permutex2var_epi64(a, high, b));
+}
+
+/* Registers: 32 of 16 floats, 24 of them sums. */
+#define LANES         16
+#define PANEL         4
+#define TILE(vectors) ((vectors) == 1 ? 12 : 24 / (vectors))
+
+#define KERNELS cpu_kernels_avx512
+#include "hal/cpu/kernels_table.h"

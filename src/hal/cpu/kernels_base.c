@@ -1,0 +1,61 @@
+/* hal/cpu/kernels_base.c: the kernels for any x86-64 (and any other) processor. */
+#include <math.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "hal/cpu/kernels.h"
+
+enum { DRAW_LANES = 1 };
+typedef uint64_t draw_vec;
+
+static inline draw_vec draw_set(uint64_t value)
+{
+    return value;
+}
+
+static inline draw_vec draw_load(const uint64_t *from)
+{
+    return *from;
+}
+
+static inline draw_vec draw_add(draw_vec a, draw_vec b)
+{
+    return a + b;
+}
+
+static inline draw_vec draw_multiply(draw_vec a, draw_vec b)
+{
+    return (a & 0xffffffffu) * b;
+}
+
+static inline draw_vec draw_high(draw_vec a)
+{
+    return a >> 32;
+}
+
+static inline draw_vec draw_xor(draw_vec a, draw_vec b, draw_vec c)
+{
+    return a ^ b ^ c;
+}
+
+/* purpose | bits 32..47 of the id */
+static inline draw_vec draw_or_id(draw_vec purpose, draw_vec id)
+{
+    return purpose | ((id >> 32) & 0xffffu);
+}
+
+static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec c2, draw_vec c3)
+{
+    uint32_t word[4] = {(uint32_t)c0, (uint32_t)c1, (uint32_t)c2, (uint32_t)c3};
+    for (unsigned j = 0; j < 8; ++j) {
+        lane[j] = (uint16_t)(word[j >> 1] >> (16 * (j & 1u)));
+    }
+}
+
+/* Registers: 16 of 4 floats, 12 of them sums. */
+#define LANES         4
+#define PANEL         2
+#define TILE(vectors) ((vectors) == 1 ? 12 : 6)
+
+#define KERNELS cpu_kernels_base
+#include "hal/cpu/kernels_table.h"

@@ -1,0 +1,141 @@
+/*
+ * hal/cpu/kernels_dense_body.h: element-wise dense kernels and optimiser steps. Included once an instruction set by
+ * kernels_*.c; plain loops that the compiler turns into vector code of that set. No include guard.
+ */
+
+static void axpby(int64_t m, int64_t n, float alpha, const float *x, int64_t ldx, float beta, float *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = x + i * ldx;
+        float *to = y + i * ldy;
+        if (beta == 0.0F) {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = alpha * from[j];
+            }
+        } else {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = alpha * from[j] + beta * to[j];
+            }
+        }
+    }
+}
+
+static void scale_rows(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = x + i * ldx;
+        float *to = y + i * ldy;
+        float factor = scale[i];
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = factor * from[j];
+        }
+    }
+}
+
+/* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
+enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, FLOATS_OF_LINE = 16 };
+
+static void gather_rows(int64_t m, int64_t n, const int32_t *index, const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+    int64_t lines = (n + FLOATS_OF_LINE - 1) / FLOATS_OF_LINE;
+    lines = lines < LINES_AHEAD ? lines : LINES_AHEAD;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *ahead = x + index[i + ROWS_AHEAD < m ? i + ROWS_AHEAD : m - 1] * ldx;
+        for (int64_t line = 0; line < lines; ++line) {
+            __builtin_prefetch(ahead + line * FLOATS_OF_LINE);
+        }
+        const float *restrict from = x + index[i] * ldx;
+        float *restrict to = y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = from[j];
+        }
+    }
+}
+
+static void scatter_rows(int64_t m, int64_t n, const int32_t *index, bool add, const float *x, int64_t ldx, float *y,
+                         int64_t ldy)
+{
+    int64_t lines = (n + FLOATS_OF_LINE - 1) / FLOATS_OF_LINE;
+    lines = lines < LINES_AHEAD ? lines : LINES_AHEAD;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *ahead = y + index[i + ROWS_AHEAD < m ? i + ROWS_AHEAD : m - 1] * ldy;
+        for (int64_t line = 0; line < lines; ++line) {
+            __builtin_prefetch(ahead + line * FLOATS_OF_LINE, 1);
+        }
+        const float *restrict from = x + i * ldx;
+        float *restrict to = y + index[i] * ldy;
+        if (add) {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] += from[j];
+            }
+        } else {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = from[j];
+            }
+        }
+    }
+}
+
+/* Four rows a sweep, so that the running sums are loaded and stored a quarter as often. */
+static void col_sum(int64_t m, int64_t n, const float *a, int64_t lda, double *restrict sum)
+{
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        const float *restrict row = a + i * lda;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double low = (double)row[j] + (double)row[lda + j];
+            double high = (double)row[2 * lda + j] + (double)row[3 * lda + j];
+            sum[j] += low + high;
+        }
+    }
+    for (; i < m; ++i) {
+        const float *restrict row = a + i * lda;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            sum[j] += (double)row[j];
+        }
+    }
+}
+
+static void adam(int64_t n, const cpu_adam_step *step, float *restrict w, const float *restrict g, float *restrict m,
+                 float *restrict v)
+{
+    cpu_adam_step s = *step;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+        float gradient = g[i] + s.weight_decay * w[i];
+        float first = s.beta1 * m[i] + s.one_minus_beta1 * gradient;
+        float second = s.beta2 * v[i] + s.one_minus_beta2 * gradient * gradient;
+        m[i] = first;
+        v[i] = second;
+        w[i] -= s.step_size * first / (sqrtf(second) * s.inverse_root_second + s.epsilon);
+    }
+}
+
+static void sgd(int64_t n, const cpu_sgd_step *step, float *restrict w, const float *restrict g,
+                float *restrict momentum)
+{
+    cpu_sgd_step s = *step;
+    if (!s.has_momentum) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) {
+            w[i] -= s.lr * (g[i] + s.weight_decay * w[i]);
+        }
+        return;
+    }
+    float kept = s.first ? 0.0F : s.momentum;
+    float added = s.first ? 1.0F : s.one_minus_dampening;
+    for (int64_t i = 0; i < n; ++i) {
+        float gradient = g[i] + s.weight_decay * w[i];
+        float buffer = s.first ? gradient : kept * momentum[i] + added * gradient;
+        momentum[i] = buffer;
+        w[i] -= s.lr * (s.nesterov ? gradient + s.momentum * buffer : buffer);
+    }
+}

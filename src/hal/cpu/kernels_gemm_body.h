@@ -1,0 +1,221 @@
+/*
+ * hal/cpu/kernels_gemm_body.h: the matrix product of one thread. Included once an instruction set by kernels_*.c. No
+ * include guard. The including file defines LANES (floats of a vector), PANEL (most vectors of a panel) and
+ * TILE(vectors), the rows of C kept in registers for a panel of that many vectors.
+ *
+ * B [k, n] is packed into panels of up to PANEL vectors, each [k][vectors * LANES], the last one padded with zeros:
+ *
+ *        panel 0   panel 1          V = ceil(n / LANES) vectors are shared evenly among ceil(V / PANEL) panels
+ *      +---------+-------+
+ *   k  |  4 x 16 | 3 x 16|          a step of the inner loop: `vectors` loads of a packed row, `rows` broadcasts of A,
+ *      +---------+-------+          rows * vectors multiply-adds into registers
+ *
+ * A is read where it lies: by rows when it is not transposed, and one packed row of B meets `rows` neighbours of a row
+ * of A when it is, so both forms stream A once. This is what tall and narrow products want: A is most of the memory
+ * traffic, and copying it would cost as much as the product. K. Goto, R. van de Geijn: Anatomy of high-performance
+ * matrix multiplication. ACM TOMS 34(3), 2008, doi:10.1145/1356052.1356053 describes the packed general case.
+ */
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum {
+    MOST_ROWS = TILE(1),
+    ROW_BLOCK = 48 /* rows of A that stay in the second-level cache while the panels pass; whole tiles of any panel */
+};
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef float vec_unaligned __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+static inline vec vec_load(const float *from)
+{
+    return *(const vec_unaligned *)from;
+}
+
+static inline void vec_store(float *to, vec value)
+{
+    *(vec_unaligned *)to = value;
+}
+
+/* Vectors of panel i when `all` vectors are cut into `panels`. */
+static int64_t panel_vectors(int64_t all, int64_t panels, int64_t i)
+{
+    return all / panels + (i < all % panels ? 1 : 0);
+}
+
+static int64_t panel_count(int64_t n)
+{
+    int64_t all = (n + LANES - 1) / LANES;
+    return (all + PANEL - 1) / PANEL;
+}
+
+static int64_t gemm_columns(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+static void gemm_pack(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, float alpha, const float *b, int64_t b_row,
+                      int64_t b_col, float *packed)
+{
+    int64_t all = (n + LANES - 1) / LANES;
+    int64_t panels = panel_count(n);
+    int64_t column = 0;
+    for (int64_t i = 0; i < panels; ++i) {
+        int64_t width = panel_vectors(all, panels, i) * LANES;
+        int64_t filled = n - column < width ? n - column : width;
+        for (int64_t p = k_begin; p < k_end; ++p) {
+            const float *from = b + p * b_row + column * b_col;
+            float *to = packed + column * k + p * width;
+            if (b_col == 1) {
+                for (int64_t j = 0; j < filled; ++j) {
+                    to[j] = alpha * from[j];
+                }
+            } else {
+                for (int64_t j = 0; j < filled; ++j) {
+                    to[j] = alpha * from[j * b_col];
+                }
+            }
+            for (int64_t j = filled; j < width; ++j) {
+                to[j] = 0.0F;
+            }
+        }
+        column += width;
+    }
+}
+
+/* One vector of a row of C; `columns` < LANES at the right edge. */
+static inline void finish_vector(vec sum, float beta, const float *bias, float *c, int64_t columns)
+{
+    if (columns >= LANES) {
+        if (bias != NULL) {
+            sum += vec_load(bias);
+        }
+        if (beta != 0.0F) {
+            sum += beta * vec_load(c);
+        }
+        vec_store(c, sum);
+        return;
+    }
+    float part[LANES];
+    vec_store(part, sum);
+    for (int64_t j = 0; j < columns; ++j) {
+        float old = beta == 0.0F ? 0.0F : beta * c[j];
+        c[j] = part[j] + old + (bias != NULL ? bias[j] : 0.0F);
+    }
+}
+
+/* C[rows, columns] = A packed + beta C + bias; rows, vectors and trans are constants where it is inlined. */
+static inline __attribute__((always_inline)) void gemm_tile(const int rows, const int vectors, const bool trans,
+                                                            int64_t k, const float *a, int64_t lda, const float *packed,
+                                                            float beta, const float *bias, float *c, int64_t ldc,
+                                                            int64_t columns)
+{
+    vec sum[MOST_ROWS][PANEL];
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            sum[i][v] = (vec){0};
+        }
+    }
+    for (int64_t p = 0; p < k; ++p) {
+        vec right[PANEL];
+        UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            right[v] = vec_load(packed + (p * vectors + v) * LANES);
+        }
+        UNROLL
+        for (int i = 0; i < rows; ++i) {
+            float left = trans ? a[p * lda + i] : a[i * lda + p];
+            UNROLL
+            for (int v = 0; v < vectors; ++v) {
+                sum[i][v] += left * right[v];
+            }
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            if (columns > v * LANES) {
+                finish_vector(sum[i][v], beta, bias != NULL ? bias + v * LANES : NULL, c + i * ldc + v * LANES,
+                              columns - v * LANES);
+            }
+        }
+    }
+}
+
+/* All rows of C for one panel: whole tiles, then tiles of four rows, then single rows. */
+static inline __attribute__((always_inline)) void gemm_rows(const int vectors, const bool trans, int64_t m, int64_t k,
+                                                            const float *a, int64_t lda, const float *packed,
+                                                            float beta, const float *bias, float *c, int64_t ldc,
+                                                            int64_t columns)
+{
+    int64_t step = trans ? 1 : lda;
+    int64_t i = 0;
+    for (; i + TILE(vectors) <= m; i += TILE(vectors)) {
+        gemm_tile(TILE(vectors), vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    }
+    for (; i + 4 <= m; i += 4) {
+        gemm_tile(4, vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    }
+    for (; i < m; ++i) {
+        gemm_tile(1, vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    }
+}
+
+static inline __attribute__((always_inline)) void gemm_panel(const bool trans, int64_t vectors, int64_t m, int64_t k,
+                                                             const float *a, int64_t lda, const float *packed,
+                                                             float beta, const float *bias, float *c, int64_t ldc,
+                                                             int64_t columns)
+{
+    switch (vectors) {
+    case 1:
+        gemm_rows(1, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
+        break;
+    case 2:
+        gemm_rows(2, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
+        break;
+#if PANEL > 2
+    case 3:
+        gemm_rows(3, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
+        break;
+    default:
+        gemm_rows(4, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
+        break;
+#endif
+    }
+}
+
+static inline __attribute__((always_inline)) void gemm_block(const bool trans, int64_t m, int64_t n, int64_t k,
+                                                             const float *a, int64_t lda, const float *packed,
+                                                             float beta, const float *bias, float *c, int64_t ldc)
+{
+    int64_t all = (n + LANES - 1) / LANES;
+    int64_t panels = panel_count(n);
+    int64_t column = 0;
+    for (int64_t i = 0; i < panels; ++i) {
+        int64_t vectors = panel_vectors(all, panels, i);
+        gemm_panel(trans, vectors, m, k, a, lda, packed + column * k, beta, bias != NULL ? bias + column : NULL,
+                   c + column, ldc, n - column);
+        column += vectors * LANES;
+    }
+}
+
+static void gemm_multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float beta,
+                          const float *bias, float *c, int64_t ldc)
+{
+    for (int64_t i = 0; i < m; i += ROW_BLOCK) {
+        int64_t rows = m - i < ROW_BLOCK ? m - i : ROW_BLOCK;
+        gemm_block(false, rows, n, k, a + i * lda, lda, packed, beta, bias, c + i * ldc, ldc);
+    }
+}
+
+static void gemm_multiply_transposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
+                                     float beta, float *c, int64_t ldc)
+{
+    gemm_block(true, m, n, k, a, lda, packed, beta, NULL, c, ldc);
+}

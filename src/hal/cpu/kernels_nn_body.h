@@ -1,0 +1,364 @@
+/*
+ * hal/cpu/kernels_nn_body.h: norms, losses and accuracy. Included once an instruction set by kernels_*.c; plain loops
+ * that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
+ */
+
+/* ---- batch norm ---------------------------------------------------------------------------------------------- */
+
+/* Two rows a sweep: the running sums are loaded and stored half as often. */
+static void bn_stats(int64_t m, int64_t n, const float *x, int64_t ldx, double *stats)
+{
+    double *restrict sum = stats;
+    double *restrict squares = stats + n;
+    int64_t i = 0;
+    for (; i + 2 <= m; i += 2) {
+        const float *restrict row = x + i * ldx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double a = (double)row[j];
+            double b = (double)row[ldx + j];
+            sum[j] += a + b;
+            squares[j] += a * a + b * b;
+        }
+    }
+    for (; i < m; ++i) {
+        const float *restrict row = x + i * ldx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double a = (double)row[j];
+            sum[j] += a;
+            squares[j] += a * a;
+        }
+    }
+}
+
+static void bn_apply(int64_t m, int64_t n, const float *x, int64_t ldx, const float *mean, const float *rstd,
+                     const float *gamma, const float *beta, float *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = x + i * ldx;
+        float *to = y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = gamma[j] * ((from[j] - mean[j]) * rstd[j]) + beta[j];
+        }
+    }
+}
+
+static void bn_backward_stats(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                              const float *mean, const float *rstd, double *stats)
+{
+    double *restrict sum = stats;
+    double *restrict products = stats + n;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *restrict gradient = dy + i * lddy;
+        const float *restrict from = x + i * ldx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (from[j] - mean[j]) * rstd[j];
+            double g = (double)gradient[j];
+            sum[j] += g;
+            products[j] += g * (double)xhat;
+        }
+    }
+}
+
+static void bn_backward_apply(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                              const float *mean, const float *rstd, const float *coefficient, float *dx, int64_t lddx)
+{
+    const float *scale = coefficient;
+    const float *mean_dy = coefficient + n;
+    const float *mean_product = coefficient + 2 * n;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *gradient = dy + i * lddy;
+        const float *from = x + i * ldx;
+        float *to = dx + i * lddx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (from[j] - mean[j]) * rstd[j];
+            to[j] = scale[j] * (gradient[j] - mean_dy[j] - xhat * mean_product[j]);
+        }
+    }
+}
+
+/* ---- layer norm ---------------------------------------------------------------------------------------------- */
+
+static void ln_forward(int64_t m, int64_t n, const float *x, int64_t ldx, const float *gamma, const float *beta,
+                       double epsilon, float *saved, float *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = x + i * ldx;
+        float *to = y + i * ldy;
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t j = 0; j < n; ++j) {
+            sum += (double)from[j];
+        }
+        double mean = sum / (double)n;
+        double squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+        for (int64_t j = 0; j < n; ++j) {
+            double centred = (double)from[j] - mean;
+            squares += centred * centred;
+        }
+        float centre = (float)mean;
+        float scale = (float)(1.0 / sqrt(squares / (double)n + epsilon));
+        saved[2 * i] = centre;
+        saved[2 * i + 1] = scale;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = gamma[j] * ((from[j] - centre) * scale) + beta[j];
+        }
+    }
+}
+
+static void ln_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
+                        const float *gamma, const float *saved, double *sums, float *dx, int64_t lddx)
+{
+    double *restrict gamma_sum = sums;
+    double *restrict beta_sum = sums + n;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *gradient = dy + i * lddy;
+        const float *from = x + i * ldx;
+        float *to = dx + i * lddx;
+        float mean = saved[2 * i];
+        float rstd = saved[2 * i + 1];
+        double sum = 0.0;
+        double products = 0.0;
+#pragma omp simd reduction(+ : sum, products)
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (from[j] - mean) * rstd;
+            double scaled = (double)(gamma[j] * gradient[j]);
+            gamma_sum[j] += (double)(gradient[j] * xhat);
+            beta_sum[j] += (double)gradient[j];
+            sum += scaled;
+            products += scaled * (double)xhat;
+        }
+        float mean_scaled = (float)(sum / (double)n);
+        float mean_product = (float)(products / (double)n);
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (from[j] - mean) * rstd;
+            to[j] = rstd * (gamma[j] * gradient[j] - mean_scaled - xhat * mean_product);
+        }
+    }
+}
+
+/* ---- losses --------------------------------------------------------------------------------------------------- */
+
+/*
+ * exp(x) for x <= 0, within 2 ulp; 0 below -87.3, NaN passes. x = k ln 2 + r with |r| <= ln 2 / 2, a polynomial for
+ * exp(r), and k put into the exponent's bits.
+ */
+static inline float exp_negative(float x)
+{
+    const float to_integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
+    float clamped = x < -88.0F ? -88.0F : x;
+    union {
+        float value;
+        uint32_t bits;
+    } shifted = {.value = clamped * 1.44269504F + to_integer};
+    float k = shifted.value - to_integer;
+    float r = clamped - k * 0.693145752F - k * 1.42860677e-6F;
+    float p = 1.98756915e-4F;
+    p = p * r + 1.39819995e-3F;
+    p = p * r + 8.33345191e-3F;
+    p = p * r + 4.16657959e-2F;
+    p = p * r + 1.66666655e-1F;
+    p = p * r + 5.00000012e-1F;
+    p = p * r * r + r + 1.0F;
+    union {
+        uint32_t bits;
+        float value;
+    } power = {.bits = (shifted.bits + 127u) << 23};
+    return x < -87.3F ? 0.0F : p * power.value;
+}
+
+/* log(1 + e) for e in [0, 1]: 2 artanh(e / (2 + e)), whose argument is at most 1 / 3. */
+static inline float log1p_unit(float e)
+{
+    float z = e / (2.0F + e);
+    float s = z * z;
+    float p = 1.0F / 15.0F;
+    p = p * s + 1.0F / 13.0F;
+    p = p * s + 1.0F / 11.0F;
+    p = p * s + 1.0F / 9.0F;
+    p = p * s + 1.0F / 7.0F;
+    p = p * s + 1.0F / 5.0F;
+    p = p * s + 1.0F / 3.0F;
+    return 2.0F * z * (1.0F + p * s);
+}
+
+/* Columns whose exponentials are kept; their number is padded to whole vectors, which narrow rows need most. */
+enum { EXP_STRIP = 512, EXP_PAD = 16 };
+
+/* power[j] = exp(x[j] - highest) for one strip, zero in the padding; returns the sum. */
+static float exp_strip(int64_t n, const float *x, float highest, float *power)
+{
+    int64_t padded = (n + EXP_PAD - 1) / EXP_PAD * EXP_PAD;
+    for (int64_t j = n; j < padded; ++j) {
+        power[j] = -INFINITY;
+    }
+    for (int64_t j = 0; j < n; ++j) {
+        power[j] = x[j] - highest;
+    }
+    float sum = 0.0F;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < padded; ++j) {
+        power[j] = exp_negative(power[j]);
+        sum += power[j];
+    }
+    return sum;
+}
+
+/* Sixteen running maxima; the last sixteen columns overlap the ones before, which a maximum does not mind. */
+static float row_max(int64_t n, const float *x)
+{
+    enum { MAXIMA = 16 };
+    float best[MAXIMA];
+    for (int l = 0; l < MAXIMA; ++l) {
+        best[l] = l < n ? x[l] : x[0];
+    }
+    for (int64_t j = MAXIMA; j < n; j += MAXIMA) {
+        const float *from = x + (j + MAXIMA <= n ? j : n - MAXIMA);
+#pragma omp simd
+        for (int l = 0; l < MAXIMA; ++l) {
+            best[l] = from[l] > best[l] ? from[l] : best[l];
+        }
+    }
+    for (int half = MAXIMA / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; ++l) {
+            best[l] = best[l + half] > best[l] ? best[l + half] : best[l];
+        }
+    }
+    return best[0];
+}
+
+/* The loss of one counted row; to: its gradient, or NULL. */
+static double softmax_row(int64_t n, const float *x, int32_t label, float scale, float *to)
+{
+    float power[EXP_STRIP] __attribute__((aligned(64)));
+    float highest = row_max(n, x);
+    double sum = 0.0;
+    for (int64_t column = 0; column < n; column += EXP_STRIP) {
+        int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
+        sum += (double)exp_strip(columns, x + column, highest, power);
+    }
+    double loss = log(sum) + (double)highest - (double)x[label];
+    if (to == NULL) {
+        return loss;
+    }
+    float factor = (float)((double)scale / sum);
+    for (int64_t column = 0; column < n; column += EXP_STRIP) {
+        int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
+        if (n > EXP_STRIP) { /* a single strip is still there */
+            exp_strip(columns, x + column, highest, power);
+        }
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j) {
+            to[column + j] = power[j] * factor;
+        }
+    }
+    to[label] -= scale;
+    return loss;
+}
+
+static void zero_row(int64_t n, float *to)
+{
+    for (int64_t j = 0; j < n; ++j) {
+        to[j] = 0.0F;
+    }
+}
+
+static cpu_loss softmax_xent(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
+                             const uint8_t *split, int which, float scale, float *dx, int64_t lddx)
+{
+    cpu_loss loss = {0.0, 0};
+    for (int64_t i = 0; i < m; ++i) {
+        float *to = dx != NULL ? dx + i * lddx : NULL;
+        if (split[i] == which) {
+            loss.sum += softmax_row(n, x + i * ldx, label[i], scale, to);
+            loss.count += 1;
+        } else if (to != NULL) {
+            zero_row(n, to);
+        }
+    }
+    return loss;
+}
+
+/* The loss of one counted row; unlabelled targets are NaN. */
+static cpu_loss bce_row(int64_t n, const float *x, const float *target)
+{
+    double sum = 0.0;
+    int64_t count = 0;
+#pragma omp simd reduction(+ : sum, count)
+    for (int64_t j = 0; j < n; ++j) {
+        float wanted = target[j];
+        float size = x[j] < 0.0F ? -x[j] : x[j];
+        float value = (x[j] < 0.0F ? 0.0F : x[j]) - x[j] * wanted + log1p_unit(exp_negative(-size));
+        sum += (double)(wanted == wanted ? value : 0.0F);
+        count += wanted == wanted ? 1 : 0;
+    }
+    return (cpu_loss){sum, count};
+}
+
+static void bce_row_gradient(int64_t n, const float *x, const float *target, float scale, float *to)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        float wanted = target[j];
+        float power = exp_negative(x[j] < 0.0F ? x[j] : -x[j]);
+        float sigmoid = (x[j] < 0.0F ? power : 1.0F) / (1.0F + power);
+        float slope = scale * (sigmoid - wanted);
+        to[j] = wanted == wanted ? slope : 0.0F;
+    }
+}
+
+static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
+                           const uint8_t *split, int which, float scale, float *dx, int64_t lddx)
+{
+    cpu_loss loss = {0.0, 0};
+    for (int64_t i = 0; i < m; ++i) {
+        float *to = dx != NULL ? dx + i * lddx : NULL;
+        if (split[i] == which) {
+            cpu_loss row = bce_row(n, x + i * ldx, target + i * ldt);
+            loss.sum += row.sum;
+            loss.count += row.count;
+            if (to != NULL) {
+                bce_row_gradient(n, x + i * ldx, target + i * ldt, scale, to);
+            }
+        } else if (to != NULL) {
+            zero_row(n, to);
+        }
+    }
+    return loss;
+}
+
+/* The label is the argmax when nothing exceeds its logit and nothing before it equals it. */
+static bool label_wins(int64_t n, const float *x, int32_t label)
+{
+    if (label < 0 || label >= n) {
+        return false;
+    }
+    float own = x[label];
+    int32_t beaten = 0;
+#pragma omp simd reduction(+ : beaten)
+    for (int64_t j = 0; j < n; ++j) {
+        beaten += x[j] > own ? 1 : 0;
+    }
+    for (int64_t j = 0; j < label && beaten == 0; ++j) {
+        beaten += x[j] == own ? 1 : 0;
+    }
+    return beaten == 0;
+}
+
+static void accuracy(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *split,
+                     int64_t *count)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        if (split[i] < HAL_SPLITS) {
+            count[split[i]] += label_wins(n, x + i * ldx, label[i]) ? 1 : 0;
+            count[HAL_SPLITS + split[i]] += 1;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+/* hal/ref/ref_backend.c: the reference backend's tables and its memory, which is the host's. */
+#include "hal/ref/ref_backend.h"
+
+#include <string.h>
+
+static weft_status ref_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+{
+    (void)hal;
+    return weft_malloc(bytes, 1, tag, device);
+}
+
+static void ref_free(weft_hal *hal, void *device)
+{
+    (void)hal;
+    weft_free(device);
+}
+
+static weft_status ref_upload(weft_hal *hal, void *device, const void *host, size_t bytes)
+{
+    (void)hal;
+    if (bytes > 0) {
+        memmove(device, host, bytes);
+    }
+    return WEFT_OK;
+}
+
+static weft_status ref_download(weft_hal *hal, void *host, const void *device, size_t bytes)
+{
+    return ref_upload(hal, host, device, bytes);
+}
+
+static weft_status ref_copy(weft_hal *hal, void *device_to, const void *device_from, size_t bytes)
+{
+    return ref_upload(hal, device_to, device_from, bytes);
+}
+
+static weft_status ref_zero(weft_hal *hal, void *device, size_t bytes)
+{
+    (void)hal;
+    if (bytes > 0) {
+        memset(device, 0, bytes);
+    }
+    return WEFT_OK;
+}
+
+void ref_mem_ops(hal_mem_ops *ops)
+{
+    *ops = (hal_mem_ops){.alloc = ref_alloc,
+                         .free = ref_free,
+                         .upload = ref_upload,
+                         .download = ref_download,
+                         .copy = ref_copy,
+                         .zero = ref_zero,
+                         .host_visible = true};
+}
+
+void ref_fill_ops(weft_hal *hal)
+{
+    ref_mem_ops(&hal->mem);
+    ref_dense_ops(&hal->dense);
+    ref_nn_ops(&hal->nn);
+    ref_sparse_ops(&hal->sparse);
+    ref_optim_ops(&hal->optim);
+}
+
+weft_status hal_open_ref(weft_hal *hal, int threads, const char *argument);
+weft_status hal_open_ref(weft_hal *hal, int threads, const char *argument)
+{
+    (void)threads;
+    WEFT_CHECK(argument[0] == '\0', WEFT_ERR_USAGE, "backend ref takes no argument, not \"%s\"", argument);
+    ref_fill_ops(hal);
+    return WEFT_OK;
+}

@@ -1,0 +1,92 @@
+/*
+ * hal/ref/ref_sparse.c: the aggregation as it is defined. The prepared matrix is a copy of the CSR arrays; every form
+ * is run by the same row loop.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "hal/ref/ref_backend.h"
+
+struct hal_spmm {
+    int64_t rows, cols, max_d;
+    int64_t *offset;
+    int32_t *column;
+    double build_seconds;
+};
+
+#define real        float
+#define TYPED(name) name##_f32
+#include "hal/ref/ref_sparse_body.h"
+#undef real
+#undef TYPED
+
+#define real        double
+#define TYPED(name) name##_f64
+#include "hal/ref/ref_sparse_body.h"
+#undef real
+#undef TYPED
+
+static void ref_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
+{
+    (void)hal;
+    if (spmm == NULL) {
+        return;
+    }
+    weft_free(spmm->offset);
+    weft_free(spmm->column);
+    weft_free(spmm);
+}
+
+static weft_status ref_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+{
+    (void)form;
+    *out = NULL;
+    double start = clock_seconds();
+    weft_status status = WEFT_OK;
+    hal_spmm *spmm = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_GRAPH));
+    spmm->rows = csr->rows;
+    spmm->cols = csr->cols;
+    spmm->max_d = max_d;
+    int64_t entries = csr->offset[csr->rows];
+    WEFT_TRY_GOTO(WEFT_NEW(&spmm->offset, csr->rows + 1, WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&spmm->column, entries, WEFT_MEM_GRAPH), status, done);
+    memcpy(spmm->offset, csr->offset, (size_t)(csr->rows + 1) * sizeof *spmm->offset);
+    if (entries > 0) {
+        memcpy(spmm->column, csr->column, (size_t)entries * sizeof *spmm->column);
+    }
+    spmm->build_seconds = clock_seconds() - start;
+    *out = spmm;
+    spmm = NULL;
+done:
+    ref_spmm_destroy(hal, spmm);
+    return status;
+}
+
+static weft_status ref_spmm_run(weft_hal *hal, hal_spmm *spmm, const hal_spmm_args *args)
+{
+    (void)hal;
+    WEFT_CHECK(args->d <= spmm->max_d, WEFT_ERR_INTERNAL, "spmm: %ld columns, prepared for at most %ld", (long)args->d,
+               (long)spmm->max_d);
+    WEFT_CHECK(args->diag == NULL || spmm->rows <= spmm->cols, WEFT_ERR_INTERNAL,
+               "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)spmm->rows, (long)spmm->cols);
+    REF_DISPATCH(spmm, args->dtype, spmm, args);
+}
+
+static hal_spmm_info ref_spmm_info(weft_hal *hal, const hal_spmm *spmm)
+{
+    (void)hal;
+    uint64_t entries = (uint64_t)spmm->offset[spmm->rows];
+    return (hal_spmm_info){.form = HAL_SPMM_ROWS,
+                           .block_cols = spmm->cols,
+                           .bytes = ((uint64_t)spmm->rows + 1) * sizeof(int64_t) + entries * sizeof(int32_t),
+                           .build_seconds = spmm->build_seconds};
+}
+
+void ref_sparse_ops(hal_sparse_ops *ops)
+{
+    *ops = (hal_sparse_ops){.spmm_create = ref_spmm_create,
+                            .spmm_run = ref_spmm_run,
+                            .spmm_destroy = ref_spmm_destroy,
+                            .spmm_info = ref_spmm_info};
+}

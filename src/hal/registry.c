@@ -1,0 +1,147 @@
+/*
+ * hal/registry.c: opening a backend by its resource string, "name" or "name:argument".
+ *
+ * Every slot that a backend leaves NULL is filled from ref, group by group. The memory group and the sparse group are
+ * taken whole: their slots share what they allocate.
+ */
+#include <string.h>
+
+#include "hal/hal.h"
+#include "hal/ref/ref_backend.h"
+
+#define HAL_BACKEND(name, description) weft_status hal_open_##name(weft_hal *hal, int threads, const char *argument);
+#include "hal/backend_list.h"
+#undef HAL_BACKEND
+
+static const hal_backend backends[] = {
+#define HAL_BACKEND(name, description) {#name, description, hal_open_##name},
+#include "hal/backend_list.h"
+#undef HAL_BACKEND
+};
+
+enum { BACKENDS = (int)(sizeof backends / sizeof backends[0]), MAX_THREADS = 4096 };
+
+const hal_backend *weft_hal_backend_at(int i)
+{
+    return i >= 0 && i < BACKENDS ? &backends[i] : NULL;
+}
+
+/* Edit distance of two short words, by rows of the usual table. */
+static int edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 31 };
+    int row[LONGEST + 1];
+    int columns = (int)strnlen(b, LONGEST);
+    for (int j = 0; j <= columns; ++j) {
+        row[j] = j;
+    }
+    for (int i = 0; i < LONGEST && a[i] != '\0'; ++i) {
+        int diagonal = row[0];
+        row[0] = i + 1;
+        for (int j = 0; j < columns; ++j) {
+            int change = diagonal + (a[i] != b[j]);
+            int insertion = row[j] + 1;
+            int deletion = row[j + 1] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = change < insertion ? change : insertion;
+            row[j + 1] = deletion < row[j + 1] ? deletion : row[j + 1];
+        }
+    }
+    return row[columns];
+}
+
+static const hal_backend *nearest_backend(const char *name)
+{
+    const hal_backend *nearest = &backends[0];
+    for (int i = 1; i < BACKENDS; ++i) {
+        if (edit_distance(name, backends[i].name) < edit_distance(name, nearest->name)) {
+            nearest = &backends[i];
+        }
+    }
+    return nearest;
+}
+
+static const hal_backend *find_backend(const char *resource, size_t length)
+{
+    for (int i = 0; i < BACKENDS; ++i) {
+        if (strlen(backends[i].name) == length && strncmp(backends[i].name, resource, length) == 0) {
+            return &backends[i];
+        }
+    }
+    return NULL;
+}
+
+#define FILL(group, slot)                                                                                              \
+    do {                                                                                                               \
+        if (hal->group.slot == NULL) {                                                                                 \
+            hal->group.slot = ref.group.slot;                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+static void fill_from_ref(weft_hal *hal)
+{
+    weft_hal ref;
+    memset(&ref, 0, sizeof ref);
+    ref_fill_ops(&ref);
+    if (hal->mem.alloc == NULL) {
+        hal->mem = ref.mem;
+    }
+    if (hal->sparse.spmm_create == NULL) {
+        hal->sparse = ref.sparse;
+    }
+    FILL(dense, gemm);
+    FILL(dense, col_sum);
+    FILL(dense, axpby);
+    FILL(dense, scale_rows);
+    FILL(dense, gather_rows);
+    FILL(dense, scatter_rows);
+    FILL(nn, act_forward);
+    FILL(nn, act_backward);
+    FILL(nn, bn_stats);
+    FILL(nn, bn_apply);
+    FILL(nn, bn_backward_stats);
+    FILL(nn, bn_backward_apply);
+    FILL(nn, ln_forward);
+    FILL(nn, ln_backward);
+    FILL(nn, softmax_xent);
+    FILL(nn, bce_logits);
+    FILL(nn, accuracy);
+    FILL(optim, adam);
+    FILL(optim, sgd);
+}
+#undef FILL
+
+weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
+{
+    *out = NULL;
+    size_t length = strcspn(resource, ":");
+    const char *argument = resource[length] == ':' ? resource + length + 1 : "";
+    const hal_backend *backend = find_backend(resource, length);
+    WEFT_CHECK(backend != NULL, WEFT_ERR_USAGE, "no backend \"%s\": did you mean \"%s\"?", resource,
+               nearest_backend(resource)->name);
+    WEFT_CHECK(threads >= 1 && threads <= MAX_THREADS, WEFT_ERR_USAGE,
+               "backend %s: %d threads asked for; 1 to %d are possible", resource, threads, (int)MAX_THREADS);
+    weft_hal *hal = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&hal, 1, WEFT_MEM_GENERAL));
+    hal->name = backend->name;
+    hal->threads = threads;
+    weft_status status = backend->open(hal, threads, argument);
+    if (status != WEFT_OK) {
+        weft_free(hal);
+        return status;
+    }
+    fill_from_ref(hal);
+    *out = hal;
+    return WEFT_OK;
+}
+
+void weft_hal_close(weft_hal *hal)
+{
+    if (hal == NULL) {
+        return;
+    }
+    if (hal->close != NULL) {
+        hal->close(hal);
+    }
+    weft_free(hal);
+}

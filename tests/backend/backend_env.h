@@ -1,0 +1,236 @@
+/*
+ * backend/backend_env.h: operands that live on two backends at once: [0] ref, [1] the one under test.
+ *
+ * operand_make fills both copies with the same pseudo-random values; operand_compare downloads both and demands that
+ * they agree and that the padding between cols and ld is untouched. Everything made is freed by env_free.
+ */
+#ifndef WEFT_TESTS_BACKEND_ENV_H
+#define WEFT_TESTS_BACKEND_ENV_H
+
+#include <math.h>
+
+#include "hal/hal.h"
+#include "support/test.h"
+
+enum { ENV_POOL = 512 };
+
+typedef struct env {
+    weft_hal *hal[2];
+    weft_dtype dtype;
+    int64_t m, n, pad;
+    const char *name;
+    bool second; /* the same operations ran before: none may allocate */
+    uint64_t random;
+    struct {
+        weft_hal *hal;
+        void *device;
+    } pool[ENV_POOL];
+    int pooled;
+} env;
+
+typedef enum fill {
+    UNIT,     /* -1..1 */
+    POSITIVE, /* 0.5..1.5 */
+    WIDE,     /* -30..30 */
+    COARSE,   /* multiples of 0.25 in -1..1 */
+    NOTHING   /* NaN: never to be read */
+} fill;
+
+typedef struct operand {
+    weft_dtype dtype;
+    int64_t rows, cols, ld;
+    void *dev[2];
+} operand;
+
+typedef struct int_operand {
+    int64_t bytes;
+    void *host;
+    void *dev[2];
+} int_operand;
+
+/* The device pointer of the backend that RUN is at. */
+#define ON(x) ((x).dev[run_backend])
+
+#define RUN_ON(e, b, op, ...)                                                                                          \
+    do {                                                                                                               \
+        uint64_t allocations_ = weft_mem_usage_total().allocations;                                                    \
+        weft_status run_status_ = (e)->hal[b]->op((e)->hal[b], __VA_ARGS__);                                           \
+        if (run_status_ != WEFT_OK) {                                                                                  \
+            fail_msg("%s %ld x %ld on %s: %s: %s", (e)->name, (long)(e)->m, (long)(e)->n, (e)->hal[b]->name,           \
+                     weft_status_name(run_status_), weft_error_message());                                             \
+        }                                                                                                              \
+        if ((e)->second && weft_mem_usage_total().allocations != allocations_) {                                       \
+            fail_msg("%s %ld x %ld on %s: %s allocated when called again", (e)->name, (long)(e)->m, (long)(e)->n,      \
+                     (e)->hal[b]->name, #op);                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+#define RUN(e, op, ...)                                                                                                \
+    for (int run_backend = 0; run_backend < 2; ++run_backend) {                                                        \
+        RUN_ON(e, run_backend, op, __VA_ARGS__);                                                                       \
+    }
+
+static double env_random(env *e)
+{
+    e->random = e->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (double)(e->random >> 11) * 0x1.0p-53;
+}
+
+static void *env_alloc(env *e, int b, int64_t bytes)
+{
+    void *device = NULL;
+    assert_true(e->pooled < ENV_POOL);
+    ASSERT_OK(e->hal[b]->mem.alloc(e->hal[b], (size_t)bytes, WEFT_MEM_GENERAL, &device));
+    e->pool[e->pooled].hal = e->hal[b];
+    e->pool[e->pooled++].device = device;
+    return device;
+}
+
+static void env_free(env *e)
+{
+    for (int i = 0; i < e->pooled; ++i) {
+        if (e->pool[i].hal != NULL) {
+            e->pool[i].hal->mem.free(e->pool[i].hal, e->pool[i].device);
+        } else {
+            free(e->pool[i].device);
+        }
+    }
+    e->pooled = 0;
+}
+
+static double fill_value(env *e, fill how)
+{
+    double u = env_random(e);
+    switch (how) {
+    case UNIT:
+        return 2.0 * u - 1.0;
+    case POSITIVE:
+        return 0.5 + u;
+    case WIDE:
+        return 60.0 * u - 30.0;
+    case COARSE:
+        return floor(9.0 * u) * 0.25 - 1.0;
+    case NOTHING:
+        break;
+    }
+    return NAN;
+}
+
+static const double PADDING = 7.25;
+
+static void store_real(void *array, weft_dtype dtype, int64_t i, double value)
+{
+    if (dtype == WEFT_DTYPE_F32) {
+        ((float *)array)[i] = (float)value;
+    } else {
+        ((double *)array)[i] = value;
+    }
+}
+
+static double load_real(const void *array, weft_dtype dtype, int64_t i)
+{
+    return dtype == WEFT_DTYPE_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+static operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld, fill how)
+{
+    operand x = {.dtype = dtype, .rows = rows, .cols = cols, .ld = ld};
+    int64_t count = rows * ld;
+    int64_t bytes = count * (int64_t)weft_dtype_bytes(dtype);
+    void *host = malloc((size_t)bytes + 1);
+    assert_non_null(host);
+    for (int64_t i = 0; i < count; ++i) {
+        store_real(host, dtype, i, i % ld < cols ? fill_value(e, how) : PADDING);
+    }
+    for (int b = 0; b < 2; ++b) {
+        x.dev[b] = env_alloc(e, b, bytes);
+        ASSERT_OK(e->hal[b]->mem.upload(e->hal[b], x.dev[b], host, (size_t)bytes));
+    }
+    free(host);
+    return x;
+}
+
+static operand operand_make(env *e, int64_t rows, int64_t cols, fill how)
+{
+    return operand_of_type(e, e->dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
+}
+
+static operand operand_vector(env *e, int64_t count, fill how)
+{
+    return operand_of_type(e, e->dtype, count, 1, 1, how);
+}
+
+static operand operand_f64(env *e, int64_t count, fill how)
+{
+    return operand_of_type(e, WEFT_DTYPE_F64, count, 1, 1, how);
+}
+
+static int_operand int_operand_make(env *e, int64_t count, size_t size)
+{
+    int_operand x = {.bytes = count * (int64_t)size};
+    x.host = calloc((size_t)x.bytes + 1, 1);
+    assert_non_null(x.host);
+    assert_true(e->pooled < ENV_POOL);
+    e->pool[e->pooled].hal = NULL;
+    e->pool[e->pooled++].device = x.host;
+    return x;
+}
+
+static void int_operand_upload(env *e, int_operand *x)
+{
+    for (int b = 0; b < 2; ++b) {
+        x->dev[b] = env_alloc(e, b, x->bytes);
+        ASSERT_OK(e->hal[b]->mem.upload(e->hal[b], x->dev[b], x->host, (size_t)x->bytes));
+    }
+}
+
+/* |actual - wanted| <= tolerance * max(1, |wanted|), or both NaN. */
+static void compare_values(const env *e, const char *what, int64_t row, int64_t col, double actual, double wanted,
+                           double tolerance)
+{
+    double size = fabs(wanted) > 1.0 ? fabs(wanted) : 1.0;
+    if (!(fabs(actual - wanted) <= tolerance * size) && !(isnan(actual) && isnan(wanted))) {
+        fail_msg("%s %ld x %ld (ld + %ld) %s on %s: %s (%ld, %ld) is %.9g, ref says %.9g", e->name, (long)e->m,
+                 (long)e->n, (long)e->pad, weft_dtype_name(e->dtype), e->hal[1]->name, what, (long)row, (long)col,
+                 actual, wanted);
+    }
+}
+
+static double epsilon_of(weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : 0x1.0p-52;
+}
+
+static void operand_compare_as(const env *e, const operand *x, double tolerance)
+{
+    size_t bytes = (size_t)(x->rows * x->ld) * weft_dtype_bytes(x->dtype);
+    void *host[2] = {malloc(bytes + 1), malloc(bytes + 1)};
+    for (int b = 0; b < 2; ++b) {
+        assert_non_null(host[b]);
+        ASSERT_OK(e->hal[b]->mem.download(e->hal[b], host[b], x->dev[b], bytes));
+    }
+    for (int64_t i = 0; i < x->rows * x->ld; ++i) {
+        double actual = load_real(host[1], x->dtype, i);
+        double wanted = load_real(host[0], x->dtype, i);
+        if (i % x->ld < x->cols) {
+            compare_values(e, "element", i / x->ld, i % x->ld, actual, wanted, tolerance);
+        } else {
+            compare_values(e, "padding", i / x->ld, i % x->ld, actual, PADDING, 0.0);
+        }
+    }
+    free(host[0]);
+    free(host[1]);
+}
+
+/* Tolerance in units of the type's epsilon. */
+static void operand_compare(const env *e, const operand *x, double epsilons)
+{
+    operand_compare_as(e, x, epsilons * epsilon_of(x->dtype));
+}
+
+static void compare_scalars(const env *e, const char *what, double actual, double wanted, double epsilons)
+{
+    compare_values(e, what, 0, 0, actual, wanted, epsilons * epsilon_of(e->dtype));
+}
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * backend/backend_perf.h: rates of operations at the sizes of full-batch training, as a Markdown table. Medians of
+ * several runs after a warm-up. The validity of the operations is the business of the tests that run before.
+ */
+#ifndef WEFT_TESTS_BACKEND_PERF_H
+#define WEFT_TESTS_BACKEND_PERF_H
+
+#include "base/clock.h"
+#include "hal/hal.h"
+#include "support/test.h"
+
+enum { PERF_REPEATS = 7 };
+
+/* Operands of one measured operation; what they mean depends on it. */
+typedef struct perf_case {
+    int64_t m, n, k;
+    float *a, *b, *c;
+    float *row; /* a vector as long as a row or column */
+    double *stats;
+    int32_t *index;
+    uint8_t *split;
+} perf_case;
+
+typedef struct perf_row {
+    const char *name;
+    int64_t m, n, k;
+    double flops; /* an element of m x n (x k when k > 0) */
+    double bytes; /* an element of m x n; for k > 0: of all three matrices once */
+    void (*run)(weft_hal *hal, perf_case *p);
+} perf_row;
+
+static void *perf_alloc(weft_hal *hal, int64_t count, size_t size)
+{
+    void *device = NULL;
+    ASSERT_OK(hal->mem.alloc(hal, (size_t)count * size, WEFT_MEM_GENERAL, &device));
+    ASSERT_OK(hal->mem.zero(hal, device, (size_t)count * size));
+    return device;
+}
+
+static float *perf_floats(weft_hal *hal, int64_t count)
+{
+    float *device = perf_alloc(hal, count, sizeof(float));
+    uint32_t random = 1;
+    for (int64_t i = 0; i < count; ++i) { /* cpu backends: device memory is the host's */
+        random = random * 1664525u + 1013904223u;
+        device[i] = (float)(random >> 8) * 0x1.0p-24F - 0.5F;
+    }
+    return device;
+}
+
+static void perf_nn(weft_hal *hal, perf_case *p)
+{
+    hal_gemm gemm = {.m = p->m,
+                     .n = p->n,
+                     .k = p->k,
+                     .alpha = 1.0,
+                     .a = p->a,
+                     .lda = p->k,
+                     .b = p->b,
+                     .ldb = p->n,
+                     .c = p->c,
+                     .ldc = p->n,
+                     .bias = p->row};
+    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+}
+
+static void perf_tn(weft_hal *hal, perf_case *p)
+{
+    hal_gemm gemm = {.trans_a = true,
+                     .m = p->m,
+                     .n = p->n,
+                     .k = p->k,
+                     .alpha = 1.0,
+                     .beta = 1.0,
+                     .a = p->a,
+                     .lda = p->m,
+                     .b = p->b,
+                     .ldb = p->n,
+                     .c = p->c,
+                     .ldc = p->n};
+    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+}
+
+static void perf_nt(weft_hal *hal, perf_case *p)
+{
+    hal_gemm gemm = {.trans_b = true,
+                     .m = p->m,
+                     .n = p->n,
+                     .k = p->k,
+                     .alpha = 1.0,
+                     .a = p->a,
+                     .lda = p->k,
+                     .b = p->b,
+                     .ldb = p->k,
+                     .c = p->c,
+                     .ldc = p->n};
+    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+}
+
+static void perf_axpby(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->dense.axpby(hal, WEFT_DTYPE_F32, p->m, p->n, 2.0, p->a, p->n, 0.5, p->c, p->n));
+}
+
+static void perf_copy(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->mem.copy(hal, p->c, p->a, (size_t)(p->m * p->n) * sizeof(float)));
+}
+
+static void perf_col_sum(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, 0.0, p->row));
+}
+
+static void perf_gather(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, p->m, p->n, p->index, p->a, p->n, p->c, p->n));
+}
+
+static void perf_relu(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, true, NULL, p->c, p->n));
+}
+
+static const hal_dropout perf_mask = {.probability = 0.5F, .seed = 1, .purpose = 1024};
+
+static void perf_dropout(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, true, &perf_mask, p->c, p->n));
+}
+
+static void perf_act_backward(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(
+        hal->nn.act_backward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->c, p->n, true, &perf_mask, p->c, p->n));
+}
+
+static void perf_bn_stats(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->stats));
+}
+
+static void perf_bn_apply(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(
+        hal->nn.bn_apply(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->row, p->row, p->row, p->row, p->c, p->n));
+}
+
+static void perf_bn_backward(weft_hal *hal, perf_case *p)
+{
+    ASSERT_OK(
+        hal->nn.bn_backward_stats(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->c, p->n, p->row, p->row, p->stats));
+}
+
+static void perf_softmax(weft_hal *hal, perf_case *p)
+{
+    double loss = 0.0;
+    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->index, p->split, 0, 1.0, &loss, p->c,
+                                   p->n));
+}
+
+static void perf_accuracy(weft_hal *hal, perf_case *p)
+{
+    int64_t correct[HAL_SPLITS] = {0};
+    int64_t total[HAL_SPLITS] = {0};
+    ASSERT_OK(hal->nn.accuracy(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->index, p->split, correct, total));
+}
+
+static const perf_row perf_rows[] = {
+    {"gemm nn", 232965, 16, 602, 2, 4, perf_nn},
+    {"gemm nn", 232965, 32, 602, 2, 4, perf_nn},
+    {"gemm nn", 232965, 41, 32, 2, 4, perf_nn},
+    {"gemm nn", 232965, 64, 602, 2, 4, perf_nn},
+    {"gemm nn", 232965, 256, 602, 2, 4, perf_nn},
+    {"gemm nn", 232965, 256, 256, 2, 4, perf_nn},
+    {"gemm nn", 2048, 2048, 2048, 2, 4, perf_nn},
+    {"gemm tn", 602, 16, 232965, 2, 4, perf_tn},
+    {"gemm tn", 602, 32, 232965, 2, 4, perf_tn},
+    {"gemm tn", 32, 41, 232965, 2, 4, perf_tn},
+    {"gemm tn", 602, 256, 232965, 2, 4, perf_tn},
+    {"gemm tn", 256, 256, 232965, 2, 4, perf_tn},
+    {"gemm nt", 232965, 602, 16, 2, 4, perf_nt},
+    {"gemm nt", 232965, 602, 32, 2, 4, perf_nt},
+    {"gemm nt", 232965, 32, 41, 2, 4, perf_nt},
+    {"gemm nt", 232965, 256, 256, 2, 4, perf_nt},
+    {"copy", 232965, 602, 0, 0, 8, perf_copy},
+    {"axpby", 232965, 602, 0, 3, 12, perf_axpby},
+    {"col_sum", 232965, 256, 0, 1, 4, perf_col_sum},
+    {"gather_rows", 232965, 64, 0, 0, 8, perf_gather},
+    {"relu", 232965, 602, 0, 1, 8, perf_relu},
+    {"dropout", 232965, 602, 0, 1, 8, perf_dropout},
+    {"dropout", 8765000, 16, 0, 1, 8, perf_dropout},
+    {"act_backward", 232965, 602, 0, 1, 12, perf_act_backward},
+    {"bn_stats", 232965, 256, 0, 3, 4, perf_bn_stats},
+    {"bn_apply", 232965, 256, 0, 4, 8, perf_bn_apply},
+    {"bn_backward_stats", 232965, 256, 0, 5, 8, perf_bn_backward},
+    {"softmax_xent", 232965, 41, 0, 4, 8, perf_softmax},
+    {"accuracy", 232965, 41, 0, 1, 4, perf_accuracy},
+};
+
+static int perf_by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double perf_median(weft_hal *hal, const perf_row *row, perf_case *p)
+{
+    double seconds[PERF_REPEATS];
+    row->run(hal, p);
+    for (int i = 0; i < PERF_REPEATS; ++i) {
+        double start = clock_seconds();
+        row->run(hal, p);
+        seconds[i] = clock_seconds() - start;
+    }
+    qsort(seconds, PERF_REPEATS, sizeof seconds[0], perf_by_time);
+    return seconds[PERF_REPEATS / 2];
+}
+
+static void perf_measure(weft_hal *hal, const perf_row *row)
+{
+    int64_t longest = row->m > row->n ? row->m : row->n;
+    perf_case p = {.m = row->m, .n = row->n, .k = row->k};
+    p.a = perf_floats(hal, row->m * (row->k > 0 ? row->k : row->n));
+    p.b = row->k > 0 ? perf_floats(hal, row->k * row->n) : NULL;
+    p.c = perf_floats(hal, row->m * row->n);
+    p.row = perf_floats(hal, longest);
+    p.stats = perf_alloc(hal, 2 * row->n, sizeof(double));
+    p.index = perf_alloc(hal, row->m, sizeof(int32_t));
+    p.split = perf_alloc(hal, row->m, 1);
+    bool gathers = row->run == perf_gather;
+    for (int64_t i = 0; i < row->m; ++i) {
+        p.index[i] = (int32_t)(i * 7919 % (gathers ? row->m : row->n));
+    }
+    double elements = (double)row->m * (double)row->n;
+    double inner = row->k > 0 ? (double)row->k : 1.0;
+    double bytes =
+        row->k == 0 ? elements * row->bytes : row->bytes * (elements + (double)row->m * inner + inner * (double)row->n);
+    double seconds = perf_median(hal, row, &p);
+    printf("| %s | %ld x %ld x %ld | %.5f | %.1f | %.1f |\n", row->name, (long)row->m, (long)row->n, (long)row->k,
+           seconds, bytes / seconds * 1e-9, elements * inner * row->flops / seconds * 1e-9);
+    fflush(stdout);
+    void *all[] = {p.a, p.b, p.c, p.row, p.stats, p.index, p.split};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+        hal->mem.free(hal, all[i]);
+    }
+}
+
+/* Rates of the rows whose name holds `filter`. Returns the exit code. */
+static int backend_perf(const char *resource, int threads, const char *filter)
+{
+    weft_hal *hal = NULL;
+    if (weft_hal_open(resource, threads, &hal) != WEFT_OK) {
+        fprintf(stderr, "%s\n", weft_error_message());
+        return 1;
+    }
+    if (!hal->mem.host_visible) {
+        fprintf(stderr, "%s: rates of a backend without host-visible memory say nothing\n", resource);
+        weft_hal_close(hal);
+        return 1;
+    }
+    printf("backend %s, %d threads\n\n| op | m x n x k | seconds | GB/s | GFLOP/s |\n|---|---|---|---|---|\n", resource,
+           threads);
+    for (size_t i = 0; i < sizeof perf_rows / sizeof perf_rows[0]; ++i) {
+        if (strstr(perf_rows[i].name, filter) != NULL) {
+            perf_measure(hal, &perf_rows[i]);
+        }
+    }
+    weft_hal_close(hal);
+    return 0;
+}
+
+#endif
