@@ -114,8 +114,7 @@ _Noreturn void comm_abort(weft_comm *comm, weft_status status)
     _Exit(code);
 }
 
-/* ---- splitting ------------------------------------------------------------------------------------------------------
- */
+/* ---- splitting ------------------------------------------------------------------------------------------- */
 typedef struct split_entry {
     int64_t color, key, rank;
     uint64_t token;

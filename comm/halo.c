@@ -6,8 +6,7 @@
  *
  *      in place    rows are one ascending run, ld == width, the host sees x: sent or received where they are
  *      packed      gathered into (or scattered from) a buffer the host sees
- *      staged      the backend's memory is its own: gathered on the device, downloaded, sent; received, uploaded,
- * scattered
+ *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds, peer by peer in rank order)

@@ -15,9 +15,10 @@
  * the same tree ((r0 + r1) + (r2 + r3)) + ..., whoever holds it: the result does not depend on where in the vector an
  * element lies and equals that of recursive doubling to the bit.
  *
- * Cost: 2 log2 p rounds, 2 (p - 1) / p M bytes a rank; + 2 rounds and up to 2 M when P is no power of two. Memory: M /
- * 2, or M when P is no power of two. R. Rabenseifner: Optimization of collective reduction operations. ICCS 2004,
- * doi:10.1007/978-3-540-24685-5_1
+ * Cost: 2 log2 p rounds, 2 (p - 1) / p M bytes a rank; + 2 rounds and up to 2 M when P is no power of two.
+ * Memory: half of M, or M when P is no power of two.
+ *
+ * R. Rabenseifner: Optimization of collective reduction operations. ICCS 2004, doi:10.1007/978-3-540-24685-5_1
  */
 #include "comm/coll/coll.h"
 
