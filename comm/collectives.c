@@ -176,9 +176,12 @@ static weft_status name_mismatch(weft_comm *comm, const char *text)
     char *all = NULL;
     int64_t *bytes = NULL;
     snprintf(mine, sizeof mine, "%s", text);
-    status = WEFT_NEW(&all, (size_t)size * OPERATION_NAME_BYTES, WEFT_MEM_COMM);
-    status = status == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status local = WEFT_NEW(&all, (size_t)size * OPERATION_NAME_BYTES, WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     for (int q = 0; q < size; ++q) {
         bytes[q] = OPERATION_NAME_BYTES;
     }

@@ -114,8 +114,7 @@ _Noreturn void comm_abort(weft_comm *comm, weft_status status)
     _Exit(code);
 }
 
-/* ---- splitting ------------------------------------------------------------------------------------------------------
- */
+/* ---- splitting ------------------------------------------------------------------------------------------- */
 typedef struct split_entry {
     int64_t color, key, rank;
     uint64_t token;
@@ -171,10 +170,13 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     int64_t *bytes = NULL;
     int *members = NULL;
     *out = NULL;
-    status = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
-    status = status == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status local = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     WEFT_TRY_GOTO(split_gather(comm, color, key, entry, bytes, members, &count, &me, &token), status, done);
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
     if (status == WEFT_OK) {

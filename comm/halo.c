@@ -6,8 +6,7 @@
  *
  *      in place    rows are one ascending run, ld == width, the host sees x: sent or received where they are
  *      packed      gathered into (or scattered from) a buffer the host sees
- *      staged      the backend's memory is its own: gathered on the device, downloaded, sent; received, uploaded,
- * scattered
+ *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds, peer by peer in rank order)
@@ -221,7 +220,9 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
  * ------------------------------------------------------------------------------------------------------------ */
 static void side_free_buffers(weft_hal *hal, halo_side *side)
 {
-    hal->mem.free(hal, side->device);
+    if (side->device != NULL) {
+        hal->mem.free(hal, side->device);
+    }
     weft_free(side->staged);
     side->device = NULL;
     side->staged = NULL;
@@ -270,7 +271,9 @@ static weft_status side_create(weft_hal *hal, halo_side *side, int size, const i
 static void side_free(weft_hal *hal, halo_side *side)
 {
     side_free_buffers(hal, side);
-    hal->mem.free(hal, side->index);
+    if (side->index != NULL) {
+        hal->mem.free(hal, side->index);
+    }
     weft_free(side->piece);
 }
 
@@ -320,7 +323,7 @@ done:
     return status;
 }
 
-/* Every root count must be the peer's leaf count. Collective; counts: [4 P] of work space. */
+/* Every root count must be the peer's leaf count. Collective; counts: [3 P] of work space. */
 static weft_status check_peers(weft_comm *comm, const comm_halo_desc *desc, int64_t *counts)
 {
     int size = comm_size(comm);
@@ -379,10 +382,13 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
     *out = NULL;
     snprintf(text, sizeof text, "halo exchange of rows of at most %lld elements", (long long)max_width);
     WEFT_TRY(comm_check_same(comm, text));
-    status = check_desc(comm, desc, max_width);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&counts, 3 * (int64_t)comm_size(comm), WEFT_MEM_COMM) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status local = check_desc(comm, desc, max_width);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&counts, 3 * (int64_t)comm_size(comm), WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     WEFT_TRY_GOTO(check_peers(comm, desc, counts), status, done);
     *halo = (comm_halo){.comm = comm, .hal = hal, .n_local = desc->n_local, .max_width = max_width};
     halo->operation.lane = COMM_LANE_HALO;

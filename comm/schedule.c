@@ -10,8 +10,7 @@
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
-/* ---- running: one function a phase ---------------------------------------------------------------------------------
- */
+/* ---- running: one function a phase ----------------------------------------------------------------------- */
 static bool is_transfer(const schedule_step *step)
 {
     return step->kind == STEP_SEND || step->kind == STEP_RECEIVE;

@@ -15,9 +15,10 @@
  * the same tree ((r0 + r1) + (r2 + r3)) + ..., whoever holds it: the result does not depend on where in the vector an
  * element lies and equals that of recursive doubling to the bit.
  *
- * Cost: 2 log2 p rounds, 2 (p - 1) / p M bytes a rank; + 2 rounds and up to 2 M when P is no power of two. Memory: M /
- * 2, or M when P is no power of two. R. Rabenseifner: Optimization of collective reduction operations. ICCS 2004,
- * doi:10.1007/978-3-540-24685-5_1
+ * Cost: 2 log2 p rounds, 2 (p - 1) / p M bytes a rank; + 2 rounds and up to 2 M when P is no power of two.
+ * Memory: half of M, or M when P is no power of two.
+ *
+ * R. Rabenseifner: Optimization of collective reduction operations. ICCS 2004, doi:10.1007/978-3-540-24685-5_1
  */
 #include "comm/coll/coll.h"
 
@@ -73,8 +74,8 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
     if (fold.virtual >= 0) {
         ranges_of(&fold, held);
     }
-    for (int k = 0; fold.virtual >= 0 && k < fold.steps; ++k) {
-        int partner = fold.virtual ^ (1 << k);
+    for (int k = 0, bit = 1; fold.virtual >= 0 && k < fold.steps; ++k, bit *= 2) {
+        int partner = fold.virtual ^ bit;
         block_range kept = held[k + 1];
         block_range sent = other_half(held[k], kept);
         char *mine = buffer + range_begin(args->count, fold.power, kept.first) * element;
@@ -87,8 +88,8 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
                       range_count(args->count, fold.power, sent) * element);
         schedule_reduce(s, args->dtype, args->op, mine, lower ? mine : tmp, lower ? tmp : mine, count);
     }
-    for (int k = fold.steps - 1; fold.virtual >= 0 && k >= 0; --k) {
-        int partner = coll_fold_rank(&fold, fold.virtual ^ (1 << k));
+    for (int k = fold.steps - 1, bit = fold.power / 2; fold.virtual >= 0 && k >= 0; --k, bit /= 2) {
+        int partner = coll_fold_rank(&fold, fold.virtual ^ bit);
         block_range mine = held[k + 1];
         block_range theirs = other_half(held[k], mine);
         schedule_round(s, "all-gather");

@@ -12,6 +12,7 @@
  * folded onto a power of two (comm/coll/fold.c).
  *
  * Cost: log2 p rounds, M log2 p bytes a rank; + 2 rounds and up to 2 M when P is no power of two. Memory: M.
+ *
  * R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. IJHPCA 19(1),
  * 2005, doi:10.1177/1094342005051521
  */

@@ -15,6 +15,7 @@
  * depends on the block it lies in, so another bucket layout gives other roundings.
  *
  * Cost: 2 (P - 1) rounds, 2 (P - 1) / P M bytes a rank. Memory: M / P.
+ *
  * P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations. JPDC 69(2), 2009,
  * doi:10.1016/j.jpdc.2008.09.002
  */

@@ -1,7 +1,9 @@
 /*
  * comm/coll/barrier.c: nobody leaves before everybody came. Dissemination: in round k rank r tells r + 2^k and hears
- * from r - 2^k; after ceil(log2 P) rounds it has heard, directly or not, from all. Messages of one byte. D. Hensgen, R.
- * Finkel, U. Manber: Two algorithms for barrier synchronization. IJPP 17(1), 1988, doi:10.1007/BF01379320
+ * from r - 2^k; after ceil(log2 P) rounds it has heard, directly or not, from all. Messages of one byte.
+ *
+ * D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier synchronization. IJPP 17(1), 1988,
+ * doi:10.1007/BF01379320
  */
 #include "comm/coll/coll.h"
 

@@ -2,8 +2,7 @@
  * comm/transport/mpi.c: the transport over MPI; the only file that knows it.
  *
  * Only point-to-point calls carry data; the algorithms are ours (comm/coll). Every lane is a duplicate of the group's
- * communicator, made when the group is made: that keeps the collective calls in one place and costs COMM_LANES context
- * ids.
+ * communicator, made when the group is made: that keeps the collective calls in one place and costs a few context ids.
  *
  * MPI is initialised on first use with MPI_THREAD_SERIALIZED (one driver at a time) and finalised when the last group
  * ends, unless somebody else initialised it or a call failed: finalising waits for ranks that may be gone, while a

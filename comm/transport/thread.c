@@ -74,8 +74,7 @@ typedef struct thread_transport {
     int *world_rank; /* [size] */
 } thread_transport;
 
-/* ---- lists --------------------------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------------------- */
 static void list_append(message_list *list, message *m)
 {
     m->next = NULL;
@@ -112,8 +111,7 @@ static message *list_take_match(message_list *list, const message *like)
     return NULL;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------------------- */
 static weft_status world_check(thread_world *world)
 {
     if (!atomic_load_explicit(&world->failed, memory_order_acquire)) {
@@ -239,8 +237,7 @@ static void thread_cancel(transport *t, void *request)
     atomic_store_explicit(&m->state, MESSAGE_IDLE, memory_order_relaxed);
 }
 
-/* ---- transport ------------------------------------------------------------------------------------------------------
- */
+/* ---- transport ------------------------------------------------------------------------------------------- */
 static uint64_t thread_token(transport *t)
 {
     thread_transport *self = (thread_transport *)t;
@@ -310,8 +307,7 @@ weft_status transport_thread_create(thread_world *world, int rank, transport **o
     return group_create(world, NULL, NULL, world->ranks, rank, 0, out);
 }
 
-/* ---- world ----------------------------------------------------------------------------------------------------------
- */
+/* ---- world ----------------------------------------------------------------------------------------------- */
 weft_status thread_world_create(int ranks, thread_world **out)
 {
     weft_status status = WEFT_OK;

@@ -1,5 +1,6 @@
 /*
  * The cases of the thread transport again, over MPI.
+ *
  * ranks: 1 2 3 4 7 8
  */
 #include "support/comm_run.h"

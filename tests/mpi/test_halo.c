@@ -1,5 +1,6 @@
 /*
  * The halo exchange over MPI.
+ *
  * ranks: 1 2 3 4 7 8
  */
 #include "support/comm_run.h"

@@ -2,6 +2,7 @@
  * What goes over the wire, counted by ourselves. Without arguments: every rank's counters against the prediction. With
  * "ALGORITHM COUNT TIMES" (ALGORITHM may be "halo"): plan everything, run one kind TIMES times and print each rank's
  * counters, for tests/mpi/test_volume.sh, which compares them with Open MPI's own and with closed forms of its own.
+ *
  * ranks: 2 7
  */
 #include "comm/halo.h"

@@ -102,6 +102,11 @@ static float case_noise(int rank, int64_t i)
     return sign * ldexpf(1.0f + (float)(x >> 9) * 0x1.0p-23f, (int)(x % 17u) - 8);
 }
 
+static bool case_same_bits(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 static weft_status case_same_on_all(weft_comm *comm, const void *buffer, int64_t bytes)
 {
     char *first = malloc((size_t)bytes + 1);
@@ -247,7 +252,7 @@ static weft_status case_bits(weft_comm *comm, void *argument)
     for (int a = 0; a < 2; ++a) {
         WEFT_TRY_GOTO(case_reduce_noise(comm, doubling[a], result[a], COUNT), status, done);
     }
-    same = memcmp(result[0], result[1], COUNT * sizeof(float)) == 0;
+    same = case_same_bits(result[0], result[1], COUNT * sizeof(float));
     WEFT_TRY_GOTO(case_reduce_noise(comm, COMM_ALGO_RING, other, COUNT), status, done);
     WEFT_TRY_GOTO(case_reduce_noise(comm, COMM_ALGO_FIXED_ORDER, other, COUNT), status, done);
     for (int64_t i = 0; i < COUNT; ++i) {
@@ -255,7 +260,7 @@ static weft_status case_bits(weft_comm *comm, void *argument)
         for (int r = 1; r < comm_size(comm); ++r) {
             serial += case_noise(r, i);
         }
-        serial_differs += memcmp(&serial, &other[i], sizeof serial) != 0;
+        serial_differs += !case_same_bits(&serial, &other[i], sizeof serial);
     }
 done:
     free(result[0]);
@@ -490,6 +495,7 @@ done:
 static weft_status case_split(weft_comm *comm, void *argument)
 {
     (void)argument;
+    enum { COUNT = 20 };
     weft_status status = WEFT_OK;
     int rank = comm_rank(comm);
     int size = comm_size(comm);
@@ -497,11 +503,11 @@ static weft_status case_split(weft_comm *comm, void *argument)
     weft_comm *reversed = NULL;
     comm_plan *inner = NULL;
     comm_plan *outer = NULL;
-    int32_t a = 0;
-    int32_t b = 0;
+    int32_t a[COUNT];
+    int32_t b[COUNT];
     int32_t expected = 0;
     bool places = false;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_AUTO, WEFT_DTYPE_I32, COMM_SUM, 1, NULL};
+    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_I32, COMM_SUM, COUNT, a};
     WEFT_TRY_GOTO(comm_split(comm, rank % 2 - 7, 0, &odd), status, done);
     WEFT_TRY_GOTO(comm_split(comm, 3, -rank, &reversed), status, done);
     places = comm_rank(odd) == rank / 2 && comm_size(odd) == (size + 1 - rank % 2) / 2 &&
@@ -509,20 +515,23 @@ static weft_status case_split(weft_comm *comm, void *argument)
     for (int r = rank % 2; r < size; r += 2) {
         expected += r;
     }
-    /* Waited on in opposite orders by odd and even ranks: waiting on one group moves the other. */
-    desc.buffer = &a;
+    /* Rings need everybody's help in every round, and half of the ranks wait on the other group first. */
     WEFT_TRY_GOTO(comm_allreduce_plan(odd, &desc, &inner), status, done);
-    desc.buffer = &b;
+    desc.buffer = b;
     WEFT_TRY_GOTO(comm_allreduce_plan(reversed, &desc, &outer), status, done);
     for (int repeat = 0; repeat < 10; ++repeat) {
-        a = b = rank;
+        for (int i = 0; i < COUNT; ++i) {
+            a[i] = b[i] = rank;
+        }
         WEFT_TRY_GOTO(comm_post(inner), status, done);
         WEFT_TRY_GOTO(comm_post(outer), status, done);
         WEFT_TRY_GOTO(comm_wait(rank % 4 < 2 ? inner : outer), status, done);
         WEFT_TRY_GOTO(comm_wait(rank % 4 < 2 ? outer : inner), status, done);
-        if (a != expected || b != size * (size - 1) / 2) {
-            status = weft_fail(WEFT_ERR_INTERNAL, "sums %d and %d in the groups of rank %d", a, b, rank);
-            goto done;
+        for (int i = 0; i < COUNT; ++i) {
+            if (a[i] != expected || b[i] != size * (size - 1) / 2) {
+                status = weft_fail(WEFT_ERR_INTERNAL, "sums %d and %d in the groups of rank %d", a[i], b[i], rank);
+                goto done;
+            }
         }
     }
 done:

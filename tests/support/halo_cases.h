@@ -18,7 +18,6 @@ enum { HALO_VERTICES = 211, HALO_MAX_WIDTH = 16 };
 typedef struct halo_setting {
     bool alone;    /* no replicas at all */
     bool shuffled; /* local rows in no order: nothing is a run */
-    bool distant;  /* the backend's memory is not the host's */
     int64_t chunk; /* longest message, bytes; 0 = usual */
 } halo_setting;
 
@@ -197,22 +196,21 @@ done:
     return status;
 }
 
-static weft_status halo_exchanges(weft_comm *comm, const halo_setting *setting)
+static weft_status halo_exchanges(weft_comm *comm, weft_hal *hal, const halo_setting *setting)
 {
     static const int64_t widths[] = {1, 5, HALO_MAX_WIDTH, 0, 5};
     weft_status status = WEFT_OK;
-    weft_hal hal = fake_hal(setting->distant);
     int64_t usual = comm->chunk_bytes;
     halo_local *local = malloc(sizeof *local);
     comm_halo *halo = NULL;
     halo_build(comm_rank(comm), comm_size(comm), setting, local);
     comm_halo_desc desc = halo_desc_of(local);
     comm->chunk_bytes = setting->chunk > 0 ? setting->chunk : usual;
-    WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, HALO_MAX_WIDTH, &halo), status, done);
+    WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, HALO_MAX_WIDTH, &halo), status, done);
     for (int k = 0; k < 5 * 2 * 2 * 2; ++k) {
         int64_t width = widths[k / 8];
         int64_t ld = width + (k / 4 % 2) * 3;
-        WEFT_TRY_GOTO(halo_one_exchange(comm, &hal, halo, setting, local, (halo_direction)(k % 2),
+        WEFT_TRY_GOTO(halo_one_exchange(comm, hal, halo, setting, local, (halo_direction)(k % 2),
                                         k / 2 % 2 == 0 ? WEFT_DTYPE_F32 : WEFT_DTYPE_F64, ld, width),
                       status, done);
     }
@@ -223,16 +221,29 @@ done:
     return status;
 }
 
-static weft_status halo_case_exchanges(weft_comm *comm, void *argument)
+/* Every layout of rows, with whole messages and cut ones. */
+static weft_status halo_all_settings(weft_comm *comm, weft_hal *hal)
 {
-    (void)argument;
-    static const halo_setting settings[] = {{false, false, false, 0}, {false, true, false, 0}, {false, false, true, 0},
-                                            {false, true, true, 0},   {true, false, false, 0}, {false, true, false, 40},
-                                            {false, false, true, 24}};
+    static const halo_setting settings[] = {
+        {false, false, 0}, {false, true, 0}, {true, false, 0}, {false, true, 40}, {false, false, 24}};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
-        WEFT_TRY(halo_exchanges(comm, &settings[i]));
+        WEFT_TRY(halo_exchanges(comm, hal, &settings[i]));
     }
     return WEFT_OK;
+}
+
+static weft_status halo_case_host_memory(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_hal hal = fake_hal(false);
+    return halo_all_settings(comm, &hal);
+}
+
+static weft_status halo_case_distant_memory(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_hal hal = fake_hal(true);
+    return halo_all_settings(comm, &hal);
 }
 
 /* Exchanges after the first of a shape take no memory. Only where ranks do not share the allocator's counters. */
@@ -374,9 +385,8 @@ done:
 }
 
 static const comm_case halo_cases[] = {
-    {"exchanges", halo_case_exchanges},
-    {"no_allocation", halo_case_no_allocation},
-    {"wrong_lists", halo_case_wrong_lists},
+    {"host_memory", halo_case_host_memory},       {"distant_memory", halo_case_distant_memory},
+    {"no_allocation", halo_case_no_allocation},   {"wrong_lists", halo_case_wrong_lists},
     {"with_gradients", halo_case_with_gradients},
 };
 enum { HALO_CASES = sizeof halo_cases / sizeof halo_cases[0] };
