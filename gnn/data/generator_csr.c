@@ -208,8 +208,10 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
 
     WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * longest, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&length, n, WEFT_MEM_WORKSPACE), status, done);
-    tidy_rows(n, *offset, threads, longest, scratch, *source, length);
-    close_gaps(n, length, *offset, *source);
+    if (*source != NULL) { /* an empty graph has no array of sources */
+        tidy_rows(n, *offset, threads, longest, scratch, *source, length);
+        close_gaps(n, length, *offset, *source);
+    }
 
 done:
     weft_free(cursor);

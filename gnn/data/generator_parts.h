@@ -105,7 +105,7 @@ static inline int64_t generator_alias_draw(const alias_slot *table, int64_t coun
 }
 
 typedef struct community_model community_model;
-/* order[p] = vertex id of position p; positions are sorted by community. group [n]: community of each vertex id. */
+/* [out] group [n]: community of each vertex id. */
 weft_status community_model_create(const generator_spec *spec, int threads, community_model **model, int32_t *group);
 edge_stream community_model_stream(const community_model *model);
 void community_model_destroy(community_model *model);

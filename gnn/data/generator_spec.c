@@ -188,9 +188,7 @@ static weft_status check_splits(const generator_spec *spec)
 /* n, e and communities times `scale`. Communities keep their size where there are more of them than classes. */
 static void scale_preset(generator_spec *spec)
 {
-    double full = spec->vertices;
-    spec->vertices =
-        fmax(2 * spec->communities > full * spec->scale ? 2 * spec->classes : 2, round(full * spec->scale));
+    spec->vertices = fmax(2 * spec->classes, round(spec->vertices * spec->scale));
     spec->communities = fmax(spec->classes, round(spec->communities * spec->scale));
     spec->edges = 2 * round(spec->edges * spec->scale / 2);
     double members = spec->vertices / spec->communities;

@@ -332,6 +332,17 @@ static void test_rmat(void **state)
     ASSERT_NEAR(quadrant[3], 0.05, 0.005);
 }
 
+static void test_graph_without_edges(void **state)
+{
+    (void)state;
+    generated_graph graph = make("community,n=10,e=0,classes=2", 2);
+    assert_int_equal(graph.edges, 0);
+    for (int v = 0; v <= 10; ++v) {
+        assert_int_equal(graph.offset[v], 0);
+    }
+    generated_graph_free(&graph);
+}
+
 static void test_permutation_is_a_bijection(void **state)
 {
     (void)state;
@@ -494,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_label_noise),
         cmocka_unit_test(test_sorted_ids_follow_communities),
         cmocka_unit_test(test_rmat),
+        cmocka_unit_test(test_graph_without_edges),
         cmocka_unit_test(test_permutation_is_a_bijection),
         cmocka_unit_test(test_alias_table_encodes_the_weights),
         cmocka_unit_test(test_bad_specs_are_refused),
