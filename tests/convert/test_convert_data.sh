@@ -46,4 +46,39 @@ check "$h/tolokers.npz" tolokers 11758 519000 10 2 "5879 train, 2939 valid, 2940
 "$weft" convert "$work/citeseer.npz" --out "$work/citeseer" -q
 "$weft" info "$work/citeseer" | grep -qF 'vertices without incoming edges: 48'
 "$weft" info "$work/citeseer" | grep -qF '3312 vertices labelled'
+
+# Element by element against NumPy, where there is one.
+if python3 -c 'import numpy' 2>/dev/null; then
+  "$weft" convert "$g/amazon_electronics_photo.npz" --out "$work/photo" --split "$g/amazon-photo_split.npz" -q
+  "$weft" convert "$h/minesweeper.npz" --out "$work/minesweeper" -q
+  (cd "$work" && python3 - "$g" "$h" <<'PY')
+import sys
+import numpy as np
+
+
+def rows_of(indptr):
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def check(store, u, v, features, labels, split):
+    load = lambda name: np.load(f"{store}/{name}.npy", mmap_mode="r")
+    both = np.unique(np.vstack([np.stack([v, u], 1), np.stack([u, v], 1)])[np.tile(u != v, 2)], axis=0)
+    got = np.stack([rows_of(load("offset")), load("source")], 1)
+    assert np.array_equal(got, both), store
+    assert np.array_equal(load("feature"), features) and np.array_equal(load("label"), labels), store
+    assert np.array_equal(load("split"), split), store
+
+
+z = np.load(f"{sys.argv[1]}/amazon_electronics_photo.npz")
+features = np.zeros(z["attr_shape"], np.float32)
+np.add.at(features, (rows_of(z["attr_indptr"]), z["attr_indices"]), z["attr_data"])
+split = np.full(len(z["labels"]), 255)
+for part, name in enumerate(["train", "valid", "test"]):
+    split[np.load(f"{sys.argv[1]}/amazon-photo_split.npz")[name]] = part
+check("photo", rows_of(z["adj_indptr"]), z["adj_indices"], features, z["labels"], split)
+z = np.load(f"{sys.argv[2]}/minesweeper.npz")
+split = np.where(z["train_masks"], 0, np.where(z["val_masks"], 1, np.where(z["test_masks"], 2, 255)))
+check("minesweeper", z["edges"][:, 0], z["edges"][:, 1], z["node_features"], z["node_labels"], split)
+PY
+fi
 echo "8 data sets converted"
