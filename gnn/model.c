@@ -79,7 +79,7 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
 static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits);
 
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
-                             const weft_part *part, hal_spmm_form form, gnn_model *model)
+                             weft_part *part, hal_spmm_form form, gnn_model *model)
 {
     memset(model, 0, sizeof *model);
     model->comm = comm;
@@ -92,6 +92,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
             .normalisation = normalisation_of(config), .form = form, .max_width = model->plan.max_width};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
     }
+    part_release_edges(part);
     WEFT_TRY(declare_parameters(model, dtype));
     WEFT_TRY(create_matrices(model, dtype));
     return upload_row_ids(model, part);

@@ -28,11 +28,11 @@ typedef struct gnn_model {
 } gnn_model;
 
 /*
- * part: this rank's part; its edges may be released after. form: of the aggregation matrix.
+ * part: this rank's part; its edges are released once the aggregation matrix (of this form) stands.
  * After this, write the features into gnn_model_features and call gnn_model_prepare. Collective.
  */
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
-                             const weft_part *part, hal_spmm_form form, gnn_model *model);
+                             weft_part *part, hal_spmm_form form, gnn_model *model);
 /* Where the features go: [n_owned, inputs]. */
 weft_tensor gnn_model_features(gnn_model *model);
 /* Work done once: the aggregate of constant inputs. Collective. */

@@ -45,7 +45,7 @@ typedef struct weft_graph {
  * WEFT_ERR_NOINPUT: no such folder or no manifest in it; WEFT_ERR_DATA: manifest or array malformed (file, row, value).
  */
 weft_status graph_open(const char *path, int split_index, bool verify, weft_graph *graph);
-/* Give mapped pages of features back to the kernel (they stay in the page cache): lowers the resident set. */
+/* Give the mapped pages back to the kernel (they stay in the page cache): lowers the resident set. */
 void graph_release_pages(const weft_graph *graph);
 void graph_close(weft_graph *graph);
 

@@ -203,9 +203,11 @@ done:
 
 void graph_release_pages(const weft_graph *graph)
 {
-    if (graph->mapping != NULL && graph->mapping->arrays[GRAPH_FEATURE].map.data != NULL) {
-        const file_map *map = &graph->mapping->arrays[GRAPH_FEATURE].map;
-        madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
+    for (int i = 0; graph->mapping != NULL && i < GRAPH_ARRAYS; i++) {
+        const file_map *map = &graph->mapping->arrays[i].map;
+        if (map->data != NULL) {
+            madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
+        }
     }
 }
 

@@ -2,13 +2,15 @@
  * partition/graph_validate.c: every invariant of a graph, checked in parallel.
  *
  * Each check is a predicate on one index; a parallel loop takes the smallest index that fails, so that the report does
- * not depend on the number of threads. Cost: one read of every array, plus e / 2 binary searches when the graph says
- * that it is symmetric.
+ * not depend on the number of threads. Cost: one read of every array, plus one walk over the entries with a cursor a row
+ * when the graph says that it is symmetric.
  */
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "partition/graph.h"
 
 enum { BLOCK = 4096 };
@@ -95,33 +97,70 @@ static bool row_goes_both_ways(const weft_graph *graph, int64_t v)
     return first_one_way_among(graph, v, graph->offset[v], graph->offset[v + 1]) < 0;
 }
 
-static bool row_below_goes_both_ways(const weft_graph *graph, int64_t v)
+/* Rows [begin, end) walked in order meet, in every row u, the entries [begin, end) in order: one cursor a row proves that
+ * each entry u -> v has its reverse, without searching. */
+static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t end, int64_t *cursor)
 {
-    return first_one_way_among(graph, v, graph->offset[v], lower_bound(graph, v, v)) < 0;
+    for (int64_t u = 0; u < graph->vertices; u++) {
+        cursor[u] = lower_bound(graph, u, begin);
+    }
+    for (int64_t v = begin; v < end; v++) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+            int64_t u = graph_source(graph, e);
+            if (cursor[u] == graph->offset[u + 1] || graph_source(graph, cursor[u]) != v) {
+                return false;
+            }
+            cursor[u]++;
+        }
+    }
+    return true;
 }
 
-/* As many entries u < v as u > v? */
-static bool halves_are_equal(const weft_graph *graph)
+/* First row of the i-th of `parts` ranges of rows with equal entries. */
+static int64_t range_start(const weft_graph *graph, int parts, int i)
 {
-    int64_t surplus = 0;
-#pragma omp parallel for schedule(static) reduction(+ : surplus)
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        int64_t below = lower_bound(graph, v, v) - graph->offset[v];
-        int64_t above = graph->offset[v + 1] - lower_bound(graph, v, v + 1);
-        surplus += below - above;
+    int64_t low = 0;
+    int64_t high = graph->vertices;
+    int64_t target = graph->edges / parts * i;
+    while (i < parts && low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (graph->offset[middle] < target) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return surplus == 0;
+    return i < parts ? low : graph->vertices;
+}
+
+static bool every_entry_goes_both_ways(const weft_graph *graph)
+{
+    int parts = omp_get_max_threads();
+    int64_t *cursor = NULL;
+    if (WEFT_NEW(&cursor, parts * graph->vertices, WEFT_MEM_WORKSPACE) != WEFT_OK) {
+        return false; /* the search below needs no memory */
+    }
+    int all = 1;
+#pragma omp parallel for schedule(static) reduction(& : all) num_threads(parts)
+    for (int i = 0; i < parts; i++) {
+        all &= rows_go_both_ways(graph, range_start(graph, parts, i), range_start(graph, parts, i + 1),
+                                 cursor + i * graph->vertices);
+    }
+    weft_free(cursor);
+    return all;
 }
 
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row)
 {
-    /* When every entry below the diagonal has its reverse and there are as many above, those are the reverses: half of
-     * the searches prove symmetry. Only a graph that is not symmetric pays for the search of its first offender. */
+    /* Only a graph that is not symmetric pays for the search of its first offender. */
     int64_t n = graph->vertices;
-    if (halves_are_equal(graph) && first_bad(graph, n, row_below_goes_both_ways) == n) {
+    if (every_entry_goes_both_ways(graph)) {
         return -1;
     }
     *row = first_bad(graph, n, row_goes_both_ways);
+    if (*row == n) {
+        return -1;
+    }
     return first_one_way_among(graph, *row, graph->offset[*row], graph->offset[*row + 1]);
 }
 

@@ -151,7 +151,6 @@ static weft_status build_model(train_job *job)
     activity_begin(ACTIVITY_PREPARE);
     weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
                                           (hal_spmm_form)option_choice(o, OPT_SPMM), &job->model);
-    part_release_edges(&data->part);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_LOAD);

@@ -10,8 +10,6 @@
 #include "gnn/data/generator.h"
 #include "partition/reorder.h"
 
-#define SYNTH_PREFIX "synth:"
-
 /* Blocks of sources that stay in a core's second-level cache; see hal_spmm_form. */
 enum { CACHED_VERTICES = 16384 };
 
@@ -23,7 +21,7 @@ static weft_status generate(const app_context *context, const char *spec, const 
     WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
     if (comm_rank(context->comm) == 0) {
         log_info("generating %s", spec);
-        status = generator_write_store(spec + strlen(SYNTH_PREFIX), data->store, context->placement.threads, true);
+        status = generator_write_store(spec + strlen(GENERATOR_PREFIX), data->store, context->placement.threads, true);
     }
     return comm_agree(context->comm, status);
 }
@@ -34,7 +32,7 @@ static weft_status open_store(const app_context *context, const char *folder, tr
     const char *source = option_text(o, OPT_DATA);
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "--data is missing: name a graph store, or a generated graph such as synth:quickstart");
-    if (strncmp(source, SYNTH_PREFIX, strlen(SYNTH_PREFIX)) == 0) {
+    if (strncmp(source, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {
         WEFT_TRY(file_path(data->store, "%s", source));
