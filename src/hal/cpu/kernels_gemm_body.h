@@ -119,6 +119,9 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
 {
     const int64_t row_step = trans ? 1 : lda;
     const int64_t column_step = trans ? lda : 1;
+    /* What the next tile of rows, or the next block of k, will read: asked for while this one is multiplied. */
+    const float *ahead = trans ? a + k * lda : a + rows * lda;
+    const int64_t ahead_step = trans ? lda : rows;
     vec sum[MOST_ROWS][PANEL];
     UNROLL
     for (int i = 0; i < rows; ++i) {
@@ -133,6 +136,8 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
         row[g] = a + 3 * g * row_step;
     }
     for (int64_t p = 0; p < k; ++p) {
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += ahead_step;
         vec right[PANEL];
         UNROLL
         for (int v = 0; v < vectors; ++v) {
