@@ -9,7 +9,6 @@
  * from the given order and back; auto does so when the rows form is chosen for a large graph in its given order.
  */
 #include <inttypes.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,21 +74,29 @@ static weft_status read_options(bench *b)
     return read_forms(b);
 }
 
+/* 0: what the machine has. The variable may be a list; its first number counts. */
+static int threads_wanted(const weft_options *options)
+{
+    const int64_t asked = option_int(options, OPT_THREADS);
+    const char *environment = getenv("OMP_NUM_THREADS");
+    if (asked > 0 || environment == NULL) {
+        return (int)asked;
+    }
+    const long threads = strtol(environment, NULL, 10);
+    return threads > 0 && threads <= INT16_MAX ? (int)threads : 0;
+}
+
 static weft_status place_threads(bench *b)
 {
     machine m = {0};
     cpu_set mask;
     weft_status status = WEFT_OK;
-    int threads = (int)option_int(b->options, OPT_THREADS);
-    if (threads == 0 && getenv("OMP_NUM_THREADS") != NULL) {
-        threads = omp_get_max_threads();
-    }
     WEFT_TRY_GOTO(machine_detect(&m), status, done);
     WEFT_TRY_GOTO(placement_current_mask(&mask), status, done);
     placement_request request = {.node_ranks = 1,
                                  .node_rank = 0,
                                  .masks = &mask,
-                                 .threads = threads,
+                                 .threads = threads_wanted(b->options),
                                  .pin = (pin_mode)option_choice(b->options, OPT_PIN)};
     WEFT_TRY_GOTO(placement_plan(&m, &request, &b->place), status, done);
     WEFT_TRY_GOTO(placement_apply(&b->place), status, done);
