@@ -11,11 +11,6 @@ weft_status app_train(const weft_options *options)
     return unavailable(options);
 }
 
-weft_status app_partition(const weft_options *options)
-{
-    return unavailable(options);
-}
-
 weft_status app_bench(const weft_options *options)
 {
     return unavailable(options);
