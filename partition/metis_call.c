@@ -119,38 +119,55 @@ static weft_status run_child(metis_call *call, uint64_t expected)
     return WEFT_OK;
 }
 
-/* Give each empty part the lighter half of the heaviest part: its vertices by id until half of the weight has moved. */
+/* Of the parts with more than one vertex, the heaviest: there is one while parts are empty. */
+static int heaviest_divisible(int parts, const int64_t *weight, const int64_t *count)
+{
+    int heaviest = -1;
+    for (int p = 0; p < parts; ++p) {
+        if (count[p] > 1 && (heaviest < 0 || weight[p] > weight[heaviest])) {
+            heaviest = p;
+        }
+    }
+    return heaviest;
+}
+
+/* Give each empty part half of the heaviest part: vertices by id until half of the weight, or all but one, have moved.
+ */
 static weft_status repair_empty(const adjacency *adjacent, int parts, uint16_t *part)
 {
-    int64_t *weight = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&weight, parts, WEFT_MEM_PARTITION));
+    weft_status status = WEFT_OK;
+    int64_t *weight = NULL, *count = NULL;
+    int empty = 0;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&weight, parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&count, parts, WEFT_MEM_PARTITION), status, done);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
         weight[part[v]] += adjacent->offset[v + 1] - adjacent->offset[v] + 1;
+        ++count[part[v]];
     }
-    int empty = 0;
     for (int p = 0; p < parts; ++p) {
-        if (weight[p] > 0) {
+        if (count[p] > 0) {
             continue;
         }
         ++empty;
-        int heaviest = 0;
-        for (int q = 1; q < parts; ++q) {
-            heaviest = weight[q] > weight[heaviest] ? q : heaviest;
-        }
-        for (int64_t v = 0; v < adjacent->vertices && weight[p] < weight[heaviest]; ++v) {
-            int64_t own = adjacent->offset[v + 1] - adjacent->offset[v] + 1;
-            if (part[v] == heaviest && own < weight[heaviest]) {
+        int from = heaviest_divisible(parts, weight, count);
+        for (int64_t v = 0; v < adjacent->vertices && weight[p] < weight[from] && count[from] > 1; ++v) {
+            if (part[v] == from) {
+                int64_t own = adjacent->offset[v + 1] - adjacent->offset[v] + 1;
                 part[v] = (uint16_t)p;
                 weight[p] += own;
-                weight[heaviest] -= own;
+                weight[from] -= own;
+                ++count[p];
+                --count[from];
             }
         }
     }
-    weft_free(weight);
     if (empty > 0) {
         log_info("METIS left %d of %d parts empty: filled from the heaviest parts", empty, parts);
     }
-    return WEFT_OK;
+done:
+    weft_free(count);
+    weft_free(weight);
+    return status;
 }
 
 /* METIS takes 32-bit offsets and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
