@@ -450,7 +450,7 @@ static void test_memory(void **state)
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_LISTS, 16, &spmm));
     hal_spmm_info info = hal->sparse.spmm_info(hal, spmm);
     assert_int_equal(info.bytes, weft_mem_usage_total().current_bytes - before);
-    double per_edge = ((double)info.bytes - 4.0 * N * 16) / ((double)N * DEGREE);
+    double per_edge = ((double)info.bytes - 2 * 4.0 * N * 16) / ((double)N * DEGREE);
     assert_true(per_edge > 2.0 && per_edge < 2.3);
     hal->sparse.spmm_destroy(hal, spmm);
     assert_int_equal(weft_mem_usage_total().current_bytes, before);

@@ -64,6 +64,7 @@ void spmm_free(hal_spmm *spmm)
     weft_free(spmm->by_block.run);
     weft_free(spmm->by_block.row_id);
     weft_free(spmm->packed);
+    weft_free(spmm->sum);
     weft_free(spmm);
 }
 
@@ -102,10 +103,11 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     }
     spmm->split[0] = 0;
     if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
-        spmm->pack_strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-        WEFT_TRY_GOTO(
-            spmm_new(spmm, (size_t)spmm->cols * (size_t)spmm->pack_strip, sizeof *spmm->packed, (void **)&spmm->packed),
-            status, done);
+        const size_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(max_d));
+        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->cols * strip, sizeof *spmm->packed, (void **)&spmm->packed), status,
+                      done);
+        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->rows * strip, sizeof *spmm->sum, (void **)&spmm->sum), status, done);
     }
 done:
     if (status != WEFT_OK) {
@@ -162,14 +164,12 @@ static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form fo
         WEFT_TRY(spmm_choose(hal, csr, max_d, &form));
     }
     WEFT_TRY(spmm_begin(hal, csr, form, max_d, &spmm));
-    int shift = spmm_block_shift(max_d);
-    int64_t blocks = csr->cols > 0 ? ((csr->cols - 1) >> shift) + 1 : 1;
     switch (form) {
     case HAL_SPMM_BLOCKS:
-        WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, blocks), status, done);
+        WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
         break;
     case HAL_SPMM_LISTS:
-        WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, blocks), status, done);
+        WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, spmm->blocks), status, done);
         break;
     case HAL_SPMM_AUTO:
     case HAL_SPMM_ROWS:
@@ -201,7 +201,6 @@ static spmm_pass pass_of(const hal_spmm_args *args, int64_t column, int width)
                        .self = x + column,
                        .ldself = args->ldx,
                        .beta = (float)args->beta,
-                       .first = true,
                        .out = out + column,
                        .ldo = args->ldo};
 }
@@ -264,7 +263,8 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
     for (int64_t b = 0; b < m->count; b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         pass.x = x + (((m->first + b) << m->shift) * strip);
-        pass.first = b == 0;
+        pass.first = m->first + b == 0;
+        pass.last = m->first + b == spmm->blocks - 1;
         if (spmm->form == HAL_SPMM_BLOCKS) {
             spmm->kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, strip, spmm->split[part],
                                   spmm->split[part + 1], &pass);
@@ -290,6 +290,7 @@ static void run_packed(const hal_spmm *spmm, const hal_spmm_args *args)
             int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
             int strip = width > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
             spmm_pass pass = pass_of(args, column, width);
+            pass.sum = spmm->sum;
             if (!is_packed(args, strip)) {
                 for (int part = first; part < spmm->parts; part += team) {
                     pack_strip(spmm, &pass, strip, part);

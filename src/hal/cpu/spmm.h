@@ -13,7 +13,7 @@ enum {
     SPMM_MIN_BLOCK = 8192,    /* sources of a block; a power of two */
     SPMM_MAX_BLOCK = 65536,   /* 16-bit local columns */
     SPMM_PREFETCH_EDGES = 32, /* ROWS: how far the prefetch of far sources runs ahead */
-    SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of destinations runs ahead */
+    SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of partial sums runs ahead */
     SPMM_SLACK = 64           /* entries behind 16-bit arrays that a prefetch may read */
 };
 
@@ -61,8 +61,9 @@ typedef struct spmm_pass {
     const float *self; /* unscaled sources for the diagonal */
     int64_t ldself;
     float beta;
-    bool first;  /* this sweep applies beta and the diagonal; later ones add */
-    bool stream; /* ROWS: write past the caches */
+    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;       /* blocked forms: [rows, strip] partial sums */
+    bool stream;      /* ROWS: write past the caches */
     float *out;
     int64_t ldo;
 } spmm_pass;
@@ -90,8 +91,9 @@ struct hal_spmm {
     const spmm_kernels *kernels;
     spmm_rows by_row;
     spmm_blocks by_block;
-    float *packed; /* [cols, pack_strip]: one strip of x */
-    int pack_strip;
+    float *packed;  /* [cols, strip]: one strip of x */
+    float *sum;     /* [rows, strip]: partial sums of that strip */
+    int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
     double build_seconds;
 };
@@ -99,6 +101,12 @@ struct hal_spmm {
 uint64_t spmm_l2_bytes(void);
 /* log2 of the sources of a block whose strip fills half of the second-level cache. */
 int spmm_block_shift(int64_t max_d);
+
+/* Sources are cut into blocks of 2^shift: how many, at least one. */
+static inline int64_t spmm_block_count(int64_t cols, int shift)
+{
+    return cols > 0 ? ((cols - 1) >> shift) + 1 : 1;
+}
 
 /* Allocate and count. */
 weft_status spmm_new(hal_spmm *spmm, size_t count, size_t size, void **out);

@@ -1,14 +1,18 @@
 /*
- * hal/cpu/spmm_auto.c: which form suits a matrix.
+ * hal/cpu/spmm_auto.c: which form suits a matrix: ROWS or LISTS. (BLOCKS is LISTS without lists: never faster by more
+ * than the noise, and left to those who ask for it.)
  *
  * Two figures decide, taken from sampled runs of rows: the share of edges whose source the modelled cache misses (far),
  * and the (row, block) pairs an edge. In units of adding one source strip out of the second-level cache, an edge costs
- *     ROWS    near + FAR * far
- *     LISTS   1 + PAIR * pairs + REFILL * (threads * cols / edges)
- * When the two differ by less than MARGIN and the matrix is large, both are measured on a sample in their own unit of
- * work - ROWS on a run of rows, LISTS on whole blocks - and the faster takes it. BLOCKS is never faster than LISTS by
- * more than the noise and is left to those who ask for it.
- * The clear cases, and all small matrices, are decided by the rule alone: the same in every run.
+ *     ROWS    1 - far + far * FAR
+ *     LISTS   1 + pairs * PAIR + REFILL * threads * cols / edges
+ * where FAR and PAIR depend on whether sources and destinations stay in the last cache: a pair reads and writes a
+ * strip.
+ *
+ * When the two differ by less than CLEAR and the matrix is not small, both are measured, each in its own unit of work -
+ * ROWS on a run of rows, LISTS on whole blocks, packing apart - and the rule's choice is overruled when the other is
+ * faster by more than OVERRULE. So clear cases and small matrices get the same form in every run, and the others change
+ * it only where two forms are equally good.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +23,14 @@
 enum {
     SAMPLES = 16,             /* runs of rows looked at */
     SAMPLE_EDGES = 1 << 17,   /* edges of each */
-    MEASURE_EDGES = 1 << 22,  /* smaller matrices are not worth a measurement */
+    MEASURE_EDGES = 1 << 20,  /* smaller matrices are not worth a measurement */
     MEASURE_SAMPLE = 1 << 21, /* edges timed for each form */
-    MEASURE_WIDTH = SPMM_STRIP,
-    REPEATS = 3
+    MEASURE_WIDTH = 64,       /* at most */
+    REPEATS = 3,
+    LAST_CACHE = 64 << 20 /* what a process can hope to keep of a shared last cache */
 };
-static const double FAR_COST = 8.0, FAR_COST_CACHED = 2.5, PAIR_COST = 3.5, REFILL_COST = 2.0, MARGIN = 1.6;
+static const double FAR_CACHE = 4.0, FAR_MEMORY = 11.0, PAIR_CACHE = 3.5, PAIR_MEMORY = 22.0, REFILL = 2.0;
+static const double CLEAR = 2.0, OVERRULE = 1.15;
 
 typedef struct sample {
     int64_t edges, far, pairs;
@@ -78,25 +84,42 @@ done:
 
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
 
-static double time_run(const hal_spmm *spmm, const hal_spmm_args *args)
+/* What the candidates are timed on: `width` columns, the largest multiple of a strip up to what will be run. */
+typedef struct trial {
+    weft_hal *hal;
+    const hal_csr *csr;
+    int64_t max_d, width, strip;
+    float *x, *out; /* [cols, width], [rows, width] */
+} trial;
+
+/* Best of a few runs; `packed`: pretend that x has to be packed, by a scale of its rows. */
+static double time_run(const trial *t, const hal_spmm *spmm, int64_t width, bool packed)
 {
+    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = width, .x = t->x, .ldx = width, .out = t->out, .ldo = width};
     double best = 0.0;
+    args.pre = packed ? t->x : NULL;
     for (int i = 0; i < REPEATS; i++) {
         double started = clock_seconds();
-        spmm_run_float(spmm, args);
+        spmm_run_float(spmm, &args);
         double seconds = clock_seconds() - started;
         best = i == 0 || seconds < best ? seconds : best;
     }
     return best;
 }
 
-/* Seconds an edge of ROWS over a run of rows in the middle of the matrix. */
-static weft_status measure_rows(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_args *args, double *seconds)
+static double scale_up(const trial *t, int64_t sampled)
+{
+    return (double)t->csr->offset[t->csr->rows] / (double)(sampled > 0 ? sampled : 1);
+}
+
+/* Seconds of ROWS over the matrix, from a run of rows in its middle. */
+static weft_status measure_rows(const trial *t, double *seconds)
 {
     weft_status status = WEFT_OK;
+    const hal_csr *csr = t->csr;
     hal_spmm *spmm = NULL;
     int64_t *offset = NULL;
-    int64_t begin = row_at(csr, 1, 2);
+    int64_t begin = csr->offset[csr->rows] > MEASURE_SAMPLE ? row_at(csr, 1, 2) : 0;
     int64_t end = begin;
     while (end < csr->rows && csr->offset[end] - csr->offset[begin] < MEASURE_SAMPLE) {
         end++;
@@ -107,76 +130,92 @@ static weft_status measure_rows(weft_hal *hal, const hal_csr *csr, int64_t max_d
     }
     hal_csr part = {
         .rows = end - begin, .cols = csr->cols, .offset = offset, .column = csr->column + csr->offset[begin]};
-    WEFT_TRY_GOTO(spmm_begin(hal, &part, HAL_SPMM_ROWS, max_d, &spmm), status, done);
+    WEFT_TRY_GOTO(spmm_begin(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &spmm), status, done);
     WEFT_TRY_GOTO(spmm_build_rows(spmm, &part), status, done);
-    *seconds = time_run(spmm, args) / (double)(spmm->edges > 0 ? spmm->edges : 1);
+    *seconds = time_run(t, spmm, t->width, false) * scale_up(t, spmm->edges);
 done:
     spmm_free(spmm);
     weft_free(offset);
     return status;
 }
 
-/* Seconds an edge of LISTS over as many blocks in the middle of the matrix as hold the sample. */
-static weft_status measure_lists(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_args *args, double *seconds)
+/* Seconds of LISTS over the matrix, from as many blocks in its middle as hold the sample. */
+static weft_status measure_lists(const trial *t, double *seconds)
 {
     weft_status status = WEFT_OK;
+    const hal_csr *csr = t->csr;
     hal_spmm *spmm = NULL;
-    int64_t blocks = ((csr->cols - 1) >> spmm_block_shift(max_d)) + 1;
-    int64_t edges = csr->offset[csr->rows];
-    int64_t wanted = (int64_t)((double)blocks * MEASURE_SAMPLE / (double)edges) + 1;
+    int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(t->max_d));
+    int64_t wanted = (int64_t)((double)blocks * MEASURE_SAMPLE / (double)csr->offset[csr->rows]) + 1;
     wanted = wanted < blocks ? wanted : blocks;
-    WEFT_TRY_GOTO(spmm_begin(hal, csr, HAL_SPMM_LISTS, max_d, &spmm), status, done);
-    WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, (blocks - wanted) / 2, wanted), status, done);
-    int64_t held = spmm->by_block.chunk[spmm->parts * wanted].edge;
-    *seconds = time_run(spmm, args) / (double)(held > 0 ? held : 1);
+    WEFT_TRY_GOTO(spmm_begin(t->hal, csr, HAL_SPMM_LISTS, t->max_d, &spmm), status, done);
+    WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, (blocks - wanted + 1) / 2, wanted), status, done);
+    double plain = time_run(t, spmm, t->strip, false);
+    double packing = time_run(t, spmm, t->strip, true) - plain;
+    double strips = (double)(t->width / t->strip);
+    *seconds = strips *
+               (plain * scale_up(t, spmm->by_block.chunk[spmm->parts * wanted].edge) + (packing > 0.0 ? packing : 0.0));
 done:
     spmm_free(spmm);
     return status;
 }
 
-static weft_status measure(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form *form)
+static weft_status measure(weft_hal *hal, const hal_csr *csr, int64_t max_d, double *rows, double *lists)
 {
     weft_status status = WEFT_OK;
-    float *x = NULL;
-    float *out = NULL;
-    double rows = 0.0;
-    double lists = 0.0;
-    const size_t width = MEASURE_WIDTH;
-    WEFT_TRY_GOTO(WEFT_NEW(&x, (size_t)csr->cols * width, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&out, (size_t)csr->rows * width, WEFT_MEM_WORKSPACE), status, done);
-    memset(x, 0, (size_t)csr->cols * width * sizeof *x);
-    memset(out, 0, (size_t)csr->rows * width * sizeof *out);
-    hal_spmm_args args = {
-        .dtype = WEFT_DTYPE_F32, .d = MEASURE_WIDTH, .x = x, .ldx = MEASURE_WIDTH, .out = out, .ldo = MEASURE_WIDTH};
-    int64_t prepared = max_d > MEASURE_WIDTH ? max_d : MEASURE_WIDTH;
-    WEFT_TRY_GOTO(measure_rows(hal, csr, prepared, &args, &rows), status, done);
-    WEFT_TRY_GOTO(measure_lists(hal, csr, prepared, &args, &lists), status, done);
-    *form = rows <= lists ? HAL_SPMM_ROWS : HAL_SPMM_LISTS;
+    trial t = {.hal = hal, .csr = csr, .max_d = max_d};
+    t.strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+    t.width = max_d >= MEASURE_WIDTH ? MEASURE_WIDTH : t.strip;
+    size_t x_floats = (size_t)csr->cols * (size_t)t.width;
+    size_t out_floats = (size_t)csr->rows * (size_t)t.width;
+    WEFT_TRY_GOTO(WEFT_NEW(&t.x, x_floats, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&t.out, out_floats, WEFT_MEM_WORKSPACE), status, done);
+    memset(t.x, 0, x_floats * sizeof *t.x);
+    memset(t.out, 0, out_floats * sizeof *t.out);
+    WEFT_TRY_GOTO(measure_rows(&t, rows), status, done);
+    WEFT_TRY_GOTO(measure_lists(&t, lists), status, done);
 done:
-    weft_free(x);
-    weft_free(out);
+    weft_free(t.x);
+    weft_free(t.out);
     return status;
+}
+
+/* Predicted cost of an edge in both forms. */
+static void predict(const sample *sum, const hal_csr *csr, int64_t max_d, int threads, double *rows, double *lists)
+{
+    const double edges = (double)csr->offset[csr->rows];
+    const double far = (double)sum->far / (double)sum->edges;
+    const double pairs = (double)sum->pairs / (double)sum->edges;
+    const double width = (double)(max_d < SPMM_STRIP_NARROW ? SPMM_STRIP_NARROW : max_d);
+    const double strip = width < SPMM_STRIP ? width : SPMM_STRIP;
+    const bool x_stays = (double)csr->cols * width * sizeof(float) <= LAST_CACHE;
+    const bool out_stays = (double)csr->rows * strip * sizeof(float) <= LAST_CACHE;
+    *rows = 1.0 - far + far * (x_stays ? FAR_CACHE : FAR_MEMORY);
+    *lists =
+        1.0 + pairs * (out_stays ? PAIR_CACHE : PAIR_MEMORY) + REFILL * (double)threads * (double)csr->cols / edges;
 }
 
 weft_status spmm_choose(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form *form)
 {
     *form = HAL_SPMM_ROWS;
-    int64_t edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
+    const int64_t edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
     if (edges == 0) {
         return WEFT_OK;
     }
     sample sum;
+    double rows, lists;
     WEFT_TRY(take_sample(csr, max_d, &sum));
-    double far = (double)sum.far / (double)sum.edges;
-    double pairs = (double)sum.pairs / (double)sum.edges;
-    double strip_bytes = (double)csr->cols * (double)(max_d < 16 ? 16 : max_d) * sizeof(float);
-    double far_cost = strip_bytes < 2.0 * (double)spmm_l2_bytes() ? FAR_COST_CACHED : FAR_COST;
-    double rows = 1.0 - far + far_cost * far;
-    double lists = 1.0 + PAIR_COST * pairs + REFILL_COST * (double)hal->threads * (double)csr->cols / (double)edges;
+    predict(&sum, csr, max_d, hal->threads, &rows, &lists);
     *form = rows <= lists ? HAL_SPMM_ROWS : HAL_SPMM_LISTS;
-    bool clear = rows > MARGIN * lists || lists > MARGIN * rows;
+    const bool clear = rows > CLEAR * lists || lists > CLEAR * rows;
     if (clear || edges < MEASURE_EDGES) {
         return WEFT_OK;
     }
-    return measure(hal, csr, max_d, form);
+    WEFT_TRY(measure(hal, csr, max_d, &rows, &lists));
+    if (*form == HAL_SPMM_ROWS && rows > OVERRULE * lists) {
+        *form = HAL_SPMM_LISTS;
+    } else if (*form == HAL_SPMM_LISTS && lists > OVERRULE * rows) {
+        *form = HAL_SPMM_ROWS;
+    }
+    return WEFT_OK;
 }

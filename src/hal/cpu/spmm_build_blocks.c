@@ -153,6 +153,7 @@ done:
 typedef struct list_builder {
     const hal_csr *csr;
     spmm_blocks *m;
+    int64_t blocks;       /* of the whole matrix */
     spmm_chunk *cursor;   /* [count] next free place, or the size so far, of each block's chunk */
     int64_t *last_window; /* [count] window of the chunk's last run */
     uint32_t *edges;      /* [count, window] edges of each row in each block; then where they go */
@@ -215,7 +216,9 @@ static void put_run(list_builder *b, int64_t block, uint32_t edges, int64_t rows
 /* Runs and row ids of one block and window; edges[] of listed rows become places relative to the chunk. */
 static void list_block(list_builder *b, int64_t block, uint32_t *edges, int64_t rows, int64_t window, int64_t base)
 {
-    int64_t listed = sorted_rows(b, edges, rows, block == 0);
+    const int64_t number = b->m->first + block;
+    const bool all = number == 0 || number == b->blocks - 1;
+    int64_t listed = sorted_rows(b, edges, rows, all);
     spmm_chunk *cursor = &b->cursor[block];
     for (int64_t i = 0; i < listed;) {
         const uint32_t length = edges[b->key[i]];
@@ -305,8 +308,10 @@ static void free_builders(list_builder *builder, int parts)
     weft_free(builder);
 }
 
-static weft_status new_builders(spmm_blocks *m, const hal_csr *csr, int parts, list_builder **out)
+static weft_status new_builders(hal_spmm *spmm, const hal_csr *csr, list_builder **out)
 {
+    spmm_blocks *m = &spmm->by_block;
+    const int parts = spmm->parts;
     weft_status status = WEFT_OK;
     list_builder *builder = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&builder, parts, WEFT_MEM_WORKSPACE), status, done);
@@ -314,6 +319,7 @@ static weft_status new_builders(spmm_blocks *m, const hal_csr *csr, int parts, l
         list_builder *b = &builder[p];
         b->csr = csr;
         b->m = m;
+        b->blocks = spmm->blocks;
         WEFT_TRY_GOTO(WEFT_NEW(&b->cursor, m->count, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&b->last_window, m->count, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&b->edges, m->count * m->window, WEFT_MEM_WORKSPACE), status, done);
@@ -337,7 +343,7 @@ weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, 
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(begin_blocks(spmm, csr, first, count), status, done);
     m->window = window_rows(count);
-    WEFT_TRY_GOTO(new_builders(m, csr, parts, &builder), status, done);
+    WEFT_TRY_GOTO(new_builders(spmm, csr, &builder), status, done);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {
         list_part(&builder[p], spmm, p);

@@ -21,29 +21,30 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { LINE_FLOATS = 16, LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1 };
+enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1 };
 
 KERNEL VEC vec_zero(void)
 {
     return vec_set1(0.0F);
 }
 
-/* out = post * acc + (first: beta * out + diag * self; else out) for one row; `exact`: every lane exists. */
+/* out = post * acc + beta * out + diag * self for one row; `exact`: every lane exists. */
 KERNEL void put_row(const spmm_pass *pass, int64_t row, const VEC *acc, const int vectors, const bool exact,
                     const TAIL *tail)
 {
     float *out = pass->out + row * pass->ldo;
+    const float *self = pass->diag != NULL ? pass->self + row * pass->ldself : NULL;
     VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
     UNROLL
     for (int v = 0; v < vectors; v++) {
         VEC y = acc[v] * scale;
-        if (!pass->first || pass->beta != 0.0F) {
+        if (pass->beta != 0.0F) {
             VEC old = exact ? vec_load(out + v * LANES) : vec_load_tail(out + v * LANES, tail[v]);
-            y += pass->first ? (VEC)(old * vec_set1(pass->beta)) : old;
+            y += old * vec_set1(pass->beta);
         }
-        if (pass->first && pass->diag != NULL) {
-            const float *self = pass->self + row * pass->ldself + v * LANES;
-            y += (exact ? vec_load(self) : vec_load_tail(self, tail[v])) * vec_set1(pass->diag[row]);
+        if (self != NULL) {
+            VEC own = exact ? vec_load(self + v * LANES) : vec_load_tail(self + v * LANES, tail[v]);
+            y += own * vec_set1(pass->diag[row]);
         }
         if (exact) {
             vec_store(out + v * LANES, y);
@@ -242,33 +243,60 @@ KERNEL void sum_row(VEC *acc, const float *x, const uint16_t *column, uint32_t e
     }
 }
 
+/* Where a sweep leaves the sums of a row: in the packed partial sums, after the last block in out. */
+typedef enum sweep_end { KEEP_SUMS, WRITE_EXACT, WRITE_TAIL } sweep_end;
+
+KERNEL void end_row(const spmm_pass *pass, int64_t row, VEC *acc, const int vectors, const sweep_end end,
+                    const TAIL *tail)
+{
+    float *sum = pass->sum + row * (vectors * LANES);
+    if (!pass->first) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[v] += vec_load(sum + v * LANES);
+        }
+    }
+    if (end != KEEP_SUMS) {
+        put_row(pass, row, acc, vectors, end == WRITE_EXACT, tail);
+        return;
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec_store(sum + v * LANES, acc[v]);
+    }
+}
+
 KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
-                         const spmm_pass *pass, const int vectors, const bool exact)
+                         const spmm_pass *pass, const int vectors, const sweep_end sweep)
 {
     const int ways = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
+    const bool all = pass->first || sweep != KEEP_SUMS;
     TAIL tails[8];
     set_tails(tails, vectors, pass->width);
     for (int64_t row = begin; row < end; row++) {
         uint32_t edges = start[row - begin + 1] - start[row - begin];
-        if (edges == 0 && !pass->first) {
+        if (edges == 0 && !all) {
             continue;
         }
         VEC acc[8];
         sum_row(acc, pass->x, column + start[row - begin], edges, ways, vectors);
-        put_row(pass, row, acc, vectors, exact, tails);
+        end_row(pass, row, acc, vectors, sweep, tails);
     }
 }
 
-/* The address may lie outside of `out` when the row ahead belongs to the next window: harmless, it is only a hint. */
-KERNEL void prefetch_row(const spmm_pass *pass, int64_t row)
+/* The address may lie outside of the sums when the row ahead belongs to the next window: harmless, it is only a hint.
+ */
+KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors)
 {
-    uintptr_t out = (uintptr_t)pass->out + (uintptr_t)(row * pass->ldo) * sizeof(float);
-    __builtin_prefetch((const void *)out, 1, 3);
-    __builtin_prefetch((const void *)(out + sizeof(float) * LINE_FLOATS), 1, 3);
+    uintptr_t sum = (uintptr_t)pass->sum + (uintptr_t)row * (uintptr_t)(vectors * LANES) * sizeof(float);
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        __builtin_prefetch((const void *)(sum + sizeof(float) * (uintptr_t)(v * LANES)), 1, 3);
+    }
 }
 
 KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass,
-                        const int vectors, const bool exact)
+                        const int vectors, const sweep_end sweep)
 {
     const int together = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
     const uint16_t *column = m->column + chunk[0].edge;
@@ -284,12 +312,12 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
             VEC acc[8];
             UNROLL
             for (int i = 0; i < together; i++) {
-                prefetch_row(pass, window + row_id[SPMM_PREFETCH_ROWS + i]);
+                prefetch_sums(pass, window + row_id[SPMM_PREFETCH_ROWS + i], vectors);
             }
             sum_rows(acc, pass->x, column, edges, together, vectors);
             UNROLL
             for (int i = 0; i < together; i++) {
-                put_row(pass, window + row_id[i], acc + i * vectors, vectors, exact, tails);
+                end_row(pass, window + row_id[i], acc + i * vectors, vectors, sweep, tails);
             }
             column += (size_t)edges * (size_t)together;
             row_id += together;
@@ -297,7 +325,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
         for (; rows > 0; rows--) {
             VEC acc[8];
             sum_row(acc, pass->x, column, edges, together, vectors);
-            put_row(pass, window + row_id[0], acc, vectors, exact, tails);
+            end_row(pass, window + row_id[0], acc, vectors, sweep, tails);
             column += edges;
             row_id++;
         }
@@ -306,31 +334,44 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
 
 enum { WIDE = SPMM_STRIP / LANES, NARROW = SPMM_STRIP_NARROW / LANES };
 
+static sweep_end sweep_end_of(int strip, const spmm_pass *pass)
+{
+    return !pass->last ? KEEP_SUMS : pass->width == strip ? WRITE_EXACT : WRITE_TAIL;
+}
+
+#define BLOCKS_OF(name, vectors, sweep)                                                                                \
+    static void blocks_##name(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,               \
+                              const spmm_pass *pass)                                                                   \
+    {                                                                                                                  \
+        blocks_strip(start, column, begin, end, pass, vectors, sweep);                                                 \
+    }                                                                                                                  \
+    static void lists_##name(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass)      \
+    {                                                                                                                  \
+        lists_strip(m, chunk, begin, pass, vectors, sweep);                                                            \
+    }
+BLOCKS_OF(wide_keep, WIDE, KEEP_SUMS)
+BLOCKS_OF(wide_exact, WIDE, WRITE_EXACT)
+BLOCKS_OF(wide_tail, WIDE, WRITE_TAIL)
+BLOCKS_OF(narrow_keep, NARROW, KEEP_SUMS)
+BLOCKS_OF(narrow_exact, NARROW, WRITE_EXACT)
+BLOCKS_OF(narrow_tail, NARROW, WRITE_TAIL)
+#undef BLOCKS_OF
+
 static void kernel_blocks(const uint32_t *start, const uint16_t *column, int strip, int64_t begin, int64_t end,
                           const spmm_pass *pass)
 {
-    if (strip == SPMM_STRIP && pass->width == strip) {
-        blocks_strip(start, column, begin, end, pass, WIDE, true);
-    } else if (strip == SPMM_STRIP) {
-        blocks_strip(start, column, begin, end, pass, WIDE, false);
-    } else if (pass->width == strip) {
-        blocks_strip(start, column, begin, end, pass, NARROW, true);
-    } else {
-        blocks_strip(start, column, begin, end, pass, NARROW, false);
-    }
+    static void (*const of[2][3])(const uint32_t *, const uint16_t *, int64_t, int64_t,
+                                  const spmm_pass *) = {{blocks_narrow_keep, blocks_narrow_exact, blocks_narrow_tail},
+                                                        {blocks_wide_keep, blocks_wide_exact, blocks_wide_tail}};
+    of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](start, column, begin, end, pass);
 }
 
 static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass)
 {
-    if (strip == SPMM_STRIP && pass->width == strip) {
-        lists_strip(m, chunk, begin, pass, WIDE, true);
-    } else if (strip == SPMM_STRIP) {
-        lists_strip(m, chunk, begin, pass, WIDE, false);
-    } else if (pass->width == strip) {
-        lists_strip(m, chunk, begin, pass, NARROW, true);
-    } else {
-        lists_strip(m, chunk, begin, pass, NARROW, false);
-    }
+    static void (*const of[2][3])(const spmm_blocks *, const spmm_chunk *, int64_t,
+                                  const spmm_pass *) = {{lists_narrow_keep, lists_narrow_exact, lists_narrow_tail},
+                                                        {lists_wide_keep, lists_wide_exact, lists_wide_tail}};
+    of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](m, chunk, begin, pass);
 }
 
 const spmm_kernels SPMM_TABLE = {
