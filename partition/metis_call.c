@@ -18,11 +18,15 @@
 
 _Static_assert(sizeof(idx_t) == sizeof(int32_t) || sizeof(idx_t) == sizeof(int64_t), "METIS index type");
 
+/* Two balances are asked for, degrees (aggregation) and vertices (dense work): with degrees alone, a part of hubs would
+ * face one with several times as many vertices. */
+enum { CONSTRAINTS = 2 };
+
 enum { BYTES_PER_ENTRY = (int)(40 * sizeof(idx_t) / sizeof(int32_t)), ANNOUNCE_FROM_MIB = 256 };
 
 uint64_t metis_memory(const adjacency *adjacent)
 {
-    uint64_t copies = 3 * (uint64_t)adjacent->vertices * sizeof(idx_t); /* offsets, weights, answer */
+    uint64_t copies = 4 * (uint64_t)adjacent->vertices * sizeof(idx_t); /* offsets, weights, answer */
     copies += sizeof(idx_t) == sizeof(int32_t) ? 0 : (uint64_t)adjacent->entries * sizeof(idx_t);
     return copies + (uint64_t)adjacent->entries * BYTES_PER_ENTRY + ((uint64_t)16 << 20);
 }
@@ -170,20 +174,21 @@ done:
     return status;
 }
 
-/* METIS takes 32-bit offsets and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
+/* METIS takes offsets of its own width and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
 static weft_status fill_call(const adjacency *adjacent, int parts, uint64_t seed, metis_call *call)
 {
     int64_t n = adjacent->vertices;
     call->vertices = (idx_t)n;
-    call->constraints = 1;
+    call->constraints = CONSTRAINTS;
     call->parts = parts;
     METIS_SetDefaultOptions(call->options);
     call->options[METIS_OPTION_SEED] = (idx_t)(mix(seed) & 0x7fffffff);
     WEFT_TRY(WEFT_NEW(&call->offset, n + 1, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&call->weight, n, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&call->weight, n * CONSTRAINTS, WEFT_MEM_PARTITION));
     for (int64_t v = 0; v < n; ++v) {
         call->offset[v] = (idx_t)adjacent->offset[v];
-        call->weight[v] = (idx_t)(adjacent->offset[v + 1] - adjacent->offset[v] + 1);
+        call->weight[v * CONSTRAINTS] = (idx_t)(adjacent->offset[v + 1] - adjacent->offset[v] + 1);
+        call->weight[v * CONSTRAINTS + 1] = 1;
     }
     call->offset[n] = (idx_t)adjacent->entries;
 #if IDXTYPEWIDTH == 32

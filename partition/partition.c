@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/option.h"
 #include "hal/placement.h"
 #include "partition/method.h"
@@ -143,6 +144,12 @@ weft_status partition_compute(const weft_graph *graph, const partition_options *
         WEFT_TRY_GOTO(partition_measure(graph, partition, report), status, done);
         report->seconds = seconds;
         report->peak_rss_bytes = peak_bytes();
+        if (report->edge_balance > options->balance && graph->edges > 64 * (int64_t)options->parts) {
+            log_info(
+                "partition %s: the largest part has %.2f times the mean number of edges (--balance %g); metis keeps "
+                "the balance",
+                partition->method, report->edge_balance, options->balance);
+        }
     }
 done:
     if (status != WEFT_OK) {
