@@ -6,6 +6,10 @@
 
 #include "base/log.h"
 
+/* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a few
+ * hundred vertices. */
+#define LAZY_BYTES ((uint64_t)4 << 20)
+
 /* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, plus row pointers; see
  * hal_spmm_form. Rows that meet many edges go to blocks. */
 static uint64_t matrix_bytes(int64_t rows, int64_t edges)
@@ -34,7 +38,7 @@ void memory_plan_make(const weft_graph *graph, const gnn_plan *plan, int parts, 
     uint64_t n = (uint64_t)graph->vertices;
     uint64_t local = (uint64_t)plan->n_local;
     bool uses_graph = plan->config.kind != GNN_MLP;
-    memory->process = process;
+    memory->process = process + LAZY_BYTES;
     memory->mapped = e * id_bytes + n * 8 + (parts > 1 ? 2 * e + 2 * n : 0);
     memory->edges = (uint64_t)local_edges * 4 + local * 16;
     memory->matrix = uses_graph ? matrix_bytes(plan->n_local, local_edges) * (symmetric ? 1 : 2) + local * 128 : 0;
@@ -47,7 +51,7 @@ void memory_plan_make(const weft_graph *graph, const gnn_plan *plan, int parts, 
     uint64_t building = memory->edges + memory->matrix;
     uint64_t training = memory->matrix + memory->features + memory->activations + memory->parameters +
                         memory->communication + memory->setup + local * 24;
-    memory->peak = process + max3(cutting, building, training);
+    memory->peak = memory->process + max3(cutting, building, training);
 }
 
 weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit)

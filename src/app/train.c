@@ -74,6 +74,7 @@ typedef struct train_job {
     run_dir dir;
     train_data data;
     gnn_config config;
+    uint64_t process; /* resident bytes before anything was loaded */
     memory_plan memory;
     gnn_model model;
     gnn_labels labels;
@@ -97,14 +98,31 @@ static int64_t halo_rows(const weft_part *part)
     return own + leaf;
 }
 
-static weft_status plan_memory(train_job *job, uint64_t process)
+static weft_status check_memory(train_job *job, int64_t n_owned, int64_t n_local, int64_t edges, int64_t halo,
+                                bool symmetric)
+{
+    const app_context *context = &job->context;
+    gnn_plan plan;
+    gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    memory_plan_make(&job->data.graph, &plan, comm_size(context->comm), edges, symmetric, halo, job->process,
+                     &job->memory);
+    return memory_plan_check(context, &job->memory, option_size(context->options, OPT_MEMORY_LIMIT));
+}
+
+/* Before anything is allocated: a rank's even share without replicas, the least it will need. */
+static weft_status check_memory_early(train_job *job)
+{
+    const weft_graph *graph = &job->data.graph;
+    int ranks = comm_size(job->context.comm);
+    int64_t n = graph->vertices / ranks;
+    return check_memory(job, n, n, graph->edges / ranks, 0, graph->symmetric);
+}
+
+/* With the part known: what will be allocated. */
+static weft_status check_memory_of_part(train_job *job)
 {
     const weft_part *part = &job->data.part;
-    gnn_plan plan;
-    gnn_plan_make(&job->config, part->n_owned, part->n_local, job->context.placement.threads, WEFT_DTYPE_F32, &plan);
-    memory_plan_make(&job->data.graph, &plan, part->parts, part->edges, part->symmetric, halo_rows(part), process,
-                     &job->memory);
-    return memory_plan_check(&job->context, &job->memory, option_size(job->context.options, OPT_MEMORY_LIMIT));
+    return check_memory(job, part->n_owned, part->n_local, part->edges, halo_rows(part), part->symmetric);
 }
 
 /* What the layers will do and send, in words: for --dry-run and the log. */
@@ -205,18 +223,21 @@ static weft_status run_job(train_job *job)
     const weft_options *o = context->options;
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
-    uint64_t process = clock_rss_bytes();
+    job->process = clock_rss_bytes();
     comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
     if (!dry) {
         WEFT_TRY(run_dir_open(context, &job->dir));
     }
-    WEFT_TRY(train_data_open(context, dry ? "." : job->dir.path, &job->data));
+    const char *folder = dry ? "." : job->dir.path;
+    WEFT_TRY(train_data_open(context, folder, &job->data));
     WEFT_TRY(check_data(job));
     const weft_graph *graph = &job->data.graph;
     train_loss loss = chosen_loss(o, graph);
     int64_t tasks = graph->target != NULL ? graph->tasks : 1;
     job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
-    WEFT_TRY(plan_memory(job, process));
+    WEFT_TRY(check_memory_early(job));
+    WEFT_TRY(train_data_cut(context, folder, &job->data));
+    WEFT_TRY(check_memory_of_part(job));
     if (dry) {
         if (first) {
             print_dry_run(job);

@@ -148,7 +148,22 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     return comm_agree(context->comm, status);
 }
 
-static weft_status cut_part(const app_context *context, const char *folder, train_data *data)
+weft_status train_data_open(const app_context *context, const char *folder, train_data *data)
+{
+    memset(data, 0, sizeof *data);
+    activity_begin(ACTIVITY_LOAD);
+    weft_status status = open_store(context, folder, data);
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    const weft_graph *g = &data->graph;
+    log_info("graph %s: %lld vertices, %lld edges (%s), %lld features, %lld %s", g->name, (long long)g->vertices,
+             (long long)g->edges, g->symmetric ? "symmetric" : "directed", (long long)g->features,
+             (long long)(g->target != NULL ? g->tasks : g->classes), g->target != NULL ? "tasks" : "classes");
+    graph_release_pages(&data->graph);
+    return WEFT_OK;
+}
+
+weft_status train_data_cut(const app_context *context, const char *folder, train_data *data)
 {
     weft_status status = WEFT_OK;
     weft_partition partition = {0};
@@ -164,24 +179,9 @@ static weft_status cut_part(const app_context *context, const char *folder, trai
 done:
     npy_map_close(&order);
     partition_destroy(&partition);
+    graph_release_pages(&data->graph);
     activity_end(ACTIVITY_PARTITION);
     return status;
-}
-
-weft_status train_data_open(const app_context *context, const char *folder, train_data *data)
-{
-    memset(data, 0, sizeof *data);
-    activity_begin(ACTIVITY_LOAD);
-    weft_status status = open_store(context, folder, data);
-    activity_end(ACTIVITY_LOAD);
-    WEFT_TRY(status);
-    const weft_graph *g = &data->graph;
-    log_info("graph %s: %lld vertices, %lld edges (%s), %lld features, %lld %s", g->name, (long long)g->vertices,
-             (long long)g->edges, g->symmetric ? "symmetric" : "directed", (long long)g->features,
-             (long long)(g->target != NULL ? g->tasks : g->classes), g->target != NULL ? "tasks" : "classes");
-    WEFT_TRY(cut_part(context, folder, data));
-    graph_release_pages(&data->graph);
-    return WEFT_OK;
 }
 
 weft_status train_data_release(const app_context *context, train_data *data)

@@ -18,9 +18,10 @@ typedef struct train_data {
     weft_part part;
 } train_data;
 
-/* Open or generate the graph, find or compute its partition, cut out this rank's part. `folder` takes what is generated.
- * Collective. */
+/* Open or generate the graph. `folder` takes what is generated. Collective. */
 weft_status train_data_open(const app_context *context, const char *folder, train_data *data);
+/* Find or compute the partition and cut out this rank's part. Collective. */
+weft_status train_data_cut(const app_context *context, const char *folder, train_data *data);
 /* Unmap the store; remove a generated one. Collective. */
 weft_status train_data_release(const app_context *context, train_data *data);
 void train_data_close(train_data *data);
