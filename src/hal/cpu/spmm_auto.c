@@ -153,7 +153,7 @@ static weft_status measure_lists(const trial *t, double *seconds)
     WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, (blocks - wanted + 1) / 2, wanted), status, done);
     double plain = time_run(t, spmm, t->strip, false);
     double packing = time_run(t, spmm, t->strip, true) - plain;
-    double strips = (double)(t->width / t->strip);
+    const double strips = (double)t->width / (double)t->strip;
     *seconds = strips *
                (plain * scale_up(t, spmm->by_block.chunk[spmm->parts * wanted].edge) + (packing > 0.0 ? packing : 0.0));
 done:
