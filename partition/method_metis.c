@@ -1,7 +1,7 @@
 /*
  * partition/method_metis.c: the default vertex-cut.
  *
- *   METIS node partition (a vertex weighs its degree)        metis_call.h
+ *   METIS node partition, degrees and vertices balanced      metis_call.h
  *   -> minimum vertex cover of the cut between each two parts  cover.h
  *   -> balance, then local refinement                         refine.h
  *

@@ -18,11 +18,15 @@
 
 _Static_assert(sizeof(idx_t) == sizeof(int32_t) || sizeof(idx_t) == sizeof(int64_t), "METIS index type");
 
+/* Two balances are asked for, degrees (aggregation) and vertices (dense work): with degrees alone, a part of hubs would
+ * face one with several times as many vertices. */
+enum { CONSTRAINTS = 2 };
+
 enum { BYTES_PER_ENTRY = (int)(40 * sizeof(idx_t) / sizeof(int32_t)), ANNOUNCE_FROM_MIB = 256 };
 
 uint64_t metis_memory(const adjacency *adjacent)
 {
-    uint64_t copies = 3 * (uint64_t)adjacent->vertices * sizeof(idx_t); /* offsets, weights, answer */
+    uint64_t copies = 4 * (uint64_t)adjacent->vertices * sizeof(idx_t); /* offsets, weights, answer */
     copies += sizeof(idx_t) == sizeof(int32_t) ? 0 : (uint64_t)adjacent->entries * sizeof(idx_t);
     return copies + (uint64_t)adjacent->entries * BYTES_PER_ENTRY + ((uint64_t)16 << 20);
 }
@@ -119,54 +123,72 @@ static weft_status run_child(metis_call *call, uint64_t expected)
     return WEFT_OK;
 }
 
-/* Give each empty part the lighter half of the heaviest part: its vertices by id until half of the weight has moved. */
+/* Of the parts with more than one vertex, the heaviest: there is one while parts are empty. */
+static int heaviest_divisible(int parts, const int64_t *weight, const int64_t *count)
+{
+    int heaviest = -1;
+    for (int p = 0; p < parts; ++p) {
+        if (count[p] > 1 && (heaviest < 0 || weight[p] > weight[heaviest])) {
+            heaviest = p;
+        }
+    }
+    return heaviest;
+}
+
+/* Give each empty part half of the heaviest part: vertices by id until half of the weight, or all but one, have moved.
+ */
 static weft_status repair_empty(const adjacency *adjacent, int parts, uint16_t *part)
 {
-    int64_t *weight = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&weight, parts, WEFT_MEM_PARTITION));
+    weft_status status = WEFT_OK;
+    int64_t *weight = NULL, *count = NULL;
+    int empty = 0;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&weight, parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&count, parts, WEFT_MEM_PARTITION), status, done);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
         weight[part[v]] += adjacent->offset[v + 1] - adjacent->offset[v] + 1;
+        ++count[part[v]];
     }
-    int empty = 0;
     for (int p = 0; p < parts; ++p) {
-        if (weight[p] > 0) {
+        if (count[p] > 0) {
             continue;
         }
         ++empty;
-        int heaviest = 0;
-        for (int q = 1; q < parts; ++q) {
-            heaviest = weight[q] > weight[heaviest] ? q : heaviest;
-        }
-        for (int64_t v = 0; v < adjacent->vertices && weight[p] < weight[heaviest]; ++v) {
-            int64_t own = adjacent->offset[v + 1] - adjacent->offset[v] + 1;
-            if (part[v] == heaviest && own < weight[heaviest]) {
+        int from = heaviest_divisible(parts, weight, count);
+        for (int64_t v = 0; v < adjacent->vertices && weight[p] < weight[from] && count[from] > 1; ++v) {
+            if (part[v] == from) {
+                int64_t own = adjacent->offset[v + 1] - adjacent->offset[v] + 1;
                 part[v] = (uint16_t)p;
                 weight[p] += own;
-                weight[heaviest] -= own;
+                weight[from] -= own;
+                ++count[p];
+                --count[from];
             }
         }
     }
-    weft_free(weight);
     if (empty > 0) {
         log_info("METIS left %d of %d parts empty: filled from the heaviest parts", empty, parts);
     }
-    return WEFT_OK;
+done:
+    weft_free(count);
+    weft_free(weight);
+    return status;
 }
 
-/* METIS takes 32-bit offsets and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
+/* METIS takes offsets of its own width and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
 static weft_status fill_call(const adjacency *adjacent, int parts, uint64_t seed, metis_call *call)
 {
     int64_t n = adjacent->vertices;
     call->vertices = (idx_t)n;
-    call->constraints = 1;
+    call->constraints = CONSTRAINTS;
     call->parts = parts;
     METIS_SetDefaultOptions(call->options);
     call->options[METIS_OPTION_SEED] = (idx_t)(mix(seed) & 0x7fffffff);
     WEFT_TRY(WEFT_NEW(&call->offset, n + 1, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&call->weight, n, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&call->weight, n * CONSTRAINTS, WEFT_MEM_PARTITION));
     for (int64_t v = 0; v < n; ++v) {
         call->offset[v] = (idx_t)adjacent->offset[v];
-        call->weight[v] = (idx_t)(adjacent->offset[v + 1] - adjacent->offset[v] + 1);
+        call->weight[v * CONSTRAINTS] = (idx_t)(adjacent->offset[v + 1] - adjacent->offset[v] + 1);
+        call->weight[v * CONSTRAINTS + 1] = 1;
     }
     call->offset[n] = (idx_t)adjacent->entries;
 #if IDXTYPEWIDTH == 32

@@ -19,7 +19,7 @@ static inline bool metis_takes(int64_t vertices, int parts)
 uint64_t metis_memory(const adjacency *adjacent);
 
 /*
- * Node partition with balanced degrees (each vertex weighs its degree + 1). [out] part [vertices], the caller's; no
+ * Node partition with balanced degrees and balanced numbers of vertices. [out] part [vertices], the caller's; no
  * part is empty. memory_limit: bytes, 0 = do not look. WEFT_ERR_UNSUPPORTED: parts > vertices / 8, or counts above
  * 2^31; WEFT_ERR_RESOURCE: would exceed memory_limit, or METIS ran out of memory; WEFT_ERR_DATA: ids out of range,
  * self-loops, or entries without their reverse.

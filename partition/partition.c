@@ -4,27 +4,90 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "hal/placement.h"
 #include "partition/method.h"
+#include "partition/partition_store.h"
 #include "partition/root.h"
 #include "partition/split.h"
+
+static weft_status check_method(const char *name)
+{
+    enum { METHODS_MAX = 16 };
+    const char *names[METHODS_MAX];
+    char list[256] = "";
+    int count = 0;
+    if (partition_method_find(name) != NULL) {
+        return WEFT_OK;
+    }
+    for (; count < METHODS_MAX && partition_method_at(count) != NULL; ++count) {
+        size_t used = strlen(list);
+        names[count] = partition_method_at(count)->name;
+        snprintf(list + used, sizeof list - used, "%s%s", count > 0 ? ", " : "", names[count]);
+    }
+    const char *nearest = option_nearest(name, names, count);
+    return nearest != NULL
+               ? weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": did you mean %s?", name, nearest)
+               : weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": choose one of %s", name, list);
+}
 
 static weft_status check_options(const partition_options *options)
 {
     WEFT_CHECK(options->parts >= 1 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
                "--parts %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
     WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, "--balance %g: must be at least 1", options->balance);
-    if (partition_method_find(options->method) != NULL) {
-        return WEFT_OK;
+    return check_method(options->method);
+}
+
+/* Everything below indexes by these numbers, and stores may be written by anybody. */
+static weft_status check_graph(const weft_graph *graph, int threads)
+{
+    int64_t n = graph->vertices, bad_row = -1, bad_edge = -1;
+    WEFT_CHECK(graph->offset[0] == 0 && graph->offset[n] == graph->edges, WEFT_ERR_DATA,
+               "%s: offsets run from %lld to %lld, expected 0 to %lld", graph->name, (long long)graph->offset[0],
+               (long long)graph->offset[n], (long long)graph->edges);
+#pragma omp parallel for schedule(static) num_threads(split_threads(n, threads)) reduction(max : bad_row)
+    for (int64_t v = 0; v < n; ++v) {
+        bad_row = graph->offset[v] > graph->offset[v + 1] ? v : bad_row;
     }
-    char names[256] = "";
-    for (int i = 0; partition_method_at(i) != NULL; ++i) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", partition_method_at(i)->name);
+    WEFT_CHECK(bad_row < 0, WEFT_ERR_DATA, "%s: offset of row %lld is %lld, the next is %lld: must not descend",
+               graph->name, (long long)bad_row, (long long)graph->offset[bad_row],
+               (long long)graph->offset[bad_row + 1]);
+#pragma omp parallel for schedule(static) num_threads(split_threads(graph->edges, threads)) reduction(max : bad_edge)
+    for (int64_t e = 0; e < graph->edges; ++e) {
+        int64_t u = graph_source(graph, e);
+        bad_edge = u < 0 || u >= n ? e : bad_edge;
     }
-    return weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": choose one of %s", options->method, names);
+    WEFT_CHECK(bad_edge < 0, WEFT_ERR_DATA, "%s: source of edge %lld is %lld: must be between 0 and %lld", graph->name,
+               (long long)bad_edge, (long long)graph_source(graph, bad_edge), (long long)(n - 1));
+    return WEFT_OK;
+}
+
+/* Bytes left for a partitioner: the limit less what this process holds, or what the machine has free. */
+static uint64_t memory_left(const partition_options *options)
+{
+    uint64_t held = clock_rss_bytes();
+    if (options->memory_limit == 0) {
+        return placement_memory_available();
+    }
+    return options->memory_limit > held ? options->memory_limit - held : 1;
+}
+
+/* The largest resident set so far, of this process or of a child that METIS ran in (which starts as our copy). */
+static uint64_t peak_bytes(void)
+{
+    struct rusage children;
+    uint64_t own = clock_peak_rss_bytes();
+    if (getrusage(RUSAGE_CHILDREN, &children) != 0) {
+        return own;
+    }
+    uint64_t child = (uint64_t)children.ru_maxrss * 1024;
+    return child > own ? child : own;
 }
 
 static void follow_roots(const weft_graph *graph, int threads, weft_partition *partition)
@@ -49,7 +112,8 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
                          .options = options,
                          .parts = options->parts,
                          .threads = threads,
-                         .memory_limit = options->memory_limit};
+                         .memory_limit = memory_left(options)};
+    WEFT_TRY(check_graph(graph, threads));
     WEFT_TRY(WEFT_NEW(&partition->edge_part, graph->edges, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&partition->root, graph->vertices, WEFT_MEM_PARTITION));
     WEFT_TRY(method->run(&job, partition));
@@ -79,7 +143,13 @@ weft_status partition_compute(const weft_graph *graph, const partition_options *
         double seconds = clock_seconds() - start;
         WEFT_TRY_GOTO(partition_measure(graph, partition, report), status, done);
         report->seconds = seconds;
-        report->peak_rss_bytes = clock_peak_rss_bytes();
+        report->peak_rss_bytes = peak_bytes();
+        if (report->edge_balance > options->balance && graph->edges > 64 * (int64_t)options->parts) {
+            log_info(
+                "partition %s: the largest part has %.2f times the mean number of edges (--balance %g); metis keeps "
+                "the balance",
+                partition->method, report->edge_balance, options->balance);
+        }
     }
 done:
     if (status != WEFT_OK) {
@@ -90,7 +160,11 @@ done:
 
 void partition_destroy(weft_partition *partition)
 {
-    weft_free(partition->edge_part);
-    weft_free(partition->root);
+    if (partition->mapping != NULL) {
+        partition_unmap(partition);
+    } else {
+        weft_free(partition->edge_part);
+        weft_free(partition->root);
+    }
     *partition = (weft_partition){0};
 }

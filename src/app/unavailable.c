@@ -10,8 +10,3 @@ weft_status app_train(const weft_options *options)
 {
     return unavailable(options);
 }
-
-weft_status app_partition(const weft_options *options)
-{
-    return unavailable(options);
-}
