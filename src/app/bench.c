@@ -21,7 +21,7 @@
 #include "partition/graph.h"
 #include "partition/reorder.h"
 
-enum { MAX_WIDTHS = 64, MAX_FORMS = 4, ORDERS = 3, AUTO_ORDER_EDGES = 4000000 };
+enum { MAX_WIDTHS = 64, MAX_FORMS = 4, ORDERS = 3, CACHED_VERTICES = 16384, MANY_BLOCKS = 8, FEW_EDGES = 8 };
 enum { REORDER_AUTO, REORDER_NONE, REORDER_CLUSTER }; /* order of --reorder's choices */
 
 typedef struct bench {
@@ -138,14 +138,15 @@ static weft_status measure_order(bench *b, const bench_matrix *matrix)
     return WEFT_OK;
 }
 
+/* As training decides: many blocks of sources, and few edges of a row in each. */
 static bool wants_order(const bench *b)
 {
-    int choice = option_choice(b->options, OPT_REORDER);
-    if (choice == REORDER_AUTO) {
-        const bench_row *first = &b->table.row[0];
-        return b->graph.edges >= AUTO_ORDER_EDGES && first->wanted[0] == 'a' && first->info.form == HAL_SPMM_ROWS;
+    const int choice = option_choice(b->options, OPT_REORDER);
+    if (choice != REORDER_AUTO) {
+        return choice == REORDER_CLUSTER;
     }
-    return choice == REORDER_CLUSTER;
+    const double blocks = (double)b->graph.vertices / CACHED_VERTICES;
+    return blocks > MANY_BLOCKS && (double)b->graph.edges / (double)b->graph.vertices / blocks < FEW_EDGES;
 }
 
 static weft_status measure(bench *b)

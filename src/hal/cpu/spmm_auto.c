@@ -9,10 +9,11 @@
  * where FAR and PAIR depend on whether sources and destinations stay in the last cache: a pair reads and writes a
  * strip.
  *
- * When the two differ by less than CLEAR and the matrix is not small, both are measured, each in its own unit of work -
- * ROWS on a run of rows, LISTS on whole blocks, packing apart - and the rule's choice is overruled when the other is
- * faster by more than OVERRULE. So clear cases and small matrices get the same form in every run, and the others change
- * it only where two forms are equally good.
+ * When the two differ by less than CLEAR and the matrix is neither small nor too large for the last cache, both are
+ * measured, each in its own unit of work - ROWS on a run of rows, LISTS on whole blocks, packing apart - and the rule's
+ * choice is overruled when the other is faster by more than OVERRULE. So clear cases get the same form in every run,
+ * and the others change it only where two forms are equally good. Of a matrix too large for the last cache a sample
+ * would stay in it between two timings, where the whole does not: the rule alone decides.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ static weft_status measure_lists(const trial *t, double *seconds)
     WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, (blocks - wanted + 1) / 2, wanted), status, done);
     double plain = time_run(t, spmm, t->strip, false);
     double packing = time_run(t, spmm, t->strip, true) - plain;
-    double strips = (double)(t->width / t->strip);
+    const double strips = (double)t->width / (double)t->strip;
     *seconds = strips *
                (plain * scale_up(t, spmm->by_block.chunk[spmm->parts * wanted].edge) + (packing > 0.0 ? packing : 0.0));
 done:
@@ -180,8 +181,8 @@ done:
     return status;
 }
 
-/* Predicted cost of an edge in both forms. */
-static void predict(const sample *sum, const hal_csr *csr, int64_t max_d, int threads, double *rows, double *lists)
+/* Predicted cost of an edge in both forms; tells whether the operands of a strip stay in the last cache. */
+static bool predict(const sample *sum, const hal_csr *csr, int64_t max_d, int threads, double *rows, double *lists)
 {
     const double edges = (double)csr->offset[csr->rows];
     const double far = (double)sum->far / (double)sum->edges;
@@ -193,6 +194,7 @@ static void predict(const sample *sum, const hal_csr *csr, int64_t max_d, int th
     *rows = 1.0 - far + far * (x_stays ? FAR_CACHE : FAR_MEMORY);
     *lists =
         1.0 + pairs * (out_stays ? PAIR_CACHE : PAIR_MEMORY) + REFILL * (double)threads * (double)csr->cols / edges;
+    return out_stays;
 }
 
 weft_status spmm_choose(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form *form)
@@ -205,10 +207,10 @@ weft_status spmm_choose(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_sp
     sample sum;
     double rows, lists;
     WEFT_TRY(take_sample(csr, max_d, &sum));
-    predict(&sum, csr, max_d, hal->threads, &rows, &lists);
+    const bool stays = predict(&sum, csr, max_d, hal->threads, &rows, &lists);
     *form = rows <= lists ? HAL_SPMM_ROWS : HAL_SPMM_LISTS;
     const bool clear = rows > CLEAR * lists || lists > CLEAR * rows;
-    if (clear || edges < MEASURE_EDGES) {
+    if (clear || !stays || edges < MEASURE_EDGES) {
         return WEFT_OK;
     }
     WEFT_TRY(measure(hal, csr, max_d, &rows, &lists));
