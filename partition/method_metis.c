@@ -90,7 +90,7 @@ weft_status method_metis(const partition_job *job, weft_partition *partition)
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list.pairs, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(best_cut(job, &list, pair_part), status, done);
-    pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+    status = pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
 done:
     weft_free(pair_part);
     pair_list_free(&list);

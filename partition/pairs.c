@@ -7,6 +7,8 @@
 #include "partition/sort.h"
 #include "partition/split.h"
 
+enum { SPREAD_THREADS = 16 }; /* each needs 4 bytes a vertex */
+
 /* A symmetric graph shows each pair in the row of its smaller vertex; otherwise either row may hold it. */
 static bool pair_key(bool symmetric, int64_t v, int64_t u, int64_t *low, int64_t *high)
 {
@@ -164,13 +166,14 @@ weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degr
     return WEFT_OK;
 }
 
+/* First partner of row `low` that is not below `high`. */
 static int64_t find_pair(const pair_list *list, int64_t low, int64_t high)
 {
     int64_t begin = list->offset[low], end = list->offset[low + 1];
-    while (end - begin > 1) {
+    while (begin < end) {
         int64_t middle = begin + (end - begin) / 2;
-        if (list->other[middle] <= high) {
-            begin = middle;
+        if (list->other[middle] < high) {
+            begin = middle + 1;
         } else {
             end = middle;
         }
@@ -178,28 +181,49 @@ static int64_t find_pair(const pair_list *list, int64_t low, int64_t high)
     return begin;
 }
 
-void pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph, uint16_t loop_part,
-                      int threads, uint16_t *edge_part)
+/* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving
+ * on from where row u was left: passed[u] partners of u lie below v. */
+static void spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph, uint16_t loop_part,
+                        int64_t begin, int64_t end, int32_t *passed, uint16_t *edge_part)
 {
-#pragma omp parallel num_threads(split_threads(graph->edges, threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            int64_t cursor = list->offset[v]; /* ascending rows meet their own pairs in order: no search */
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                int64_t u = graph_source(graph, e);
-                if (u == v) {
-                    edge_part[e] = loop_part;
-                } else if (u < v) {
-                    edge_part[e] = pair_part[find_pair(list, u, v)];
-                } else {
-                    int64_t i =
-                        cursor < list->offset[v + 1] && list->other[cursor] == u ? cursor : find_pair(list, v, u);
-                    edge_part[e] = pair_part[i];
-                    cursor = i + 1;
+    for (int64_t u = 0; u < end; ++u) {
+        passed[u] = u < begin ? (int32_t)(find_pair(list, u, begin) - list->offset[u]) : 0;
+    }
+    for (int64_t v = begin; v < end; ++v) {
+        int64_t own = list->offset[v]; /* and the partner u of v, where sources ascend, by moving on in row v */
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            int64_t u = graph_source(graph, e);
+            if (u == v) {
+                edge_part[e] = loop_part;
+            } else if (u < v) {
+                const int32_t *other = list->other + list->offset[u];
+                int32_t at = passed[u];
+                while (other[at] < v) {
+                    ++at;
                 }
+                passed[u] = at;
+                edge_part[e] = pair_part[list->offset[u] + at];
+            } else {
+                bool next = own < list->offset[v + 1] && list->other[own] == u;
+                own = next ? own : find_pair(list, v, u);
+                edge_part[e] = pair_part[own++];
             }
         }
     }
+}
+
+weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
+                             uint16_t loop_part, int threads, uint16_t *edge_part)
+{
+    int32_t *passed = NULL;
+    threads = split_threads(graph->edges, threads < SPREAD_THREADS ? threads : SPREAD_THREADS);
+    WEFT_TRY(WEFT_NEW(&passed, threads * graph->vertices, WEFT_MEM_PARTITION));
+#pragma omp parallel num_threads(threads)
+    {
+        int t = omp_get_thread_num(), team = omp_get_num_threads();
+        spread_rows(list, pair_part, graph, loop_part, split_rows(graph->offset, graph->vertices, t, team),
+                    split_rows(graph->offset, graph->vertices, t + 1, team), passed + t * graph->vertices, edge_part);
+    }
+    weft_free(passed);
+    return WEFT_OK;
 }
