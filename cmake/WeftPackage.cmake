@@ -3,11 +3,11 @@
 include(CMakePackageConfigHelpers)
 
 # From the top floor down: the order in which a linker must see them.
-set(WEFT_LIBRARY_ROOMS gnn train partition comm tensor hal base)
+set(WEFT_LIBRARY_ROOMS app gnn train partition comm tensor hal base)
 
 add_library(weft_library INTERFACE)
 set_target_properties(weft_library PROPERTIES EXPORT_NAME weft)
-target_link_libraries(weft_library INTERFACE weft_gnn)
+target_link_libraries(weft_library INTERFACE weft_app)
 target_include_directories(weft_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 set(WEFT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weft)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/option.h"
+#include "partition/partition.h"
 
 /*
  * The one parallel command. Called on every rank, before MPI is started. Only the launcher's rank 0 has read config
@@ -21,6 +22,9 @@ weft_status app_partition(const weft_options *options);
 weft_status app_convert(const weft_options *options);
 weft_status app_bench(const weft_options *options);
 weft_status app_info(const weft_options *options);
+
+/* What the options of weft partition ask for; the method's name lives as long as the options. In app/partition.c. */
+partition_options app_partition_options(const weft_options *options);
 
 /* `weft convert --help=formats`: a line for each input format. In app/convert.c. */
 void app_print_formats(FILE *out);

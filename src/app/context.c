@@ -21,10 +21,11 @@ static weft_status open_comm(app_context *context)
         return comm_create_self(&context->comm);
     }
     WEFT_TRY(comm_create_mpi(&context->comm));
-    WEFT_CHECK(launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
-               "the launcher started %d processes but each of them is alone: the launcher and the MPI library do not fit; "
-               "start with the mpirun of this MPI, or `srun --mpi=pmix`",
-               launcher_size());
+    WEFT_CHECK(
+        launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
+        "the launcher started %d processes but each of them is alone: the launcher and the MPI library do not fit; "
+        "start with the mpirun of this MPI, or `srun --mpi=pmix`",
+        launcher_size());
     return WEFT_OK;
 }
 
@@ -145,6 +146,16 @@ static weft_status place_threads(app_context *context)
 done:
     weft_free(cards);
     return status;
+}
+
+weft_status app_set_log_level(const weft_options *options)
+{
+    bool quiet = option_flag(options, OPT_QUIET), verbose = option_flag(options, OPT_VERBOSE);
+    WEFT_CHECK(!(quiet && verbose), WEFT_ERR_USAGE, "--quiet and --verbose contradict each other");
+    if (quiet || verbose) {
+        log_set_level(quiet ? LOG_WARN : LOG_DEBUG);
+    }
+    return WEFT_OK;
 }
 
 weft_status app_context_open(const weft_options *options, app_context *context)

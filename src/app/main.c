@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "app/command.h"
+#include "app/context.h"
 #include "base/launcher.h"
 #include "base/log.h"
 
@@ -91,13 +92,7 @@ static weft_status answer(const weft_options *options, bool *answered)
 
 static weft_status run(const command_entry *entry, const weft_options *options)
 {
-    if (option_flag(options, OPT_QUIET)) {
-        log_set_level(LOG_WARN);
-    } else if (option_flag(options, OPT_VERBOSE)) {
-        log_set_level(LOG_DEBUG);
-    }
-    WEFT_CHECK(!(option_flag(options, OPT_QUIET) && option_flag(options, OPT_VERBOSE)), WEFT_ERR_USAGE,
-               "--quiet and --verbose contradict each other");
+    WEFT_TRY(app_set_log_level(options));
     WEFT_CHECK(entry->parallel || launcher_size() <= 1, WEFT_ERR_LAUNCH,
                "weft %s runs as one process, not as %d: start it without mpirun", entry->name, launcher_size());
     return entry->run(options);

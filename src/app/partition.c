@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "partition/partition_store.h"
 
-static partition_options options_of(const weft_options *options)
+partition_options app_partition_options(const weft_options *options)
 {
     return (partition_options){.method = option_text(options, OPT_METHOD),
                                .parts = (int)option_int(options, OPT_PARTS),
@@ -57,7 +57,7 @@ static void print_table(const weft_graph *graph, const partition_options *option
 weft_status app_partition(const weft_options *options)
 {
     const char *store = option_argument(options, 0);
-    partition_options request = options_of(options);
+    partition_options request = app_partition_options(options);
     weft_graph graph = {0};
     weft_partition partition = {0};
     partition_report report = {0};

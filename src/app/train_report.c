@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/activity.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -31,8 +30,8 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
     double elapsed = clock_seconds() - report->started;
     double total = (double)report->options->epochs * report->options->runs;
     double eta = elapsed / (double)report->done * (total - (double)report->done);
-    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1, (long long)epoch->epoch,
-             epoch->loss, scores, epoch->epoch_s, eta);
+    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1,
+             (long long)epoch->epoch, epoch->loss, scores, epoch->epoch_s, eta);
 }
 
 static weft_status on_epoch(void *self, const train_epoch *epoch)
@@ -74,16 +73,12 @@ train_observer train_report_observer(train_report *report)
     return (train_observer){.self = report, .on_epoch = on_epoch, .on_run = on_run};
 }
 
-/* ---- the closing table -------------------------------------------------------------------------------------------- */
+/* ---- the closing table --------------------------------------------------------------------------------------------
+ */
 
-typedef struct rank_figures {
-    double seconds[ACTIVITY_COUNT];
-    double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak;
-} rank_figures;
-
-static rank_figures figures_of_rank(const train_report *report)
+static train_figures figures_of_rank(const train_report *report)
 {
-    rank_figures f = {0};
+    train_figures f = {0};
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
         f.seconds[a] = activity_get((weft_activity)a).seconds;
         f.wall += f.seconds[a];
@@ -100,15 +95,10 @@ static rank_figures figures_of_rank(const train_report *report)
     return f;
 }
 
-typedef struct spread {
-    rank_figures min, avg, max;
-} spread;
-
-/* Every figure over all ranks. A rank_figures is a row of doubles. */
-static weft_status spread_over_ranks(const train_report *report, spread *s)
+static weft_status spread_over_ranks(const train_report *report, train_spread *s)
 {
     weft_comm *comm = report->context->comm;
-    const int64_t count = (int64_t)(sizeof(rank_figures) / sizeof(double));
+    const int64_t count = (int64_t)(sizeof(train_figures) / sizeof(double));
     s->min = s->avg = s->max = figures_of_rank(report);
     WEFT_TRY(comm_allreduce(comm, &s->min, count, WEFT_DTYPE_F64, COMM_MIN));
     WEFT_TRY(comm_allreduce(comm, &s->max, count, WEFT_DTYPE_F64, COMM_MAX));
@@ -120,7 +110,7 @@ static weft_status spread_over_ranks(const train_report *report, spread *s)
     return WEFT_OK;
 }
 
-static void print_table(const train_report *report, const spread *s)
+static void print_table(const train_report *report, const train_spread *s)
 {
     int ranks = comm_size(report->context->comm);
     int threads = report->context->placement.threads;
@@ -151,7 +141,8 @@ static void print_result(const train_report *report, const train_result *result)
            result->epoch_s_q3, (long long)result->epochs);
 }
 
-/* ---- summary.json -------------------------------------------------------------------------------------------------- */
+/* ---- summary.json --------------------------------------------------------------------------------------------------
+ */
 
 static void write_runs(json_writer *json, const train_result *result)
 {
@@ -167,7 +158,7 @@ static void write_runs(json_writer *json, const train_result *result)
     json_end(json);
 }
 
-static void write_activities(json_writer *json, const spread *s)
+static void write_activities(json_writer *json, const train_spread *s)
 {
     json_object(json, "activity_s_avg");
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
@@ -179,7 +170,7 @@ static void write_activities(json_writer *json, const spread *s)
 }
 
 static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
-                                 const partition_report *partition, const spread *s, uint64_t predicted_bytes)
+                                 const partition_report *partition, const train_spread *s, uint64_t predicted_bytes)
 {
     char path[FILE_PATH_MAX];
     file_writer writer;
@@ -220,20 +211,24 @@ static weft_status write_summary(const train_report *report, const train_result 
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
                                const partition_report *partition, uint64_t predicted_bytes)
 {
-    spread s;
-    WEFT_TRY(spread_over_ranks(report, &s));
+    WEFT_TRY(spread_over_ranks(report, &report->spread));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
-        status = write_summary(report, result, model, partition, &s, predicted_bytes);
-        print_result(report, result);
-        print_table(report, &s);
-        printf("run folder: %s\n", report->dir->path);
-        fflush(stdout);
+        status = write_summary(report, result, model, partition, &report->spread, predicted_bytes);
     }
     return comm_agree(report->context->comm, status);
 }
 
-/* ---- predictions --------------------------------------------------------------------------------------------------- */
+void train_report_print(const train_report *report, const train_result *result)
+{
+    print_result(report, result);
+    print_table(report, &report->spread);
+    printf("run folder: %s\n", report->dir->path);
+    fflush(stdout);
+}
+
+/* ---- predictions ---------------------------------------------------------------------------------------------------
+ */
 
 /* Answers of the owned rows as 4-byte words: a class, or the tasks' logits. */
 static void answers_of(const float *logits, int64_t rows, int64_t cols, bool classes, uint32_t *answer)
@@ -272,8 +267,8 @@ static weft_status gather_answers(const app_context *context, const weft_part *p
         WEFT_TRY(WEFT_NEW(&space->received, part->n_global * width, WEFT_MEM_WORKSPACE));
         WEFT_TRY(WEFT_NEW(&space->all, part->n_global * width, WEFT_MEM_WORKSPACE));
     }
-    WEFT_TRY(comm_gatherv(comm, 0, part->gid, part->n_owned * (int64_t)sizeof(int64_t), space->received_gid,
-                          space->bytes));
+    WEFT_TRY(
+        comm_gatherv(comm, 0, part->gid, part->n_owned * (int64_t)sizeof(int64_t), space->received_gid, space->bytes));
     for (int r = 0; r < ranks; ++r) {
         space->bytes[r] = space->bytes[r] / (int64_t)sizeof(int64_t) * width * (int64_t)sizeof(uint32_t);
     }

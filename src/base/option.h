@@ -1,10 +1,10 @@
 /*
  * base/option.h: options, from one table (base/options.def).
  *
- * Precedence: default < config file < environment (WEFT_NAME) < command line; each value remembers where it came from.
- * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE, with the nearest name,
- * range and source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
- * travel to the other ranks as one blob (option_pack / option_unpack).
+ * Precedence: default < config file < environment (WEFT_NAME) < command line < the calling program; each value
+ * remembers where it came from. Unknown, misspelt, out-of-range or repeated-with-different-value options are
+ * WEFT_ERR_USAGE, with the nearest name, range and source; there are no silent abbreviations. Only rank 0 reads files
+ * and environment: the parsed values travel to the other ranks as one blob (option_pack / option_unpack).
  *
  * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag
  * is --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
@@ -37,7 +37,13 @@ typedef enum option_type {
     OPTION_INTLIST
 } option_type;
 
-typedef enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_COMMAND_LINE } option_source;
+typedef enum option_source {
+    OPTION_DEFAULT,
+    OPTION_FILE,
+    OPTION_ENVIRONMENT,
+    OPTION_COMMAND_LINE,
+    OPTION_PROGRAM /* option_assign: the last value given counts */
+} option_source;
 
 typedef struct option_row {
     const char *id, *name, *aliases;
@@ -71,6 +77,13 @@ weft_status option_parse_arguments(const option_command *command, int argc, char
 /* Defaults and this config text alone; `name` is for messages. */
 weft_status option_parse_config(const option_command *command, const char *name, const char *text, size_t bytes,
                                 weft_options **options);
+/* For programs that use the library: defaults, then values by name, and config files that weaker sources give way to.
+ */
+weft_status option_create(const option_command *command, weft_options **options);
+weft_status option_assign(weft_options *options, const char *name, const char *text);
+weft_status option_apply_config_file(weft_options *options, const char *path);
+/* The command's option of this name, as a config file would spell it; WEFT_ERR_USAGE with the nearest name. */
+weft_status option_lookup(const weft_options *options, const char *name, option_id *id);
 void option_destroy(weft_options *options);
 
 const option_command *option_command_of(const weft_options *options);

@@ -6,6 +6,7 @@
  *   option_value.c    text to value by type; the weft_options object and its getters
  *   option_parse.c    the command line and the environment
  *   option_config.c   the config file
+ *   option_assign.c   values from the program that uses the library
  *   option_pack.c     the blob for other ranks
  *   option_print_*.c  everything that is generated from the table
  */
@@ -55,11 +56,15 @@ void option_environment_name(const char *name, char text[OPTION_ENV_MAX]);
 /* The near name of the command's options, copied to `found`, or NULL. */
 const char *option_nearest_name(const option_command *command, const char *word, char found[OPTION_WORD_MAX]);
 
+/* ---- refusals ---- */
+/* WEFT_ERR_USAGE for an option that the command does not have; `dashes` as written before the name. */
+weft_status option_fail_unknown(const option_command *command, const char *dashes, const char *name);
+
 /* ---- values ---- */
-weft_status option_create(const option_command *command, weft_options **options);
 /*
- * Give a value. A value from a stronger source stays; a different value from the same source is refused. `spelled` is
- * what the user wrote and where, and begins every message: "--lr 1e9", "a.conf: line 3: lr = 1e9".
+ * Give a value. A value from a stronger source stays; a different value from the same source is refused, except from
+ * the program. `spelled` is what the user wrote and where, and begins every message: "--lr 1e9", "a.conf: line 3: lr =
+ * 1e9".
  */
 weft_status option_set(weft_options *options, option_id id, option_source source, const char *spelled,
                        const char *text);
@@ -67,7 +72,6 @@ weft_status option_add_argument(weft_options *options, const char *text);
 
 /* ---- config ---- */
 weft_status option_apply_config(weft_options *options, const char *name, const char *text, size_t bytes);
-weft_status option_apply_config_file(weft_options *options, const char *path);
 
 /* ---- printing ---- */
 /* "N", "mean|gcn", ...: what stands for the value; "" for flags. */

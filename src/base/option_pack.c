@@ -143,7 +143,7 @@ static weft_status read_value(blob_reader *blob, weft_options *options)
     char *text = NULL;
     WEFT_TRY(get_number(blob, &id));
     WEFT_TRY(get_number(blob, &source));
-    WEFT_CHECK(id < OPT_COUNT && source <= OPTION_COMMAND_LINE, WEFT_ERR_INTERNAL,
+    WEFT_CHECK(id < OPT_COUNT && source <= OPTION_PROGRAM, WEFT_ERR_INTERNAL,
                "the options received from rank 0 are damaged: id %u, source %u", id, source);
     WEFT_TRY(get_text(blob, &text));
     weft_status status =

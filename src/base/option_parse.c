@@ -36,14 +36,15 @@ static const option_command *command_with(const char *name)
     return NULL;
 }
 
-static weft_status fail_unknown(const option_command *command, const char *dashes, const char *name)
+weft_status option_fail_unknown(const option_command *command, const char *dashes, const char *name)
 {
     char found[OPTION_WORD_MAX], here[OPTION_WORD_MAX];
     const option_command *other = command_with(name);
     const char *near = option_nearest_name(command, name, found);
+    const char *long_dashes = dashes[0] != '\0' ? "--" : "";
     command_text(command, here);
     if (near != NULL) {
-        return weft_fail(WEFT_ERR_USAGE, "unknown option %s%s: did you mean --%s?", dashes, name, near);
+        return weft_fail(WEFT_ERR_USAGE, "unknown option %s%s: did you mean %s%s?", dashes, name, long_dashes, near);
     }
     if (other != NULL) {
         return weft_fail(WEFT_ERR_USAGE, "unknown option %s%s: it belongs to weft %s, not to %s", dashes, name,
@@ -110,7 +111,7 @@ static weft_status parse_long(weft_options *options, argument_list *arguments)
         id = OPT_COUNT;
     }
     if (id == OPT_COUNT) {
-        return fail_unknown(options->command, "--", name);
+        return option_fail_unknown(options->command, "--", name);
     }
     WEFT_TRY(take_value(options, id, arguments, written, equals != NULL ? equals + 1 : NULL, &value));
     return set_from_argument(options, id, written, value);
@@ -133,7 +134,7 @@ static weft_status parse_letter(weft_options *options, argument_list *arguments)
                          text[1]);
     }
     if (id == OPT_COUNT) {
-        return fail_unknown(options->command, "-", name);
+        return option_fail_unknown(options->command, "-", name);
     }
     WEFT_TRY(take_value(options, id, arguments, text, NULL, &value));
     return set_from_argument(options, id, text, value);

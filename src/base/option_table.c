@@ -176,6 +176,6 @@ void option_environment_name(const char *name, char text[OPTION_ENV_MAX])
 
 const char *option_source_text(option_source source)
 {
-    static const char *const texts[] = {"default", "config file", "environment", "command line"};
+    static const char *const texts[] = {"default", "config file", "environment", "command line", "program"};
     return texts[source];
 }

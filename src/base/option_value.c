@@ -259,7 +259,8 @@ weft_status option_set(weft_options *options, option_id id, option_source source
         weft_free(value.text);
         return WEFT_OK;
     }
-    if (held->source == source && source != OPTION_DEFAULT && !same_value(row->type, held, &value)) {
+    bool may_change = source == OPTION_DEFAULT || source == OPTION_PROGRAM;
+    if (held->source == source && !may_change && !same_value(row->type, held, &value)) {
         weft_free(value.text);
         return weft_fail(WEFT_ERR_USAGE, "%s: %s%s is already %s%s from the %s", spelled,
                          source == OPTION_COMMAND_LINE ? "--" : "", row->name, held->text[0] != '\0' ? "" : "\"\"",

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Installs into a prefix with a space, moves it, then builds and runs a small program by find_package and by pkg-config.
+# Installs into a prefix with a space, moves it, then builds a small program and the first example by find_package and by
+# pkg-config, and runs them. timeout: 240
 set -eu
 build=$(cd "$(dirname "$1")" && pwd)
 
@@ -33,7 +34,10 @@ project(user LANGUAGES C)
 find_package(weft 0.1 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE weft::weft)
+add_executable(train train.c)
+target_link_libraries(train PRIVATE weft::weft)
 CMAKE
+cp "$2/docs/examples/01_train.c" "$work/user/train.c"
 expected="WEFT_ERR_DATA: a data file is malformed"
 
 check() { # TITLE PROGRAM
@@ -46,16 +50,34 @@ check() { # TITLE PROGRAM
   echo "$1: ok"
 }
 
+# The installed library trains: two lines, and the files of the run.
+check_training() { # TITLE PROGRAM
+  local run="$work/run of $1" said
+  said=$("$2" "$run")
+  if [[ ! $said =~ ^"test accuracy "0\.[0-9]+" after 20 epochs on 1 rank " ]] || [ "$(wc -l <<<"$said")" -ne 2 ]; then
+    echo "$1: the example says: $said"
+    exit 1
+  fi
+  for file in summary.json weights.npz predictions.npy; do
+    [ -s "$run/$file" ] || { echo "$1: the example left no $file"; exit 1; }
+  done
+  echo "$1: example trains"
+}
+
 compiler=$(setting CMAKE_C_COMPILER)
 cmake -S "$work/user" -B "$work/user/build" -G Ninja -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
   cmake --build "$work/user/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 check find_package "$work/user/build/user"
+check_training find_package "$work/user/build/train"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weft.pc)")
 export PKG_CONFIG_PATH
 # pkg-config quotes what has spaces, for a shell to read again.
-eval "\"$compiler\" -o \"$work/user/by_pkg_config\" \"$work/user/user.c\" $(pkg-config --static --cflags --libs weft)"
-check pkg-config "$work/user/by_pkg_config"
+for program in user train; do
+  eval "\"$compiler\" -o \"$work/user/$program.pc\" \"$work/user/$program.c\" $(pkg-config --static --cflags --libs weft)"
+done
+check pkg-config "$work/user/user.pc"
+check_training pkg-config "$work/user/train.pc"
 
 "$prefix/bin/weft" --version >/dev/null
 echo "installed program: ok"
