@@ -115,8 +115,8 @@ static void print_plan(const train_job *job, const gnn_plan *plan)
     for (int l = 0; l < plan->config.layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         int legs = layer->flow == GNN_FLOW_CONSTANT || layer->flow == GNN_FLOW_DENSE ? 0
-                   : l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST             ? 1
-                                                                                   : 2;
+                   : l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST               ? 1
+                                                                                     : 2;
         printf("layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
                gnn_flow_text(layer->flow));
         bytes += rows * legs * (double)layer->width * 4.0;
@@ -158,8 +158,8 @@ static weft_status build_model(train_job *job)
     status = gnn_load_features(context->comm, &data->graph, &data->part,
                                (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
     if (status == WEFT_OK) {
-        status = gnn_load_labels(context->comm, context->hal, &data->graph, &data->part,
-                                 chosen_loss(o, &data->graph), &job->labels);
+        status = gnn_load_labels(context->comm, context->hal, &data->graph, &data->part, chosen_loss(o, &data->graph),
+                                 &job->labels);
     }
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
@@ -167,6 +167,14 @@ static weft_status build_model(train_job *job)
     status = gnn_model_prepare(&job->model);
     activity_end(ACTIVITY_PREPARE);
     return status;
+}
+
+/* Every run loads them anew; here they are only looked at, before the run folder is touched. */
+static weft_status check_initial_weights(train_job *job)
+{
+    const char *path = option_text(job->context.options, OPT_INIT_WEIGHTS);
+    weft_status status = path[0] != '\0' ? param_load(&job->model.params, path) : WEFT_OK;
+    return comm_agree(job->context.comm, status);
 }
 
 static weft_status train_and_report(train_job *job)
@@ -183,12 +191,11 @@ static weft_status train_and_report(train_job *job)
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
-    WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &options, &observer,
-                        &job->result));
+    WEFT_TRY(
+        train_loop(context->comm, context->hal, &job->model.interface, targets, &options, &observer, &job->result));
     activity_begin(ACTIVITY_WRITE);
     int64_t last_seed = (int64_t)options.seed + options.runs - 1;
-    weft_status status =
-        train_write_predictions(context, &job->dir, &job->model, targets, &job->data.part, last_seed);
+    weft_status status = train_write_predictions(context, &job->dir, &job->model, targets, &job->data.part, last_seed);
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         char path[FILE_PATH_MAX];
         status = file_path(path, "%s/weights.npz", job->dir.path);
@@ -207,10 +214,8 @@ static weft_status run_job(train_job *job)
     bool first = comm_rank(context->comm) == 0;
     uint64_t process = clock_rss_bytes();
     comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
-    if (!dry) {
-        WEFT_TRY(run_dir_open(context, &job->dir));
-    }
-    WEFT_TRY(train_data_open(context, dry ? "." : job->dir.path, &job->data));
+    WEFT_TRY(run_dir_open(context, &job->dir));
+    WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
     WEFT_TRY(check_data(job));
     const weft_graph *graph = &job->data.graph;
     train_loss loss = chosen_loss(o, graph);
@@ -223,12 +228,26 @@ static weft_status run_job(train_job *job)
         }
         return train_data_release(context, &job->data);
     }
-    if (first) {
-        WEFT_TRY(run_dir_write_manifest(&job->dir, context, graph, -1));
-    }
     WEFT_TRY(build_model(job));
+    WEFT_TRY(check_initial_weights(job));
+    weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(train_data_release(context, &job->data));
     return train_and_report(job);
+}
+
+/* What is on disk ends with the job, whatever ended it; before app_context_fail, which may not return. */
+static weft_status close_files(train_job *job, weft_status status)
+{
+    char message[FILE_PATH_MAX];
+    snprintf(message, sizeof message, "%s", weft_error_message());
+    train_data_close(&job->data);
+    weft_status closed = run_dir_close(&job->dir, &job->context, status);
+    if (status == WEFT_OK) {
+        return closed;
+    }
+    weft_error_clear();
+    return message[0] != '\0' ? weft_fail(status, "%s", message) : status;
 }
 
 weft_status app_train(const weft_options *options)
@@ -240,14 +259,13 @@ weft_status app_train(const weft_options *options)
     if (status == WEFT_OK) {
         status = run_job(job);
     }
+    status = close_files(job, status);
     if (status != WEFT_OK) {
         app_context_fail(&job->context, status);
     }
-    run_dir_close(&job->dir);
     weft_free(job->result.run);
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
-    train_data_close(&job->data);
     app_context_close(&job->context);
     weft_free(job);
     return status;

@@ -12,9 +12,9 @@ typedef struct train_report {
     const app_context *context;
     run_dir *dir;
     const train_options *options;
-    const char *metric;      /* "accuracy" or "ROC-AUC" */
+    const char *metric; /* "accuracy" or "ROC-AUC" */
     double started, last_line;
-    int64_t done, lines;     /* epochs, lines so far */
+    int64_t done, lines;       /* epochs, lines so far */
     bool evaluated;            /* at least once */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
 } train_report;
