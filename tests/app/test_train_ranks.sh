@@ -23,6 +23,19 @@ grep -q '"ranks": 2' two/summary.json || fail "summary.json does not count two r
 [ "$(ls two | wc -l)" -eq 5 ] || fail "left in the run folder: $(ls two)"
 
 "$weft" convert "$data" --out store --quiet || fail "convert $data"
+
+# ---- the same ranks and threads give the same bits ----
+for option in --no-reproducible --reproducible; do
+    for run in 1 2; do
+        ranks 2 "$weft" train --quiet --data store --epochs 5 --threads 1 "$option" --run-dir "bits$option$run" >out 2>err ||
+            fail "$option: $(cat err)"
+    done
+    cmp "bits${option}1/weights.npz" "bits${option}2/weights.npz" || fail "$option: two runs end with different weights"
+    losses() { sed 's/.*"loss": \([^,]*\),.*/\1/' "bits$option$1/metrics.jsonl"; }
+    [ "$(losses 1 | wc -l)" -eq 5 ] && [ "$(losses 1)" = "$(losses 2)" ] || fail "$option: two runs have different losses"
+done
+
+# ---- a dry run, and refusals ----
 ranks 2 "$weft" train --data "$data" --threads 1 --dry-run >out 2>err || fail "dry run: $(cat err)"
 grep -qF "2 rank(s) on 1 node(s), 1 thread(s) each" out || fail "dry run does not count ranks: $(cat out)"
 grep -qE "^partition metis: replication factor 1\.[0-9]+" out || fail "dry run does not tell the partition: $(cat out)"
@@ -41,7 +54,8 @@ refused() {
     grep "weft: error: " err | grep -qF -- "$text" || fail "$*: no '$text' in: $(cat err)"
     [ "$before" = "$(find . | sort)" ] || fail "$* leaves: $(diff <(echo "$before") <(find . | sort))"
 }
-refused 71 "--memory-limit" --data "$data" --memory-limit 1MiB
+refused 71 "use the method libra" --data "$data" --memory-limit 1MiB
+refused 71 "by --memory-limit" --data "$data" --partition random --memory-limit 1MiB
 refused 66 "nowhere: no such graph store" --data nowhere
 refused 2 "did you mean --hidden?" --data store --hiden 3
 cp -r store bad
