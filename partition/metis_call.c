@@ -66,19 +66,20 @@ static weft_status check_limits(const adjacency *adjacent, int parts, uint64_t m
 {
     WEFT_CHECK(metis_takes(adjacent->vertices, parts), WEFT_ERR_UNSUPPORTED,
                "METIS cannot cut %lld vertices into %d parts without leaving some empty: use at most %lld parts, or "
-               "--method libra",
+               "the method libra",
                (long long)adjacent->vertices, parts, (long long)(adjacent->vertices / 8));
     int64_t weight = adjacent->entries + adjacent->vertices;
     WEFT_CHECK(
         sizeof(idx_t) > 4 || weight <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-        "%lld adjacency entries: this build of METIS counts up to 2^31; use --method libra, or a METIS with 64-bit "
+        "%lld adjacency entries: this build of METIS counts up to 2^31; use the method libra, or a METIS with 64-bit "
         "indices",
         (long long)adjacent->entries);
     double need = (double)metis_memory(adjacent) / (double)(1 << 30);
-    WEFT_CHECK(memory_limit == 0 || metis_memory(adjacent) <= memory_limit, WEFT_ERR_RESOURCE,
-               "METIS would need about %.2f GiB (40 bytes for each of %lld adjacency entries), %.2f GiB are left: use "
-               "--method libra, or a machine with more memory",
-               need, (long long)adjacent->entries, (double)memory_limit / (double)(1 << 30));
+    WEFT_CHECK(
+        memory_limit == 0 || metis_memory(adjacent) <= memory_limit, WEFT_ERR_RESOURCE,
+        "METIS would need about %.2f GiB (40 bytes for each of %lld adjacency entries), %.2f GiB are left: use the "
+        "method libra, or a machine with more memory",
+        need, (long long)adjacent->entries, (double)memory_limit / (double)(1 << 30));
     if (metis_memory(adjacent) >= (uint64_t)ANNOUNCE_FROM_MIB << 20) {
         log_info("METIS: %lld vertices, %lld entries, %d parts; expects to need %.2f GiB",
                  (long long)adjacent->vertices, (long long)adjacent->entries, parts, need);

@@ -63,11 +63,14 @@ weft_status memory_plan_check(const app_context *context, const memory_plan *mem
     need *= comm_node_size(context->comm);
     weft_status status = WEFT_OK;
     if (need > 0.95 * (double)have) {
-        status = weft_fail(WEFT_ERR_RESOURCE,
-                           "%d rank(s) on node %s would need %.2f GiB, %.2f GiB %s: use more nodes, a smaller --hidden, or "
-                           "--input-dropout 0 with --order linear-first",
-                           comm_node_size(context->comm), context->host, need / 0x1p30, (double)have / 0x1p30,
-                           limit > 0 ? "are allowed by --memory-limit" : "are available");
+        bool small = need < 0x1p30;
+        status =
+            weft_fail(WEFT_ERR_RESOURCE,
+                      "%d rank(s) on node %s would need %.2f %s, %.2f %s %s: use more nodes, a smaller --hidden, or "
+                      "--input-dropout 0 with --order linear-first",
+                      comm_node_size(context->comm), context->host, need / (small ? 0x1p20 : 0x1p30),
+                      small ? "MiB" : "GiB", (double)have / (small ? 0x1p20 : 0x1p30), small ? "MiB" : "GiB",
+                      limit > 0 ? "are allowed by --memory-limit" : "are available");
     }
     return comm_agree(context->comm, status);
 }
@@ -75,7 +78,7 @@ weft_status memory_plan_check(const app_context *context, const memory_plan *mem
 static void print_row(const char *name, uint64_t bytes)
 {
     if (bytes > 0) {
-        printf("  %-34s %10.1f MB\n", name, (double)bytes / 1e6);
+        printf("  %-40s %10.1f MB\n", name, (double)bytes / 1e6);
     }
 }
 

@@ -2,8 +2,8 @@
  * app/memory_plan.h: how much memory a rank will need, before it is taken.
  *
  * The peak is the largest of three phases: cutting out the part (graph mapped, local edges copied), building the
- * aggregation matrix (local edges and matrix), training (features, activations, matrix, buffers). The plan counts the same
- * matrices that gnn/plan.h allocates, plus what the process held when it started.
+ * aggregation matrix (local edges and matrix), training (features, activations, matrix, buffers). The plan counts the
+ * same matrices that gnn/plan.h allocates, plus what the process held when it started.
  */
 #ifndef WEFT_APP_MEMORY_PLAN_H
 #define WEFT_APP_MEMORY_PLAN_H
@@ -13,10 +13,10 @@
 #include "partition/part.h"
 
 typedef struct memory_plan {
-    uint64_t process;     /* resident before anything was loaded */
-    uint64_t mapped;      /* pages of the graph and its partition, while the part is cut out */
-    uint64_t edges;       /* local edges as CSR */
-    uint64_t matrix;      /* aggregation matrix, both directions, with its packing buffer */
+    uint64_t process; /* resident before anything was loaded */
+    uint64_t mapped;  /* pages of the graph and its partition, while the part is cut out */
+    uint64_t edges;   /* local edges as CSR */
+    uint64_t matrix;  /* aggregation matrix, both directions, with its packing buffer */
     uint64_t features, activations, parameters, communication, setup;
     uint64_t peak;
 } memory_plan;

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -16,34 +18,43 @@ static double unix_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static weft_status choose_path(const weft_options *options, char path[FILE_PATH_MAX])
+static weft_status make_asked(const char *asked, bool force, run_dir *dir)
 {
-    const char *asked = option_text(options, OPT_RUN_DIR);
-    if (asked[0] != '\0') {
-        char manifest[FILE_PATH_MAX];
-        WEFT_TRY(file_path(path, "%s", asked));
-        WEFT_TRY(file_path(manifest, "%s/run.json", asked));
-        WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(manifest), WEFT_ERR_USAGE,
-                   "%s already holds a run: choose another --run-dir, or add --force to replace it", asked);
-        return WEFT_OK;
-    }
+    char manifest[FILE_PATH_MAX];
+    WEFT_TRY(file_path(dir->path, "%s", asked));
+    WEFT_TRY(file_path(manifest, "%s/run.json", asked));
+    WEFT_CHECK(force || !file_exists(manifest), WEFT_ERR_USAGE,
+               "%s already holds a run: choose another --run-dir, or add --force to replace it", asked);
+    bool absent = !file_exists(asked);
+    WEFT_TRY(folder_make(asked));
+    dir->made = absent;
+    return WEFT_OK;
+}
+
+/* The first weft-run-NNNN that this job, and no other started at the same moment, makes. */
+static weft_status make_numbered(run_dir *dir)
+{
     for (int number = 1; number < 10000; ++number) {
-        WEFT_TRY(file_path(path, "weft-run-%04d", number));
-        if (!file_exists(path)) {
+        WEFT_TRY(file_path(dir->path, "weft-run-%04d", number));
+        dir->made = mkdir(dir->path, 0777) == 0;
+        if (dir->made) {
             return WEFT_OK;
+        }
+        if (errno != EEXIST) {
+            return weft_fail_errno(errno, dir->path);
         }
     }
     return weft_fail(WEFT_ERR_USAGE, "9999 folders named weft-run-NNNN exist here: name one with --run-dir");
 }
 
-static weft_status make_folder(const app_context *context, run_dir *dir)
+static weft_status make_folder(const weft_options *options, run_dir *dir)
 {
-    char metrics[FILE_PATH_MAX];
-    WEFT_TRY(choose_path(context->options, dir->path));
-    WEFT_TRY(folder_make(dir->path));
-    WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
-    dir->metrics = fopen(metrics, "we");
-    return dir->metrics != NULL ? WEFT_OK : weft_fail_errno(errno, metrics);
+    if (option_flag(options, OPT_DRY_RUN)) {
+        dir->made = true;
+        return file_path(dir->path, "weft-dry-run-%ld", (long)getpid());
+    }
+    const char *asked = option_text(options, OPT_RUN_DIR);
+    return asked[0] != '\0' ? make_asked(asked, option_flag(options, OPT_FORCE), dir) : make_numbered(dir);
 }
 
 weft_status run_dir_open(const app_context *context, run_dir *dir)
@@ -52,7 +63,7 @@ weft_status run_dir_open(const app_context *context, run_dir *dir)
     memset(dir, 0, sizeof *dir);
     dir->started = unix_seconds();
     if (comm_rank(context->comm) == 0) {
-        status = make_folder(context, dir);
+        status = make_folder(context->options, dir);
     }
     WEFT_TRY(comm_agree(context->comm, status));
     return comm_bcast(context->comm, 0, dir->path, sizeof dir->path);
@@ -111,7 +122,8 @@ static void write_graph(json_writer *json, const weft_graph *graph)
     json_end(json);
 }
 
-weft_status run_dir_write_manifest(const run_dir *dir, const app_context *context, const weft_graph *graph, int exit)
+/* run.json; `exit` is -1 while running. */
+static weft_status write_manifest(const run_dir *dir, const app_context *context, int exit)
 {
     char path[FILE_PATH_MAX];
     file_writer writer;
@@ -128,7 +140,7 @@ weft_status run_dir_write_manifest(const run_dir *dir, const app_context *contex
     json_int(&json, "threads_per_rank", context->placement.threads);
     json_text(&json, "placement", context->placement.reason);
     json_text(&json, "backend", context->hal->name);
-    write_graph(&json, graph);
+    write_graph(&json, &dir->facts);
     write_options(&json, context->options);
     write_time(&json, "started", dir->started);
     if (exit >= 0) {
@@ -138,6 +150,36 @@ weft_status run_dir_write_manifest(const run_dir *dir, const app_context *contex
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
+}
+
+static weft_status remove_file(const run_dir *dir, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/%s", dir->path, name));
+    return unlink(path) == 0 || errno == ENOENT ? WEFT_OK : weft_fail_errno(errno, path);
+}
+
+weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph)
+{
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
+    char metrics[FILE_PATH_MAX];
+    dir->facts = (weft_graph){.vertices = graph->vertices,
+                              .edges = graph->edges,
+                              .features = graph->features,
+                              .classes = graph->classes,
+                              .symmetric = graph->symmetric};
+    memcpy(dir->facts.name, graph->name, sizeof graph->name);
+    memcpy(dir->facts.hash, graph->hash, sizeof graph->hash);
+    for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
+        WEFT_TRY(remove_file(dir, results[i]));
+    }
+    WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
+    dir->metrics = fopen(metrics, "we");
+    if (dir->metrics == NULL) {
+        return weft_fail_errno(errno, metrics);
+    }
+    dir->begun = true;
+    return write_manifest(dir, context, -1);
 }
 
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
@@ -162,10 +204,17 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");
 }
 
-void run_dir_close(run_dir *dir)
+weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status exit)
 {
-    if (dir->metrics != NULL) {
-        fclose(dir->metrics);
-        dir->metrics = NULL;
+    weft_status status = WEFT_OK;
+    if (dir->metrics != NULL && fclose(dir->metrics) != 0) {
+        status = weft_fail_errno(errno, "metrics.jsonl");
     }
+    if (dir->begun) {
+        status = status == WEFT_OK ? write_manifest(dir, context, (int)exit) : status;
+    } else if (dir->made && file_exists(dir->path)) {
+        status = folder_remove(dir->path);
+    }
+    memset(dir, 0, sizeof *dir);
+    return status;
 }

@@ -16,13 +16,15 @@ enum { CACHED_VERTICES = 16384 };
 static weft_status generate(const app_context *context, const char *spec, const char *folder, train_data *data)
 {
     weft_status status = WEFT_OK;
-    data->temporary = true;
     WEFT_TRY(file_path(data->store, "%s/graph-%ld", folder, (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
     if (comm_rank(context->comm) == 0) {
         log_info("generating %s", spec);
+        WEFT_TRY_GOTO(folder_make(folder), status, done);
+        data->temporary = true;
         status = generator_write_store(spec + strlen(GENERATOR_PREFIX), data->store, context->placement.threads, true);
     }
+done:
     return comm_agree(context->comm, status);
 }
 
@@ -41,6 +43,9 @@ static weft_status open_store(const app_context *context, const char *folder, tr
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         status = graph_validate(&data->graph);
+        if (status != WEFT_OK) {
+            weft_fail_context(status, "%s: ", data->store);
+        }
     }
     return comm_agree(context->comm, status);
 }
@@ -57,8 +62,8 @@ static partition_options partition_options_of(const app_context *context)
 }
 
 /* Rank 0: the stored partition, or a new one kept beside the store (or in `folder` when the store is read-only). */
-static weft_status find_partition(const char *folder, train_data *data,
-                                  const partition_options *options, char place[FILE_PATH_MAX])
+static weft_status find_partition(const char *folder, train_data *data, const partition_options *options,
+                                  char place[FILE_PATH_MAX])
 {
     weft_partition partition = {0};
     WEFT_TRY(file_path(place, "%s", data->store));
@@ -68,6 +73,7 @@ static weft_status find_partition(const char *folder, train_data *data,
         status = partition_compute(&data->graph, options, &partition, &data->report);
         if (status == WEFT_OK && access(place, W_OK) != 0) {
             status = file_path(place, "%s", folder);
+            status = status == WEFT_OK ? folder_make(folder) : status;
         }
         if (status == WEFT_OK) {
             status = partition_save(place, &data->graph, &partition, &data->report, options);
@@ -82,10 +88,8 @@ static weft_status share_partition(const app_context *context, const char *folde
 {
     weft_comm *comm = context->comm;
     const partition_options options = partition_options_of(context);
-    *partition = (weft_partition){.parts = 1,
-                                  .method = "whole",
-                                  .vertices = data->graph.vertices,
-                                  .edges = data->graph.edges};
+    *partition =
+        (weft_partition){.parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
     if (options.parts == 1) {
         return WEFT_OK;
     }
@@ -115,8 +119,7 @@ static bool wants_clustering(const weft_options *options, const weft_graph *grap
         return strcmp(choice, "cluster") == 0;
     }
     double blocks = (double)graph->vertices / CACHED_VERTICES;
-    return blocks > 8 && graph->vertices < INT32_MAX &&
-           (double)graph->edges / (double)graph->vertices / blocks < 8.0;
+    return blocks > 8 && graph->vertices < INT32_MAX && (double)graph->edges / (double)graph->vertices / blocks < 8.0;
 }
 
 /* Rank 0 orders the vertices and keeps the order beside the store (or in `folder`); the others map it. */
@@ -127,7 +130,10 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     int64_t shape[1] = {data->graph.vertices};
     if (comm_rank(context->comm) == 0) {
         bool writable = access(data->store, W_OK) == 0;
-        status = file_path(path, "%s/order-%.16s.npy", writable ? data->store : folder, data->graph.hash);
+        status = writable ? WEFT_OK : folder_make(folder);
+        if (status == WEFT_OK) {
+            status = file_path(path, "%s/order-%.16s.npy", writable ? data->store : folder, data->graph.hash);
+        }
         if (status == WEFT_OK && !file_exists(path)) {
             int32_t *position = NULL;
             double seconds = 0;
@@ -189,7 +195,7 @@ weft_status train_data_release(const app_context *context, train_data *data)
     weft_status status = WEFT_OK;
     graph_close(&data->graph);
     WEFT_TRY(comm_barrier(context->comm));
-    if (data->temporary && comm_rank(context->comm) == 0) {
+    if (data->temporary) {
         status = folder_remove(data->store);
     }
     data->temporary = false;
@@ -200,4 +206,8 @@ void train_data_close(train_data *data)
 {
     part_destroy(&data->part);
     graph_close(&data->graph);
+    if (data->temporary && file_exists(data->store) && folder_remove(data->store) != WEFT_OK) {
+        log_warn("left behind: %s", weft_error_message());
+    }
+    data->temporary = false;
 }

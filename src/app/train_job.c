@@ -132,6 +132,14 @@ static weft_status build_model(train_job *job)
     return status;
 }
 
+/* Every run loads them anew; here they are only looked at, before the run folder is touched. */
+static weft_status check_initial_weights(train_job *job)
+{
+    const char *path = option_text(job->context.options, OPT_INIT_WEIGHTS);
+    weft_status status = path[0] != '\0' ? param_load(&job->model.params, path) : WEFT_OK;
+    return comm_agree(job->context.comm, status);
+}
+
 static weft_status write_results(train_job *job)
 {
     const app_context *context = &job->context;
@@ -176,30 +184,39 @@ static weft_status run_job(train_job *job)
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
     comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
-    if (!dry) {
-        WEFT_TRY(run_dir_open(context, &job->dir));
-    }
-    const char *folder = dry ? "." : job->dir.path;
-    WEFT_TRY(train_data_open(context, folder, &job->data));
+    WEFT_TRY(run_dir_open(context, &job->dir));
+    WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
     WEFT_TRY(check_data(job));
     const weft_graph *graph = &job->data.graph;
     train_loss loss = chosen_loss(o, graph);
     int64_t tasks = graph->target != NULL ? graph->tasks : 1;
     job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
     WEFT_TRY(check_memory_early(job));
-    WEFT_TRY(train_data_cut(context, folder, &job->data));
+    WEFT_TRY(train_data_cut(context, job->dir.path, &job->data));
     WEFT_TRY(check_memory_of_part(job));
     if (dry) {
         return train_data_release(context, &job->data);
     }
-    weft_status status = first ? run_dir_write_manifest(&job->dir, context, graph, -1) : WEFT_OK;
-    WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(build_model(job));
-    job->facts = *graph;
+    WEFT_TRY(check_initial_weights(job));
+    weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(train_data_release(context, &job->data));
-    WEFT_TRY(train(job));
-    status = first ? run_dir_write_manifest(&job->dir, context, &job->facts, WEFT_OK) : WEFT_OK;
-    return comm_agree(context->comm, status);
+    return train(job);
+}
+
+/* What is on disk ends with the job, whatever ended it. */
+static weft_status close_files(train_job *job, weft_status status)
+{
+    char message[FILE_PATH_MAX];
+    snprintf(message, sizeof message, "%s", weft_error_message());
+    train_data_close(&job->data);
+    weft_status closed = run_dir_close(&job->dir, &job->context, status);
+    if (status == WEFT_OK) {
+        return closed;
+    }
+    weft_error_clear();
+    return message[0] != '\0' ? weft_fail(status, "%s", message) : status;
 }
 
 weft_status train_job_create(train_job **job)
@@ -211,7 +228,7 @@ weft_status train_job_run(train_job *job, const weft_options *options)
 {
     activity_reset();
     WEFT_TRY(app_context_open(options, &job->context));
-    return run_job(job);
+    return close_files(job, run_job(job));
 }
 
 void train_job_destroy(train_job *job)
@@ -219,11 +236,9 @@ void train_job_destroy(train_job *job)
     if (job == NULL) {
         return;
     }
-    run_dir_close(&job->dir);
     weft_free(job->result.run);
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
-    train_data_close(&job->data);
     app_context_close(&job->context);
     weft_free(job);
 }

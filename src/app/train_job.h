@@ -17,7 +17,6 @@ typedef struct train_job {
     app_context context;
     run_dir dir;
     train_data data;
-    weft_graph facts; /* names and sizes, for the manifest; its arrays are gone after loading */
     gnn_config config;
     uint64_t process; /* resident bytes before anything was loaded */
     memory_plan memory;
