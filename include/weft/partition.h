@@ -49,9 +49,9 @@ typedef struct weft_partition_report {
  *   partition  [out]  the caller's, for weft_partition_destroy; NULL on failure
  *   report     [out]  its quality; may be NULL
  * The same graph and options give the same partition.
- * WEFT_ERR_USAGE: options of another command, or more parts than the method can make; WEFT_ERR_UNSUPPORTED: a graph too
- * large for the method (choose libra or random); WEFT_ERR_RESOURCE: will not fit in memory (the message says how much
- * is needed).
+ * WEFT_ERR_USAGE: options of another command; WEFT_ERR_DATA: offsets or ids are out of range, or the graph is not
+ * symmetric although it says so (make the store again); WEFT_ERR_UNSUPPORTED: metis cannot divide a graph of this size
+ * into so many parts (choose libra); WEFT_ERR_RESOURCE: will not fit in memory (the message says how much is needed).
  */
 weft_status weft_partition_compute(const weft_graph *graph, const weft_options *options, weft_partition **partition,
                                    weft_partition_report *report);

@@ -34,7 +34,7 @@ typedef struct weft_train_result {
     double epoch_s_q1, epoch_s_q3; /* its quartiles */
     double seconds;                /* of the training loop, on this rank */
     int64_t epochs;                /* over all runs */
-    int64_t parameters;            /* of the model */
+    int64_t parameters;            /* of the model; 0 after a dry run */
     double replication_factor;     /* of the partition; 0 with one rank */
     uint64_t predicted_peak_bytes; /* memory of this rank, predicted before it was taken */
     char run_dir[4096]; /* folder with metrics.jsonl, summary.json, weights.npz, predictions.npy; "" after a dry

@@ -118,7 +118,7 @@ static weft_status place_threads(app_context *context)
     memcpy(context->host, mine.host, sizeof context->host);
     int ranks = comm_size(context->comm);
     WEFT_TRY(WEFT_NEW(&cards, ranks, WEFT_MEM_GENERAL));
-    cpu_set used;
+    cpu_set used = {.bits = {0}};
     status = placement_current_mask(&mine.mask);
     status = status == WEFT_OK ? machine_detect(&context->machine) : status;
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);

@@ -77,8 +77,7 @@ weft_status option_parse_arguments(const option_command *command, int argc, char
 /* Defaults and this config text alone; `name` is for messages. */
 weft_status option_parse_config(const option_command *command, const char *name, const char *text, size_t bytes,
                                 weft_options **options);
-/* For programs that use the library: defaults, then values by name, and config files that weaker sources give way to.
- */
+/* For programs that use the library: all defaults, then values by name, to which those of config files give way. */
 weft_status option_create(const option_command *command, weft_options **options);
 weft_status option_assign(weft_options *options, const char *name, const char *text);
 weft_status option_apply_config_file(weft_options *options, const char *path);

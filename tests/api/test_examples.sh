@@ -24,8 +24,7 @@ TEXT
 "$examples/02_partition" ring.weft 4 >02.out || fail "02_partition"
 for method in random libra edgecut; do
     "$weft" partition ring.weft --parts 4 --method $method --save off --json >02.json || fail "weft partition"
-    printf 'import json; print("%%.4f" %% json.load(open("02.json"))["replication_factor"])' >figure.py
-    figure=$(python3 figure.py)
+    figure=$(printf '%.4f' "$(field replication_factor 02.json)")
     grep -q "^$method .*replication factor $figure," 02.out || fail "$method: not $figure: $(cat 02.out)"
 done
 "$examples/02_partition" absent.weft 2>02.err

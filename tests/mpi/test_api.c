@@ -1,5 +1,6 @@
 /* The public library on several ranks: rank 0's options count, and a context kept open lets MPI serve two trainings.
- * ranks: 2 3  timeout: 120 */
+ * ranks: 2 3
+ */
 #include <sys/types.h>
 
 #include "support/folder.h"
