@@ -1,0 +1,503 @@
+/*
+ * backend/test_gradients.c: every differentiable operation against central finite differences, in f64 on ref, and the
+ * optimisers against closed forms. The scalar differentiated is sum(w * y) with random weights w, or the loss itself.
+ */
+#include <math.h>
+
+#include "hal/hal.h"
+#include "support/test.h"
+
+enum { M = 6, N = 5, K = 4 };
+static const double STEP = 1e-5;
+static const double TOLERANCE = 1e-8; /* of a second-order formula in double: rounding dominates, 1e-16 / 1e-5 a term */
+
+static weft_hal *hal; /* ref: device memory is the host's */
+
+static uint64_t random_state;
+
+static void fill_random(double *x, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
+        x[i] = (double)(random_state >> 11) * 0x1.0p-52 - 1.0;
+    }
+}
+
+static double dot(const double *a, const double *b, int count)
+{
+    double sum = 0.0;
+    for (int i = 0; i < count; ++i) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* Each element of x is moved both ways; f is evaluated anew from the context. */
+static void check_gradient(const char *what, double (*f)(void *context), void *context, double *x,
+                           const double *gradient, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        double kept = x[i];
+        x[i] = kept + STEP;
+        double above = f(context);
+        x[i] = kept - STEP;
+        double below = f(context);
+        x[i] = kept;
+        double slope = (above - below) / (2.0 * STEP);
+        if (!(fabs(slope - gradient[i]) <= TOLERANCE * (1.0 + fabs(slope)))) {
+            fail_msg("%s: derivative %d is %.12g, finite differences say %.12g", what, i, gradient[i], slope);
+        }
+    }
+}
+
+/* ---- activation ------------------------------------------------------------------------------------------------- */
+
+typedef struct act_context {
+    double x[M * N], y[M * N], w[M * N];
+    bool relu;
+    const hal_dropout *dropout;
+} act_context;
+
+static double act_value(void *context)
+{
+    act_context *c = context;
+    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->relu, c->dropout, c->y, N));
+    return dot(c->w, c->y, M * N);
+}
+
+static void test_act(void **state)
+{
+    (void)state;
+    hal_dropout half = {.probability = 0.5F, .seed = 3, .purpose = 1024, .epoch = 1, .row_base = 7};
+    for (int variant = 0; variant < 4; ++variant) {
+        act_context c = {.relu = variant % 2 == 0, .dropout = variant < 2 ? NULL : &half};
+        double dx[M * N];
+        fill_random(c.x, M * N);
+        fill_random(c.w, M * N);
+        (void)act_value(&c);
+        ASSERT_OK(hal->nn.act_backward(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.y, N, c.relu, c.dropout, dx, N));
+        check_gradient("act", act_value, &c, c.x, dx, M * N);
+        double largest = 0.0;
+        for (int i = 0; i < M * N; ++i) {
+            largest = fmax(largest, fabs(dx[i]));
+        }
+        assert_true(largest > 0.0);
+    }
+}
+
+/* ---- norms ------------------------------------------------------------------------------------------------------- */
+
+typedef struct norm_context {
+    double x[M * N], y[M * N], w[M * N], gamma[N], beta[N];
+    double mean[N], rstd[N], saved[2 * M];
+} norm_context;
+
+static void norm_fill(norm_context *c)
+{
+    fill_random(c->x, M * N);
+    fill_random(c->w, M * N);
+    fill_random(c->gamma, N);
+    fill_random(c->beta, N);
+}
+
+/* Both phases, with the statistics turned into mean and rstd as a caller does. */
+static double bn_value(void *context)
+{
+    norm_context *c = context;
+    double stats[2 * N];
+    ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F64, M, N, c->x, N, stats));
+    for (int j = 0; j < N; ++j) {
+        c->mean[j] = stats[j] / M;
+        c->rstd[j] = 1.0 / sqrt(stats[N + j] / M - c->mean[j] * c->mean[j] + 1e-5);
+    }
+    ASSERT_OK(hal->nn.bn_apply(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->mean, c->rstd, c->gamma, c->beta, c->y, N));
+    return dot(c->w, c->y, M * N);
+}
+
+static void test_batch_norm(void **state)
+{
+    (void)state;
+    norm_context c;
+    double stats[2 * N];
+    double dx[M * N];
+    norm_fill(&c);
+    (void)bn_value(&c);
+    ASSERT_OK(hal->nn.bn_backward_stats(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.mean, c.rstd, stats));
+    ASSERT_OK(
+        hal->nn.bn_backward_apply(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.mean, c.rstd, c.gamma, stats, M, dx, N));
+    check_gradient("batch norm x", bn_value, &c, c.x, dx, M * N);
+    check_gradient("batch norm beta", bn_value, &c, c.beta, stats, N);
+    check_gradient("batch norm gamma", bn_value, &c, c.gamma, stats + N, N);
+}
+
+static double ln_value(void *context)
+{
+    norm_context *c = context;
+    ASSERT_OK(hal->nn.ln_forward(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->gamma, c->beta, 1e-5, c->saved, c->y, N));
+    return dot(c->w, c->y, M * N);
+}
+
+static void test_layer_norm(void **state)
+{
+    (void)state;
+    norm_context c;
+    double dx[M * N];
+    double dgamma[N] = {0};
+    double dbeta[N] = {0};
+    norm_fill(&c);
+    (void)ln_value(&c);
+    ASSERT_OK(hal->nn.ln_backward(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.gamma, c.saved, dgamma, dbeta, dx, N));
+    check_gradient("layer norm x", ln_value, &c, c.x, dx, M * N);
+    check_gradient("layer norm beta", ln_value, &c, c.beta, dbeta, N);
+    check_gradient("layer norm gamma", ln_value, &c, c.gamma, dgamma, N);
+}
+
+/* ---- losses ------------------------------------------------------------------------------------------------------ */
+
+typedef struct loss_context {
+    double x[M * N], dx[M * N];
+    int32_t label[M];
+    uint8_t split[M];
+    float target[M * N];
+} loss_context;
+
+static const double SCALE = 0.25;
+
+static void loss_fill(loss_context *c)
+{
+    fill_random(c->x, M * N);
+    for (int i = 0; i < M; ++i) {
+        c->label[i] = i % N;
+        c->split[i] = i == 2 ? 1 : (i == 4 ? HAL_SPLIT_NONE : 0);
+    }
+    for (int i = 0; i < M * N; ++i) {
+        c->target[i] = i % 4 == 3 ? NAN : (float)(i % 2);
+    }
+}
+
+static double softmax_value(void *context)
+{
+    loss_context *c = context;
+    double loss = 0.0;
+    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->label, c->split, 0, SCALE, &loss, c->dx, N));
+    return SCALE * loss;
+}
+
+static double bce_value(void *context)
+{
+    loss_context *c = context;
+    double loss = 0.0;
+    int64_t count = 0;
+    ASSERT_OK(hal->nn.bce_logits(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->target, N, c->split, 0, SCALE, &loss, &count,
+                                 c->dx, N));
+    return SCALE * loss;
+}
+
+static void test_losses(void **state)
+{
+    (void)state;
+    loss_context c;
+    double dx[M * N];
+    loss_fill(&c);
+    (void)softmax_value(&c);
+    memcpy(dx, c.dx, sizeof dx);
+    check_gradient("softmax cross-entropy", softmax_value, &c, c.x, dx, M * N);
+    (void)bce_value(&c);
+    memcpy(dx, c.dx, sizeof dx);
+    check_gradient("binary cross-entropy", bce_value, &c, c.x, dx, M * N);
+}
+
+/* Values that can be written down: uniform logits, a certain answer, and a logit of zero. */
+static void test_loss_values(void **state)
+{
+    (void)state;
+    int32_t label[2] = {1, 0};
+    uint8_t split[2] = {0, 0};
+    double x[2][4] = {{3.0, 3.0, 3.0, 3.0}, {1000.0, 0.0, 0.0, 0.0}};
+    double loss = 0.0;
+    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F64, 2, 4, x, 4, label, split, 0, 1.0, &loss, NULL, 0));
+    ASSERT_NEAR(loss, log(4.0), 1e-15);
+    double logits[3] = {0.0, 500.0, -500.0};
+    float target[3] = {1.0F, 1.0F, 1.0F};
+    int64_t count = 0;
+    loss = 0.0;
+    ASSERT_OK(
+        hal->nn.bce_logits(hal, WEFT_DTYPE_F64, 1, 3, logits, 3, target, 3, split, 0, 1.0, &loss, &count, NULL, 0));
+    ASSERT_NEAR(loss, log(2.0) + 500.0, 1e-12);
+    assert_int_equal(count, 3);
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+typedef struct gemm_context {
+    double a[M * K], b[K * N], bias[N], c[M * N], w[M * N];
+} gemm_context;
+
+static void multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
+                     const double *b, int64_t ldb, const double *bias, double *c)
+{
+    hal_gemm gemm = {.dtype = WEFT_DTYPE_F64,
+                     .trans_a = trans_a,
+                     .trans_b = trans_b,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .alpha = 1.0,
+                     .a = a,
+                     .lda = lda,
+                     .b = b,
+                     .ldb = ldb,
+                     .c = c,
+                     .ldc = n,
+                     .bias = bias};
+    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+}
+
+static double gemm_value(void *context)
+{
+    gemm_context *c = context;
+    multiply(false, false, M, N, K, c->a, K, c->b, N, c->bias, c->c);
+    return dot(c->w, c->c, M * N);
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    gemm_context c;
+    double da[M * K];
+    double db[K * N];
+    double dbias[N];
+    fill_random(c.a, M * K);
+    fill_random(c.b, K * N);
+    fill_random(c.bias, N);
+    fill_random(c.w, M * N);
+    multiply(false, true, M, K, N, c.w, N, c.b, N, NULL, da);
+    multiply(true, false, K, N, M, c.a, K, c.w, N, NULL, db);
+    ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F64, M, N, c.w, N, 0.0, dbias));
+    check_gradient("gemm a", gemm_value, &c, c.a, da, M * K);
+    check_gradient("gemm b", gemm_value, &c, c.b, db, K * N);
+    check_gradient("gemm bias", gemm_value, &c, c.bias, dbias, N);
+}
+
+/* ---- aggregation ------------------------------------------------------------------------------------------------- */
+
+typedef struct spmm_context {
+    hal_spmm *matrix;
+    double x[M * N], out[M * N], w[M * N], pre[M], post[M], diag[M];
+} spmm_context;
+
+static double spmm_value(void *context)
+{
+    spmm_context *c = context;
+    hal_spmm_args args = {.dtype = WEFT_DTYPE_F64,
+                          .d = N,
+                          .x = c->x,
+                          .ldx = N,
+                          .pre = c->pre,
+                          .post = c->post,
+                          .diag = c->diag,
+                          .out = c->out,
+                          .ldo = N};
+    ASSERT_OK(hal->sparse.spmm_run(hal, c->matrix, &args));
+    return dot(c->w, c->out, M * N);
+}
+
+/* The gradient of post A pre is pre A^T post. The graph: edge r <- c when (r * 7 + c * 5) % 3 == 0, one of them twice.
+ */
+static void test_spmm(void **state)
+{
+    (void)state;
+    spmm_context c;
+    hal_csr csr[2];
+    int64_t offset[2][M + 1];
+    int32_t column[2][M * M + 2];
+    for (int t = 0; t < 2; ++t) {
+        int64_t count = 0;
+        for (int r = 0; r < M; ++r) {
+            offset[t][r] = count;
+            for (int s = 0; s < M; ++s) {
+                int to = t == 0 ? r : s;
+                int from = t == 0 ? s : r;
+                if ((to * 7 + from * 5) % 3 == 0) {
+                    column[t][count++] = s;
+                    column[t][count] = s;
+                    count += to == 1 && from == 1 ? 1 : 0;
+                }
+            }
+        }
+        offset[t][M] = count;
+        csr[t] = (hal_csr){.rows = M, .cols = M, .offset = offset[t], .column = column[t]};
+    }
+    hal_spmm *transposed = NULL;
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr[0], HAL_SPMM_AUTO, N, &c.matrix));
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr[1], HAL_SPMM_AUTO, N, &transposed));
+    fill_random(c.x, M * N);
+    fill_random(c.w, M * N);
+    fill_random(c.pre, M);
+    fill_random(c.post, M);
+    fill_random(c.diag, M);
+    double dx[M * N];
+    hal_spmm_args backward = {.dtype = WEFT_DTYPE_F64,
+                              .d = N,
+                              .x = c.w,
+                              .ldx = N,
+                              .pre = c.post,
+                              .post = c.pre,
+                              .diag = c.diag,
+                              .out = dx,
+                              .ldo = N};
+    ASSERT_OK(hal->sparse.spmm_run(hal, transposed, &backward));
+    check_gradient("spmm", spmm_value, &c, c.x, dx, M * N);
+    hal->sparse.spmm_destroy(hal, c.matrix);
+    hal->sparse.spmm_destroy(hal, transposed);
+}
+
+/* ---- optimisers -------------------------------------------------------------------------------------------------- */
+
+/* Run by every test below on ref in both types and on cpu. */
+static void on_backends(void (*check)(weft_hal *backend, weft_dtype dtype, double tolerance))
+{
+    weft_hal *cpu = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 1, &cpu));
+    check(hal, WEFT_DTYPE_F64, 1e-13);
+    check(hal, WEFT_DTYPE_F32, 2e-6);
+    check(cpu, WEFT_DTYPE_F32, 2e-6);
+    weft_hal_close(cpu);
+}
+
+static void store(void *array, weft_dtype dtype, double value)
+{
+    if (dtype == WEFT_DTYPE_F64) {
+        *(double *)array = value;
+    } else {
+        *(float *)array = (float)value;
+    }
+}
+
+static double load(const void *array, weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_F64 ? *(const double *)array : (double)*(const float *)array;
+}
+
+/* A constant gradient: both corrected moments are exact, and every step is lr * g / (|g| + epsilon). */
+static void adam_constant(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    double w;
+    double g;
+    double m = 0.0;
+    double v = 0.0;
+    store(&w, dtype, 2.0);
+    store(&g, dtype, -0.5);
+    for (int64_t step = 1; step <= 20; ++step) {
+        hal_adam adam = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.25, .step = step};
+        ASSERT_OK(backend->optim.adam(backend, dtype, 1, &adam, &w, &g, &m, &v));
+        ASSERT_NEAR(load(&w, dtype), 2.0 + (double)step * 0.01 * 0.5 / 0.75, tolerance * 4.0);
+    }
+}
+
+/* Changing gradients with decay: the moments as sums over all steps, not as recurrences. */
+static void adam_sums(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    enum { STEPS = 8 };
+    double w;
+    double m = 0.0;
+    double v = 0.0;
+    double wanted = 1.0;
+    double seen[STEPS];
+    store(&w, dtype, wanted);
+    for (int t = 1; t <= STEPS; ++t) {
+        double g = sin(1.7 * t);
+        double device_g;
+        store(&device_g, dtype, g);
+        hal_adam adam = {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = t};
+        ASSERT_OK(backend->optim.adam(backend, dtype, 1, &adam, &w, &device_g, &m, &v));
+        seen[t - 1] = g + 0.1 * wanted;
+        double first = 0.0;
+        double second = 0.0;
+        double weight1 = 0.0;
+        double weight2 = 0.0;
+        for (int i = 1; i <= t; ++i) { /* weighted means of all gradients so far */
+            first += pow(0.8, t - i) * seen[i - 1];
+            second += pow(0.95, t - i) * seen[i - 1] * seen[i - 1];
+            weight1 += pow(0.8, t - i);
+            weight2 += pow(0.95, t - i);
+        }
+        wanted -= 0.05 * (first / weight1) / (sqrt(second / weight2) + 1e-8);
+        ASSERT_NEAR(load(&w, dtype), wanted, tolerance * 8.0);
+    }
+}
+
+static void test_adam(void **state)
+{
+    (void)state;
+    on_backends(adam_constant);
+    on_backends(adam_sums);
+}
+
+/* Momentum on a constant gradient: buffers are geometric sums. */
+static void sgd_momentum(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    for (int variant = 0; variant < 3; ++variant) {
+        double w;
+        double g;
+        double momentum;
+        double wanted = 1.0;
+        double mu = 0.9;
+        double damping = variant == 1 ? 0.5 : 0.0;
+        store(&w, dtype, 1.0);
+        store(&g, dtype, 0.25);
+        store(&momentum, dtype, NAN); /* the first step must not read it */
+        for (int t = 1; t <= 12; ++t) {
+            hal_sgd sgd = {.lr = 0.1, .momentum = mu, .dampening = damping, .nesterov = variant == 2, .step = t};
+            ASSERT_OK(backend->optim.sgd(backend, dtype, 1, &sgd, &w, &g, &momentum));
+            /* g first, then (1 - damping) g a step */
+            double buffer = 0.25 * (pow(mu, t - 1) + (1.0 - damping) * (1.0 - pow(mu, t - 1)) / (1.0 - mu));
+            wanted -= 0.1 * (variant == 2 ? 0.25 + mu * buffer : buffer);
+            ASSERT_NEAR(load(&w, dtype), wanted, tolerance * 4.0);
+        }
+    }
+}
+
+/* Decay alone shrinks the weight by a constant factor; without momentum the buffer may be NULL. */
+static void sgd_decay(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    double w;
+    double g;
+    store(&w, dtype, 3.0);
+    store(&g, dtype, 0.0);
+    for (int t = 1; t <= 10; ++t) {
+        hal_sgd sgd = {.lr = 0.1, .weight_decay = 0.5, .step = t};
+        ASSERT_OK(backend->optim.sgd(backend, dtype, 1, &sgd, &w, &g, NULL));
+        ASSERT_NEAR(load(&w, dtype), 3.0 * pow(0.95, t), tolerance * 4.0);
+    }
+}
+
+static void test_sgd(void **state)
+{
+    (void)state;
+    on_backends(sgd_momentum);
+    on_backends(sgd_decay);
+}
+
+static int open_ref(void **state)
+{
+    (void)state;
+    return weft_hal_open("ref", 1, &hal) == WEFT_OK ? 0 : -1;
+}
+
+static int close_ref(void **state)
+{
+    (void)state;
+    weft_hal_close(hal);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_act),    cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_losses), cmocka_unit_test(test_loss_values), cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_spmm),   cmocka_unit_test(test_adam),        cmocka_unit_test(test_sgd),
+    };
+    return cmocka_run_group_tests(tests, open_ref, close_ref);
+}
