@@ -215,6 +215,7 @@ weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status 
     } else if (dir->made && file_exists(dir->path)) {
         status = folder_remove(dir->path);
     }
-    memset(dir, 0, sizeof *dir);
+    dir->metrics = NULL;
+    dir->begun = dir->made = false; /* the path stays, for whoever prints it */
     return status;
 }

@@ -14,7 +14,7 @@ enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
 #define HINT_FROM_S  5.0 /* shorter jobs mostly load and write, on one thread */
 
-/* ---- lines ------------------------------------------------------------------------------------------------------ */
+/* ---- lines ---- */
 
 static double percent(double score)
 {
@@ -74,8 +74,7 @@ train_observer train_report_observer(train_report *report)
     return (train_observer){.self = report, .on_epoch = on_epoch, .on_run = on_run};
 }
 
-/* ---- the closing table --------------------------------------------------------------------------------------------
- */
+/* ---- the closing table ---- */
 
 static train_figures figures_of_rank(const train_report *report)
 {
@@ -142,8 +141,7 @@ static void print_result(const train_report *report, const train_result *result)
            result->epoch_s_q3, (long long)result->epochs);
 }
 
-/* ---- summary.json --------------------------------------------------------------------------------------------------
- */
+/* ---- summary.json ---- */
 
 static void write_runs(json_writer *json, const train_result *result)
 {
@@ -228,8 +226,7 @@ void train_report_print(const train_report *report, const train_result *result)
     fflush(stdout);
 }
 
-/* ---- predictions ---------------------------------------------------------------------------------------------------
- */
+/* ---- predictions ---- */
 
 /* Answers of the owned rows as 4-byte words: a class, or the tasks' logits. */
 static void answers_of(const float *logits, int64_t rows, int64_t cols, bool classes, uint32_t *answer)
