@@ -148,7 +148,8 @@ static const weft_tensor *or_null(const weft_tensor *vector)
     return vector->cols > 0 ? vector : NULL;
 }
 
-static weft_status local_product(gnn_aggregator *a, bool transposed, const weft_tensor *x, double beta, weft_tensor *out)
+static weft_status local_product(gnn_aggregator *a, bool transposed, const weft_tensor *x, double beta,
+                                 weft_tensor *out)
 {
     const weft_tensor *pre = or_null(transposed ? &a->post : &a->pre);
     const weft_tensor *post = or_null(transposed ? &a->pre : &a->post);

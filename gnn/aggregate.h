@@ -10,8 +10,9 @@
  *     2  local product   every rank sums over its own edges
  *     3  reverse halo    partial sums of replicas return to their root and are added (destination replicas)
  *
- * and transposed with the two lists exchanged. Rows moved: one a replica and leg. The scale vectors are known on replicas
- * too (exchanged once), so nothing is scaled before sending. Sums over replicas are added in rank order: deterministic.
+ * and transposed with the two lists exchanged. Rows moved: one a replica and leg. The scale vectors are known on
+ * replicas too (exchanged once), so nothing is scaled before sending. Sums over replicas are added in rank order:
+ * deterministic.
  */
 #ifndef WEFT_GNN_AGGREGATE_H
 #define WEFT_GNN_AGGREGATE_H
@@ -31,9 +32,9 @@ typedef struct gnn_aggregator {
     weft_hal *hal;
     weft_dtype dtype;
     int64_t n_owned, n_local, edges;
-    hal_spmm *forward, *transposed; /* one object when the local edges are symmetric */
+    hal_spmm *forward, *transposed;    /* one object when the local edges are symmetric */
     comm_halo *sources, *destinations; /* NULL on one rank */
-    weft_tensor pre, post, diag; /* [n_local, 1]; empty = 1, 1, 0. diag is 0 on replicas */
+    weft_tensor pre, post, diag;       /* [n_local, 1]; empty = 1, 1, 0. diag is 0 on replicas */
     double build_seconds;
 } gnn_aggregator;
 
@@ -47,8 +48,8 @@ typedef struct gnn_aggregator_options {
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);
 /*
- * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d], the replicas' rows are scratch (finite
- * before the first call: create such matrices zeroed). x and out must not overlap. Collective.
+ * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d], the replicas' rows are scratch
+ * (finite before the first call: create such matrices zeroed). x and out must not overlap. Collective.
  */
 weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out);
 void gnn_aggregator_destroy(gnn_aggregator *aggregator);

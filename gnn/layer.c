@@ -5,7 +5,8 @@
 
 #include "base/activity.h"
 
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, bool decays)
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
+                              bool decays)
 {
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;

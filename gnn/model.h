@@ -4,9 +4,9 @@
  *   W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NIPS 2017, arXiv 1706.02216.
  *   T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv 1609.02907.
  *
- * A layer is linear part, normalisation (optional), ReLU, dropout; the last is the linear part alone. P ranks compute what
- * one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of weights
- * are shares of a sum.
+ * A layer is linear part, normalisation (optional), ReLU, dropout; the last is the linear part alone. P ranks compute
+ * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
+ * weights are shares of a sum.
  */
 #ifndef WEFT_GNN_MODEL_H
 #define WEFT_GNN_MODEL_H
@@ -23,7 +23,7 @@ typedef struct gnn_model {
     train_norm norm[GNN_MAX_LAYERS];
     weft_tensor features; /* kept apart only where the input matrix holds their masked copy */
     weft_tensor panel, gradient;
-    int64_t *row_id;      /* device, [n_owned] global ids */
+    int64_t *row_id; /* device, [n_owned] global ids */
     train_model interface;
 } gnn_model;
 

@@ -127,7 +127,8 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
         size_layer(plan, l, layer);
         plan->max_width = layer->width > plan->max_width ? layer->width : plan->max_width;
         if (layer->flow == GNN_FLOW_LINEAR_FIRST || layer->flow == GNN_FLOW_AGGREGATE_FIRST) {
-            plan->aggregated_width += (double)layer->width * (l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
+            plan->aggregated_width +=
+                (double)layer->width * (l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
         }
     }
     for (int l = 1; l < config->layers; ++l) {

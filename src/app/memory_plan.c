@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 
-/* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a few
- * hundred vertices. */
+/* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
+ * few hundred vertices. */
 #define LAZY_BYTES ((uint64_t)4 << 20)
 
 /* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, plus row pointers; see

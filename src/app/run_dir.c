@@ -215,7 +215,10 @@ weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status 
     } else if (dir->made && file_exists(dir->path)) {
         status = folder_remove(dir->path);
     }
+    if (!dir->begun) {
+        dir->path[0] = '\0'; /* there is no folder; one with a run stays named, for whoever prints it */
+    }
     dir->metrics = NULL;
-    dir->begun = dir->made = false; /* the path stays, for whoever prints it */
+    dir->begun = dir->made = false;
     return status;
 }

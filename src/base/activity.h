@@ -11,19 +11,19 @@
 #include <stdint.h>
 
 /* X(name, text): the rows of the closing table, in order. */
-#define WEFT_ACTIVITY_LIST(X)                 \
-    X(ACTIVITY_OTHER, "other")                \
-    X(ACTIVITY_LOAD, "load data")             \
-    X(ACTIVITY_PARTITION, "partition")        \
-    X(ACTIVITY_PREPARE, "prepare matrices")   \
-    X(ACTIVITY_LINEAR, "linear")              \
-    X(ACTIVITY_AGGREGATE, "aggregate")        \
-    X(ACTIVITY_HALO, "halo exchange")         \
-    X(ACTIVITY_ELEMENTWISE, "norm, activation, dropout") \
-    X(ACTIVITY_LOSS, "loss")                  \
-    X(ACTIVITY_ALLREDUCE, "gradient all-reduce") \
-    X(ACTIVITY_OPTIMIZER, "optimizer")        \
-    X(ACTIVITY_EVALUATE, "evaluate")          \
+#define WEFT_ACTIVITY_LIST(X)                                                                                          \
+    X(ACTIVITY_OTHER, "other")                                                                                         \
+    X(ACTIVITY_LOAD, "load data")                                                                                      \
+    X(ACTIVITY_PARTITION, "partition")                                                                                 \
+    X(ACTIVITY_PREPARE, "prepare matrices")                                                                            \
+    X(ACTIVITY_LINEAR, "linear")                                                                                       \
+    X(ACTIVITY_AGGREGATE, "aggregate")                                                                                 \
+    X(ACTIVITY_HALO, "halo exchange")                                                                                  \
+    X(ACTIVITY_ELEMENTWISE, "norm, activation, dropout")                                                               \
+    X(ACTIVITY_LOSS, "loss")                                                                                           \
+    X(ACTIVITY_ALLREDUCE, "gradient all-reduce")                                                                       \
+    X(ACTIVITY_OPTIMIZER, "optimizer")                                                                                 \
+    X(ACTIVITY_EVALUATE, "evaluate")                                                                                   \
     X(ACTIVITY_WRITE, "write results")
 
 typedef enum weft_activity {

@@ -55,8 +55,9 @@ static weft_status plan_gradients(loop *l)
 static weft_status loop_create(loop *l)
 {
     param_store *params = l->model->params;
-    WEFT_CHECK(l->targets->loss_entries > 0, WEFT_ERR_DATA,
-               "no vertex is both labelled and in the training split: choose another --split-index or convert with --split");
+    WEFT_CHECK(
+        l->targets->loss_entries > 0, WEFT_ERR_DATA,
+        "no vertex is both labelled and in the training split: choose another --split-index or convert with --split");
     WEFT_TRY(optimizer_create(params, &l->options->optimizer, &l->optimizer));
     WEFT_TRY(metrics_create(l->comm, l->hal, params->dtype, l->targets, l->options->metric, &l->metrics));
     WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->elements, WEFT_MEM_PARAMETER, &l->best));
@@ -236,7 +237,8 @@ static double quantile(const double *sorted, int64_t count, double q)
     return sorted[low] + (place - (double)low) * (sorted[high] - sorted[low]);
 }
 
-static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean, double *std)
+static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean,
+                         double *std)
 {
     double sum = 0;
     for (int r = 0; r < count; ++r) {

@@ -1,9 +1,9 @@
 /*
  * train/loop.h: the training loop, the same for every kind of model.
  *
- * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score, and
- * the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch allocates
- * nothing. A non-finite loss stops all ranks at the same epoch, before the update.
+ * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score,
+ * and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch
+ * allocates nothing. A non-finite loss stops all ranks at the same epoch, before the update.
  */
 #ifndef WEFT_TRAIN_LOOP_H
 #define WEFT_TRAIN_LOOP_H
@@ -28,15 +28,15 @@ typedef struct train_options {
 } train_options;
 
 typedef struct train_epoch {
-    int run;            /* from 0 */
-    int64_t epoch;      /* from 1 */
-    double loss;        /* of the forward pass before the update */
+    int run;       /* from 0 */
+    int64_t epoch; /* from 1 */
+    double loss;   /* of the forward pass before the update */
     double lr;
     bool evaluated;
     double score[HAL_SPLITS]; /* train, valid, test after the update */
-    double epoch_s;     /* forward, backward, all-reduce, update */
+    double epoch_s;           /* forward, backward, all-reduce, update */
     double eval_s;
-    uint64_t comm_bytes; /* this rank sent in the epoch, evaluation included */
+    uint64_t comm_bytes;  /* this rank sent in the epoch, evaluation included */
     uint64_t allocations; /* made during the epoch */
 } train_epoch;
 
@@ -54,10 +54,10 @@ typedef struct train_observer {
 
 typedef struct train_result {
     int runs;
-    train_run *run;      /* [runs] */
+    train_run *run; /* [runs] */
     double test_mean, test_std, valid_mean, valid_std, train_mean;
     double epoch_s_median, epoch_s_q1, epoch_s_q3;
-    int64_t epochs;      /* over all runs */
+    int64_t epochs; /* over all runs */
     double seconds;
 } train_result;
 

@@ -1,9 +1,10 @@
 /*
  * train/metrics.h: accuracy and area under the ROC curve, exact over any number of ranks.
  *
- * Accuracy counts each owned row once and sums the counts. ROC-AUC gathers one 8-byte record a row on rank 0, sorts them by
- * score and counts ranks, ties at half (J. Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747):
- * 8 n bytes on rank 0, twice. With several tasks the mean over the tasks that have both classes, as OGB does.
+ * Accuracy counts each owned row once and sums the counts. ROC-AUC gathers one 8-byte record a row on rank 0, sorts
+ * them by score and counts ranks, ties at half (J. Hanley, B. McNeil, Radiology 143(1), 1982,
+ * doi:10.1148/radiology.143.1.7063747): 8 n bytes on rank 0, twice. With several tasks the mean over the tasks that
+ * have both classes, as OGB does.
  */
 #ifndef WEFT_TRAIN_METRICS_H
 #define WEFT_TRAIN_METRICS_H

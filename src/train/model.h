@@ -22,7 +22,8 @@ typedef struct train_model {
     param_store *params;
     /* [out] logits  view [rows, outputs], valid until the next forward. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
-    /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective. */
+    /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.
+     */
     weft_status (*backward)(void *self, const train_pass *pass, weft_tensor *dlogits);
 } train_model;
 
@@ -33,11 +34,11 @@ typedef struct train_targets {
     int64_t outputs; /* classes, or tasks */
     train_loss loss;
     /* Device and host copies of the same arrays. */
-    const int32_t *label, *label_host;   /* [rows] classes; NULL with tasks */
-    const float *target, *target_host;   /* [rows, outputs] 0, 1 or NaN; NULL with classes */
-    const uint8_t *split, *split_host;   /* [rows] */
-    int64_t counted[HAL_SPLITS];         /* labelled rows of each split over all ranks */
-    int64_t loss_entries;                /* terms of the training loss over all ranks */
+    const int32_t *label, *label_host; /* [rows] classes; NULL with tasks */
+    const float *target, *target_host; /* [rows, outputs] 0, 1 or NaN; NULL with classes */
+    const uint8_t *split, *split_host; /* [rows] */
+    int64_t counted[HAL_SPLITS];       /* labelled rows of each split over all ranks */
+    int64_t loss_entries;              /* terms of the training loss over all ranks */
 } train_targets;
 
 #endif

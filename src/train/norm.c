@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* As PyTorch's defaults, so that results compare. */
-#define EPSILON 1e-5
+#define EPSILON  1e-5
 #define MOMENTUM 0.1
 
 weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, bool decays)
@@ -94,7 +94,8 @@ static weft_status vector_download(train_norm *norm, const weft_tensor *vector, 
     return WEFT_OK;
 }
 
-/* host[0, cols) and [cols, 2 cols) hold sums; they become mean and 1 / sqrt(var + eps), and move the running statistics. */
+/* host[0, cols) and [cols, 2 cols) hold sums; they become mean and 1 / sqrt(var + eps), and move the running
+ * statistics. */
 static weft_status use_batch_statistics(train_norm *norm)
 {
     double n = norm->all_rows;
@@ -150,8 +151,8 @@ static weft_status batch_forward(train_norm *norm, bool training, const weft_ten
     }
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
-    return hal->nn.bn_apply(hal, x->dtype, x->rows, x->cols, x->data, x->ld, norm->mean.data, norm->rstd.data, gamma.data,
-                            beta.data, y->data, y->ld);
+    return hal->nn.bn_apply(hal, x->dtype, x->rows, x->cols, x->data, x->ld, norm->mean.data, norm->rstd.data,
+                            gamma.data, beta.data, y->data, y->ld);
 }
 
 weft_status norm_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y)

@@ -1,10 +1,10 @@
 /*
  * train/norm.h: batch norm over all ranks, and layer norm.
  *
- * Batch norm takes its statistics over the rows of every rank (sums in double, one small all-reduce), so P ranks normalise
- * as one does. Outside training it uses the running statistics, which are state blocks of the parameter store.
- *   S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167.
- *   J. Ba, J. Kiros, G. Hinton: Layer normalization. 2016, arXiv 1607.06450.
+ * Batch norm takes its statistics over the rows of every rank (sums in double, one small all-reduce), so P ranks
+ * normalise as one does. Outside training it uses the running statistics, which are state blocks of the parameter
+ * store. S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167. J. Ba, J. Kiros, G. Hinton: Layer
+ * normalization. 2016, arXiv 1607.06450.
  */
 #ifndef WEFT_TRAIN_NORM_H
 #define WEFT_TRAIN_NORM_H
@@ -19,13 +19,13 @@ typedef struct train_norm {
     weft_comm *comm;
     param_store *params;
     int64_t rows, cols;
-    double all_rows; /* over all ranks */
+    double all_rows;                            /* over all ranks */
     int gamma, beta, running_mean, running_var; /* blocks */
-    weft_tensor mean, rstd; /* [1, cols] in use */
-    weft_tensor saved;      /* layer norm: [rows, 2] */
-    double *stats;          /* device, [2 cols] */
-    double *host;           /* [2 cols] */
-    void *convert;          /* host staging in the parameters' type, [cols] */
+    weft_tensor mean, rstd;                     /* [1, cols] in use */
+    weft_tensor saved;                          /* layer norm: [rows, 2] */
+    double *stats;                              /* device, [2 cols] */
+    double *host;                               /* [2 cols] */
+    void *convert;                              /* host staging in the parameters' type, [cols] */
 } train_norm;
 
 /* Declare gamma and beta of layer `number` (before commit); norm_declare_state after all trained blocks. */

@@ -40,8 +40,8 @@ int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...)
 {
-    WEFT_CHECK(block >= 0 && store->entries < PARAM_MAX, WEFT_ERR_UNSUPPORTED,
-               "a model may have at most %d parameters", PARAM_MAX);
+    WEFT_CHECK(block >= 0 && store->entries < PARAM_MAX, WEFT_ERR_UNSUPPORTED, "a model may have at most %d parameters",
+               PARAM_MAX);
     const param_block *b = &store->block[block];
     assert(row >= 0 && col >= 0 && row + rows <= b->rows && col + cols <= b->cols);
     param_entry *entry = &store->entry[store->entries++];

@@ -3,8 +3,8 @@
  *
  * Values and gradients each lie in one contiguous array, so that the gradient all-reduce is one operation and the
  * optimiser one sweep. A *block* is a matrix in that array; named parameters are blocks or sub-matrices of a block:
- * GraphSAGE's two weights share a block so that one GEMM multiplies by both. Blocks start on 64-byte borders; the padding
- * between them stays zero.
+ * GraphSAGE's two weights share a block so that one GEMM multiplies by both. Blocks start on 64-byte borders; the
+ * padding between them stays zero.
  *
  *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |
  *     grad  | block 0 ......... pad | block 1 ... pad | ... |

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 typedef enum schedule_kind { /* order of --schedule's choices */
-    SCHEDULE_CONSTANT,
-    SCHEDULE_STEP,   /* base * gamma^(t / step) */
-    SCHEDULE_COSINE, /* base * (1 + cos(pi t / T)) / 2 */
-    SCHEDULE_LINEAR, /* base * (1 - t / T) */
-    SCHEDULE_EXP     /* base * gamma^t */
+                             SCHEDULE_CONSTANT,
+                             SCHEDULE_STEP,   /* base * gamma^(t / step) */
+                             SCHEDULE_COSINE, /* base * (1 + cos(pi t / T)) / 2 */
+                             SCHEDULE_LINEAR, /* base * (1 - t / T) */
+                             SCHEDULE_EXP     /* base * gamma^t */
 } schedule_kind;
 
 typedef struct train_schedule {

@@ -54,7 +54,7 @@ refused() {
     grep "weft: error: " err | grep -qF -- "$text" || fail "$*: no '$text' in: $(cat err)"
     [ "$before" = "$(find . | sort)" ] || fail "$* leaves: $(diff <(echo "$before") <(find . | sort))"
 }
-refused 71 "use the method libra" --data "$data" --memory-limit 1MiB
+refused 71 "would need" --data "$data" --memory-limit 1MiB
 refused 71 "by --memory-limit" --data "$data" --partition random --memory-limit 1MiB
 refused 66 "nowhere: no such graph store" --data nowhere
 refused 2 "did you mean --hidden?" --data store --hiden 3

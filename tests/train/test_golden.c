@@ -1,6 +1,6 @@
 /*
- * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn) and
- * GCN, in double precision on one rank and on three, and in single precision on the fast backend.
+ * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn)
+ * and GCN, in double precision on one rank and on three, and in single precision on the fast backend.
  */
 #include <math.h>
 #include <unistd.h>

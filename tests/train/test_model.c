@@ -61,8 +61,8 @@ static weft_status local_loss(weft_hal *hal, const train_targets *t, weft_tensor
     int64_t entries = 0;
     double scale = 1.0 / (double)t->loss_entries;
     if (t->loss == TRAIN_LOSS_XENT) {
-        WEFT_TRY(hal->nn.softmax_xent(hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->label,
-                                      t->split, 0, scale, &sum, logits->data, logits->ld));
+        WEFT_TRY(hal->nn.softmax_xent(hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld,
+                                      t->label, t->split, 0, scale, &sum, logits->data, logits->ld));
     } else {
         WEFT_TRY(hal->nn.bce_logits(hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->target,
                                     t->outputs, t->split, 0, scale, &sum, &entries, logits->data, logits->ld));
@@ -281,8 +281,8 @@ static void compare(const case_result *a, const case_result *b, int64_t logits, 
     }
 }
 
-static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling, const char *backend,
-                        int row)
+static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling,
+                        const char *backend, int row)
 {
     static const int rank_counts[] = {2, 3, 4, 8};
     char what[256];
@@ -305,7 +305,8 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
     in.result = &many;
     in.backend = backend;
     describe(&config, model, sizeof model);
-    /* METIS methods fork, which threads of one process cannot share: they are covered by the tests that start mpirun. */
+    /* METIS methods fork, which threads of one process cannot share: they are covered by the tests that start mpirun.
+     */
     static const char *const methods[] = {"random", "2d", "libra"};
     for (int m = 0; m < 3; ++m) {
         in.method = methods[m];

@@ -1,6 +1,6 @@
 /*
- * The training loop on a model small enough to follow by hand: softmax regression over rows dealt to ranks. Its result is
- * compared with the same arithmetic written out in double precision here.
+ * The training loop on a model small enough to follow by hand: softmax regression over rows dealt to ranks. Its result
+ * is compared with the same arithmetic written out in double precision here.
  */
 #include <math.h>
 #include <unistd.h>
@@ -141,7 +141,8 @@ static void make_case(loop_case *c)
         c->data.label[i] = (int32_t)(draw_next(&random) % CLASSES);
         c->data.split[i] = (uint8_t)(i % 3);
         for (int k = 0; k < INPUTS; ++k) {
-            c->data.x[i * INPUTS + k] = (double)philox_uniform(draw_next(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);
+            c->data.x[i * INPUTS + k] =
+                (double)philox_uniform(draw_next(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);
         }
     }
     c->options = (train_options){.epochs = EPOCHS,

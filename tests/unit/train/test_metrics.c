@@ -91,7 +91,8 @@ static weft_status score_rank(weft_comm *comm, void *argument)
     double score[HAL_SPLITS];
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, end - begin, c->outputs, WEFT_MEM_WORKSPACE, &logits), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, end - begin, c->outputs, WEFT_MEM_WORKSPACE, &logits), status,
+                  done);
     WEFT_TRY_GOTO(tensor_upload(&logits, c->logits + begin * c->outputs), status, done);
     WEFT_TRY_GOTO(metrics_create(comm, hal, WEFT_DTYPE_F32, &targets, c->metric, &metrics), status, done);
     status = metrics_score(&metrics, &logits, score);
@@ -206,8 +207,10 @@ static void test_metric_must_fit_the_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocauc_is_its_definition),  cmocka_unit_test(test_rocauc_needs_both_classes),
-        cmocka_unit_test(test_accuracy),                  cmocka_unit_test(test_rocauc_of_classes_and_tasks),
+        cmocka_unit_test(test_rocauc_is_its_definition),
+        cmocka_unit_test(test_rocauc_needs_both_classes),
+        cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_rocauc_of_classes_and_tasks),
         cmocka_unit_test(test_metric_must_fit_the_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
