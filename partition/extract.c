@@ -328,7 +328,9 @@ static weft_status check_symmetry(extract_state *state)
 static weft_status run_phases(extract_state *state, const int32_t *order)
 {
     WEFT_TRY(find_owned(state));
-    scan_edges(state);
+    if (state->part->parts > 1 || !state->graph->symmetric) { /* else: no replicas, and out-degrees are in-degrees */
+        scan_edges(state);
+    }
     WEFT_TRY(number_vertices(state, order));
     WEFT_TRY(cut_edges(state));
     WEFT_TRY(list_leaves(state, &state->source, &state->part->sources));

@@ -15,9 +15,12 @@
  * 2014 (degree-based choice); V. Md et al.: DistGNN. SC'21, doi:10.1145/3458817.3480856 (its use for graph networks).
  */
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "partition/libra.h"
 #include "partition/method.h"
+
+enum { PROGRESS_ROWS = 4096 }; /* between two looks at the clock */
 
 typedef struct libra_state {
     int parts, words;
@@ -110,7 +113,11 @@ weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int th
     WEFT_TRY_GOTO(pair_list_degrees(list, threads, &degree), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.held, list->vertices * state.words, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.load, parts, WEFT_MEM_PARTITION), status, done);
+    log_progress progress = log_progress_begin("libra", "pairs", (double)list->pairs);
     for (int64_t u = 0; u < list->vertices; ++u) {
+        if (u % PROGRESS_ROWS == 0) {
+            log_progress_update(&progress, (double)list->offset[u]);
+        }
         uint64_t *a = state.held + u * state.words;
         for (int64_t i = list->offset[u]; i < list->offset[u + 1]; ++i) {
             int64_t v = list->other[i];
@@ -122,6 +129,7 @@ weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int th
             pair_part[i] = (uint16_t)part;
         }
     }
+    log_progress_end(&progress);
 done:
     weft_free(state.load);
     weft_free(state.held);

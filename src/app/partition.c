@@ -8,6 +8,7 @@
 #include "app/command.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "partition/method.h"
 #include "partition/partition_store.h"
 
 partition_options app_partition_options(const weft_options *options)
@@ -39,7 +40,8 @@ static void print_table(const weft_graph *graph, const partition_options *option
     double n = graph->vertices > 0 ? (double)graph->vertices : 1, e = graph->edges > 0 ? (double)graph->edges : 1;
     printf("graph               %s: %" PRId64 " vertices, %" PRId64 " edges\n", graph->name, graph->vertices,
            graph->edges);
-    printf("method              %s, %d parts, seed %" PRIu64 "\n", options->method, options->parts, options->seed);
+    printf("method              %s: %s\n", options->method, partition_method_find(options->method)->description);
+    printf("parts               %d (seed %" PRIu64 ")\n", options->parts, options->seed);
     printf("replication factor  %.3f\n", report->replication_factor);
     printf("edge balance        %.3f (largest part over the mean)\n", report->edge_balance);
     printf("vertex balance      %.3f\n", report->vertex_balance);

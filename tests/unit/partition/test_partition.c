@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/option.h"
 #include "partition/method.h"
 #include "partition/part.h"
 #include "support/graphs.h"
@@ -454,6 +455,48 @@ static void test_bad_requests_are_refused(void **state)
     test_graph_free(&g);
 }
 
+/* A store may be written by anybody: ids and offsets are checked before anything is indexed by them. */
+static void test_bad_graphs_are_refused(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(50, 100, true, 1);
+    weft_partition p;
+    partition_options options = options_for("libra", 2);
+    int32_t source = g.source[9];
+    g.source[9] = 50;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("edge 9 is 50");
+    g.source[9] = -1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    g.source[9] = source;
+    int64_t offset = g.offset[20];
+    g.offset[20] = g.offset[21] + 1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("offset of row 20");
+    g.offset[20] = offset;
+    g.offset[50] += 1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    g.offset[50] -= 1;
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
+/* The command line offers the methods of the table, all of them and no others. */
+static void test_options_name_the_methods(void **state)
+{
+    (void)state;
+    char names[256] = "";
+    const char *choices = option_row_of(OPT_METHOD)->choices;
+    assert_string_equal(option_row_of(OPT_PARTITION)->choices, choices);
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        const char *name = partition_method_at(i)->name;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? "|" : "", name);
+        assert_true(strlen(partition_method_at(i)->description) > 10);
+    }
+    assert_string_equal(names, choices);
+}
+
 /* Every allocation of computing and extracting fails once: the error comes up and nothing leaks (ASan watches). */
 static void test_short_memory_is_survived(void **state)
 {
@@ -492,6 +535,8 @@ int main(void)
         cmocka_unit_test(test_extract_is_the_same_for_any_threads),
         cmocka_unit_test(test_roots_are_balanced),
         cmocka_unit_test(test_bad_requests_are_refused),
+        cmocka_unit_test(test_bad_graphs_are_refused),
+        cmocka_unit_test(test_options_name_the_methods),
         cmocka_unit_test(test_short_memory_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
