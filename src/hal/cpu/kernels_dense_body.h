@@ -35,6 +35,22 @@ static void scale_rows(int64_t m, int64_t n, const float *scale, const float *x,
     }
 }
 
+static inline void copy_row(int64_t n, const float *restrict from, float *restrict to)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        to[j] = from[j];
+    }
+}
+
+static inline void add_row(int64_t n, const float *restrict from, float *restrict to)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        to[j] += from[j];
+    }
+}
+
 /* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
 enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, FLOATS_OF_LINE = 16 };
 
@@ -47,12 +63,7 @@ static void gather_rows(int64_t m, int64_t n, const int32_t *index, const float 
         for (int64_t line = 0; line < lines; ++line) {
             __builtin_prefetch(ahead + line * FLOATS_OF_LINE);
         }
-        const float *restrict from = x + index[i] * ldx;
-        float *restrict to = y + i * ldy;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            to[j] = from[j];
-        }
+        copy_row(n, x + index[i] * ldx, y + i * ldy);
     }
 }
 
@@ -66,18 +77,12 @@ static void scatter_rows(int64_t m, int64_t n, const int32_t *index, bool add, c
         for (int64_t line = 0; line < lines; ++line) {
             __builtin_prefetch(ahead + line * FLOATS_OF_LINE, 1);
         }
-        const float *restrict from = x + i * ldx;
-        float *restrict to = y + index[i] * ldy;
+        const float *from = x + i * ldx;
+        float *to = y + index[i] * ldy;
         if (add) {
-#pragma omp simd
-            for (int64_t j = 0; j < n; ++j) {
-                to[j] += from[j];
-            }
+            add_row(n, from, to);
         } else {
-#pragma omp simd
-            for (int64_t j = 0; j < n; ++j) {
-                to[j] = from[j];
-            }
+            copy_row(n, from, to);
         }
     }
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What makes two products the same to the library. Compared as bytes: cleared before it is filled. */
+/* What makes two products the same to the library. */
 typedef struct gemm_key {
     int64_t m, n, k, lda, ldb, ldc;
     float beta;
@@ -266,22 +266,26 @@ static weft_status add_entry(cpu_gemm_cache *cache, const gemm_key *key, gemm_en
     return WEFT_OK;
 }
 
+static bool same_key(const gemm_key *a, const gemm_key *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
+           a->beta == b->beta && a->trans_a == b->trans_a && a->trans_b == b->trans_b && a->bias == b->bias;
+}
+
 static weft_status find_entry(cpu_gemm_cache *cache, const hal_gemm *gemm, gemm_entry **out)
 {
-    gemm_key key;
-    memset(&key, 0, sizeof key);
-    key.m = gemm->m;
-    key.n = gemm->n;
-    key.k = gemm->k;
-    key.lda = gemm->lda;
-    key.ldb = gemm->ldb;
-    key.ldc = gemm->ldc;
-    key.beta = (float)gemm->beta;
-    key.trans_a = gemm->trans_a;
-    key.trans_b = gemm->trans_b;
-    key.bias = gemm->bias != NULL;
+    gemm_key key = {.m = gemm->m,
+                    .n = gemm->n,
+                    .k = gemm->k,
+                    .lda = gemm->lda,
+                    .ldb = gemm->ldb,
+                    .ldc = gemm->ldc,
+                    .beta = (float)gemm->beta,
+                    .trans_a = gemm->trans_a,
+                    .trans_b = gemm->trans_b,
+                    .bias = gemm->bias != NULL};
     for (int64_t i = 0; i < cache->entries; ++i) {
-        if (memcmp(&cache->entry[i].key, &key, sizeof key) == 0) {
+        if (same_key(&cache->entry[i].key, &key)) {
             *out = &cache->entry[i];
             return WEFT_OK;
         }
@@ -319,7 +323,7 @@ weft_status onednn_gemm(cpu_gemm_cache *cache, const hal_gemm *gemm)
     }
     gemm_entry *entry = NULL;
     weft_status status = find_entry(cache, gemm, &entry);
-    if (status == WEFT_OK && execute(cache, entry, gemm) != dnnl_success) {
+    if (status == WEFT_OK && entry != NULL && execute(cache, entry, gemm) != dnnl_success) {
         status = weft_fail(WEFT_ERR_INTERNAL, "%s: a product of %ld x %ld x %ld failed", onednn_version(),
                            (long)gemm->m, (long)gemm->n, (long)gemm->k);
     }

@@ -25,7 +25,8 @@ static weft_tensor counted(int64_t rows, int64_t cols, float first)
     float *host = calloc((size_t)(rows * cols) + 1, sizeof *host);
     assert_non_null(host);
     for (int64_t i = 0; i < rows * cols; ++i) {
-        host[i] = (float)(10 * (i / cols) + i % cols) + first;
+        int64_t row = i / cols;
+        host[i] = (float)(10 * row + i % cols) + first;
     }
     ASSERT_OK(tensor_upload(&t, host));
     free(host);
