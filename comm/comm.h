@@ -1,20 +1,22 @@
 /*
  * comm/comm.h: ranks that talk.
  *
- * A weft_comm is a group of ranks over one transport: self (one rank), thread (ranks inside one process, for sanitizers and
- * unit tests) or mpi. Everything moves buffers of `count` elements of a dtype; counts are int64 and are cut into chunks
- * below. An operation is planned once, posted many times, tested or waited on:
+ * A weft_comm is a group of ranks over one transport: self (one rank), thread (ranks inside one process, for sanitizers
+ * and unit tests) or mpi. Everything moves buffers of `count` elements of a dtype; counts are int64 and are cut into
+ * chunks below. An operation is planned once, posted many times, tested or waited on:
  *
  *     comm_plan *plan;
  *     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));      collective: every rank plans the same
  *     for (...) { WEFT_TRY(comm_post(plan)); ...compute...; WEFT_TRY(comm_wait(plan)); }
  *     comm_plan_destroy(plan);
  *
+ * Operations of one lane are posted in the same order on every rank; different lanes are independent.
+ *
  * Progress. One driver at a time: today the thread that waits; a communication thread takes over the queue of lanes in
  * lane order once there is one. Callers already name the lane, so nothing changes for them.
  *
- * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is agreed
- * with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
+ * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
+ * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
  */
 #ifndef WEFT_COMM_COMM_H
 #define WEFT_COMM_COMM_H
@@ -32,7 +34,13 @@ typedef struct comm_plan comm_plan;
 typedef enum comm_op { COMM_SUM, COMM_MAX, COMM_MIN } comm_op;
 
 /* What traffic is for: each lane has its own duplicated communicator, priority and counters. */
-typedef enum comm_lane { COMM_LANE_CONTROL, COMM_LANE_HALO, COMM_LANE_GRADIENT, COMM_LANE_SHADOW, COMM_LANES } comm_lane;
+typedef enum comm_lane {
+    COMM_LANE_CONTROL,
+    COMM_LANE_HALO,
+    COMM_LANE_GRADIENT,
+    COMM_LANE_SHADOW,
+    COMM_LANES
+} comm_lane;
 
 /* ---- communicators ---------------------------------------------------------------------------------------------- */
 weft_status comm_create_self(weft_comm **comm);
@@ -52,10 +60,21 @@ int comm_node_size(const weft_comm *comm);
 /* A new communicator of the ranks with equal colour, ordered by key then rank. Collective. */
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out);
 
-/* End the whole job at once with this exit status (1..125). Never returns. For `main` only. */
+/*
+ * A wait in which nothing moves for this many seconds fails with WEFT_ERR_STALL; the message names rank, lane,
+ * operation, phase and the peer that is missing. 0, the default: wait for ever. Holds for all communicators split from
+ * one another.
+ */
+void comm_set_stall_timeout(weft_comm *comm, double seconds);
+
+/* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
+void comm_mpi_version(char *text, size_t bytes);
+
+/* End the whole job at once with this exit status (1..125). Never returns. comm may be NULL. For `main` only. */
 _Noreturn void comm_abort(weft_comm *comm, weft_status status);
 
-/* ---- blocking collectives (small data, set-up) -------------------------------------------------------------------- */
+/* ---- blocking collectives (small data, set-up) --------------------------------------------------------------------
+ */
 weft_status comm_barrier(weft_comm *comm);
 weft_status comm_bcast(weft_comm *comm, int root, void *buffer, int64_t bytes);
 /* In place over all ranks; result identical on every rank. f32, f64, i32, i64, u8(max/min). */
@@ -72,7 +91,8 @@ weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t se
 /* Every rank hands in its status; all return the worst, with the message of the lowest failing rank. Collective. */
 weft_status comm_agree(weft_comm *comm, weft_status local);
 
-/* ---- planned operations -------------------------------------------------------------------------------------------- */
+/* ---- planned operations --------------------------------------------------------------------------------------------
+ */
 typedef enum comm_algorithm {
     COMM_ALGO_AUTO,
     COMM_ALGO_RECURSIVE_DOUBLING, /* small */
@@ -90,7 +110,8 @@ typedef struct comm_allreduce_desc {
     void *buffer; /* in place, fixed for the plan's life */
 } comm_allreduce_desc;
 
-/* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with names. */
+/* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with
+ * names. */
 weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
 weft_status comm_post(comm_plan *plan);
 weft_status comm_test(comm_plan *plan, bool *done);
@@ -98,7 +119,8 @@ weft_status comm_wait(comm_plan *plan);
 void comm_plan_destroy(comm_plan *plan);
 const char *comm_algorithm_name(comm_algorithm algorithm);
 
-/* ---- figures ------------------------------------------------------------------------------------------------------- */
+/* ---- figures -------------------------------------------------------------------------------------------------------
+ */
 typedef struct comm_stats {
     uint64_t bytes_sent, messages_sent;
     double wait_seconds; /* time callers stood still */

@@ -1,8 +1,8 @@
 /*
  * comm/halo.h: the halo exchange between the root of a vertex and its replicas on other ranks.
  *
- * Every rank holds a matrix x of n_local rows. A halo names, for each peer, the rows that this rank (as root) shares with
- * it, and the rows of this rank (as replica) whose root is that peer, in the same order on both sides:
+ * Every rank holds a matrix x of n_local rows. A halo names, for each peer, the rows that this rank (as root) shares
+ * with it, and the rows of this rank (as replica) whose root is that peer, in the same order on both sides:
  *
  *      root side   own_row[own_offset[p] .. own_offset[p+1])     rows whose replica lives on p
  *      leaf side   leaf_row[leaf_offset[p] .. leaf_offset[p+1])  rows whose root is p
@@ -22,7 +22,7 @@ typedef struct comm_halo comm_halo;
 
 typedef struct comm_halo_desc {
     int64_t n_local;
-    const int64_t *own_offset;  /* [P + 1] */
+    const int64_t *own_offset; /* [P + 1] */
     const int32_t *own_row;
     const int64_t *leaf_offset; /* [P + 1] */
     const int32_t *leaf_row;
@@ -31,8 +31,9 @@ typedef struct comm_halo_desc {
 typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE } halo_direction;
 
 /*
- * Collective. Copies the lists, checks them against the peers' (counts equal, rows in range), allocates buffers for rows
- * of at most max_width elements; exchanges allocate nothing. hal packs, unpacks and adds; it must outlive the halo.
+ * Collective. Copies the lists, checks them against the peers' (counts equal, rows in range), allocates buffers for
+ * rows of at most max_width elements; exchanges allocate nothing. hal packs, unpacks and adds; it must outlive the
+ * halo.
  */
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);

@@ -1,8 +1,9 @@
 /*
  * partition/graph.h: the graph store, opened.
  *
- * A store is a folder of .npy arrays and a manifest (docs/formats.md). Opening maps it read-only: nothing is copied, and
- * every rank of a node shares the pages. Row v of the CSR lists the SOURCES u of the edges u -> v.
+ * A store is a folder of .npy arrays and a manifest (docs/formats.md). Opening maps it read-only: nothing is copied,
+ * and every rank of a node shares the pages. Row v of the CSR lists the SOURCES u of the edges u -> v, ascending, each
+ * once.
  *
  *   offset   int64 [n + 1]          feature  float32 [n, f]   (f = 0: none)
  *   source   int32 or int64 [e]     label    int32 [n] (-1 = unlabelled) or float32 [n, tasks] (NaN = unlabelled)
@@ -18,22 +19,23 @@
 #include "base/status.h"
 
 typedef struct weft_graph {
-    int64_t vertices;          /* n */
-    int64_t edges;             /* e, directed entries of the CSR */
-    int64_t features;          /* f */
-    int64_t classes;           /* classes of integer labels, or 0 */
-    int64_t tasks;             /* columns of float labels, or 0 */
-    int64_t splits;            /* how many split vectors the store holds */
-    bool symmetric;            /* the edge set equals its transpose */
+    int64_t vertices; /* n */
+    int64_t edges;    /* e, directed entries of the CSR */
+    int64_t features; /* f */
+    int64_t classes;  /* classes of integer labels, or 0 */
+    int64_t tasks;    /* columns of float labels, or 0 */
+    int64_t splits;   /* how many split vectors the store holds */
+    bool symmetric;   /* the edge set equals its transpose */
     const int64_t *offset;
-    const int32_t *source32;   /* exactly one of source32, source64 is set (when e > 0) */
+    const int32_t *source32; /* exactly one of source32, source64 is set (when e > 0) */
     const int64_t *source64;
     const float *feature;
     const int32_t *label;
-    const float *target;       /* float labels [n, tasks] */
-    const uint8_t *split;      /* the chosen vector [n], or NULL */
+    const float *target;  /* float labels [n, tasks] */
+    const uint8_t *split; /* the chosen vector [n], or NULL */
     char name[64];
-    char hash[33];             /* XXH3-128 of the manifest, hex: names the graph in caches and manifests */
+    char hash[33]; /* XXH3-128 of the manifest (and of the size and time of arrays it gives no checksum
+                    * for), hex: names the graph in caches and manifests */
     struct graph_mapping *mapping;
 } weft_graph;
 
@@ -43,7 +45,7 @@ typedef struct weft_graph {
  * WEFT_ERR_NOINPUT: no such folder or no manifest in it; WEFT_ERR_DATA: manifest or array malformed (file, row, value).
  */
 weft_status graph_open(const char *path, int split_index, bool verify, weft_graph *graph);
-/* Give mapped pages of features back to the kernel (they stay in the page cache): lowers the resident set. */
+/* Give the mapped pages back to the kernel (they stay in the page cache): lowers the resident set. */
 void graph_release_pages(const weft_graph *graph);
 void graph_close(weft_graph *graph);
 
@@ -63,14 +65,23 @@ typedef struct graph_arrays {
     const float *target;
     const uint8_t *split; /* [splits, n] */
     const char *name;
-    const char *origin;   /* free text for the manifest: command, input files, seed */
+    const char *origin; /* free text for the manifest: command, input files, seed */
+    /* Instead of `feature`: fill rows row .. row + rows - 1 of the feature matrix, called in row order. */
+    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
+    void *fill_self;
 } graph_arrays;
 
-/* Write atomically: into a temporary folder beside `path`, flushed, renamed. An existing store is refused unless force. */
+/* Write atomically: into a temporary folder beside `path`, flushed, renamed. An existing store is refused unless force.
+ */
 weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool force);
 
-/* Every invariant of a graph: offsets monotone, ids in range, labels in range, symmetric if it says so. The first offence
- * is reported with array, row and value. Parallel, one pass. */
+/* Every invariant of a graph: offsets monotone, ids in range and ascending within a row, labels and splits in range,
+ * values finite, symmetric if it says so. The first offence is reported with array, row and value. Parallel, one pass.
+ */
 weft_status graph_validate(const weft_graph *graph);
+
+/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or -1. Rows must ascend. [out] row v.
+ */
+int64_t graph_first_one_way(const weft_graph *graph, int64_t *row);
 
 #endif

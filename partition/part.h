@@ -39,7 +39,8 @@ typedef struct weft_part {
 
 /*
  * Cut part `part` out of the graph. order: [n] position of each vertex in a locality order, or NULL.
- * Not collective. Free with part_destroy. Cost: one pass over the edges, O(local) memory plus n/8 bytes a peer bitmap.
+ * Not collective. Free with part_destroy. Cost: one pass over the edges; while it runs, O(local) memory plus n bytes of bit
+ * sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given. WEFT_ERR_DATA: partition of another graph.
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          weft_part *out);

@@ -12,7 +12,10 @@
 
 #include "partition/graph.h"
 
-/* Generate into a new store at `path`. spec: what follows "synth:". WEFT_ERR_USAGE names the bad key and the known ones. */
+#define GENERATOR_PREFIX "synth:"
+
+/* Generate into a new store at `path`. spec: what follows "synth:". WEFT_ERR_USAGE names the bad key and the known
+ * ones. */
 weft_status generator_write_store(const char *spec, const char *path, int threads, bool force);
 /* The preset list and keys, for --help=data. */
 const char *generator_help(void);

@@ -10,12 +10,15 @@
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
     int64_t vertices, edges, features, classes, tasks, splits;
-    int32_t *from, *to;   /* [edges] */
-    bool stores_both;     /* the input already lists both directions */
-    float *feature;       /* [vertices, features] */
-    int32_t *label;       /* [vertices] or NULL */
-    float *target;        /* [vertices, tasks] or NULL */
-    uint8_t *split;       /* [splits, vertices] or NULL */
+    int32_t *from, *to; /* [edges] */
+    bool stores_both;   /* the input already lists both directions */
+    float *feature;     /* [vertices, features]; or, as most inputs store them, sparse by rows: */
+    int64_t *feature_offset;
+    int32_t *feature_column;
+    float *feature_value;
+    int32_t *label; /* [vertices] or NULL */
+    float *target;  /* [vertices, tasks] or NULL */
+    uint8_t *split; /* [splits, vertices] or NULL */
     char name[64];
 } raw_graph;
 
@@ -29,11 +32,14 @@ typedef struct reader_format {
 } reader_format;
 
 const reader_format *reader_format_at(int i); /* NULL past the end */
+/* By name, or by looking at the file when name is "auto". WEFT_ERR_USAGE / WEFT_ERR_DATA list the known ones. */
+weft_status reader_format_find(const char *path, const char *name, const reader_format **format);
 void raw_graph_free(raw_graph *raw);
 
 typedef struct convert_options {
     const char *format;     /* a name of the table, or "auto" */
     const char *split_path; /* .npz with train, valid, test; or NULL */
+    int split_index;        /* keep this one of the input's splits only; -1 = all */
     int symmetrize;         /* 0 auto, 1 on, 2 off */
     bool keep_self_loops;
     bool force;
@@ -43,7 +49,8 @@ typedef struct convert_options {
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);
 
 /* Sort (from, to) into CSR by destination without duplicates; optionally add reverses; drop or keep self-loops.
- * offset and source from base/alloc.h. Parallel, deterministic. *symmetric tells whether the result equals its transpose. */
+ * offset [vertices + 1] and source [at least entries] from base/alloc.h. WEFT_ERR_DATA names the first edge with an id
+ * out of range. Parallel, deterministic. *symmetric tells whether the result equals its transpose. */
 weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *from, const int32_t *to, bool add_reverse,
                              bool keep_self_loops, int64_t **offset, int32_t **source, int64_t *entries,
                              bool *symmetric);

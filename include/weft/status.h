@@ -12,19 +12,19 @@ extern "C" {
 #endif
 
 /* X(name, value, short text): the only list of status codes; names, texts and `--help exit-codes` come from it. */
-#define WEFT_STATUS_LIST(X)                                                                          \
-    X(WEFT_OK, 0, "done")                                                                            \
-    X(WEFT_ERR_USAGE, 2, "wrong command line, option or argument")                                   \
-    X(WEFT_ERR_DATA, 65, "a data file is malformed")                                                 \
-    X(WEFT_ERR_NOINPUT, 66, "an input file is missing")                                              \
-    X(WEFT_ERR_UNSUPPORTED, 69, "not supported by this build, backend or size")                      \
-    X(WEFT_ERR_INTERNAL, 70, "internal error: please report it")                                     \
-    X(WEFT_ERR_RESOURCE, 71, "not enough memory or threads")                                         \
-    X(WEFT_ERR_IO, 74, "reading or writing failed (disk full?)")                                     \
-    X(WEFT_STOPPED, 75, "stopped early after a good checkpoint: run again with --resume")            \
-    X(WEFT_ERR_DIVERGED, 76, "training diverged (NaN or infinity)")                                  \
-    X(WEFT_ERR_PERMISSION, 77, "permission denied")                                                  \
-    X(WEFT_ERR_LAUNCH, 78, "bad launch or binding")                                                  \
+#define WEFT_STATUS_LIST(X)                                                                                            \
+    X(WEFT_OK, 0, "done")                                                                                              \
+    X(WEFT_ERR_USAGE, 2, "wrong command line, option or argument")                                                     \
+    X(WEFT_ERR_DATA, 65, "a data file is malformed")                                                                   \
+    X(WEFT_ERR_NOINPUT, 66, "an input file is missing")                                                                \
+    X(WEFT_ERR_UNSUPPORTED, 69, "not supported by this build, backend or size")                                        \
+    X(WEFT_ERR_INTERNAL, 70, "internal error: please report it")                                                       \
+    X(WEFT_ERR_RESOURCE, 71, "not enough memory or threads")                                                           \
+    X(WEFT_ERR_IO, 74, "reading or writing failed (disk full?)")                                                       \
+    X(WEFT_STOPPED, 75, "stopped early after a good checkpoint: run again with --resume")                              \
+    X(WEFT_ERR_DIVERGED, 76, "training diverged (NaN or infinity)")                                                    \
+    X(WEFT_ERR_PERMISSION, 77, "permission denied")                                                                    \
+    X(WEFT_ERR_LAUNCH, 78, "bad launch or binding")                                                                    \
     X(WEFT_ERR_STALL, 79, "no progress: ended by the stall watchdog")
 
 typedef enum weft_status {

@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 
 enum { ALIGNMENT = 64 };
-#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_PAGE      ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)4 << 20)
 
 typedef struct block_header {
-    size_t bytes;      /* asked for */
-    size_t map_bytes;  /* length of the mapping, 0 when from the heap */
-    void *map_base;    /* start of the mapping */
+    size_t bytes;     /* asked for */
+    size_t map_bytes; /* length of the mapping, 0 when from the heap */
+    void *map_base;   /* start of the mapping */
     weft_mem_tag tag;
 } block_header;
 

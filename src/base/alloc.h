@@ -16,14 +16,14 @@
 #include "base/status.h"
 
 /* X(name, text): what memory is for; the closing memory table and the predicted peak use the same tags. */
-#define WEFT_MEM_LIST(X)             \
-    X(WEFT_MEM_GENERAL, "general")   \
-    X(WEFT_MEM_GRAPH, "graph")       \
-    X(WEFT_MEM_FEATURE, "features")  \
-    X(WEFT_MEM_ACTIVATION, "activations") \
-    X(WEFT_MEM_PARAMETER, "parameters") \
-    X(WEFT_MEM_COMM, "communication") \
-    X(WEFT_MEM_PARTITION, "partitioning") \
+#define WEFT_MEM_LIST(X)                                                                                               \
+    X(WEFT_MEM_GENERAL, "general")                                                                                     \
+    X(WEFT_MEM_GRAPH, "graph")                                                                                         \
+    X(WEFT_MEM_FEATURE, "features")                                                                                    \
+    X(WEFT_MEM_ACTIVATION, "activations")                                                                              \
+    X(WEFT_MEM_PARAMETER, "parameters")                                                                                \
+    X(WEFT_MEM_COMM, "communication")                                                                                  \
+    X(WEFT_MEM_PARTITION, "partitioning")                                                                              \
     X(WEFT_MEM_WORKSPACE, "workspace")
 
 typedef enum weft_mem_tag {
@@ -48,7 +48,7 @@ weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag t
 void weft_free(void *block);
 
 /* Typed: weft_status s = WEFT_NEW(&x, n, WEFT_MEM_GRAPH) with `int32_t *x`. */
-#define WEFT_NEW(pointer, count, tag) weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
+#define WEFT_NEW(pointer, count, tag)      weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
 #define WEFT_NEW_ZERO(pointer, count, tag) weft_calloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
 
 typedef struct weft_mem_usage {

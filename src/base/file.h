@@ -1,9 +1,10 @@
 /*
  * base/file.h: files that are whole or absent.
  *
- * Writers go through file_writer: a temporary name in the same folder, every write checked, fflush + fsync + fclose checked
- * (a full disk shows itself only there), then rename and fsync of the folder. Whole folders: write into folder_begin's
- * temporary folder, then folder_commit renames it. Outputs are opened with O_NOFOLLOW and the user's umask.
+ * Writers go through file_writer: a temporary name in the same folder, every write checked, fflush + fsync + fclose
+ * checked (a full disk shows itself only there), then rename and fsync of the folder. Whole folders: write into
+ * folder_begin's temporary folder, then folder_commit renames it. Outputs are opened with O_NOFOLLOW and the user's
+ * umask.
  */
 #ifndef WEFT_BASE_FILE_H
 #define WEFT_BASE_FILE_H
@@ -31,16 +32,19 @@ void file_map_close(file_map *map);
 
 typedef struct file_writer {
     FILE *stream;
+    void *hash; /* XXH3 of what has been written */
     char path[FILE_PATH_MAX];
     char temporary[FILE_PATH_MAX];
 } file_writer;
 
 weft_status file_writer_open(const char *path, file_writer *writer);
 weft_status file_write(file_writer *writer, const void *data, size_t bytes);
-weft_status file_writer_commit(file_writer *writer); /* on failure nothing is left behind */
-void file_writer_discard(file_writer *writer);       /* harmless after commit */
+void file_writer_hash(const file_writer *writer, char hex[33]); /* file_hash of all bytes so far; before commit */
+weft_status file_writer_commit(file_writer *writer);            /* on failure nothing is left behind */
+void file_writer_discard(file_writer *writer);                  /* harmless after commit */
 
-/* A temporary folder beside `path` that becomes it. An existing `path` is refused with the cure (--force) unless force. */
+/* A temporary folder beside `path` that becomes it. An existing `path` is refused with the cure (--force) unless force.
+ */
 weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX]);
 weft_status folder_commit(const char *temporary, const char *path, bool force);
 /* Remove a folder of plain files and folders that Weft wrote; symbolic links are not followed. */
@@ -51,7 +55,13 @@ bool file_exists(const char *path);
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
 
-/* All of a small text file (at most max_bytes), NUL-terminated; free with weft_free. */
+/* A fresh name beside `path` for something that will be renamed to it. */
+weft_status file_temporary_name(const char *path, char temporary[FILE_PATH_MAX]);
+/* fsync a folder, or the one that holds `path`: makes a rename durable. */
+weft_status file_sync_folder(const char *path);
+weft_status file_sync_parent(const char *path);
+
+/* All of a small text file (at most max_bytes), NUL-terminated, free of zero bytes; free with weft_free. */
 weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * base/json.h: a streaming JSON writer (objects, JSON Lines) and a strict reader for small inputs (manifests).
  *
- * Writer: numbers are printed so that they read back to the same bits; NaN and infinities become null. Commas and quoting
- * are its business. Reader: at most 1 MiB, depth <= 16, duplicate keys, trailing text and invalid UTF-8 refused with line.
+ * Writer: numbers are printed so that they read back to the same bits; NaN and infinities become null. Commas and
+ * quoting are the writer's business. Reader: at most 1 MiB, depth <= 16; duplicate keys, trailing text and invalid
+ * UTF-8 are refused with line and column.
  */
 #ifndef WEFT_BASE_JSON_H
 #define WEFT_BASE_JSON_H
@@ -17,9 +18,11 @@ typedef struct json_writer {
     FILE *out;
     int depth;
     bool comma[32]; /* a value has been written at this depth */
+    bool array[32]; /* what is open at this depth is an array */
     bool pretty;    /* newlines and two blanks a depth */
 } json_writer;
 
+/* Write errors stay in the stream: whoever closes it checks (base/file.h does). */
 json_writer json_begin(FILE *out, bool pretty);
 /* key == NULL inside arrays and at the top. */
 void json_object(json_writer *json, const char *key);
@@ -38,7 +41,7 @@ typedef struct json_value {
     json_kind kind;
     bool boolean;
     double number;
-    bool integral;   /* the text was an integer that fits int64 */
+    bool integral; /* the text was an integer that fits int64 */
     int64_t integer;
     const char *text; /* NUL-terminated */
     const char *key;  /* inside an object */
@@ -47,7 +50,7 @@ typedef struct json_value {
 
 typedef struct json_document json_document;
 
-/* `name` is for messages. Free with json_free. WEFT_ERR_DATA with line and what was expected. */
+/* `name` is for messages. Free with json_free. WEFT_ERR_DATA with line and what was expected. The root is any value. */
 weft_status json_parse(const char *name, const char *text, size_t bytes, json_document **document);
 const json_value *json_root(const json_document *document);
 const json_value *json_find(const json_value *object, const char *key); /* NULL when absent */

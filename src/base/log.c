@@ -83,7 +83,8 @@ void log_fatal(int rank, weft_status status, const char *message)
 log_progress log_progress_begin(const char *stage, const char *unit, double total)
 {
     double now = clock_seconds();
-    return (log_progress){.stage = stage, .unit = unit, .total = total, .started = now, .last_line = now, .spoke = false};
+    return (log_progress){
+        .stage = stage, .unit = unit, .total = total, .started = now, .last_line = now, .spoke = false};
 }
 
 void log_progress_update(log_progress *progress, double done)

@@ -26,8 +26,8 @@ void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_fatal(int rank, weft_status status, const char *message);
 
 /*
- * Progress of a stage that may take over 5 s: prints nothing before `first` seconds, then a line at most every 10 s with
- * done/total, percent, elapsed and ETA, and one closing line if anything was printed or the stage took over 5 s.
+ * Progress of a stage that may take over 5 s: prints nothing before `first` seconds, then a line at most every 10 s
+ * with done/total, percent, elapsed and ETA, and one closing line if anything was printed or the stage took over 5 s.
  * total = 0: unknown, elapsed only. Call from one thread.
  */
 typedef struct log_progress {

@@ -18,21 +18,22 @@
 #include "base/file.h"
 #include "base/status.h"
 
-enum { NPY_MAX_DIMS = 8 };
+enum { NPY_MAX_DIMS = 8, NPY_HEADER_MAX = 65536 + 12 /* bytes before the data of any array that is read */ };
 
 typedef struct npy_header {
-    char kind;         /* 'f' 'i' 'u' 'b' 'U' 'S' */
-    int item_bytes;    /* bytes of one element */
-    bool big_endian;   /* '>' with item_bytes > 1; the converting readers swap */
+    char kind;       /* 'f' 'i' 'u' 'b' 'U' 'S' */
+    int item_bytes;  /* bytes of one element */
+    bool big_endian; /* '>' with item_bytes > 1; the converting readers swap */
     bool fortran_order;
     int dims;
     int64_t shape[NPY_MAX_DIMS];
-    int64_t count;     /* product of the shape; 1 for a scalar */
+    int64_t count; /* product of the shape; 1 for a scalar */
     size_t data_offset;
     size_t data_bytes;
 } npy_header;
 
-/* Parse a header from the start of a .npy image of `size` bytes in total. `name` is for messages. */
+/* Parse a header from the start of a .npy image of `size` bytes in total, of which the first min(size, NPY_HEADER_MAX)
+ * must be readable. `name` is for messages. */
 weft_status npy_parse_header(const char *name, const uint8_t *data, size_t size, npy_header *header);
 
 /* A mapped .npy file. */
@@ -43,7 +44,8 @@ typedef struct npy_map {
 } npy_map;
 weft_status npy_map_open(const char *path, npy_map *npy);
 void npy_map_close(npy_map *npy);
-/* The mapping must hold this kind, item size (native order, C order) and shape; shape -1 = any. WEFT_ERR_DATA otherwise. */
+/* The mapping must hold this kind, item size (native order, C order) and shape; shape -1 = any. WEFT_ERR_DATA
+ * otherwise. */
 weft_status npy_expect(const char *name, const npy_header *header, char kind, int item_bytes, int dims,
                        const int64_t *shape);
 
@@ -58,7 +60,7 @@ typedef struct npz_file npz_file;
 weft_status npz_open(const char *path, npz_file **npz);
 void npz_close(npz_file *npz);
 int npz_count(const npz_file *npz);
-const char *npz_name(const npz_file *npz, int i); /* without the .npy */
+const char *npz_name(const npz_file *npz, int i);    /* without the .npy */
 int npz_find(const npz_file *npz, const char *name); /* index, or -1 */
 
 typedef struct npy_array {

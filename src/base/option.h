@@ -1,10 +1,13 @@
 /*
  * base/option.h: options, from one table (base/options.def).
  *
- * Precedence: default < config file < environment (WEFT_NAME) < command line; each value remembers where it came from.
- * Unknown, misspelt, out-of-range or repeated-with-different-value options are WEFT_ERR_USAGE with the nearest name, the
- * range and the source; there are no silent abbreviations. Only rank 0 reads files and environment: the parsed values
- * travel to the other ranks as one blob (option_pack / option_unpack).
+ * Precedence: default < config file < environment (WEFT_NAME) < command line < the calling program; each value
+ * remembers where it came from. Unknown, misspelt, out-of-range or repeated-with-different-value options are
+ * WEFT_ERR_USAGE, with the nearest name, range and source; there are no silent abbreviations. Only rank 0 reads files
+ * and environment: the parsed values travel to the other ranks as one blob (option_pack / option_unpack).
+ *
+ * Spelling: --name value, --name=value, -x value for one-letter aliases; '-' and '_' are the same inside names. A flag
+ * is --name, --no-name or --name=on|off. "--" ends the options. A value that begins with "--" is written --name=VALUE.
  */
 #ifndef WEFT_BASE_OPTION_H
 #define WEFT_BASE_OPTION_H
@@ -34,7 +37,13 @@ typedef enum option_type {
     OPTION_INTLIST
 } option_type;
 
-typedef enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_COMMAND_LINE } option_source;
+typedef enum option_source {
+    OPTION_DEFAULT,
+    OPTION_FILE,
+    OPTION_ENVIRONMENT,
+    OPTION_COMMAND_LINE,
+    OPTION_PROGRAM /* option_assign: the last value given counts */
+} option_source;
 
 typedef struct option_row {
     const char *id, *name, *aliases;
@@ -48,12 +57,14 @@ typedef struct option_row {
 typedef struct option_command {
     const char *name;
     const char *summary;
-    const char *arguments;  /* as shown in the usage line, e.g. "INPUT" */
+    const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
     int min_arguments, max_arguments;
-    const char *sections;   /* comma separated, in help order */
+    const char *sections; /* comma separated, in help order */
+    const char *examples; /* lines for the help text */
 } option_command;
 
-extern const option_command option_commands[]; /* ends with name == NULL */
+extern const option_command option_commands[];   /* ends with name == NULL */
+extern const option_command option_command_bare; /* `weft --version`: no command, general options only */
 
 typedef struct weft_options weft_options;
 
@@ -61,6 +72,17 @@ const option_row *option_row_of(option_id id);
 
 /* argv[0] is the command's name. [out] options, freed with option_destroy. */
 weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);
+/* The same without config file and environment: for ranks that receive rank 0's values. */
+weft_status option_parse_arguments(const option_command *command, int argc, char **argv, weft_options **options);
+/* Defaults and this config text alone; `name` is for messages. */
+weft_status option_parse_config(const option_command *command, const char *name, const char *text, size_t bytes,
+                                weft_options **options);
+/* For programs that use the library: all defaults, then values by name, to which those of config files give way. */
+weft_status option_create(const option_command *command, weft_options **options);
+weft_status option_assign(weft_options *options, const char *name, const char *text);
+weft_status option_apply_config_file(weft_options *options, const char *path);
+/* The command's option of this name, as a config file would spell it; WEFT_ERR_USAGE with the nearest name. */
+weft_status option_lookup(const weft_options *options, const char *name, option_id *id);
 void option_destroy(weft_options *options);
 
 const option_command *option_command_of(const weft_options *options);
@@ -74,26 +96,33 @@ uint64_t option_size(const weft_options *options, option_id id);    /* SIZE in b
 const char *option_text(const weft_options *options, option_id id); /* TEXT, CHOICE; "" when unset */
 int option_choice(const weft_options *options, option_id id);       /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
-bool option_is_set(const weft_options *options, option_id id);      /* not by default */
+bool option_is_set(const weft_options *options, option_id id);                             /* not by default */
 option_source option_source_of(const weft_options *options, option_id id);
 const char *option_source_text(option_source source);
-/* The effective value as text, e.g. for manifests. Valid until the next call on this thread. */
+/* The effective value as text, e.g. for manifests. Valid as long as the options. */
 const char *option_value_text(const weft_options *options, option_id id);
 bool option_applies(const option_command *command, option_id id);
+/* Help, version and print-config act at once and stand on the command line only; so does config in a config file. */
+bool option_allowed_from(option_id id, option_source source);
+/* The command of this name; WEFT_ERR_USAGE with the nearest name. */
+weft_status option_command_find(const char *name, const option_command **command);
+/* Is this a topic of --help=TOPIC for the command? WEFT_ERR_USAGE with the nearest one. */
+weft_status option_check_topic(const option_command *command, const char *topic);
 
 /* All values as one blob (malloc'ed with base/alloc.h), for sending to other ranks. */
 weft_status option_pack(const weft_options *options, void **blob, size_t *bytes);
 weft_status option_unpack(const void *blob, size_t bytes, weft_options **options);
 
-/* Nearest of `count` names by edit distance, or NULL when none is near. */
+/* Nearest of `count` names by edit distance (or one that the word abbreviates), or NULL when none is near. */
 const char *option_nearest(const char *word, const char *const *names, int count);
 
-/* Generated from the table. */
+/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows (not
+ * "formats", which is the readers' to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
-void option_print_overview(FILE *out);             /* weft --help */
+void option_print_overview(FILE *out); /* weft --help */
 void option_print_config(FILE *out, const option_command *command);
-void option_print_man(FILE *out);                  /* weft.1 */
-void option_print_completion(FILE *out);           /* bash */
-void option_print_markdown(FILE *out);             /* docs/options.md */
+void option_print_man(FILE *out);        /* weft.1 */
+void option_print_completion(FILE *out); /* bash */
+void option_print_markdown(FILE *out);   /* docs/options.md */
 
 #endif

@@ -2,7 +2,8 @@
  * base/philox.h: Philox4x32-10, the counter-based generator behind every random number of Weft.
  *
  * A draw is a pure function of (key, counter): the same on any rank, thread or backend, with nothing to carry around.
- * J. Salmon, M. Moraes, R. Dror, D. Shaw: Parallel random numbers: as easy as 1, 2, 3. SC'11, doi:10.1145/2063384.2063405
+ * J. Salmon, M. Moraes, R. Dror, D. Shaw: Parallel random numbers: as easy as 1, 2, 3. SC'11,
+ * doi:10.1145/2063384.2063405
  *
  * Uses of the counter are kept apart by WEFT_RNG_* purposes in the upper bits of word 2 (see philox_counter).
  */
@@ -84,7 +85,8 @@ static inline float philox_normal(uint32_t a, uint32_t b)
 
 /*
  * Dropout: element (row id, column c) of purpose/layer at an epoch is kept iff the 16-bit lane c % 8 of the block with
- * index c / 8 is >= threshold. Lane j of a block: bits 16 * (j & 1) .. of word j >> 1. The probability's resolution is 2^-16.
+ * index c / 8 is >= threshold. Lane j of a block: bits 16 * (j & 1) .. of word j >> 1. The probability's resolution is
+ * 2^-16.
  */
 static inline uint32_t philox_dropout_threshold(float probability)
 {

@@ -12,8 +12,8 @@ static _Thread_local char message[MESSAGE_BYTES];
 const char *weft_status_name(weft_status status)
 {
     switch (status) {
-#define STATUS_NAME(name, value, text) \
-    case name:                         \
+#define STATUS_NAME(name, value, text)                                                                                 \
+    case name:                                                                                                         \
         return #name;
         WEFT_STATUS_LIST(STATUS_NAME)
 #undef STATUS_NAME
@@ -24,8 +24,8 @@ const char *weft_status_name(weft_status status)
 const char *weft_status_text(weft_status status)
 {
     switch (status) {
-#define STATUS_TEXT(name, value, text) \
-    case name:                         \
+#define STATUS_TEXT(name, value, text)                                                                                 \
+    case name:                                                                                                         \
         return text;
         WEFT_STATUS_LIST(STATUS_TEXT)
 #undef STATUS_TEXT

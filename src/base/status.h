@@ -25,35 +25,37 @@ weft_status weft_fail_errno(int error_number, const char *what);
 
 void weft_error_clear(void);
 
-#define WEFT_TRY(call)                                     \
-    do {                                                   \
-        weft_status weft_try_status_ = (call);             \
-        if (weft_try_status_ != WEFT_OK) {                 \
-            return weft_try_status_;                       \
-        }                                                  \
+#define WEFT_TRY(call)                                                                                                 \
+    do {                                                                                                               \
+        weft_status weft_try_status_ = (call);                                                                         \
+        if (weft_try_status_ != WEFT_OK) {                                                                             \
+            return weft_try_status_;                                                                                   \
+        }                                                                                                              \
     } while (0)
 
-#define WEFT_TRY_GOTO(call, status, label)                 \
-    do {                                                   \
-        (status) = (call);                                 \
-        if ((status) != WEFT_OK) {                         \
-            goto label;                                    \
-        }                                                  \
+#define WEFT_TRY_GOTO(call, status, label)                                                                             \
+    do {                                                                                                               \
+        (status) = (call);                                                                                             \
+        if ((status) != WEFT_OK) {                                                                                     \
+            goto label;                                                                                                \
+        }                                                                                                              \
     } while (0)
 
-#define WEFT_CHECK(condition, code, ...)                   \
-    do {                                                   \
-        if (!(condition)) {                                \
-            return weft_fail((code), __VA_ARGS__);         \
-        }                                                  \
+#define WEFT_CHECK(condition, code, ...)                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            (void)weft_fail((code), __VA_ARGS__);                                                                      \
+            return (code); /* visibly not WEFT_OK */                                                                   \
+        }                                                                                                              \
     } while (0)
 
-#define WEFT_CHECK_GOTO(condition, status, label, code, ...) \
-    do {                                                   \
-        if (!(condition)) {                                \
-            (status) = weft_fail((code), __VA_ARGS__);     \
-            goto label;                                    \
-        }                                                  \
+#define WEFT_CHECK_GOTO(condition, status, label, code, ...)                                                           \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            (void)weft_fail((code), __VA_ARGS__);                                                                      \
+            (status) = (code);                                                                                         \
+            goto label;                                                                                                \
+        }                                                                                                              \
     } while (0)
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * hal/placement.h: where threads run.
  *
- * The runtime makes its own plan for each rank of a node: allowed cores (control groups respected) divided by the ranks on
- * the node, NUMA-aligned, one thread a core, SMT siblings left idle. mpirun binds a rank of a small job to ONE core, and
- * "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. A mask that is
- * disjoint between ranks and wider than one core is taken as the launcher's will and kept.
+ * The runtime makes its own plan for each rank of a node: allowed cores (control groups respected) divided by the ranks
+ * on the node, NUMA-aligned, one thread a core, SMT siblings left idle. mpirun binds a rank of a small job to ONE core,
+ * and
+ * "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. A mask that
+ * is disjoint between ranks and wider than one core is taken as the launcher's will and kept.
  */
 #ifndef WEFT_HAL_PLACEMENT_H
 #define WEFT_HAL_PLACEMENT_H
@@ -26,13 +27,13 @@ void cpu_set_add(cpu_set *set, int cpu);
 int cpu_set_count(const cpu_set *set);
 bool cpu_set_intersects(const cpu_set *a, const cpu_set *b);
 bool cpu_set_equal(const cpu_set *a, const cpu_set *b);
-/* "0-3,8" into text; returns text. */
+/* "0-3,8" into text, "none" when empty, ending in "..." when it does not fit; returns text. */
 const char *cpu_set_text(const cpu_set *set, char *text, size_t bytes);
 
 /* What matters of a machine. Built from hwloc: this machine, a synthetic description, or an exported XML file. */
 typedef struct machine_core {
     int package, numa;
-    int cpus[8]; /* its hardware threads, first = the one to use; -1 past the end */
+    int cpus[8];  /* its hardware threads, first = the one to use; -1 past the end */
     bool allowed; /* at least the first hardware thread may be used */
 } machine_core;
 
@@ -43,11 +44,13 @@ typedef struct machine {
     cpu_set allowed;                 /* what the control group lets this process use */
     uint64_t l2_bytes, l3_bytes;     /* of one core's caches */
     uint64_t memory_bytes;
-    int memory_only_numa;            /* NUMA nodes without cores (e.g. MCDRAM) */
+    int memory_only_numa; /* NUMA nodes without cores of their own (e.g. MCDRAM) */
+    int quota_cpus; /* CPUs' worth of time that the control group grants, rounded down, at least 1; 0 = no limit */
     char model[96];
 } machine;
 
 weft_status machine_detect(machine *m);
+/* hwloc's notation, e.g. "package:2 core:16 pu:2"; allowed_cpus as "0-3,8", NULL = all. */
 weft_status machine_from_synthetic(const char *description, const char *allowed_cpus, machine *m);
 weft_status machine_from_xml(const char *path, machine *m);
 void machine_free(machine *m);
@@ -63,19 +66,30 @@ typedef struct placement_request {
 
 typedef struct placement {
     int threads;
-    bool pinned;     /* threads are pinned one by one to cpu[i] */
-    bool healed;     /* the launcher's mask was replaced */
-    bool oversubscribed; /* more threads on the node than allowed cores: nothing is pinned */
-    int *cpu;        /* [threads] */
-    cpu_set mask;    /* the rank's cores */
+    bool pinned;         /* threads are pinned one by one to cpu[i] */
+    bool healed;         /* the launcher's masks overlap or starve a rank of the node, and were replaced */
+    bool oversubscribed; /* more ranks or threads on the node than cores or CPUs: nothing is pinned */
+    int *cpu;            /* [threads], NULL when not pinned */
+    cpu_set mask;        /* the rank's CPUs: those of its threads; when loose, all it may use */
     char reason[160];
 } placement;
 
 /* Pure function of its arguments: tested on recorded and synthetic machines. Free with placement_free.
- * WEFT_ERR_LAUNCH when explicitly requested threads exceed the cores (says the cure). */
+ * WEFT_ERR_LAUNCH when explicitly requested threads exceed the CPUs (says the cure). SMT siblings are used only when
+ * the explicit number does not fit otherwise. */
 weft_status placement_plan(const machine *m, const placement_request *request, placement *plan);
-/* Apply: process mask, OpenMP thread count, one CPU a thread. Call before the first parallel region. */
+/*
+ * Apply: mask of the calling thread, OpenMP thread count, one CPU a thread. Call from the main thread, best before the
+ * first parallel region. Threads 1, 2, ... are pinned to their CPU; thread 0 keeps the rank's whole mask, because
+ * threads born later inherit the mask of the thread that makes them. A refused binding is a warning, not a failure.
+ */
 weft_status placement_apply(const placement *plan);
+/*
+ * Pin threads that were born since: libgomp ends the surplus threads when a region asks for fewer and makes new ones,
+ * unpinned, when a later region asks for more. One short parallel region, no system call when nothing changed: call it
+ * once an epoch.
+ */
+void placement_refresh(const placement *plan);
 void placement_free(placement *plan);
 /* The calling process's affinity mask. */
 weft_status placement_current_mask(cpu_set *mask);

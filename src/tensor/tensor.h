@@ -1,9 +1,9 @@
 /*
  * tensor/tensor.h: a matrix on a backend, and the ops on it with their shapes checked and their cost counted.
  *
- * A weft_tensor is row-major [rows, cols] with leading dimension ld. Images are [N*H*W, C] views of the same thing. A view
- * shares its owner's storage and must not outlive it. All ops return WEFT_ERR_INTERNAL with both shapes in the message
- * when shapes, types or backends disagree: that is a bug of the caller, not of the data.
+ * A weft_tensor is row-major [rows, cols] with leading dimension ld. Images are [N*H*W, C] views of the same thing. A
+ * view shares its owner's storage and must not outlive it. All ops return WEFT_ERR_INTERNAL with both shapes in the
+ * message when shapes, types or backends disagree: that is a bug of the caller, not of the data.
  *
  * Each op adds its flops and bytes (operands read + written once) to the tensor_cost of the calling thread, which the
  * trainer turns into rates. None of these functions is collective.
@@ -29,7 +29,7 @@ void tensor_destroy(weft_tensor *t); /* frees owned storage, zeroes *t; NULL and
 weft_tensor tensor_view(const weft_tensor *t, int64_t row, int64_t rows, int64_t col, int64_t cols);
 /* The same memory as a narrower matrix with ld = cols: rows * cols elements must fit in t. Contiguous t only. */
 weft_tensor tensor_reshape(const weft_tensor *t, int64_t rows, int64_t cols);
-weft_status tensor_upload(weft_tensor *t, const void *host);         /* host: rows x cols, contiguous */
+weft_status tensor_upload(weft_tensor *t, const void *host); /* host: rows x cols, contiguous */
 weft_status tensor_download(const weft_tensor *t, void *host);
 weft_status tensor_zero(weft_tensor *t);
 

@@ -1,5 +1,6 @@
 /*
- * support/test.h: what every test includes: cmocka with its prerequisites and checks on weft_status that print the message.
+ * support/test.h: what every test includes: cmocka with its prerequisites and checks on weft_status that print the
+ * message.
  */
 #ifndef WEFT_TESTS_SUPPORT_TEST_H
 #define WEFT_TESTS_SUPPORT_TEST_H
@@ -17,39 +18,39 @@
 #include "base/status.h"
 
 /* The call must succeed; its message is printed otherwise. */
-#define ASSERT_OK(call)                                                                                   \
-    do {                                                                                                  \
-        weft_status assert_status_ = (call);                                                              \
-        if (assert_status_ != WEFT_OK) {                                                                  \
-            fail_msg("%s: %s: %s", #call, weft_status_name(assert_status_), weft_error_message());        \
-        }                                                                                                 \
+#define ASSERT_OK(call)                                                                                                \
+    do {                                                                                                               \
+        weft_status assert_status_ = (call);                                                                           \
+        if (assert_status_ != WEFT_OK) {                                                                               \
+            fail_msg("%s: %s: %s", #call, weft_status_name(assert_status_), weft_error_message());                     \
+        }                                                                                                              \
     } while (0)
 
 /* The call must fail with this status. */
-#define ASSERT_STATUS(call, expected)                                                                     \
-    do {                                                                                                  \
-        weft_status assert_status_ = (call);                                                              \
-        if (assert_status_ != (expected)) {                                                               \
-            fail_msg("%s: %s instead of %s: %s", #call, weft_status_name(assert_status_),                 \
-                     weft_status_name(expected), weft_error_message());                                   \
-        }                                                                                                 \
+#define ASSERT_STATUS(call, expected)                                                                                  \
+    do {                                                                                                               \
+        weft_status assert_status_ = (call);                                                                           \
+        if (assert_status_ != (expected)) {                                                                            \
+            fail_msg("%s: %s instead of %s: %s", #call, weft_status_name(assert_status_), weft_status_name(expected),  \
+                     weft_error_message());                                                                            \
+        }                                                                                                              \
     } while (0)
 
 /* The last message must mention this text (a file, a row, a cure). */
-#define ASSERT_MESSAGE(text)                                                                              \
-    do {                                                                                                  \
-        if (strstr(weft_error_message(), (text)) == NULL) {                                               \
-            fail_msg("message does not mention \"%s\": %s", (text), weft_error_message());                \
-        }                                                                                                 \
+#define ASSERT_MESSAGE(text)                                                                                           \
+    do {                                                                                                               \
+        if (strstr(weft_error_message(), (text)) == NULL) {                                                            \
+            fail_msg("message does not mention \"%s\": %s", (text), weft_error_message());                             \
+        }                                                                                                              \
     } while (0)
 
-#define ASSERT_NEAR(actual, expected, tolerance)                                                          \
-    do {                                                                                                  \
-        double assert_a_ = (double)(actual), assert_b_ = (double)(expected);                              \
-        double assert_d_ = assert_a_ > assert_b_ ? assert_a_ - assert_b_ : assert_b_ - assert_a_;         \
-        if (!(assert_d_ <= (double)(tolerance))) {                                                        \
-            fail_msg("%s = %.9g, expected %.9g within %g", #actual, assert_a_, assert_b_, (double)(tolerance)); \
-        }                                                                                                 \
+#define ASSERT_NEAR(actual, expected, tolerance)                                                                       \
+    do {                                                                                                               \
+        double assert_a_ = (double)(actual), assert_b_ = (double)(expected);                                           \
+        double assert_d_ = assert_a_ > assert_b_ ? assert_a_ - assert_b_ : assert_b_ - assert_a_;                      \
+        if (!(assert_d_ <= (double)(tolerance))) {                                                                     \
+            fail_msg("%s = %.9g, expected %.9g within %g", #actual, assert_a_, assert_b_, (double)(tolerance));        \
+        }                                                                                                              \
     } while (0)
 
 #endif

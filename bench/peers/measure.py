@@ -1,0 +1,224 @@
+"""One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
+
+    measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
+    measure.py epoch STORE --peer dgl|pyg --model sage|gcn --hidden 16 --epochs 5 --weights FILE.npz ...
+
+The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ.setdefault("DGLBACKEND", "pytorch")
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+import store as weft_store  # noqa: E402
+
+CHECKED_ROWS = 64
+TOLERANCE = 1e-4  # of the sum of magnitudes of a row; float32 sums of thousands of terms
+
+
+def peak_rss_bytes():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def dgl_graph(offset, source):
+    import dgl
+    if not dgl.is_libxsmm_enabled():
+        sys.exit("DGL runs without its LIBXSMM kernels: the comparison would flatter us")
+    small = len(source) < 2**31
+    dtype = torch.int32 if small else torch.int64
+    graph = dgl.graph(("csc", (torch.from_numpy(offset).to(dtype), torch.from_numpy(source).to(dtype),
+                               torch.empty(0, dtype=dtype))), num_nodes=len(offset) - 1)
+    return graph
+
+
+def torch_csr(offset, source, values=None):
+    n = len(offset) - 1
+    ones = torch.ones(len(source)) if values is None else values
+    return torch.sparse_csr_tensor(torch.from_numpy(offset), torch.from_numpy(source.astype(np.int64)), ones, (n, n))
+
+
+def matches_reference(offset, source, x, out):
+    """Sampled rows, the longest one among them, against float64 sums."""
+    rng = np.random.default_rng(1)
+    rows = set(rng.integers(0, len(offset) - 1, CHECKED_ROWS).tolist()) | {int(np.argmax(np.diff(offset)))}
+    for v in rows:
+        terms = x[source[offset[v]:offset[v + 1]]].astype(np.float64)
+        bound = TOLERANCE * (np.abs(terms).sum(0) + 1e-30)
+        if not np.all(np.abs(out[v] - terms.sum(0)) <= bound):
+            return False
+    return True
+
+
+def run_spmm(args):
+    graph = weft_store.load(args.store)
+    offset, source = graph["offset"], graph["source"]
+    if args.peer == "dgl":
+        import dgl
+        g = dgl_graph(offset, source)
+        g.create_formats_()
+
+        def aggregate(x):
+            return dgl.ops.copy_u_sum(g, x)
+    else:
+        adjacency = torch_csr(offset, source)
+
+        def aggregate(x):
+            return adjacency @ x
+    rows = []
+    for d in args.dims:
+        x = torch.randn(len(offset) - 1, d, generator=torch.Generator().manual_seed(d))
+        out = aggregate(x)  # warm-up, checked
+        valid = matches_reference(offset, source, x.numpy(), out.numpy())
+        del out
+        seconds = []
+        for _ in range(args.repeats):
+            start = time.perf_counter()
+            aggregate(x)
+            seconds.append(time.perf_counter() - start)
+        rows.append({"d": d, "seconds": seconds, "valid": valid})
+    return {"rows": rows}
+
+
+class Net(torch.nn.Module):
+    """Layers that take (graph, h); ReLU and dropout between them, as `weft train` does."""
+
+    def __init__(self, layers, apply, dropout, input_dropout):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+        self.apply_layer, self.dropout, self.input_dropout = apply, dropout, input_dropout
+
+    def forward(self, graph, h):
+        h = F.dropout(h, self.input_dropout, self.training)
+        for i, layer in enumerate(self.layers):
+            if i > 0:
+                h = F.dropout(torch.relu(h), self.dropout, self.training)
+            h = self.apply_layer(layer, graph, h)
+        return h
+
+
+def dgl_net(args, widths):
+    """The network, and for each layer where its own, its neighbours' and its bias values go, seen as [d_in, d_out]."""
+    import dgl.nn.pytorch as nn
+    pairs = list(zip(widths, widths[1:]))
+    if args.model == "sage":
+        layers = [nn.SAGEConv(a, b, "mean") for a, b in pairs]
+        places = [(l.fc_self.weight.data.T, l.fc_neigh.weight.data.T, l.fc_self.bias.data) for l in layers]
+    else:
+        layers = [nn.GraphConv(a, b, norm="both") for a, b in pairs]
+        places = [(None, l.weight.data, l.bias.data) for l in layers]
+    return Net(layers, lambda layer, g, h: layer(g, h), args.dropout, args.input_dropout), places
+
+
+def pyg_net(args, widths):
+    import torch_geometric.nn as nn
+    pairs = list(zip(widths, widths[1:]))
+    if args.model == "sage":
+        layers = [nn.SAGEConv(a, b, aggr="mean") for a, b in pairs]
+        places = [(l.lin_r.weight.data.T, l.lin_l.weight.data.T, l.lin_l.bias.data) for l in layers]
+    else:
+        # The normalised matrix with its self-loops is made beforehand, once (normalize=False).
+        layers = [nn.GCNConv(a, b, normalize=False) for a, b in pairs]
+        places = [(None, l.lin.weight.data.T, l.bias.data) for l in layers]
+    return Net(layers, lambda layer, g, h: layer(h, g), args.dropout, args.input_dropout), places
+
+
+def set_weights(places, path):
+    """layerK.self and layerK.neigh, or layerK.weight; and layerK.bias; matrices [d_in, d_out]."""
+    weights = np.load(path)
+    for k, (own, neigh, bias) in enumerate(places):
+        if own is not None:
+            own.copy_(torch.from_numpy(weights[f"layer{k}.self"]))
+        neigh.copy_(torch.from_numpy(weights[f"layer{k}.weight" if own is None else f"layer{k}.neigh"]))
+        bias.copy_(torch.from_numpy(weights[f"layer{k}.bias"]))
+
+
+def gcn_values(offset, source, rows_at_once=65536):
+    """1 / sqrt(d(v) d(u)) of each entry of a CSR that holds its self-loops already."""
+    root = (1 / np.sqrt(np.diff(offset))).astype(np.float32)
+    values = np.empty(len(source), dtype=np.float32)
+    for v in range(0, len(root), rows_at_once):
+        end = min(v + rows_at_once, len(root))
+        span = slice(offset[v], offset[end])
+        values[span] = root[source[span]] * np.repeat(root[v:end], np.diff(offset[v:end + 1]))
+    return torch.from_numpy(values)
+
+
+def run_epoch(args):
+    data = weft_store.load(args.store, ("feature", "label", "split"))
+    topology = weft_store.load(args.store) if args.topology is None else {
+        name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
+    offset, source = topology["offset"], topology["source"]
+    x = torch.from_numpy(data["feature"])
+    rows = torch.from_numpy(np.flatnonzero(data["split"] == 0))
+    target = torch.from_numpy(data["label"].astype(np.int64))[rows]
+    classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
+    widths = [x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
+    if args.peer == "dgl":
+        graph, (net, places) = dgl_graph(offset, source), dgl_net(args, widths)
+    else:
+        values = gcn_values(offset, source) if args.model == "gcn" else None
+        graph, (net, places) = torch_csr(offset, source, values), pyg_net(args, widths)
+    del topology, offset, source
+    set_weights(places, args.weights)
+    torch.manual_seed(0)
+    optimizer = torch.optim.Adam(net.parameters(), lr=args.lr, weight_decay=args.weight_decay)
+    seconds, losses = [], []
+    net.train()
+    for _ in range(args.epochs):
+        start = time.perf_counter()
+        loss = F.cross_entropy(net(graph, x)[rows], target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - start)
+    return {"seconds": seconds, "losses": losses}
+
+
+def versions(peer):
+    found = {"python": sys.version.split()[0], "torch": torch.__version__, "numpy": np.__version__}
+    if peer == "dgl":
+        import dgl
+        found["dgl"] = dgl.__version__
+    if peer == "pyg":
+        import torch_geometric
+        found["torch_geometric"] = torch_geometric.__version__
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("spmm", "epoch"))
+    parser.add_argument("store")
+    parser.add_argument("--peer", required=True)
+    parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[16])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--model", choices=("sage", "gcn"), default="sage")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--hidden", type=int, default=16)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--input-dropout", type=float, default=0.0)
+    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--weight-decay", type=float, default=5e-4)
+    parser.add_argument("--weights")
+    parser.add_argument("--topology", help="folder with offset.npy and source.npy to use instead (self-loops added)")
+    args = parser.parse_args()
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    result = run_spmm(args) if args.what == "spmm" else run_epoch(args)
+    result.update(peak_rss_bytes=peak_rss_bytes(), versions=versions(args.peer), threads=torch.get_num_threads())
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

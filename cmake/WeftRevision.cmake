@@ -1,0 +1,17 @@
+# cmake -D GIT=git -D SOURCE=folder -D HEADER=file -P WeftRevision.cmake: writes the header when the revision changed.
+set(revision "unknown")
+if(GIT)
+  execute_process(COMMAND ${GIT} describe --always --dirty=+ --abbrev=12 --exclude=* WORKING_DIRECTORY ${SOURCE}
+    OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
+  if(NOT failed)
+    set(revision "${described}")
+  endif()
+endif()
+set(text "#define WEFT_REVISION \"${revision}\"\n")
+set(before "")
+if(EXISTS "${HEADER}")
+  file(READ "${HEADER}" before)
+endif()
+if(NOT text STREQUAL before)
+  file(WRITE "${HEADER}" "${text}")
+endif()

@@ -1,0 +1,20 @@
+# The other trees and the style checks as tests of this tree, so that one ctest summary covers everything. On when
+# scripts/test configures; each has the label "suite" (leave them out by hand with: ctest -LE suite).
+
+set(WEFT_OTHER ${CMAKE_SOURCE_DIR}/build)
+
+function(weft_suite name timeout)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS suite TIMEOUT ${timeout} PROCESSORS 2)
+endfunction()
+
+# --no-tests=error: a suite that finds nothing has not passed.
+weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error)
+weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error -L unit)
+weft_suite(suite_tsan 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/tsan --output-on-failure --no-tests=error
+  -R ^unit_comm_)
+weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)
+weft_suite(style_lint 1200 ${CMAKE_SOURCE_DIR}/scripts/lint --build ${CMAKE_BINARY_DIR})
+# What was just built needs no building.
+weft_suite(build_is_stable 120 ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR})
+set_tests_properties(build_is_stable PROPERTIES PASS_REGULAR_EXPRESSION "no work to do")

@@ -1,0 +1,80 @@
+/*
+ * comm/coll/coll.h: the collective algorithms, one a file.
+ *
+ * Each writes the steps of one rank into a schedule and, for the all-reduces, predicts its cost in closed form: the
+ * exact bytes and messages that a rank sends (asserted against Open MPI's own counters by tests/mpi/test_volume.sh) and
+ * the length of the critical path (which COMM_ALGO_AUTO minimises).
+ *
+ * Letters: P ranks, M bytes of the vector, p the largest power of two <= P, e bytes of an element.
+ */
+#ifndef WEFT_COMM_COLL_H
+#define WEFT_COMM_COLL_H
+
+#include "comm/comm.h"
+#include "comm/schedule.h"
+
+typedef struct coll_allreduce {
+    int rank, size;
+    void *buffer;
+    int64_t count;
+    weft_dtype dtype;
+    comm_op op;
+} coll_allreduce;
+
+typedef struct coll_cost {
+    int64_t bytes_sent, messages_sent; /* by this rank, messages uncut */
+    int64_t rounds, bytes, reduced;    /* on the critical path: messages in a row, bytes sent, bytes reduced */
+} coll_cost;
+
+typedef struct coll_algorithm {
+    comm_algorithm id;
+    const char *name, *description;
+    void (*build)(comm_schedule *s, const coll_allreduce *args);
+    coll_cost (*cost)(int rank, int size, int64_t count, int64_t element);
+} coll_algorithm;
+
+/* NULL for AUTO and for numbers that are no algorithm. */
+const coll_algorithm *coll_algorithm_of(comm_algorithm id);
+/* The cheapest by the predicted critical path; the same on every rank. */
+const coll_algorithm *coll_choose(int size, int64_t count, weft_dtype dtype);
+
+void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
+coll_cost coll_recursive_doubling_cost(int rank, int size, int64_t count, int64_t element);
+void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args);
+coll_cost coll_halving_doubling_cost(int rank, int size, int64_t count, int64_t element);
+void coll_ring_build(comm_schedule *s, const coll_allreduce *args);
+coll_cost coll_ring_cost(int rank, int size, int64_t count, int64_t element);
+void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args);
+coll_cost coll_fixed_order_cost(int rank, int size, int64_t count, int64_t element);
+
+void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
+void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,
+                           const int64_t *recv_bytes);
+void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send, const int64_t *send_bytes, void *recv,
+                          const int64_t *recv_bytes);
+void coll_gatherv_build(comm_schedule *s, int rank, int size, int root, const void *send, int64_t send_bytes,
+                        void *recv, const int64_t *recv_bytes);
+void coll_barrier_build(comm_schedule *s, int rank, int size);
+
+/* ---- folding P ranks onto a power of two (comm/coll/fold.c)
+ * ------------------------------------------------------------ */
+typedef struct coll_fold {
+    int power;   /* p */
+    int extra;   /* P - p: pairs that are folded */
+    int virtual; /* this rank's number in 0..p-1, or -1 when its neighbour acts for it */
+    int steps;   /* log2 p */
+} coll_fold;
+
+coll_fold coll_fold_of(int rank, int size);
+int coll_fold_rank(const coll_fold *fold, int virtual); /* the rank that acts as `virtual` */
+/* One round before: the vector of every even folded rank is reduced into its odd neighbour's. tmp: one vector. */
+void coll_fold_in(comm_schedule *s, const coll_fold *fold, const coll_allreduce *args, void *tmp);
+/* One round after: the result goes back. */
+void coll_fold_out(comm_schedule *s, const coll_fold *fold, const coll_allreduce *args);
+
+static inline int64_t coll_vector_bytes(const coll_allreduce *args)
+{
+    return args->count * (int64_t)weft_dtype_bytes(args->dtype);
+}
+
+#endif

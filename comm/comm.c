@@ -1,0 +1,198 @@
+/* comm/comm.c: communicators: making, splitting, asking, ending. */
+#include "comm/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "comm/comm_internal.h"
+
+weft_status comm_create(transport *t, comm_progress *progress, weft_comm **out)
+{
+    weft_status status = WEFT_OK;
+    weft_comm *comm = NULL;
+    *out = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&comm, 1, WEFT_MEM_COMM), status, done);
+    if (progress != NULL) {
+        comm->progress = progress_retain(progress);
+    } else {
+        WEFT_TRY_GOTO(progress_create(&comm->progress), status, done);
+    }
+    comm->transport = t;
+    comm->chunk_bytes = COMM_CHUNK_BYTES;
+    *out = comm;
+    return WEFT_OK;
+done:
+    weft_free(comm);
+    t->ops->destroy(t);
+    return status;
+}
+
+weft_status comm_create_self(weft_comm **comm)
+{
+    transport *t = NULL;
+    *comm = NULL;
+    WEFT_TRY(transport_self_create(&t));
+    return comm_create(t, NULL, comm);
+}
+
+weft_status comm_create_mpi(weft_comm **comm)
+{
+    transport *t = NULL;
+    *comm = NULL;
+    WEFT_TRY(transport_mpi_create(&t));
+    return comm_create(t, NULL, comm);
+}
+
+void comm_destroy(weft_comm *comm)
+{
+    if (comm == NULL) {
+        return;
+    }
+    schedule_free(&comm->blocking);
+    comm->transport->ops->destroy(comm->transport);
+    progress_release(comm->progress);
+    weft_free(comm);
+}
+
+int comm_rank(const weft_comm *comm)
+{
+    return comm->transport->rank;
+}
+
+int comm_size(const weft_comm *comm)
+{
+    return comm->transport->size;
+}
+
+int comm_node_rank(const weft_comm *comm)
+{
+    return comm->transport->node_rank;
+}
+
+int comm_node_size(const weft_comm *comm)
+{
+    return comm->transport->node_size;
+}
+
+const char *comm_transport_name(const weft_comm *comm)
+{
+    return comm->transport->ops->name;
+}
+
+const char *comm_lane_name(comm_lane lane)
+{
+    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "shadow"};
+    return lane >= 0 && lane < COMM_LANES ? names[lane] : "unknown";
+}
+
+comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
+{
+    return comm->stats[lane];
+}
+
+void comm_set_stall_timeout(weft_comm *comm, double seconds)
+{
+    progress_set_stall_timeout(comm->progress, seconds);
+}
+
+int comm_next_tag(weft_comm *comm, comm_lane lane)
+{
+    int tag = comm->next_tag[lane];
+    comm->next_tag[lane] = (tag + 1) % TRANSPORT_TAGS;
+    return tag;
+}
+
+_Noreturn void comm_abort(weft_comm *comm, weft_status status)
+{
+    int code = (int)status;
+    code = code < 1 || code > 125 ? (int)WEFT_ERR_INTERNAL : code;
+    if (comm != NULL) {
+        comm->transport->ops->abort(comm->transport, code);
+    }
+    fflush(NULL);
+    _Exit(code);
+}
+
+/* ---- splitting ------------------------------------------------------------------------------------------- */
+typedef struct split_entry {
+    int64_t color, key, rank;
+    uint64_t token;
+} split_entry;
+
+static int compare_entries(const void *a, const void *b)
+{
+    const split_entry *x = a;
+    const split_entry *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Every rank's entry, then this rank's group in order; members: [P]. */
+static weft_status split_gather(weft_comm *comm, int color, int key, split_entry *entry, int64_t *bytes, int *members,
+                                int *count, int *me, uint64_t *token)
+{
+    int size = comm_size(comm);
+    split_entry mine = {color, key, comm_rank(comm), comm->transport->ops->token(comm->transport)};
+    for (int q = 0; q < size; ++q) {
+        bytes[q] = (int64_t)sizeof mine;
+    }
+    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, entry, bytes));
+    qsort(entry, (size_t)size, sizeof *entry, compare_entries);
+    *count = 0;
+    *me = 0;
+    for (int q = 0; q < size; ++q) {
+        if (entry[q].color != color) {
+            continue;
+        }
+        if (*count == 0) {
+            *token = entry[q].token;
+        }
+        if (entry[q].rank == mine.rank) {
+            *me = *count;
+        }
+        members[(*count)++] = (int)entry[q].rank;
+    }
+    return WEFT_OK;
+}
+
+weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
+{
+    weft_status status = WEFT_OK;
+    int size = comm_size(comm);
+    int count = 0;
+    int me = 0;
+    uint64_t token = 0;
+    transport *t = NULL;
+    split_entry *entry = NULL;
+    int64_t *bytes = NULL;
+    int *members = NULL;
+    *out = NULL;
+    weft_status local = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(split_gather(comm, color, key, entry, bytes, members, &count, &me, &token), status, done);
+    status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
+    if (status == WEFT_OK) {
+        status = comm_create(t, comm->progress, out);
+    }
+    if (status == WEFT_OK) {
+        (*out)->chunk_bytes = comm->chunk_bytes;
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+done:
+    if (status != WEFT_OK) {
+        comm_destroy(*out);
+        *out = NULL;
+    }
+    weft_free(entry);
+    weft_free(bytes);
+    weft_free(members);
+    return status;
+}

@@ -1,0 +1,225 @@
+/* comm/schedule.c: building and running lists of steps. */
+#include "comm/schedule.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/comm_internal.h"
+#include "comm/reduce.h"
+
+/* ---- running: one function a phase ----------------------------------------------------------------------- */
+static bool is_transfer(const schedule_step *step)
+{
+    return step->kind == STEP_SEND || step->kind == STEP_RECEIVE;
+}
+
+static weft_status phase_post(comm_schedule *s)
+{
+    int round = s->step[s->cursor].round;
+    transfers_clear(&s->transfers);
+    for (; s->cursor < s->steps && s->step[s->cursor].round == round && is_transfer(&s->step[s->cursor]); ++s->cursor) {
+        const schedule_step *step = &s->step[s->cursor];
+        if (step->kind == STEP_SEND) {
+            WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, step->amount, 0));
+        } else {
+            WEFT_TRY(transfers_receive(&s->transfers, step->peer, step->to, step->amount, 0));
+        }
+    }
+    s->phase = SCHEDULE_TRANSFER;
+    return WEFT_OK;
+}
+
+static weft_status phase_transfer(comm_schedule *s, bool *moved)
+{
+    WEFT_TRY(transfers_test(&s->transfers));
+    *moved = *moved || s->transfers.ended_count > 0;
+    if (transfers_done(&s->transfers)) {
+        s->phase = SCHEDULE_LOCAL;
+    }
+    return WEFT_OK;
+}
+
+static void phase_local(comm_schedule *s)
+{
+    for (; s->cursor < s->steps && !is_transfer(&s->step[s->cursor]); ++s->cursor) {
+        const schedule_step *step = &s->step[s->cursor];
+        if (step->kind == STEP_REDUCE) {
+            comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
+        } else if (step->amount > 0) {
+            memmove(step->to, step->left, (size_t)step->amount);
+        }
+    }
+    s->phase = s->cursor < s->steps ? SCHEDULE_POST : SCHEDULE_DONE;
+}
+
+static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
+{
+    comm_schedule *s = (comm_schedule *)op;
+    for (;;) {
+        switch (s->phase) {
+        case SCHEDULE_POST:
+            WEFT_TRY(phase_post(s));
+            *moved = true;
+            break;
+        case SCHEDULE_TRANSFER:
+            WEFT_TRY(phase_transfer(s, moved));
+            if (s->phase == SCHEDULE_TRANSFER) {
+                return WEFT_OK;
+            }
+            break;
+        case SCHEDULE_LOCAL:
+            phase_local(s);
+            *moved = true;
+            break;
+        case SCHEDULE_DONE:
+            *done = true;
+            return WEFT_OK;
+        }
+    }
+}
+
+static void schedule_cancel(comm_operation *op)
+{
+    transfers_cancel(&((comm_schedule *)op)->transfers);
+}
+
+static void schedule_describe(const comm_operation *op, char *text, size_t bytes)
+{
+    const comm_schedule *s = (const comm_schedule *)op;
+    char missing[OPERATION_MESSAGE_BYTES / 2];
+    transfers_describe(&s->transfers, missing, sizeof missing);
+    /* In the transfer phase the cursor is past the round's messages. */
+    int round = s->cursor > 0 ? s->step[s->cursor - 1].round : 0;
+    snprintf(text, bytes, "%s, round %d of %lld: %s", s->rounds > 0 ? s->label[round] : "start", round + 1,
+             (long long)s->rounds, missing);
+}
+
+void schedule_post(comm_schedule *s)
+{
+    assert(!s->operation.active);
+    s->cursor = 0;
+    s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
+    s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
+    progress_post(s->comm->progress, &s->operation);
+}
+
+weft_status schedule_run(comm_schedule *s)
+{
+    double start = clock_seconds();
+    schedule_post(s);
+    weft_status status = progress_wait(s->comm->progress, &s->operation, comm_rank(s->comm));
+    s->comm->stats[s->operation.lane].wait_seconds += clock_seconds() - start;
+    return status;
+}
+
+/* ---- building
+ * -------------------------------------------------------------------------------------------------------- */
+void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
+{
+    assert(!s->operation.active);
+    s->comm = comm;
+    s->transfers.comm = comm;
+    s->transfers.lane = lane;
+    s->steps = 0;
+    s->rounds = 0;
+    s->build_status = WEFT_OK;
+    s->operation.lane = lane;
+    s->operation.advance = schedule_advance;
+    s->operation.cancel = schedule_cancel;
+    s->operation.describe = schedule_describe;
+    s->operation.status = WEFT_OK;
+    snprintf(s->operation.name, sizeof s->operation.name, "%s", name);
+}
+
+void schedule_scratch(comm_schedule *s, int64_t bytes, void **scratch)
+{
+    *scratch = NULL;
+    if (s->build_status == WEFT_OK && bytes > s->scratch_bytes) {
+        weft_free(s->scratch);
+        s->scratch = NULL;
+        s->scratch_bytes = 0;
+        s->build_status = weft_malloc((size_t)bytes, 1, WEFT_MEM_COMM, &s->scratch);
+        s->scratch_bytes = s->build_status == WEFT_OK ? bytes : 0;
+    }
+    if (s->build_status == WEFT_OK) {
+        *scratch = s->scratch;
+    }
+}
+
+static void grow(comm_schedule *s, void **array, int64_t used, int64_t *capacity, size_t size)
+{
+    if (s->build_status == WEFT_OK && used == *capacity) {
+        int64_t wanted = *capacity == 0 ? 32 : 2 * *capacity;
+        s->build_status = weft_realloc(array, (size_t)wanted, size, WEFT_MEM_COMM);
+        *capacity = s->build_status == WEFT_OK ? wanted : *capacity;
+    }
+}
+
+void schedule_round(comm_schedule *s, const char *label)
+{
+    grow(s, (void **)&s->label, s->rounds, &s->label_capacity, sizeof *s->label);
+    if (s->build_status == WEFT_OK) {
+        s->label[s->rounds++] = label;
+    }
+}
+
+static void append(comm_schedule *s, schedule_step step)
+{
+    assert(s->rounds > 0 || s->build_status != WEFT_OK);
+    grow(s, (void **)&s->step, s->steps, &s->step_capacity, sizeof *s->step);
+    if (s->build_status == WEFT_OK && step.amount > 0) {
+        step.round = (int)s->rounds - 1;
+        s->step[s->steps++] = step;
+    }
+}
+
+void schedule_send(comm_schedule *s, int peer, const void *data, int64_t bytes)
+{
+    append(s, (schedule_step){.kind = STEP_SEND, .peer = peer, .left = data, .amount = bytes});
+}
+
+void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes)
+{
+    append(s, (schedule_step){.kind = STEP_RECEIVE, .peer = peer, .to = data, .amount = bytes});
+}
+
+void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, const void *left, const void *right,
+                     int64_t count)
+{
+    append(s,
+           (schedule_step){
+               .kind = STEP_REDUCE, .dtype = dtype, .op = op, .to = to, .left = left, .right = right, .amount = count});
+}
+
+void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes)
+{
+    append(s, (schedule_step){.kind = STEP_COPY, .to = to, .left = from, .amount = bytes});
+}
+
+weft_status schedule_end(comm_schedule *s)
+{
+    WEFT_TRY(s->build_status);
+    int64_t most = 0;
+    int64_t chunks = 0;
+    for (int64_t i = 0; i < s->steps; ++i) {
+        chunks = i > 0 && s->step[i].round == s->step[i - 1].round ? chunks : 0;
+        chunks += is_transfer(&s->step[i]) ? transfers_chunks(s->comm, s->step[i].amount) : 0;
+        most = chunks > most ? chunks : most;
+    }
+    return transfers_reserve(&s->transfers, most);
+}
+
+void schedule_free(comm_schedule *s)
+{
+    if (s->comm != NULL) {
+        progress_cancel(s->comm->progress, &s->operation);
+        transfers_free(&s->transfers);
+    }
+    weft_free(s->step);
+    weft_free((void *)s->label);
+    weft_free(s->scratch);
+    memset(s, 0, sizeof *s);
+}

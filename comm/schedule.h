@@ -1,0 +1,73 @@
+/*
+ * comm/schedule.h: a collective as a list of steps, and the state machine that runs it.
+ *
+ * An algorithm (comm/coll) writes down once what its rank does: rounds of messages that travel together, each followed
+ * by local work on what arrived. Running the list needs no memory and no knowledge of the algorithm:
+ *
+ *      round 0   send, receive, ...   | when all arrived: reduce, copy
+ *      round 1   send, receive, ...   | reduce, copy
+ *
+ *      schedule_begin(s, comm, lane, "name");
+ *      schedule_scratch(s, bytes, &scratch);              at most once, before the steps
+ *      schedule_round(s, "phase");  schedule_send(...); schedule_receive(...); schedule_reduce(...); ...
+ *      WEFT_TRY(schedule_end(s));
+ *
+ * Building never fails in between: the first failure is kept and returned by schedule_end. A schedule that is built
+ * again keeps its memory, so the blocking collectives reuse one.
+ */
+#ifndef WEFT_COMM_SCHEDULE_H
+#define WEFT_COMM_SCHEDULE_H
+
+#include "comm/comm.h"
+#include "comm/progress.h"
+#include "comm/transfer.h"
+
+typedef enum schedule_kind { STEP_SEND, STEP_RECEIVE, STEP_REDUCE, STEP_COPY } schedule_kind;
+
+typedef struct schedule_step {
+    schedule_kind kind;
+    int round;
+    int peer;
+    weft_dtype dtype;
+    comm_op op;
+    int64_t amount; /* bytes; elements of a reduction */
+    void *to;
+    const void *left, *right; /* what is sent or copied is `left` */
+} schedule_step;
+
+typedef enum schedule_phase { SCHEDULE_POST, SCHEDULE_TRANSFER, SCHEDULE_LOCAL, SCHEDULE_DONE } schedule_phase;
+
+typedef struct comm_schedule {
+    comm_operation operation; /* first: the engine sees only this */
+    weft_comm *comm;
+    schedule_step *step;
+    int64_t steps, step_capacity;
+    const char **label; /* [rounds] the algorithm's own phase names */
+    int64_t rounds, label_capacity;
+    void *scratch;
+    int64_t scratch_bytes;
+    comm_transfers transfers;
+    weft_status build_status;
+    /* running */
+    schedule_phase phase;
+    int64_t cursor;
+} comm_schedule;
+
+void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
+void schedule_scratch(comm_schedule *s, int64_t bytes, void **scratch);
+void schedule_round(comm_schedule *s, const char *label);
+void schedule_send(comm_schedule *s, int peer, const void *data, int64_t bytes);
+void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes);
+/* to = left op right; `to` may be either. The order matters to the bits (NaN payloads, signed zeros). */
+void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, const void *left, const void *right,
+                     int64_t count);
+void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes);
+weft_status schedule_end(comm_schedule *s);
+
+/* Post on its lane; test and wait go through the engine. */
+void schedule_post(comm_schedule *s);
+/* Post and wait; the time counts as waiting on the lane. */
+weft_status schedule_run(comm_schedule *s);
+void schedule_free(comm_schedule *s); /* cancels; a zeroed schedule is fine */
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * comm/transport/mpi.c: the transport over MPI; the only file that knows it.
+ *
+ * Only point-to-point calls carry data; the algorithms are ours (comm/coll). Every lane is a duplicate of the group's
+ * communicator, made when the group is made: that keeps the collective calls in one place and costs a few context ids.
+ *
+ * MPI is initialised on first use with MPI_THREAD_SERIALIZED (one driver at a time) and finalised when the last group
+ * ends, unless somebody else initialised it or a call failed: finalising waits for ranks that may be gone, while a
+ * failed job must end (comm_abort).
+ */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "comm/comm.h"
+#include "comm/transport/transport.h"
+
+/* The state of MPI itself, which is one per process. */
+static struct {
+    int groups;
+    bool ours;   /* initialised here, so finalised here */
+    bool failed; /* some call failed: never finalise */
+} mpi_process;
+
+typedef struct mpi_transport {
+    transport base;
+    MPI_Comm lane[COMM_LANES];
+} mpi_transport;
+
+static weft_status mpi_check(int code, const char *call)
+{
+    if (code == MPI_SUCCESS) {
+        return WEFT_OK;
+    }
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    mpi_process.failed = true;
+    MPI_Error_string(code, text, &length);
+    return weft_fail(WEFT_ERR_IO, "%s failed: %s", call, text);
+}
+
+static weft_status mpi_isend(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Isend(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Isend");
+}
+
+static weft_status mpi_irecv(transport *t, int lane, int peer, int tag, void *data, size_t bytes, void *request)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Irecv");
+}
+
+static weft_status mpi_test_some(transport *t, void *requests, int count, int *ended, int *ended_count)
+{
+    (void)t;
+    *ended_count = 0;
+    WEFT_TRY(mpi_check(MPI_Testsome(count, requests, ended_count, ended, MPI_STATUSES_IGNORE), "MPI_Testsome"));
+    if (*ended_count == MPI_UNDEFINED) {
+        *ended_count = 0;
+    }
+    return WEFT_OK;
+}
+
+/* MPI gives no way to take a send back: the request is left to the library, and the job must end. */
+static void mpi_cancel(transport *t, void *request)
+{
+    (void)t;
+    MPI_Request *r = request;
+    if (*r != MPI_REQUEST_NULL) {
+        mpi_process.failed = true;
+        MPI_Cancel(r);
+        MPI_Request_free(r);
+    }
+}
+
+static uint64_t mpi_token(transport *t)
+{
+    (void)t;
+    return 0;
+}
+
+static _Noreturn void mpi_abort(transport *t, int exit_status)
+{
+    (void)t;
+    /* mpirun kills the group as soon as it hears of the abort: give the last lines time to reach it. */
+    fflush(NULL);
+    struct timespec pause = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};
+    nanosleep(&pause, NULL);
+    MPI_Abort(MPI_COMM_WORLD, exit_status);
+    _Exit(exit_status);
+}
+
+static void mpi_process_leave(void)
+{
+    if (--mpi_process.groups > 0 || !mpi_process.ours || mpi_process.failed) {
+        return;
+    }
+    MPI_Finalize();
+}
+
+static void mpi_destroy(transport *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    mpi_transport *self = (mpi_transport *)t;
+    for (int lane = 0; lane < COMM_LANES && !mpi_process.failed; ++lane) {
+        if (self->lane[lane] != MPI_COMM_NULL) {
+            MPI_Comm_free(&self->lane[lane]);
+        }
+    }
+    weft_free(self);
+    mpi_process_leave();
+}
+
+static weft_status mpi_split(transport *t, const int *members, int count, int me, uint64_t token, transport **out);
+
+static const transport_ops mpi_ops = {
+    .name = "mpi",
+    .request_bytes = sizeof(MPI_Request),
+    .isend = mpi_isend,
+    .irecv = mpi_irecv,
+    .test_some = mpi_test_some,
+    .cancel = mpi_cancel,
+    .token = mpi_token,
+    .split = mpi_split,
+    .abort = mpi_abort,
+    .destroy = mpi_destroy,
+};
+
+static weft_status node_place(mpi_transport *self)
+{
+    weft_status status = WEFT_OK;
+    MPI_Comm node = MPI_COMM_NULL;
+    WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
+                       "MPI_Comm_split_type"));
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_rank(node, &self->base.node_rank), "MPI_Comm_rank"), status, done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_size(node, &self->base.node_size), "MPI_Comm_size"), status, done);
+done:
+    MPI_Comm_free(&node);
+    return status;
+}
+
+/* Takes over `first` as lane 0, whether it succeeds or not; the caller has counted the group in mpi_process. */
+static weft_status group_create(MPI_Comm first, transport **out)
+{
+    weft_status status = WEFT_OK;
+    mpi_transport *self = NULL;
+    *out = NULL;
+    status = WEFT_NEW_ZERO(&self, 1, WEFT_MEM_COMM);
+    if (status != WEFT_OK) {
+        mpi_process.failed = true; /* the other ranks are inside the calls below */
+        mpi_process_leave();
+        return status;
+    }
+    self->base.ops = &mpi_ops;
+    self->lane[0] = first;
+    for (int lane = 1; lane < COMM_LANES; ++lane) {
+        self->lane[lane] = MPI_COMM_NULL;
+    }
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_set_errhandler(first, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"), status,
+                  done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_rank(first, &self->base.rank), "MPI_Comm_rank"), status, done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_size(first, &self->base.size), "MPI_Comm_size"), status, done);
+    for (int lane = 1; lane < COMM_LANES; ++lane) {
+        WEFT_TRY_GOTO(mpi_check(MPI_Comm_dup(first, &self->lane[lane]), "MPI_Comm_dup"), status, done);
+    }
+    WEFT_TRY_GOTO(node_place(self), status, done);
+    *out = &self->base;
+    self = NULL;
+done:
+    mpi_destroy((transport *)self);
+    return status;
+}
+
+static weft_status mpi_split(transport *t, const int *members, int count, int me, uint64_t token, transport **out)
+{
+    (void)count;
+    (void)token;
+    mpi_transport *self = (mpi_transport *)t;
+    MPI_Comm group = MPI_COMM_NULL;
+    *out = NULL;
+    /* The first member's rank is a colour of its own: it is >= 0 and no other group has it. */
+    WEFT_TRY(mpi_check(MPI_Comm_split(self->lane[0], members[0], me, &group), "MPI_Comm_split"));
+    ++mpi_process.groups;
+    return group_create(group, out);
+}
+
+weft_status transport_mpi_create(transport **out)
+{
+    int initialised = 0;
+    int finalised = 0;
+    int provided = MPI_THREAD_SINGLE;
+    *out = NULL;
+    MPI_Finalized(&finalised);
+    WEFT_CHECK(!finalised, WEFT_ERR_LAUNCH,
+               "MPI has ended already: keep one communicator until the end of the program");
+    MPI_Initialized(&initialised);
+    if (!initialised) {
+        WEFT_TRY(mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread"));
+        mpi_process.ours = true;
+    } else {
+        WEFT_TRY(mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread"));
+    }
+    /* FUNNELED is enough while the main thread is the only driver. */
+    WEFT_CHECK(provided >= MPI_THREAD_FUNNELED, WEFT_ERR_LAUNCH,
+               "this MPI library allows no threads (MPI_THREAD_SINGLE): install one built with thread support");
+    MPI_Comm first = MPI_COMM_NULL;
+    WEFT_TRY(mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &first), "MPI_Comm_dup"));
+    ++mpi_process.groups;
+    return group_create(first, out);
+}
+
+void comm_mpi_version(char *text, size_t bytes)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS) {
+        version[0] = '\0';
+    }
+    /* "Open MPI v4.1.4, package: ...": the name and number are enough. */
+    version[strcspn(version, ",\n")] = '\0';
+    snprintf(text, bytes, "%s", version[0] != '\0' ? version : "unknown MPI");
+}

@@ -1,0 +1,196 @@
+/* gnn/aggregate.c: see gnn/aggregate.h. */
+#include "gnn/aggregate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/clock.h"
+
+/* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
+static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
+{
+    weft_status status = WEFT_OK;
+    void *host = NULL;
+    WEFT_TRY(tensor_create(a->hal, a->dtype, a->n_local, 1, WEFT_MEM_GRAPH, vector));
+    WEFT_TRY(weft_calloc((size_t)a->n_local, weft_dtype_bytes(a->dtype), WEFT_MEM_WORKSPACE, &host));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        if (a->dtype == WEFT_DTYPE_F64) {
+            ((double *)host)[i] = owned[i];
+        } else {
+            ((float *)host)[i] = (float)owned[i];
+        }
+    }
+    status = tensor_upload(vector, host);
+    weft_free(host);
+    return status;
+}
+
+static weft_status halo_exchange(comm_halo *halo, halo_direction direction, weft_tensor *x)
+{
+    if (halo == NULL) {
+        return WEFT_OK;
+    }
+    activity_begin(ACTIVITY_HALO);
+    weft_status status = comm_halo_post(halo, direction, x->dtype, x->data, x->ld, x->cols);
+    if (status == WEFT_OK) {
+        status = comm_halo_wait(halo);
+    }
+    activity_end(ACTIVITY_HALO);
+    return status;
+}
+
+/* Replicas learn the scale of their vertex from its root; a replica may appear in either list. */
+static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
+{
+    WEFT_TRY(halo_exchange(a->sources, HALO_FORWARD, vector));
+    return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, vector) : WEFT_OK;
+}
+
+static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+{
+    weft_status status = WEFT_OK;
+    double *scale = NULL;
+    WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        double degree = (double)part->in_degree[i];
+        switch (normalisation) {
+        case GNN_NORM_MEAN:
+            scale[i] = degree > 0 ? 1.0 / degree : 0.0;
+            break;
+        case GNN_NORM_MEAN_SELF:
+            scale[i] = 1.0 / (degree + 1.0);
+            break;
+        case GNN_NORM_SYMMETRIC:
+            scale[i] = 1.0 / sqrt(degree + 1.0);
+            break;
+        }
+    }
+    WEFT_TRY_GOTO(vector_upload(a, scale, &a->post), status, done);
+    WEFT_TRY_GOTO(share_vector(a, &a->post), status, done);
+    if (normalisation == GNN_NORM_SYMMETRIC) {
+        WEFT_TRY_GOTO(vector_upload(a, scale, &a->pre), status, done);
+        WEFT_TRY_GOTO(share_vector(a, &a->pre), status, done);
+        for (int64_t i = 0; i < a->n_owned; ++i) {
+            scale[i] *= scale[i];
+        }
+    }
+    if (normalisation != GNN_NORM_MEAN) {
+        status = vector_upload(a, scale, &a->diag);
+    }
+done:
+    weft_free(scale);
+    return status;
+}
+
+static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_t max_width)
+{
+    const comm_halo_desc sources = {.n_local = part->n_local,
+                                    .own_offset = part->sources.own_offset,
+                                    .own_row = part->sources.own_row,
+                                    .leaf_offset = part->sources.leaf_offset,
+                                    .leaf_row = part->sources.leaf_row};
+    WEFT_TRY(comm_halo_create(a->comm, a->hal, &sources, max_width, &a->sources));
+    /* One halo serves both directions when the lists are equal on every rank. */
+    int32_t same = part->symmetric;
+    WEFT_TRY(comm_allreduce(a->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
+    if (same) {
+        a->destinations = a->sources;
+        return WEFT_OK;
+    }
+    const comm_halo_desc destinations = {.n_local = part->n_local,
+                                         .own_offset = part->destinations.own_offset,
+                                         .own_row = part->destinations.own_row,
+                                         .leaf_offset = part->destinations.leaf_offset,
+                                         .leaf_row = part->destinations.leaf_row};
+    return comm_halo_create(a->comm, a->hal, &destinations, max_width, &a->destinations);
+}
+
+static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+{
+    const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
+    WEFT_TRY(a->hal->sparse.spmm_create(a->hal, &csr, options->form, options->max_width, &a->forward));
+    if (part->symmetric) {
+        a->transposed = a->forward;
+        return WEFT_OK;
+    }
+    int64_t *offset = NULL;
+    int32_t *destination = NULL;
+    WEFT_TRY(part_transpose(part, &offset, &destination));
+    const hal_csr back = {.rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination};
+    weft_status status = a->hal->sparse.spmm_create(a->hal, &back, options->form, options->max_width, &a->transposed);
+    weft_free(offset);
+    weft_free(destination);
+    return status;
+}
+
+weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
+                                  const gnn_aggregator_options *options, gnn_aggregator *aggregator)
+{
+    double start = clock_seconds();
+    *aggregator = (gnn_aggregator){.comm = comm,
+                                   .hal = hal,
+                                   .dtype = dtype,
+                                   .n_owned = part->n_owned,
+                                   .n_local = part->n_local,
+                                   .edges = part->edges};
+    WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
+    if (comm_size(comm) > 1) {
+        WEFT_TRY(create_halos(aggregator, part, options->max_width));
+    }
+    WEFT_TRY(create_scales(aggregator, part, options->normalisation));
+    aggregator->build_seconds = clock_seconds() - start;
+    return WEFT_OK;
+}
+
+static const weft_tensor *or_null(const weft_tensor *vector)
+{
+    return vector->cols > 0 ? vector : NULL;
+}
+
+static weft_status local_product(gnn_aggregator *a, bool transposed, const weft_tensor *x, double beta,
+                                 weft_tensor *out)
+{
+    const weft_tensor *pre = or_null(transposed ? &a->post : &a->pre);
+    const weft_tensor *post = or_null(transposed ? &a->pre : &a->post);
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = WEFT_OK;
+    if (beta != 0.0 && a->n_local > a->n_owned) { /* a replica's partial sum starts from nothing */
+        weft_tensor replicas = tensor_view(out, a->n_owned, a->n_local - a->n_owned, 0, out->cols);
+        status = tensor_axpby(0.0, &replicas, 0.0, &replicas);
+    }
+    if (status == WEFT_OK) {
+        status = tensor_spmm(transposed ? a->transposed : a->forward, a->n_local, a->n_local, a->edges, x, pre, post,
+                             or_null(&a->diag), beta, out);
+    }
+    activity_end(ACTIVITY_AGGREGATE);
+    return status;
+}
+
+weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out)
+{
+    gnn_aggregator *a = aggregator;
+    WEFT_TRY(halo_exchange(transposed ? a->destinations : a->sources, HALO_FORWARD, x));
+    WEFT_TRY(local_product(a, transposed, x, beta, out));
+    return halo_exchange(transposed ? a->sources : a->destinations, HALO_REVERSE, out);
+}
+
+void gnn_aggregator_destroy(gnn_aggregator *aggregator)
+{
+    gnn_aggregator *a = aggregator;
+    if (a->hal == NULL) {
+        return;
+    }
+    if (a->transposed != a->forward) {
+        a->hal->sparse.spmm_destroy(a->hal, a->transposed);
+    }
+    a->hal->sparse.spmm_destroy(a->hal, a->forward);
+    if (a->destinations != a->sources) {
+        comm_halo_destroy(a->destinations);
+    }
+    comm_halo_destroy(a->sources);
+    tensor_destroy(&a->pre);
+    tensor_destroy(&a->post);
+    tensor_destroy(&a->diag);
+    memset(a, 0, sizeof *a);
+}

@@ -1,0 +1,11 @@
+/* gnn/data/reader_formats.h: the rows of the format table, one file each (reader_NAME.c). */
+#ifndef WEFT_GNN_DATA_READER_FORMATS_H
+#define WEFT_GNN_DATA_READER_FORMATS_H
+
+#include "gnn/data/reader.h"
+
+extern const reader_format reader_gnn_benchmark;
+extern const reader_format reader_heterophilous;
+extern const reader_format reader_weft_npz;
+
+#endif

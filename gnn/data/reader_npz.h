@@ -1,0 +1,40 @@
+/*
+ * gnn/data/reader_npz.h: what the .npz formats share: members fetched by name with their shape checked, edges and
+ * sparse features taken from CSR arrays, labels and splits made uniform. Every message names file[array], row and
+ * value.
+ */
+#ifndef WEFT_GNN_DATA_READER_NPZ_H
+#define WEFT_GNN_DATA_READER_NPZ_H
+
+#include "base/npy.h"
+#include "gnn/data/reader.h"
+
+typedef struct reader_npz {
+    const char *path;
+    npz_file *file;
+} reader_npz;
+
+weft_status reader_npz_open(const char *path, reader_npz *npz);
+void reader_npz_close(reader_npz *npz);
+bool reader_npz_has(const reader_npz *npz, const char *name);
+/* Does the file at `path` hold all these arrays (NULL-terminated)? */
+bool reader_npz_matches(const char *path, const char *const *names);
+
+/* The named array as int64 / float32; weft_free. shape[]: -1 = any, becomes the array's; else it must match. */
+weft_status reader_npz_ints(const reader_npz *npz, const char *name, int dims, int64_t *shape, int64_t **values);
+weft_status reader_npz_floats(const reader_npz *npz, const char *name, int dims, int64_t *shape, float **values);
+
+/* raw->from, to from an [edges, 2] array of vertex ids; raw->vertices is known. */
+weft_status reader_npz_pairs(const reader_npz *npz, const char *name, raw_graph *raw);
+/* raw->vertices, from, to from CSR arrays PREFIX_indptr, _indices, _shape; _data is looked at for weights. */
+weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_graph *raw);
+/* raw->features and sparse features from CSR arrays PREFIX_indptr, _indices, _data, _shape. */
+weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix, raw_graph *raw);
+/* raw->features and dense features from an array [vertices, features]. */
+weft_status reader_npz_dense_features(const reader_npz *npz, const char *name, raw_graph *raw);
+/* raw->label and classes; labels 1..C become 0..C-1 and the log says so; -1 = unlabelled. */
+weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph *raw);
+/* raw->split and splits, from index lists or masks named train, valid (val) and test; no such arrays: none. */
+weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw);
+
+#endif

@@ -1,0 +1,249 @@
+/* gnn/dataset.c: see gnn/dataset.h. */
+#include "gnn/dataset.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 8 << 20 };
+
+/* ---- features ---- */
+
+static void scale_row(float *row, int64_t cols)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < cols; ++c) {
+        sum += (double)row[c];
+    }
+    float factor = sum != 0.0 ? (float)(1.0 / sum) : 0.0f;
+    for (int64_t c = 0; c < cols; ++c) {
+        row[c] *= factor;
+    }
+}
+
+/* scale [2 cols]: mean and 1 / deviation of each column over the owned rows of every rank; two sweeps for accuracy. */
+static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, double *scale)
+{
+    int64_t cols = graph->features;
+    double *mean = scale;
+    double *deviation = scale + cols;
+    double n = (double)graph->vertices;
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        const float *row = graph->feature + part->gid[i] * cols;
+        for (int64_t c = 0; c < cols; ++c) {
+            mean[c] += (double)row[c];
+        }
+    }
+    WEFT_TRY(comm_allreduce(comm, mean, cols, WEFT_DTYPE_F64, COMM_SUM));
+    for (int64_t c = 0; c < cols; ++c) {
+        mean[c] /= n;
+    }
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        const float *row = graph->feature + part->gid[i] * cols;
+        for (int64_t c = 0; c < cols; ++c) {
+            double d = (double)row[c] - mean[c];
+            deviation[c] += d * d;
+        }
+    }
+    WEFT_TRY(comm_allreduce(comm, deviation, cols, WEFT_DTYPE_F64, COMM_SUM));
+    for (int64_t c = 0; c < cols; ++c) {
+        double variance = deviation[c] / n;
+        deviation[c] = variance > 1e-12 ? 1.0 / sqrt(variance) : 0.0;
+    }
+    return WEFT_OK;
+}
+
+static void scale_columns(const double *scale, float *row, int64_t cols)
+{
+    for (int64_t c = 0; c < cols; ++c) {
+        row[c] = (float)(((double)row[c] - scale[c]) * scale[cols + c]);
+    }
+}
+
+/* Host rows [count, cols] (f32) into rows [begin, begin + count) of x, in x's type. */
+static weft_status store_rows(weft_tensor *x, int64_t begin, int64_t count, const float *rows, double *wide)
+{
+    const void *host = rows;
+    if (x->dtype == WEFT_DTYPE_F64) {
+        for (int64_t i = 0; i < count * x->cols; ++i) {
+            wide[i] = (double)rows[i];
+        }
+        host = wide;
+    }
+    weft_tensor view = tensor_view(x, begin, count, 0, x->cols);
+    return tensor_upload(&view, host);
+}
+
+static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
+                             const double *scale, float *piece, double *wide, int64_t piece_rows, weft_tensor *x)
+{
+    int64_t cols = graph->features;
+    for (int64_t begin = 0; begin < part->n_owned; begin += piece_rows) {
+        int64_t count = part->n_owned - begin < piece_rows ? part->n_owned - begin : piece_rows;
+        for (int64_t i = 0; i < count; ++i) {
+            float *row = piece + i * cols;
+            memcpy(row, graph->feature + part->gid[begin + i] * cols, (size_t)cols * sizeof *row);
+            if (scaling == GNN_SCALE_ROW) {
+                scale_row(row, cols);
+            } else if (scaling == GNN_SCALE_STANDARD) {
+                scale_columns(scale, row, cols);
+            }
+        }
+        WEFT_TRY(store_rows(x, begin, count, piece, wide));
+        graph_release_pages(graph);
+    }
+    return WEFT_OK;
+}
+
+weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
+                              gnn_feature_scaling scaling, weft_tensor *x)
+{
+    weft_status status = WEFT_OK;
+    int64_t cols = graph->features;
+    int64_t piece_rows = 1 + PIECE_BYTES / (cols * (int64_t)sizeof(float));
+    float *piece = NULL;
+    double *wide = NULL;
+    double *scale = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW(&piece, piece_rows * cols, WEFT_MEM_WORKSPACE), status, done);
+    if (x->dtype == WEFT_DTYPE_F64) {
+        WEFT_TRY_GOTO(WEFT_NEW(&wide, piece_rows * cols, WEFT_MEM_WORKSPACE), status, done);
+    }
+    if (scaling == GNN_SCALE_STANDARD) {
+        WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
+        WEFT_TRY_GOTO(measure_columns(comm, graph, part, scale), status, done);
+    }
+    status = copy_rows(graph, part, scaling, scale, piece, wide, piece_rows, x);
+done:
+    weft_free(piece);
+    weft_free(wide);
+    weft_free(scale);
+    return comm_agree(comm, status);
+}
+
+/* ---- labels ---- */
+
+enum { LABEL, TARGET, SPLIT };
+
+static weft_status check_labels(const weft_graph *graph, train_loss loss)
+{
+    WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
+               "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
+    WEFT_CHECK(graph->split != NULL, WEFT_ERR_DATA,
+               "%s has no train/valid/test split: convert it again with --split FILE.npz", graph->name);
+    WEFT_CHECK(loss == TRAIN_LOSS_BCE || graph->label != NULL, WEFT_ERR_USAGE,
+               "%s has %lld binary tasks: use --loss bce", graph->name, (long long)graph->tasks);
+    WEFT_CHECK(loss == TRAIN_LOSS_XENT || graph->target != NULL || graph->classes == 2, WEFT_ERR_USAGE,
+               "--loss bce needs binary tasks or two classes, %s has %lld classes: use --loss xent", graph->name,
+               (long long)graph->classes);
+    return WEFT_OK;
+}
+
+static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+{
+    train_targets *t = &labels->targets;
+    int64_t rows = part->n_owned;
+    uint8_t *split = NULL;
+    WEFT_TRY(WEFT_NEW(&split, rows, WEFT_MEM_FEATURE));
+    labels->host[SPLIT] = split;
+    t->split_host = split;
+    if (t->loss == TRAIN_LOSS_XENT) {
+        int32_t *label = NULL;
+        WEFT_TRY(WEFT_NEW(&label, rows, WEFT_MEM_FEATURE));
+        labels->host[LABEL] = label;
+        t->label_host = label;
+        for (int64_t i = 0; i < rows; ++i) {
+            label[i] = graph->label[part->gid[i]];
+        }
+    } else {
+        float *target = NULL;
+        WEFT_TRY(WEFT_NEW(&target, rows * t->outputs, WEFT_MEM_FEATURE));
+        labels->host[TARGET] = target;
+        t->target_host = target;
+        for (int64_t i = 0; i < rows; ++i) {
+            if (graph->target != NULL) {
+                memcpy(target + i * t->outputs, graph->target + part->gid[i] * t->outputs,
+                       (size_t)t->outputs * sizeof *target);
+            } else {
+                int32_t label = graph->label[part->gid[i]];
+                target[i] = label < 0 ? NAN : (float)label;
+            }
+        }
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+        split[i] = graph->split[part->gid[i]];
+    }
+    return WEFT_OK;
+}
+
+/* A row without any label counts nowhere; its split becomes "none" so that every op agrees on that. */
+static void count_rows(gnn_labels *labels)
+{
+    train_targets *t = &labels->targets;
+    uint8_t *split = labels->host[SPLIT];
+    for (int64_t i = 0; i < t->rows; ++i) {
+        int64_t labelled = 0;
+        if (t->loss == TRAIN_LOSS_XENT) {
+            labelled = t->label_host[i] >= 0;
+        } else {
+            for (int64_t c = 0; c < t->outputs; ++c) {
+                labelled += !isnan(t->target_host[i * t->outputs + c]);
+            }
+        }
+        if (labelled == 0 || split[i] >= HAL_SPLITS) {
+            split[i] = HAL_SPLIT_NONE;
+            continue;
+        }
+        t->counted[split[i]] += 1;
+        t->loss_entries += split[i] == 0 ? labelled : 0;
+    }
+}
+
+static weft_status to_device(gnn_labels *labels, int which, size_t bytes)
+{
+    if (labels->host[which] == NULL || bytes == 0) {
+        return WEFT_OK;
+    }
+    weft_hal *hal = labels->hal;
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &labels->device[which]));
+    return hal->mem.upload(hal, labels->device[which], labels->host[which], bytes);
+}
+
+static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+{
+    train_targets *t = &labels->targets;
+    size_t rows = (size_t)part->n_owned;
+    WEFT_TRY(check_labels(graph, t->loss));
+    WEFT_TRY(take_labels(labels, graph, part));
+    count_rows(labels);
+    WEFT_TRY(to_device(labels, LABEL, rows * sizeof(int32_t)));
+    WEFT_TRY(to_device(labels, TARGET, rows * (size_t)t->outputs * sizeof(float)));
+    WEFT_TRY(to_device(labels, SPLIT, rows));
+    t->label = labels->device[LABEL];
+    t->target = labels->device[TARGET];
+    t->split = labels->device[SPLIT];
+    return WEFT_OK;
+}
+
+weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
+                            train_loss loss, gnn_labels *labels)
+{
+    memset(labels, 0, sizeof *labels);
+    labels->hal = hal;
+    train_targets *t = &labels->targets;
+    t->rows = part->n_owned;
+    t->loss = loss;
+    t->outputs = loss == TRAIN_LOSS_XENT ? graph->classes : (graph->target != NULL ? graph->tasks : 1);
+    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part)));
+    WEFT_TRY(comm_allreduce(comm, t->counted, HAL_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
+    return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
+}
+
+void gnn_labels_destroy(gnn_labels *labels)
+{
+    for (int which = LABEL; which <= SPLIT; ++which) {
+        if (labels->device[which] != NULL) {
+            labels->hal->mem.free(labels->hal, labels->device[which]);
+        }
+        weft_free(labels->host[which]);
+    }
+    memset(labels, 0, sizeof *labels);
+}

@@ -1,0 +1,39 @@
+/*
+ * gnn/dataset.h: the rows of a graph store that a rank owns, on the backend: features, labels, splits.
+ *
+ * Features are copied straight into the model's input matrix in pieces, so that no second copy of them exists; the
+ * pages of the mapped store are given back as it goes.
+ */
+#ifndef WEFT_GNN_DATASET_H
+#define WEFT_GNN_DATASET_H
+
+#include "comm/comm.h"
+#include "partition/part.h"
+#include "train/model.h"
+
+typedef enum gnn_feature_scaling {
+    GNN_SCALE_NONE,
+    GNN_SCALE_ROW,
+    GNN_SCALE_STANDARD
+} gnn_feature_scaling; /* --normalize */
+
+/* Copy the owned rows into x [n_owned, f] and scale them: by row sum, or to zero mean and unit variance by column over
+ * all vertices of all ranks (constant columns stay 0). Collective. */
+weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
+                              gnn_feature_scaling scaling, weft_tensor *x);
+
+typedef struct gnn_labels {
+    train_targets targets;
+    weft_hal *hal;
+    void *device[3]; /* label, target, split */
+    void *host[3];
+} gnn_labels;
+
+/* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task
+ * under TRAIN_LOSS_BCE. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not fit
+ * them. Collective. */
+weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
+                            train_loss loss, gnn_labels *labels);
+void gnn_labels_destroy(gnn_labels *labels);
+
+#endif

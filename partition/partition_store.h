@@ -1,0 +1,14 @@
+/* partition/partition_store.h: what the files of a partition share with its other users. */
+#ifndef WEFT_PARTITION_PARTITION_STORE_H
+#define WEFT_PARTITION_PARTITION_STORE_H
+
+#include "base/json.h"
+#include "partition/partition.h"
+
+/* The figures of a report as members of the open JSON object. */
+void partition_report_json(json_writer *json, const partition_report *report);
+
+/* Give back what partition_load mapped. */
+void partition_unmap(weft_partition *partition);
+
+#endif

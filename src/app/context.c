@@ -1,0 +1,193 @@
+/* app/context.c: see app/context.h. */
+#include "app/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/launcher.h"
+#include "base/log.h"
+
+typedef struct rank_card {
+    cpu_set mask;
+    char host[64];
+    int node_rank;
+    char line[256]; /* of the node, from its first rank */
+} rank_card;
+
+static weft_status open_comm(app_context *context)
+{
+    if (!launcher_present()) {
+        return comm_create_self(&context->comm);
+    }
+    WEFT_TRY(comm_create_mpi(&context->comm));
+    WEFT_CHECK(
+        launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
+        "the launcher started %d processes but each of them is alone: the launcher and the MPI library do not fit; "
+        "start with the mpirun of this MPI, or `srun --mpi=pmix`",
+        launcher_size());
+    return WEFT_OK;
+}
+
+/* Rank 0's view of the options counts: environments may differ between nodes. */
+static weft_status share_options(app_context *context, const weft_options *options)
+{
+    weft_status status = WEFT_OK;
+    void *blob = NULL;
+    size_t bytes = 0;
+    bool first = comm_rank(context->comm) == 0;
+    context->options = options;
+    if (comm_size(context->comm) == 1) {
+        return WEFT_OK;
+    }
+    if (first) {
+        status = option_pack(options, &blob, &bytes);
+    }
+    WEFT_TRY(comm_agree(context->comm, status));
+    int64_t count = (int64_t)bytes;
+    WEFT_TRY(comm_bcast(context->comm, 0, &count, sizeof count));
+    if (!first) {
+        status = weft_malloc((size_t)count, 1, WEFT_MEM_GENERAL, &blob);
+    }
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(context->comm, 0, blob, count), status, done);
+    if (!first) {
+        WEFT_TRY_GOTO(option_unpack(blob, (size_t)count, &context->shared), status, done);
+        context->options = context->shared;
+    }
+done:
+    weft_free(blob);
+    return status;
+}
+
+static int requested_threads(const weft_options *options)
+{
+    if (option_int(options, OPT_THREADS) > 0) {
+        return (int)option_int(options, OPT_THREADS);
+    }
+    const char *environment = getenv("OMP_NUM_THREADS");
+    int threads = environment != NULL ? atoi(environment) : 0;
+    return threads > 0 ? threads : 0;
+}
+
+static weft_status gather_cards(app_context *context, const rank_card *mine, rank_card *cards)
+{
+    weft_status status = WEFT_OK;
+    int ranks = comm_size(context->comm);
+    int64_t *bytes = NULL;
+    WEFT_TRY(WEFT_NEW(&bytes, ranks, WEFT_MEM_GENERAL));
+    for (int r = 0; r < ranks; ++r) {
+        bytes[r] = (int64_t)sizeof *cards;
+    }
+    status = comm_allgatherv(context->comm, mine, (int64_t)sizeof *mine, cards, bytes);
+    weft_free(bytes);
+    return status;
+}
+
+/* The plan of this rank, from the masks of all ranks on its node. */
+static weft_status plan_threads(app_context *context, const rank_card *cards, cpu_set *node_mask)
+{
+    weft_status status = WEFT_OK;
+    int node_ranks = comm_node_size(context->comm);
+    cpu_set *masks = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&masks, node_ranks, WEFT_MEM_GENERAL));
+    for (int r = 0; r < comm_size(context->comm); ++r) {
+        if (strcmp(cards[r].host, context->host) == 0 && cards[r].node_rank < node_ranks) {
+            masks[cards[r].node_rank] = cards[r].mask;
+        }
+    }
+    const placement_request request = {.node_ranks = node_ranks,
+                                       .node_rank = comm_node_rank(context->comm),
+                                       .masks = masks,
+                                       .threads = requested_threads(context->options),
+                                       .pin = (pin_mode)option_choice(context->options, OPT_PIN)};
+    WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);
+    WEFT_TRY_GOTO(placement_apply(&context->placement), status, done);
+    *node_mask = context->placement.mask;
+done:
+    weft_free(masks);
+    return status;
+}
+
+static weft_status place_threads(app_context *context)
+{
+    weft_status status = WEFT_OK;
+    rank_card *cards = NULL;
+    rank_card mine = {.node_rank = comm_node_rank(context->comm)};
+    gethostname(mine.host, sizeof mine.host - 1);
+    memcpy(context->host, mine.host, sizeof context->host);
+    int ranks = comm_size(context->comm);
+    WEFT_TRY(WEFT_NEW(&cards, ranks, WEFT_MEM_GENERAL));
+    cpu_set used = {.bits = {0}};
+    status = placement_current_mask(&mine.mask);
+    status = status == WEFT_OK ? machine_detect(&context->machine) : status;
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    WEFT_TRY_GOTO(comm_agree(context->comm, plan_threads(context, cards, &used)), status, done);
+    /* A second round tells rank 0 what every node does: the union of its ranks' cores, described by its first rank. */
+    mine.mask = used;
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        if (strcmp(cards[r].host, context->host) == 0) {
+            for (size_t w = 0; w < sizeof used.bits / sizeof used.bits[0]; ++w) {
+                used.bits[w] |= cards[r].mask.bits[w];
+            }
+        }
+        context->nodes += cards[r].node_rank == 0;
+    }
+    placement_describe(&context->machine, context->host, comm_node_size(context->comm), &context->placement, &used,
+                       mine.line, sizeof mine.line);
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        if (cards[r].node_rank == 0) {
+            log_info("%s", cards[r].line);
+        }
+    }
+done:
+    weft_free(cards);
+    return status;
+}
+
+weft_status app_set_log_level(const weft_options *options)
+{
+    bool quiet = option_flag(options, OPT_QUIET), verbose = option_flag(options, OPT_VERBOSE);
+    WEFT_CHECK(!(quiet && verbose), WEFT_ERR_USAGE, "--quiet and --verbose contradict each other");
+    if (quiet || verbose) {
+        log_set_level(quiet ? LOG_WARN : LOG_DEBUG);
+    }
+    return WEFT_OK;
+}
+
+weft_status app_context_open(const weft_options *options, app_context *context)
+{
+    memset(context, 0, sizeof *context);
+    WEFT_TRY(open_comm(context));
+    log_set_speaker(comm_rank(context->comm) == 0);
+    WEFT_TRY(share_options(context, options));
+    WEFT_TRY(place_threads(context));
+    const char *backend = option_text(context->options, OPT_BACKEND);
+    return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
+}
+
+void app_context_fail(const app_context *context, weft_status status)
+{
+    if (context->comm == NULL || comm_size(context->comm) == 1) {
+        return;
+    }
+    int rank = comm_rank(context->comm);
+    if (rank != 0) {
+        sleep(1);
+    }
+    log_fatal(rank, status, weft_error_message());
+    comm_abort(context->comm, status);
+}
+
+void app_context_close(app_context *context)
+{
+    weft_hal_close(context->hal);
+    placement_free(&context->placement);
+    machine_free(&context->machine);
+    option_destroy(context->shared);
+    comm_destroy(context->comm);
+    memset(context, 0, sizeof *context);
+}

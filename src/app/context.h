@@ -1,0 +1,37 @@
+/*
+ * app/context.h: what every collective command starts with: ranks that talk, options that agree, threads in their
+ * place, a backend.
+ */
+#ifndef WEFT_APP_CONTEXT_H
+#define WEFT_APP_CONTEXT_H
+
+#include "base/option.h"
+#include "comm/comm.h"
+#include "hal/placement.h"
+
+typedef struct app_context {
+    weft_comm *comm;
+    weft_options *shared;        /* rank 0's options on the other ranks */
+    const weft_options *options; /* the ones to use */
+    machine machine;
+    placement placement;
+    weft_hal *hal;
+    char host[64];
+    int nodes;
+} app_context;
+
+/* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
+weft_status app_set_log_level(const weft_options *options);
+
+/* Under a launcher over MPI, else one rank. Logs one line a node. Collective over all processes of the job. */
+weft_status app_context_open(const weft_options *options, app_context *context);
+void app_context_close(app_context *context);
+
+/*
+ * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
+ * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
+ * told once. With one rank it returns and the command closes as usual.
+ */
+void app_context_fail(const app_context *context, weft_status status);
+
+#endif

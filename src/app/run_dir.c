@@ -1,0 +1,224 @@
+/* app/run_dir.c: see app/run_dir.h. */
+#include "app/run_dir.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/version.h"
+
+static double unix_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static weft_status make_asked(const char *asked, bool force, run_dir *dir)
+{
+    char manifest[FILE_PATH_MAX];
+    WEFT_TRY(file_path(dir->path, "%s", asked));
+    WEFT_TRY(file_path(manifest, "%s/run.json", asked));
+    WEFT_CHECK(force || !file_exists(manifest), WEFT_ERR_USAGE,
+               "%s already holds a run: choose another --run-dir, or add --force to replace it", asked);
+    bool absent = !file_exists(asked);
+    WEFT_TRY(folder_make(asked));
+    dir->made = absent;
+    return WEFT_OK;
+}
+
+/* The first weft-run-NNNN that this job, and no other started at the same moment, makes. */
+static weft_status make_numbered(run_dir *dir)
+{
+    for (int number = 1; number < 10000; ++number) {
+        WEFT_TRY(file_path(dir->path, "weft-run-%04d", number));
+        dir->made = mkdir(dir->path, 0777) == 0;
+        if (dir->made) {
+            return WEFT_OK;
+        }
+        if (errno != EEXIST) {
+            return weft_fail_errno(errno, dir->path);
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "9999 folders named weft-run-NNNN exist here: name one with --run-dir");
+}
+
+static weft_status make_folder(const weft_options *options, run_dir *dir)
+{
+    if (option_flag(options, OPT_DRY_RUN)) {
+        dir->made = true;
+        return file_path(dir->path, "weft-dry-run-%ld", (long)getpid());
+    }
+    const char *asked = option_text(options, OPT_RUN_DIR);
+    return asked[0] != '\0' ? make_asked(asked, option_flag(options, OPT_FORCE), dir) : make_numbered(dir);
+}
+
+weft_status run_dir_open(const app_context *context, run_dir *dir)
+{
+    weft_status status = WEFT_OK;
+    memset(dir, 0, sizeof *dir);
+    dir->started = unix_seconds();
+    if (comm_rank(context->comm) == 0) {
+        status = make_folder(context->options, dir);
+    }
+    WEFT_TRY(comm_agree(context->comm, status));
+    return comm_bcast(context->comm, 0, dir->path, sizeof dir->path);
+}
+
+static void write_time(json_writer *json, const char *key, double seconds)
+{
+    char text[32];
+    struct tm parts;
+    time_t whole = (time_t)seconds;
+    gmtime_r(&whole, &parts);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    json_text(json, key, text);
+}
+
+static void write_versions(json_writer *json)
+{
+    const char *name;
+    const char *version = NULL;
+    json_object(json, "versions");
+    json_text(json, "weft", version_text());
+    json_text(json, "revision", version_revision());
+    json_text(json, "compiler", version_compiler());
+    json_text(json, "build", version_build());
+    for (int i = 0; (name = version_library(i, &version)) != NULL; ++i) {
+        json_text(json, name, version);
+    }
+    json_end(json);
+}
+
+static void write_options(json_writer *json, const weft_options *options)
+{
+    json_object(json, "options");
+    for (int id = 0; id < OPT_COUNT; ++id) {
+        if (!option_applies(option_command_of(options), (option_id)id)) {
+            continue;
+        }
+        json_object(json, option_row_of((option_id)id)->name);
+        json_text(json, "value", option_value_text(options, (option_id)id));
+        json_text(json, "source", option_source_text(option_source_of(options, (option_id)id)));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_graph(json_writer *json, const weft_graph *graph)
+{
+    json_object(json, "graph");
+    json_text(json, "name", graph->name);
+    json_text(json, "hash", graph->hash);
+    json_int(json, "vertices", graph->vertices);
+    json_int(json, "edges", graph->edges);
+    json_int(json, "features", graph->features);
+    json_int(json, "classes", graph->classes);
+    json_bool(json, "symmetric", graph->symmetric);
+    json_end(json);
+}
+
+/* run.json; `exit` is -1 while running. */
+static weft_status write_manifest(const run_dir *dir, const app_context *context, int exit)
+{
+    char path[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(path, "%s/run.json", dir->path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    write_versions(&json);
+    json_text(&json, "host", context->host);
+    json_text(&json, "cpu", context->machine.model);
+    json_int(&json, "nodes", context->nodes);
+    json_int(&json, "ranks", comm_size(context->comm));
+    json_int(&json, "threads_per_rank", context->placement.threads);
+    json_text(&json, "placement", context->placement.reason);
+    json_text(&json, "backend", context->hal->name);
+    write_graph(&json, &dir->facts);
+    write_options(&json, context->options);
+    write_time(&json, "started", dir->started);
+    if (exit >= 0) {
+        write_time(&json, "ended", unix_seconds());
+        json_int(&json, "exit", exit);
+    }
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+static weft_status remove_file(const run_dir *dir, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/%s", dir->path, name));
+    return unlink(path) == 0 || errno == ENOENT ? WEFT_OK : weft_fail_errno(errno, path);
+}
+
+weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph)
+{
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
+    char metrics[FILE_PATH_MAX];
+    dir->facts = (weft_graph){.vertices = graph->vertices,
+                              .edges = graph->edges,
+                              .features = graph->features,
+                              .classes = graph->classes,
+                              .symmetric = graph->symmetric};
+    memcpy(dir->facts.name, graph->name, sizeof graph->name);
+    memcpy(dir->facts.hash, graph->hash, sizeof graph->hash);
+    for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
+        WEFT_TRY(remove_file(dir, results[i]));
+    }
+    WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
+    dir->metrics = fopen(metrics, "we");
+    if (dir->metrics == NULL) {
+        return weft_fail_errno(errno, metrics);
+    }
+    dir->begun = true;
+    return write_manifest(dir, context, -1);
+}
+
+weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
+{
+    json_writer json = json_begin(dir->metrics, false);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    json_int(&json, "run", epoch->run + 1);
+    json_int(&json, "epoch", epoch->epoch);
+    json_real(&json, "loss", epoch->loss);
+    if (epoch->evaluated) {
+        json_real(&json, "train", epoch->score[0]);
+        json_real(&json, "valid", epoch->score[1]);
+        json_real(&json, "test", epoch->score[2]);
+        json_real(&json, "eval_s", epoch->eval_s);
+    }
+    json_real(&json, "epoch_s", epoch->epoch_s);
+    json_real(&json, "lr", epoch->lr);
+    json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_end(&json);
+    json_line_end(&json);
+    return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");
+}
+
+weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status exit)
+{
+    weft_status status = WEFT_OK;
+    if (dir->metrics != NULL && fclose(dir->metrics) != 0) {
+        status = weft_fail_errno(errno, "metrics.jsonl");
+    }
+    if (dir->begun) {
+        status = status == WEFT_OK ? write_manifest(dir, context, (int)exit) : status;
+    } else if (dir->made && file_exists(dir->path)) {
+        status = folder_remove(dir->path);
+    }
+    if (!dir->begun) {
+        dir->path[0] = '\0'; /* there is no folder; one with a run stays named, for whoever prints it */
+    }
+    dir->metrics = NULL;
+    dir->begun = dir->made = false;
+    return status;
+}

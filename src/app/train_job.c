@@ -1,0 +1,244 @@
+/* app/train_job.c: see app/train_job.h. */
+#include "app/train_job.h"
+
+#include "base/activity.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+static gnn_config model_config(const weft_options *o, const weft_graph *graph, int64_t outputs)
+{
+    double dropout = option_real(o, OPT_DROPOUT);
+    double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    return (gnn_config){.kind = (gnn_kind)option_choice(o, OPT_MODEL),
+                        .aggregator = (gnn_sage_aggregator)option_choice(o, OPT_AGGREGATOR),
+                        .layers = (int)option_int(o, OPT_LAYERS),
+                        .inputs = graph->features,
+                        .hidden = option_int(o, OPT_HIDDEN),
+                        .outputs = outputs,
+                        .norm = (norm_kind)option_choice(o, OPT_NORM),
+                        .dropout = (float)dropout,
+                        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
+                        .order = (gnn_order)option_choice(o, OPT_ORDER),
+                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == 1};
+}
+
+static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
+{
+    int choice = option_choice(o, OPT_LOSS);
+    if (choice == 0) {
+        return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
+    }
+    return choice == 1 ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+}
+
+static train_options loop_options(const weft_options *o, train_loss loss)
+{
+    int metric = option_choice(o, OPT_METRIC);
+    int allreduce = option_choice(o, OPT_ALLREDUCE);
+    bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
+    const char *weights = option_text(o, OPT_INIT_WEIGHTS);
+    return (train_options){
+        .epochs = option_int(o, OPT_EPOCHS),
+        .runs = (int)option_int(o, OPT_RUNS),
+        .seed = (uint64_t)option_int(o, OPT_SEED),
+        .eval_every = option_int(o, OPT_EVAL_EVERY),
+        .patience = option_int(o, OPT_PATIENCE),
+        .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
+        .allreduce = option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)allreduce,
+        .optimizer = {.kind = (optimizer_kind)option_choice(o, OPT_OPTIMIZER),
+                      .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
+                      .momentum = option_real(o, OPT_MOMENTUM),
+                      .nesterov = option_flag(o, OPT_NESTEROV),
+                      .beta1 = 0.9,
+                      .beta2 = 0.999,
+                      .epsilon = 1e-8},
+        .schedule = {.kind = (schedule_kind)option_choice(o, OPT_SCHEDULE),
+                     .base = option_real(o, OPT_LR),
+                     .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
+                     .step = option_int(o, OPT_SCHEDULE_STEP),
+                     .warmup = option_int(o, OPT_WARMUP),
+                     .epochs = option_int(o, OPT_EPOCHS)},
+        .init_weights = weights[0] != '\0' ? weights : NULL,
+    };
+}
+
+static weft_status check_data(const train_job *job)
+{
+    const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(graph->features > 0, WEFT_ERR_DATA, "%s has no features: training needs feature.npy (docs/formats.md)",
+               graph->name);
+    WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
+               "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
+    return WEFT_OK;
+}
+
+static int64_t halo_rows(const weft_part *part)
+{
+    int64_t own = part->sources.own_offset != NULL ? part->sources.own_offset[part->parts] : 0;
+    int64_t leaf = part->sources.leaf_offset != NULL ? part->sources.leaf_offset[part->parts] : 0;
+    return own + leaf;
+}
+
+static weft_status check_memory(train_job *job, int64_t n_owned, int64_t n_local, int64_t edges, int64_t halo,
+                                bool symmetric)
+{
+    const app_context *context = &job->context;
+    gnn_plan plan;
+    gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    memory_plan_make(&job->data.graph, &plan, comm_size(context->comm), edges, symmetric, halo, job->process,
+                     &job->memory);
+    return memory_plan_check(context, &job->memory, option_size(context->options, OPT_MEMORY_LIMIT));
+}
+
+/* Before anything is allocated: a rank's even share without replicas, the least it will need. */
+static weft_status check_memory_early(train_job *job)
+{
+    const weft_graph *graph = &job->data.graph;
+    int ranks = comm_size(job->context.comm);
+    int64_t n = graph->vertices / ranks;
+    return check_memory(job, n, n, graph->edges / ranks, 0, graph->symmetric);
+}
+
+/* With the part known: what will be allocated. */
+static weft_status check_memory_of_part(train_job *job)
+{
+    const weft_part *part = &job->data.part;
+    return check_memory(job, part->n_owned, part->n_local, part->edges, halo_rows(part), part->symmetric);
+}
+
+static weft_status build_model(train_job *job)
+{
+    const app_context *context = &job->context;
+    const weft_options *o = context->options;
+    train_data *data = &job->data;
+    activity_begin(ACTIVITY_PREPARE);
+    weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
+                                          (hal_spmm_form)option_choice(o, OPT_SPMM), &job->model);
+    activity_end(ACTIVITY_PREPARE);
+    WEFT_TRY(comm_agree(context->comm, status));
+    activity_begin(ACTIVITY_LOAD);
+    weft_tensor features = gnn_model_features(&job->model);
+    status = gnn_load_features(context->comm, &data->graph, &data->part,
+                               (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
+    if (status == WEFT_OK) {
+        status = gnn_load_labels(context->comm, context->hal, &data->graph, &data->part, chosen_loss(o, &data->graph),
+                                 &job->labels);
+    }
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    activity_begin(ACTIVITY_PREPARE);
+    status = gnn_model_prepare(&job->model);
+    activity_end(ACTIVITY_PREPARE);
+    return status;
+}
+
+/* Every run loads them anew; here they are only looked at, before the run folder is touched. */
+static weft_status check_initial_weights(train_job *job)
+{
+    const char *path = option_text(job->context.options, OPT_INIT_WEIGHTS);
+    weft_status status = path[0] != '\0' ? param_load(&job->model.params, path) : WEFT_OK;
+    return comm_agree(job->context.comm, status);
+}
+
+static weft_status write_results(train_job *job)
+{
+    const app_context *context = &job->context;
+    int64_t last_seed = (int64_t)job->options.seed + job->options.runs - 1;
+    activity_begin(ACTIVITY_WRITE);
+    weft_status status =
+        train_write_predictions(context, &job->dir, &job->model, &job->labels.targets, &job->data.part, last_seed);
+    if (status == WEFT_OK && comm_rank(context->comm) == 0) {
+        char path[FILE_PATH_MAX];
+        status = file_path(path, "%s/weights.npz", job->dir.path);
+        status = status == WEFT_OK ? param_save(&job->model.params, path) : status;
+    }
+    activity_end(ACTIVITY_WRITE);
+    return comm_agree(context->comm, status);
+}
+
+static weft_status train(train_job *job)
+{
+    const app_context *context = &job->context;
+    const train_targets *targets = &job->labels.targets;
+    job->options = loop_options(context->options, targets->loss);
+    job->report = (train_report){.context = context,
+                                 .dir = &job->dir,
+                                 .options = &job->options,
+                                 .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                                 .started = clock_seconds()};
+    const train_observer observer = train_report_observer(&job->report);
+    log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
+             (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
+             (long long)targets->counted[2]);
+    WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &job->options, &observer,
+                        &job->result));
+    WEFT_TRY(write_results(job));
+    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
+}
+
+static weft_status run_job(train_job *job)
+{
+    app_context *context = &job->context;
+    const weft_options *o = context->options;
+    bool dry = option_flag(o, OPT_DRY_RUN);
+    bool first = comm_rank(context->comm) == 0;
+    job->process = clock_rss_bytes();
+    comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
+    WEFT_TRY(run_dir_open(context, &job->dir));
+    WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
+    WEFT_TRY(check_data(job));
+    const weft_graph *graph = &job->data.graph;
+    train_loss loss = chosen_loss(o, graph);
+    int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+    job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
+    WEFT_TRY(check_memory_early(job));
+    WEFT_TRY(train_data_cut(context, job->dir.path, &job->data));
+    WEFT_TRY(check_memory_of_part(job));
+    if (dry) {
+        return train_data_release(context, &job->data);
+    }
+    WEFT_TRY(build_model(job));
+    WEFT_TRY(check_initial_weights(job));
+    weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(train_data_release(context, &job->data));
+    return train(job);
+}
+
+/* What is on disk ends with the job, whatever ended it. */
+static weft_status close_files(train_job *job, weft_status status)
+{
+    char message[FILE_PATH_MAX];
+    snprintf(message, sizeof message, "%s", weft_error_message());
+    train_data_close(&job->data);
+    weft_status closed = run_dir_close(&job->dir, &job->context, status);
+    if (status == WEFT_OK) {
+        return closed;
+    }
+    weft_error_clear();
+    return message[0] != '\0' ? weft_fail(status, "%s", message) : status;
+}
+
+weft_status train_job_create(train_job **job)
+{
+    return WEFT_NEW_ZERO(job, 1, WEFT_MEM_GENERAL);
+}
+
+weft_status train_job_run(train_job *job, const weft_options *options)
+{
+    activity_reset();
+    WEFT_TRY(app_context_open(options, &job->context));
+    return close_files(job, run_job(job));
+}
+
+void train_job_destroy(train_job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    weft_free(job->result.run);
+    gnn_labels_destroy(&job->labels);
+    gnn_model_destroy(&job->model);
+    app_context_close(&job->context);
+    weft_free(job);
+}

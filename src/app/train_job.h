@@ -1,0 +1,38 @@
+/*
+ * app/train_job.h: one training job, from options to result: what `weft train` and weft_train() share.
+ *
+ * It writes the run folder and the log; what goes to stdout is the command's business (app/train.c). The steps are
+ * those of docs/architecture.md, "A training job in ten steps".
+ */
+#ifndef WEFT_APP_TRAIN_JOB_H
+#define WEFT_APP_TRAIN_JOB_H
+
+#include "app/memory_plan.h"
+#include "app/train_data.h"
+#include "app/train_report.h"
+#include "gnn/dataset.h"
+
+/* Everything that a job holds, freed in one place. */
+typedef struct train_job {
+    app_context context;
+    run_dir dir;
+    train_data data;
+    gnn_config config;
+    uint64_t process; /* resident bytes before anything was loaded */
+    memory_plan memory;
+    gnn_model model;
+    gnn_labels labels;
+    train_options options;
+    train_report report;
+    train_result result;
+} train_job;
+
+/* An empty job: nothing is open. Free with train_job_destroy. */
+weft_status train_job_create(train_job **job);
+/* Once a job. With --dry-run everything before the model. The job stays as far as it came, also on failure. Collective.
+ */
+weft_status train_job_run(train_job *job, const weft_options *options);
+/* Collective. NULL is allowed. */
+void train_job_destroy(train_job *job);
+
+#endif

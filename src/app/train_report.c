@@ -1,0 +1,318 @@
+/* app/train_report.c: see app/train_report.h. */
+#include "app/train_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/npy.h"
+
+enum { FIRST_EPOCHS_SHOWN = 5 };
+#define LINE_EVERY_S 10.0
+#define HINT_FROM_S  5.0 /* shorter jobs mostly load and write, on one thread */
+
+/* ---- lines ---- */
+
+static double percent(double score)
+{
+    return 100.0 * score;
+}
+
+static void log_epoch(const train_report *report, const train_epoch *epoch)
+{
+    char scores[128] = "";
+    if (epoch->evaluated) {
+        snprintf(scores, sizeof scores, ", Train: %.2f%%, Valid: %.2f%% Test: %.2f%%", percent(epoch->score[0]),
+                 percent(epoch->score[1]), percent(epoch->score[2]));
+    }
+    double elapsed = clock_seconds() - report->started;
+    double total = (double)report->options->epochs * report->options->runs;
+    double eta = elapsed / (double)report->done * (total - (double)report->done);
+    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1,
+             (long long)epoch->epoch, epoch->loss, scores, epoch->epoch_s, eta);
+}
+
+static weft_status on_epoch(void *self, const train_epoch *epoch)
+{
+    train_report *report = self;
+    placement_refresh(&report->context->placement);
+    report->done += 1;
+    bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
+    report->evaluated = report->evaluated || epoch->evaluated;
+    if (!first_time) {
+        report->late_allocations += epoch->allocations;
+    }
+    if (comm_rank(report->context->comm) != 0) {
+        return WEFT_OK;
+    }
+    double now = clock_seconds();
+    if (report->lines < FIRST_EPOCHS_SHOWN || now - report->last_line >= LINE_EVERY_S) {
+        report->last_line = now;
+        report->lines += 1;
+        log_epoch(report, epoch);
+    }
+    activity_begin(ACTIVITY_WRITE);
+    weft_status status = run_dir_write_epoch(report->dir, epoch);
+    activity_end(ACTIVITY_WRITE);
+    return status;
+}
+
+static weft_status on_run(void *self, int run, const train_run *result)
+{
+    const train_report *report = self;
+    log_info("Run %02d: Highest Valid: %.2f, Final Test: %.2f (epoch %lld of %lld, %s)", run + 1,
+             percent(result->best_valid), percent(result->final_test), (long long)result->best_epoch,
+             (long long)result->epochs, report->metric);
+    return WEFT_OK;
+}
+
+train_observer train_report_observer(train_report *report)
+{
+    return (train_observer){.self = report, .on_epoch = on_epoch, .on_run = on_run};
+}
+
+/* ---- the closing table ---- */
+
+static train_figures figures_of_rank(const train_report *report)
+{
+    train_figures f = {0};
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        f.seconds[a] = activity_get((weft_activity)a).seconds;
+        f.wall += f.seconds[a];
+    }
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        comm_stats stats = comm_lane_stats(report->context->comm, (comm_lane)lane);
+        f.bytes += (double)stats.bytes_sent;
+        f.messages += (double)stats.messages_sent;
+        f.wait += stats.wait_seconds;
+    }
+    f.cpu = clock_cpu_seconds();
+    f.peak_rss = (double)clock_peak_rss_bytes();
+    f.allocated_peak = (double)weft_mem_usage_total().peak_bytes;
+    return f;
+}
+
+static weft_status spread_over_ranks(const train_report *report, train_spread *s)
+{
+    weft_comm *comm = report->context->comm;
+    const int64_t count = (int64_t)(sizeof(train_figures) / sizeof(double));
+    s->min = s->avg = s->max = figures_of_rank(report);
+    WEFT_TRY(comm_allreduce(comm, &s->min, count, WEFT_DTYPE_F64, COMM_MIN));
+    WEFT_TRY(comm_allreduce(comm, &s->max, count, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_TRY(comm_allreduce(comm, &s->avg, count, WEFT_DTYPE_F64, COMM_SUM));
+    double *avg = (double *)&s->avg;
+    for (int64_t i = 0; i < count; ++i) {
+        avg[i] /= comm_size(comm);
+    }
+    return WEFT_OK;
+}
+
+static void print_table(const train_report *report, const train_spread *s)
+{
+    int ranks = comm_size(report->context->comm);
+    int threads = report->context->placement.threads;
+    printf("\n%-28s %9s %9s %9s %7s\n", "activity (seconds)", "min", "avg", "max", "%");
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        if (s->max.seconds[a] > 0) {
+            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_text((weft_activity)a), s->min.seconds[a],
+                   s->avg.seconds[a], s->max.seconds[a], 100.0 * s->avg.seconds[a] / s->avg.wall);
+        }
+    }
+    printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", "total", s->min.wall, s->avg.wall, s->max.wall, 100.0);
+    printf("\n%.0f%% CPU use with %d rank%s x %d thread%s\n", 100.0 * s->avg.cpu / s->avg.wall, ranks,
+           ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "");
+    printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
+           s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
+    printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
+    if (s->avg.wall > HINT_FROM_S && s->avg.cpu / s->avg.wall < 0.5 * threads) {
+        printf("note: less than half of the CPU time was used: compare --pin and the launcher's binding\n");
+    }
+}
+
+static void print_result(const train_report *report, const train_result *result)
+{
+    printf("All runs (%d), %s:\n", result->runs, report->metric);
+    printf("Highest Valid: %.2f ± %.2f\n", percent(result->valid_mean), percent(result->valid_std));
+    printf("   Final Test: %.2f ± %.2f\n", percent(result->test_mean), percent(result->test_std));
+    printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
+           result->epoch_s_q3, (long long)result->epochs);
+}
+
+/* ---- summary.json ---- */
+
+static void write_runs(json_writer *json, const train_result *result)
+{
+    json_array(json, "run_results");
+    for (int r = 0; r < result->runs; ++r) {
+        json_object(json, NULL);
+        json_int(json, "best_epoch", result->run[r].best_epoch);
+        json_real(json, "valid", result->run[r].best_valid);
+        json_real(json, "test", result->run[r].final_test);
+        json_real(json, "loss", result->run[r].final_loss);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_activities(json_writer *json, const train_spread *s)
+{
+    json_object(json, "activity_s_avg");
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        if (s->max.seconds[a] > 0) {
+            json_real(json, activity_text((weft_activity)a), s->avg.seconds[a]);
+        }
+    }
+    json_end(json);
+}
+
+static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
+                                 const partition_report *partition, const train_spread *s, uint64_t predicted_bytes)
+{
+    char path[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(path, "%s/summary.json", report->dir->path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    json_int(&json, "runs", result->runs);
+    json_text(&json, "metric", report->options->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+    json_real(&json, "test_mean", result->test_mean);
+    json_real(&json, "test_std", result->test_std);
+    json_real(&json, "valid_mean", result->valid_mean);
+    json_real(&json, "valid_std", result->valid_std);
+    json_real(&json, "epoch_s_median", result->epoch_s_median);
+    json_real(&json, "epoch_s_q1", result->epoch_s_q1);
+    json_real(&json, "epoch_s_q3", result->epoch_s_q3);
+    json_int(&json, "epochs", result->epochs);
+    json_int(&json, "peak_rss_bytes", (int64_t)s->max.peak_rss);
+    json_int(&json, "predicted_peak_bytes", (int64_t)predicted_bytes);
+    json_int(&json, "allocated_peak_bytes", (int64_t)s->max.allocated_peak);
+    json_int(&json, "allocations_after_first_epoch", (int64_t)report->late_allocations);
+    json_int(&json, "ranks", comm_size(report->context->comm));
+    json_int(&json, "threads_per_rank", report->context->placement.threads);
+    json_int(&json, "parameters", model->params.weights);
+    json_real(&json, "replication_factor", partition->replication_factor);
+    json_int(&json, "rows_per_layer", partition->rows_per_layer);
+    json_real(&json, "sent_bytes_avg", s->avg.bytes);
+    json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
+    json_real(&json, "seconds", s->max.wall);
+    write_activities(&json, s);
+    write_runs(&json, result);
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
+                               const partition_report *partition, uint64_t predicted_bytes)
+{
+    WEFT_TRY(spread_over_ranks(report, &report->spread));
+    weft_status status = WEFT_OK;
+    if (comm_rank(report->context->comm) == 0) {
+        status = write_summary(report, result, model, partition, &report->spread, predicted_bytes);
+    }
+    return comm_agree(report->context->comm, status);
+}
+
+void train_report_print(const train_report *report, const train_result *result)
+{
+    print_result(report, result);
+    print_table(report, &report->spread);
+    printf("run folder: %s\n", report->dir->path);
+    fflush(stdout);
+}
+
+/* ---- predictions ---- */
+
+/* Answers of the owned rows as 4-byte words: a class, or the tasks' logits. */
+static void answers_of(const float *logits, int64_t rows, int64_t cols, bool classes, uint32_t *answer)
+{
+    if (!classes) {
+        memcpy(answer, logits, (size_t)(rows * cols) * sizeof *answer);
+        return;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+        uint32_t best = 0;
+        for (int64_t c = 1; c < cols; ++c) {
+            if (logits[i * cols + c] > logits[i * cols + best]) {
+                best = (uint32_t)c;
+            }
+        }
+        answer[i] = best;
+    }
+}
+
+typedef struct gather_space {
+    float *logits;
+    uint32_t *mine, *received, *all;
+    int64_t *received_gid, *bytes;
+} gather_space;
+
+static weft_status gather_answers(const app_context *context, const weft_part *part, int64_t width, gather_space *space)
+{
+    weft_comm *comm = context->comm;
+    int ranks = comm_size(comm);
+    bool root = comm_rank(comm) == 0;
+    WEFT_TRY(WEFT_NEW_ZERO(&space->bytes, ranks, WEFT_MEM_WORKSPACE));
+    space->bytes[comm_rank(comm)] = part->n_owned * (int64_t)sizeof(int64_t);
+    WEFT_TRY(comm_allreduce(comm, space->bytes, ranks, WEFT_DTYPE_I64, COMM_SUM));
+    if (root) {
+        WEFT_TRY(WEFT_NEW(&space->received_gid, part->n_global, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&space->received, part->n_global * width, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&space->all, part->n_global * width, WEFT_MEM_WORKSPACE));
+    }
+    WEFT_TRY(
+        comm_gatherv(comm, 0, part->gid, part->n_owned * (int64_t)sizeof(int64_t), space->received_gid, space->bytes));
+    for (int r = 0; r < ranks; ++r) {
+        space->bytes[r] = space->bytes[r] / (int64_t)sizeof(int64_t) * width * (int64_t)sizeof(uint32_t);
+    }
+    WEFT_TRY(comm_gatherv(comm, 0, space->mine, part->n_owned * width * (int64_t)sizeof(uint32_t), space->received,
+                          space->bytes));
+    for (int64_t i = 0; root && i < part->n_global; ++i) {
+        memcpy(space->all + space->received_gid[i] * width, space->received + i * width,
+               (size_t)width * sizeof *space->all);
+    }
+    return WEFT_OK;
+}
+
+static weft_status predict_local(gnn_model *model, const train_pass *pass, int64_t width, bool classes,
+                                 gather_space *space)
+{
+    weft_tensor logits;
+    WEFT_TRY(model->interface.forward(model, pass, &logits));
+    WEFT_TRY(WEFT_NEW(&space->logits, logits.rows * logits.cols, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&space->mine, logits.rows * width, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(tensor_download(&logits, space->logits));
+    answers_of(space->logits, logits.rows, logits.cols, classes, space->mine);
+    return WEFT_OK;
+}
+
+weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
+                                    const train_targets *targets, const weft_part *part, int64_t seed)
+{
+    weft_status status = WEFT_OK;
+    gather_space space = {0};
+    bool classes = targets->loss == TRAIN_LOSS_XENT;
+    int64_t width = classes ? 1 : targets->outputs;
+    const train_pass pass = {.training = false, .seed = (uint64_t)seed};
+    WEFT_TRY_GOTO(comm_agree(context->comm, predict_local(model, &pass, width, classes, &space)), status, done);
+    WEFT_TRY_GOTO(gather_answers(context, part, width, &space), status, done);
+    if (comm_rank(context->comm) == 0) {
+        char path[FILE_PATH_MAX];
+        const int64_t shape[2] = {part->n_global, width};
+        WEFT_TRY_GOTO(file_path(path, "%s/predictions.npy", dir->path), status, done);
+        status = npy_write(path, classes ? 'i' : 'f', 4, 2, shape, space.all);
+    }
+done:
+    weft_free(space.logits);
+    weft_free(space.mine);
+    weft_free(space.received);
+    weft_free(space.received_gid);
+    weft_free(space.all);
+    weft_free(space.bytes);
+    return comm_agree(context->comm, status);
+}

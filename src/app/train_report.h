@@ -1,0 +1,47 @@
+/*
+ * app/train_report.h: what a training run tells: a line now and then, the closing block and table, the result files.
+ */
+#ifndef WEFT_APP_TRAIN_REPORT_H
+#define WEFT_APP_TRAIN_REPORT_H
+
+#include "app/run_dir.h"
+#include "base/activity.h"
+#include "gnn/model.h"
+#include "train/loop.h"
+
+/* Figures of one rank; a row of doubles, so that it is reduced as one. */
+typedef struct train_figures {
+    double seconds[ACTIVITY_COUNT];
+    double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak;
+} train_figures;
+
+/* The figures over all ranks. */
+typedef struct train_spread {
+    train_figures min, avg, max;
+} train_spread;
+
+typedef struct train_report {
+    const app_context *context;
+    run_dir *dir;
+    const train_options *options;
+    const char *metric; /* "accuracy" or "ROC-AUC" */
+    double started, last_line;
+    int64_t done, lines;       /* epochs, lines so far */
+    bool evaluated;            /* at least once */
+    uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
+    train_spread spread;       /* of the whole job, once closed */
+} train_report;
+
+train_observer train_report_observer(train_report *report);
+
+/* Sum up over the ranks and write summary.json. Collective. */
+weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
+                               const partition_report *partition, uint64_t predicted_bytes);
+/* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
+void train_report_print(const train_report *report, const train_result *result);
+
+/* predictions.npy: int32 [n, 1] classes, or float32 [n, tasks] logits, by global vertex id. Collective. */
+weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
+                                    const train_targets *targets, const weft_part *part, int64_t seed);
+
+#endif

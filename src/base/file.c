@@ -1,0 +1,303 @@
+/*
+ * base/file.c: single files that are whole or absent; see base/file.h.
+ *
+ * A full disk is reported by the kernel only when the buffers are pushed out, so the commit checks fflush, fsync and
+ * fclose each. Temporary names carry the process id and a counter and are created with O_EXCL: ranks on several hosts
+ * of a shared file system cannot meet in one. A mapped file that another program truncates raises SIGBUS, as with any
+ * mmap.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "base/alloc.h"
+
+enum { NAME_TRIES = 100 };
+
+weft_status file_path(char dst[FILE_PATH_MAX], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(dst, FILE_PATH_MAX, format, args);
+    va_end(args);
+    WEFT_CHECK(length >= 0 && length < FILE_PATH_MAX, WEFT_ERR_USAGE, "%.64s...: a path of %d bytes; the limit is %d",
+               dst, length, FILE_PATH_MAX - 1);
+    return WEFT_OK;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat facts;
+    return lstat(path, &facts) == 0;
+}
+
+/* Open a regular file for reading. O_NONBLOCK: a named pipe must not stop us before we see what it is. */
+static weft_status open_regular(const char *path, int *fd, size_t *size)
+{
+    *size = 0;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0) {
+        return weft_fail_errno(errno, path);
+    }
+    struct stat facts;
+    weft_status status = WEFT_OK;
+    if (fstat(*fd, &facts) != 0) {
+        status = weft_fail_errno(errno, path);
+    } else if (S_ISDIR(facts.st_mode)) {
+        status = weft_fail(WEFT_ERR_NOINPUT, "%s: is a folder, expected a file", path);
+    } else if (!S_ISREG(facts.st_mode)) {
+        status = weft_fail(WEFT_ERR_NOINPUT, "%s: is not a regular file", path);
+    }
+    if (status != WEFT_OK) {
+        close(*fd);
+        *fd = -1;
+        return status;
+    }
+    *size = (size_t)facts.st_size;
+    return WEFT_OK;
+}
+
+weft_status file_map_open(const char *path, file_map *map)
+{
+    *map = (file_map){.data = NULL, .size = 0};
+    int fd;
+    size_t size = 0;
+    WEFT_TRY(open_regular(path, &fd, &size));
+    weft_status status = WEFT_OK;
+    if (size > 0) {
+        void *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        if (data == MAP_FAILED) {
+            status = weft_fail_errno(errno, path);
+        } else {
+            *map = (file_map){.data = data, .size = size};
+        }
+    }
+    close(fd);
+    return status;
+}
+
+void file_map_close(file_map *map)
+{
+    if (map->data != NULL) {
+        munmap((void *)(uintptr_t)map->data, map->size);
+    }
+    *map = (file_map){.data = NULL, .size = 0};
+}
+
+/* Read until `capacity` or the end; *got tells how much came. */
+static weft_status read_fully(int fd, const char *path, char *data, size_t capacity, size_t *got)
+{
+    *got = 0;
+    while (*got < capacity) {
+        ssize_t n = read(fd, data + *got, capacity - *got);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return weft_fail_errno(errno, path);
+        }
+        if (n == 0) {
+            break;
+        }
+        *got += (size_t)n;
+    }
+    return WEFT_OK;
+}
+
+weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes)
+{
+    *text = NULL;
+    *bytes = 0;
+    int fd;
+    size_t size = 0;
+    WEFT_TRY(open_regular(path, &fd, &size));
+    char *data = NULL;
+    size_t got = 0;
+    weft_status status = WEFT_OK;
+    WEFT_CHECK_GOTO(size <= max_bytes, status, done, WEFT_ERR_DATA,
+                    "%s: %zu bytes; a file of this kind has at most %zu", path, size, max_bytes);
+    WEFT_TRY_GOTO(weft_malloc(size + 1, 1, WEFT_MEM_GENERAL, (void **)&data), status, done);
+    WEFT_TRY_GOTO(read_fully(fd, path, data, size, &got), status, done);
+    data[got] = '\0';
+    const char *nul = memchr(data, '\0', got);
+    WEFT_CHECK_GOTO(nul == NULL, status, done, WEFT_ERR_DATA, "%s: a zero byte at offset %td; expected text", path,
+                    nul - data);
+    *text = data;
+    *bytes = got;
+    data = NULL;
+done:
+    weft_free(data);
+    close(fd);
+    return status;
+}
+
+static void hash_text(XXH128_hash_t hash, char hex[33])
+{
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, hash);
+    for (int i = 0; i < 16; i++) {
+        snprintf(hex + 2 * (size_t)i, 3, "%02x", canonical.digest[i]);
+    }
+}
+
+void file_hash(const void *data, size_t bytes, char hex[33])
+{
+    hash_text(XXH3_128bits(data, bytes), hex);
+}
+
+/* ---- writing ---- */
+
+/* A missing folder of an output is the writer's failure, not a missing input. */
+static weft_status fail_output(int error_number, const char *path)
+{
+    if (error_number == ENOENT || error_number == ENOTDIR) {
+        return weft_fail(WEFT_ERR_IO, "%s: cannot be written: its folder does not exist (mkdir -p it first)", path);
+    }
+    return weft_fail_errno(error_number, path);
+}
+
+/* The folder that holds `path`: "." when it names none. */
+static void parent_of(const char *path, char parent[FILE_PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+    if (slash == NULL) {
+        parent[length++] = '.';
+    } else if (length == 0) {
+        parent[length++] = '/';
+    } else {
+        memcpy(parent, path, length);
+    }
+    parent[length] = '\0';
+}
+
+weft_status file_sync_parent(const char *path)
+{
+    char parent[FILE_PATH_MAX];
+    parent_of(path, parent);
+    return file_sync_folder(parent);
+}
+
+weft_status file_sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail_output(errno, path);
+    }
+    /* Some network file systems cannot sync a folder; they say EINVAL, and the rename is as durable as they make it. */
+    weft_status status = fsync(fd) != 0 && errno != EINVAL ? weft_fail_errno(errno, path) : WEFT_OK;
+    close(fd);
+    return status;
+}
+
+weft_status file_temporary_name(const char *path, char temporary[FILE_PATH_MAX])
+{
+    static atomic_uint counter;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return file_path(temporary, "%s.tmp-%ld-%u-%lx", path, (long)getpid(), atomic_fetch_add(&counter, 1U),
+                     (unsigned long)now.tv_nsec);
+}
+
+weft_status file_writer_open(const char *path, file_writer *writer)
+{
+    *writer = (file_writer){.stream = NULL};
+    WEFT_TRY(file_path(writer->path, "%s", path));
+    struct stat facts;
+    if (lstat(path, &facts) == 0) {
+        WEFT_CHECK(!S_ISDIR(facts.st_mode), WEFT_ERR_IO, "%s: is a folder, cannot be replaced by a file", path);
+    }
+    int fd = -1;
+    for (int i = 0; fd < 0; i++) {
+        WEFT_TRY(file_temporary_name(path, writer->temporary));
+        fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd < 0 && (errno != EEXIST || i == NAME_TRIES)) {
+            return fail_output(errno, path);
+        }
+    }
+    writer->hash = XXH3_createState();
+    writer->stream = fdopen(fd, "w");
+    if (writer->stream == NULL || writer->hash == NULL) {
+        weft_status status = weft_fail_errno(ENOMEM, path);
+        if (writer->stream == NULL) {
+            close(fd);
+            unlink(writer->temporary);
+        }
+        file_writer_discard(writer);
+        return status;
+    }
+    XXH3_128bits_reset(writer->hash);
+    return WEFT_OK;
+}
+
+weft_status file_write(file_writer *writer, const void *data, size_t bytes)
+{
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    errno = 0;
+    if (fwrite(data, 1, bytes, writer->stream) != bytes) {
+        return weft_fail_errno(errno != 0 ? errno : EIO, writer->path);
+    }
+    XXH3_128bits_update(writer->hash, data, bytes);
+    return WEFT_OK;
+}
+
+void file_writer_hash(const file_writer *writer, char hex[33])
+{
+    hash_text(XXH3_128bits_digest(writer->hash), hex);
+}
+
+static void free_hash(file_writer *writer)
+{
+    XXH3_freeState(writer->hash);
+    writer->hash = NULL;
+}
+
+/* Push everything to the disk and close; the stream is gone afterwards either way. */
+static weft_status finish_stream(file_writer *writer)
+{
+    int error_number = ferror(writer->stream) != 0 ? EIO : 0;
+    if (fflush(writer->stream) != 0 || (fsync(fileno(writer->stream)) != 0 && errno != EINVAL)) {
+        error_number = errno;
+    }
+    if (fclose(writer->stream) != 0 && error_number == 0) {
+        error_number = errno;
+    }
+    writer->stream = NULL;
+    return error_number == 0 ? WEFT_OK : weft_fail_errno(error_number, writer->path);
+}
+
+weft_status file_writer_commit(file_writer *writer)
+{
+    free_hash(writer);
+    weft_status status = finish_stream(writer);
+    if (status == WEFT_OK && rename(writer->temporary, writer->path) != 0) {
+        status = fail_output(errno, writer->path);
+    }
+    if (status != WEFT_OK) {
+        unlink(writer->temporary);
+        return status;
+    }
+    return file_sync_parent(writer->path);
+}
+
+void file_writer_discard(file_writer *writer)
+{
+    if (writer->stream != NULL) {
+        (void)fclose(writer->stream);
+        writer->stream = NULL;
+        unlink(writer->temporary);
+    }
+    free_hash(writer);
+}

@@ -1,0 +1,26 @@
+/*
+ * base/number.h: decimal numbers as text, the same in every locale.
+ *
+ * strtod and printf follow the locale of the program that links the library; "0,5" in a file or a manifest would then
+ * mean different things on different machines. These functions read and write '.' always.
+ */
+#ifndef WEFT_BASE_NUMBER_H
+#define WEFT_BASE_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NUMBER_TEXT_MAX = 32 };
+
+/* Read a finite decimal number, [+-]digits[.digits][e[+-]digits], at the start of `text`; *end is set past it. False
+ * when there is none (hexadecimal, "inf" and "nan" are none) or when it is too large for a double. */
+bool number_scan_real(const char *text, const char **end, double *value);
+/* The whole of `text`, without blanks. */
+bool number_parse_real(const char *text, double *value);
+bool number_parse_int(const char *text, int64_t *value);
+
+/* The shortest decimal text that reads back to the same bits; whole numbers below 1e15 without an exponent.
+ * `value` must be finite. Returns `text`. */
+const char *number_format_real(double value, char text[NUMBER_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,181 @@
+/* base/option_table.c: the rows of options.def, the commands and the sections, and how they are looked up. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/option_internal.h"
+
+static const option_row rows[] = {
+#define OPTION(id, name, aliases, type, section, unit, default_text, min, max, choices, help)                          \
+    {#id, name, aliases, OPTION_##type, section, unit, default_text, min, max, choices, help},
+#include "base/options.def"
+#undef OPTION
+};
+
+const option_section option_sections[] = {
+    {"general", "General", "Every command takes these."},
+    {"data", "Data", "The graph."},
+    {"model", "Model", "The network."},
+    {"training", "Training", "Epochs, loss, optimiser, evaluation."},
+    {"partition", "Partition", "How the graph is divided among the ranks."},
+    {"partitioning", "Partitioning", "What weft partition makes."},
+    {"partitioner", "Partitioner", "How the partitioner works."},
+    {"aggregation", "Aggregation", "Order and form of the aggregation matrix."},
+    {"run", "Run", "Output, memory and communication of a run."},
+    {"table", "Table", "How results are printed."},
+    {"convert", "Convert", "Input and output of weft convert."},
+    {"info", "Info", "What weft info looks at."},
+    {"bench", "Bench", "What weft bench measures."},
+    {NULL, NULL, NULL},
+};
+
+const option_command option_commands[] = {
+    {"train", "train a model on every rank of the job", "", 0, 0,
+     "general,data,model,training,partition,partitioner,aggregation,run",
+     "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
+     "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
+     "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
+     "srun -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
+    {"partition", "divide a graph store into parts and report their quality", "STORE", 1, 1,
+     "general,partitioning,partitioner", "weft partition reddit.weft --parts 16 --method metis --json"},
+    {"convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
+     "weft convert cora.npz --out cora.weft\n"
+     "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
+    {"bench", "measure a kernel; KIND is spmm", "KIND", 1, 1, "general,data,bench,table,aggregation",
+     "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json"},
+    {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
+    {NULL, NULL, NULL, 0, 0, NULL, NULL},
+};
+
+const option_command option_command_bare = {"", "", "", 0, 0, "general", ""};
+
+const option_row *option_row_of(option_id id)
+{
+    return &rows[id];
+}
+
+bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX])
+{
+    size_t length = 0;
+    if (**cursor == '\0') {
+        return false;
+    }
+    while ((*cursor)[length] != '\0' && (*cursor)[length] != separator) {
+        length++;
+    }
+    size_t kept = length < OPTION_WORD_MAX ? length : OPTION_WORD_MAX - 1;
+    memcpy(item, *cursor, kept);
+    item[kept] = '\0';
+    *cursor += length + ((*cursor)[length] == separator);
+    return true;
+}
+
+bool option_list_has(const char *list, char separator, const char *word)
+{
+    char item[OPTION_WORD_MAX];
+    while (option_list_next(&list, separator, item)) {
+        if (strcmp(item, word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool option_applies(const option_command *command, option_id id)
+{
+    return option_list_has(command->sections, ',', rows[id].section);
+}
+
+bool option_allowed_from(option_id id, option_source source)
+{
+    bool acts = id == OPT_HELP || id == OPT_VERSION || id == OPT_PRINT_CONFIG;
+    if (source == OPTION_ENVIRONMENT) {
+        return !acts;
+    }
+    return source != OPTION_FILE || (!acts && id != OPT_CONFIG);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    for (; *a != '\0' || *b != '\0'; a++, b++) {
+        char x = *a == '_' ? '-' : *a, y = *b == '_' ? '-' : *b;
+        if (x != y) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool row_matches(const option_row *row, const char *name, bool letter)
+{
+    const char *aliases = row->aliases;
+    char alias[OPTION_WORD_MAX];
+    if (!letter && same_name(row->name, name)) {
+        return true;
+    }
+    while (option_list_next(&aliases, ',', alias)) {
+        if ((alias[1] == '\0') == letter && same_name(alias, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+option_id option_find(const option_command *command, const char *name, bool letter)
+{
+    for (int id = 0; id < OPT_COUNT; id++) {
+        if ((command == NULL || option_applies(command, (option_id)id)) && row_matches(&rows[id], name, letter)) {
+            return (option_id)id;
+        }
+    }
+    return OPT_COUNT;
+}
+
+const option_section *option_section_find(const char *name)
+{
+    for (const option_section *section = option_sections; section->name != NULL; section++) {
+        if (strcmp(section->name, name) == 0) {
+            return section;
+        }
+    }
+    return NULL;
+}
+
+bool option_section_used(const option_command *command, const char *section)
+{
+    return option_list_has(command->sections, ',', section);
+}
+
+int option_collect_names(const option_command *command, char names[OPTION_NAMES_MAX][OPTION_WORD_MAX])
+{
+    int count = 0;
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const char *aliases = rows[id].aliases;
+        if (command != NULL && !option_applies(command, (option_id)id)) {
+            continue;
+        }
+        if (count < OPTION_NAMES_MAX) {
+            strncpy(names[count], rows[id].name, OPTION_WORD_MAX - 1);
+            names[count++][OPTION_WORD_MAX - 1] = '\0';
+        }
+        while (count < OPTION_NAMES_MAX && option_list_next(&aliases, ',', names[count])) {
+            count += names[count][1] != '\0'; /* one letter is near to everything */
+        }
+    }
+    return count;
+}
+
+void option_environment_name(const char *name, char text[OPTION_ENV_MAX])
+{
+    size_t at = 5;
+    memcpy(text, "WEFT_", 5);
+    for (; *name != '\0' && at + 1 < OPTION_ENV_MAX; name++) {
+        text[at++] = (char)(*name == '-' ? '_' : (*name >= 'a' && *name <= 'z') ? *name - 'a' + 'A' : *name);
+    }
+    text[at] = '\0';
+}
+
+const char *option_source_text(option_source source)
+{
+    static const char *const texts[] = {"default", "config file", "environment", "command line", "program"};
+    return texts[source];
+}

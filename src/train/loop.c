@@ -1,0 +1,306 @@
+/* train/loop.c: see train/loop.h. */
+#include "train/loop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/clock.h"
+
+enum { TIMES_KEPT = 1 << 20 };
+
+typedef struct loop {
+    weft_comm *comm;
+    weft_hal *hal;
+    train_model *model;
+    const train_targets *targets;
+    const train_options *options;
+    const train_observer *observer;
+    train_optimizer optimizer;
+    train_metrics metrics;
+    comm_plan *gradients;
+    void *staging;    /* host copy of the gradients when the backend's memory is not the host's */
+    weft_tensor best; /* parameters at the best validation score of the run */
+    double *times;    /* [TIMES_KEPT] ring of epoch seconds */
+    int64_t timed;
+} loop;
+
+static uint64_t bytes_sent(const weft_comm *comm)
+{
+    uint64_t bytes = 0;
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        bytes += comm_lane_stats(comm, (comm_lane)lane).bytes_sent;
+    }
+    return bytes;
+}
+
+static weft_status plan_gradients(loop *l)
+{
+    param_store *params = l->model->params;
+    void *buffer = params->grad.data;
+    if (!l->hal->mem.host_visible) {
+        WEFT_TRY(weft_malloc((size_t)params->trained, weft_dtype_bytes(params->dtype), WEFT_MEM_COMM, &l->staging));
+        buffer = l->staging;
+    }
+    const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
+                                      .algorithm = l->options->allreduce,
+                                      .dtype = params->dtype,
+                                      .op = COMM_SUM,
+                                      .count = params->trained,
+                                      .buffer = buffer};
+    return comm_allreduce_plan(l->comm, &desc, &l->gradients);
+}
+
+static weft_status loop_create(loop *l)
+{
+    param_store *params = l->model->params;
+    WEFT_CHECK(
+        l->targets->loss_entries > 0, WEFT_ERR_DATA,
+        "no vertex is both labelled and in the training split: choose another --split-index or convert with --split");
+    WEFT_TRY(optimizer_create(params, &l->options->optimizer, &l->optimizer));
+    WEFT_TRY(metrics_create(l->comm, l->hal, params->dtype, l->targets, l->options->metric, &l->metrics));
+    WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->elements, WEFT_MEM_PARAMETER, &l->best));
+    WEFT_TRY(WEFT_NEW(&l->times, TIMES_KEPT, WEFT_MEM_GENERAL));
+    return plan_gradients(l);
+}
+
+static void loop_destroy(loop *l)
+{
+    comm_plan_destroy(l->gradients);
+    weft_free(l->staging);
+    weft_free(l->times);
+    tensor_destroy(&l->best);
+    metrics_destroy(&l->metrics);
+    optimizer_destroy(&l->optimizer);
+}
+
+/* The local share of the loss, its gradient written over the logits. */
+static weft_status loss_and_gradient(loop *l, weft_tensor *logits, double *loss)
+{
+    const train_targets *t = l->targets;
+    double sum = 0;
+    double scale = 1.0 / (double)t->loss_entries;
+    if (t->loss == TRAIN_LOSS_XENT) {
+        WEFT_TRY(l->hal->nn.softmax_xent(l->hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld,
+                                         t->label, t->split, 0, scale, &sum, logits->data, logits->ld));
+    } else {
+        int64_t entries = 0;
+        WEFT_TRY(l->hal->nn.bce_logits(l->hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld,
+                                       t->target, t->outputs, t->split, 0, scale, &sum, &entries, logits->data,
+                                       logits->ld));
+    }
+    *loss = sum * scale;
+    return WEFT_OK;
+}
+
+static weft_status reduce_gradients(loop *l)
+{
+    param_store *params = l->model->params;
+    if (l->staging != NULL) {
+        WEFT_TRY(tensor_download(&params->grad, l->staging));
+    }
+    WEFT_TRY(comm_post(l->gradients));
+    WEFT_TRY(comm_wait(l->gradients));
+    if (l->staging != NULL) {
+        WEFT_TRY(tensor_upload(&params->grad, l->staging));
+    }
+    return WEFT_OK;
+}
+
+static weft_status train_step(loop *l, uint64_t seed, train_epoch *record)
+{
+    const train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
+    weft_tensor logits;
+    WEFT_TRY(l->model->forward(l->model->self, &pass, &logits));
+    activity_begin(ACTIVITY_LOSS);
+    weft_status status = loss_and_gradient(l, &logits, &record->loss);
+    activity_end(ACTIVITY_LOSS);
+    WEFT_TRY(status);
+    WEFT_TRY(l->model->backward(l->model->self, &pass, &logits));
+    activity_begin(ACTIVITY_ALLREDUCE);
+    status = comm_allreduce(l->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM);
+    if (status == WEFT_OK && comm_size(l->comm) > 1) {
+        status = reduce_gradients(l);
+    }
+    activity_end(ACTIVITY_ALLREDUCE);
+    WEFT_TRY(status);
+    WEFT_CHECK(isfinite(record->loss), WEFT_ERR_DIVERGED,
+               "run %d, epoch %lld: the loss is %g: lower --lr (now %g) or check the features", record->run + 1,
+               (long long)record->epoch, record->loss, record->lr);
+    activity_begin(ACTIVITY_OPTIMIZER);
+    status = optimizer_step(&l->optimizer, record->lr);
+    activity_end(ACTIVITY_OPTIMIZER);
+    return status;
+}
+
+static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
+{
+    const train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch};
+    weft_tensor logits;
+    activity_begin(ACTIVITY_EVALUATE);
+    weft_status status = l->model->forward(l->model->self, &pass, &logits);
+    if (status == WEFT_OK) {
+        status = metrics_score(&l->metrics, &logits, record->score);
+    }
+    activity_end(ACTIVITY_EVALUATE);
+    record->evaluated = true;
+    return status;
+}
+
+static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
+{
+    uint64_t sent = bytes_sent(l->comm);
+    uint64_t allocations = weft_mem_usage_total().allocations;
+    int64_t every = l->options->eval_every;
+    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1);
+    double start = clock_seconds();
+    WEFT_TRY(train_step(l, seed, record));
+    double trained = clock_seconds();
+    record->epoch_s = trained - start;
+    l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
+    if (record->epoch == l->options->epochs || (every > 0 && record->epoch % every == 0)) {
+        WEFT_TRY(evaluate(l, seed, record));
+        record->eval_s = clock_seconds() - trained;
+    }
+    record->comm_bytes = bytes_sent(l->comm) - sent;
+    record->allocations = weft_mem_usage_total().allocations - allocations;
+    return l->observer->on_epoch(l->observer->self, record);
+}
+
+/* Without validation vertices the last evaluation counts. NaN never compares greater. */
+static bool is_best(const train_epoch *record, const train_run *run)
+{
+    return run->best_epoch == 0 || isnan(record->score[1]) || record->score[1] > run->best_valid;
+}
+
+static weft_status note_score(loop *l, const train_epoch *record, train_run *run, int64_t *since_best)
+{
+    param_store *params = l->model->params;
+    run->final_train = record->score[0];
+    if (!(run->highest_train > record->score[0])) {
+        run->highest_train = record->score[0];
+    }
+    *since_best += 1;
+    if (!is_best(record, run)) {
+        return WEFT_OK;
+    }
+    run->best_valid = record->score[1];
+    run->final_test = record->score[2];
+    run->best_epoch = record->epoch;
+    *since_best = 0;
+    return tensor_axpby(1.0, &params->value, 0.0, &l->best);
+}
+
+static weft_status begin_run(loop *l, uint64_t seed)
+{
+    param_store *params = l->model->params;
+    WEFT_TRY(param_initialise(params, seed));
+    if (l->options->init_weights != NULL) {
+        WEFT_TRY(comm_agree(l->comm, param_load(params, l->options->init_weights)));
+    }
+    return optimizer_reset(&l->optimizer);
+}
+
+static weft_status one_run(loop *l, int number, train_run *run)
+{
+    uint64_t seed = l->options->seed + (uint64_t)number;
+    int64_t since_best = 0;
+    WEFT_TRY(begin_run(l, seed));
+    for (int64_t epoch = 1; epoch <= l->options->epochs; ++epoch) {
+        train_epoch record = {.run = number, .epoch = epoch};
+        WEFT_TRY(one_epoch(l, seed, &record));
+        run->epochs = epoch;
+        run->final_loss = record.loss;
+        if (record.evaluated) {
+            WEFT_TRY(note_score(l, &record, run, &since_best));
+        }
+        if (l->options->patience > 0 && since_best >= l->options->patience) {
+            break;
+        }
+    }
+    return l->observer->on_run(l->observer->self, number, run);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, int64_t count, double q)
+{
+    double place = q * (double)(count - 1);
+    int64_t low = (int64_t)place;
+    int64_t high = low + 1 < count ? low + 1 : low;
+    return sorted[low] + (place - (double)low) * (sorted[high] - sorted[low]);
+}
+
+static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean,
+                         double *std)
+{
+    double sum = 0;
+    for (int r = 0; r < count; ++r) {
+        sum += value(&runs[r]);
+    }
+    *mean = sum / count;
+    double squares = 0;
+    for (int r = 0; r < count; ++r) {
+        double d = value(&runs[r]) - *mean;
+        squares += d * d;
+    }
+    *std = count > 1 ? sqrt(squares / (count - 1)) : 0.0;
+}
+
+static double test_of(const train_run *run)
+{
+    return run->final_test;
+}
+
+static double valid_of(const train_run *run)
+{
+    return run->best_valid;
+}
+
+static double train_of(const train_run *run)
+{
+    return run->final_train;
+}
+
+static void summarise(loop *l, train_result *result)
+{
+    double unused;
+    mean_and_std(result->run, result->runs, test_of, &result->test_mean, &result->test_std);
+    mean_and_std(result->run, result->runs, valid_of, &result->valid_mean, &result->valid_std);
+    mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
+    int64_t count = l->timed < TIMES_KEPT ? l->timed : TIMES_KEPT;
+    qsort(l->times, (size_t)count, sizeof *l->times, compare_doubles);
+    result->epoch_s_median = quantile(l->times, count, 0.5);
+    result->epoch_s_q1 = quantile(l->times, count, 0.25);
+    result->epoch_s_q3 = quantile(l->times, count, 0.75);
+    result->epochs = l->timed;
+}
+
+weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
+                       const train_options *options, const train_observer *observer, train_result *result)
+{
+    loop l = {.comm = comm, .hal = hal, .model = model, .targets = targets, .options = options, .observer = observer};
+    double start = clock_seconds();
+    memset(result, 0, sizeof *result);
+    weft_status status = comm_agree(comm, loop_create(&l));
+    if (status == WEFT_OK) {
+        status = WEFT_NEW_ZERO(&result->run, options->runs, WEFT_MEM_GENERAL);
+    }
+    for (int r = 0; status == WEFT_OK && r < options->runs; ++r) {
+        status = one_run(&l, r, &result->run[r]);
+        result->runs += status == WEFT_OK;
+    }
+    if (status == WEFT_OK) {
+        status = tensor_axpby(1.0, &l.best, 0.0, &model->params->value);
+        summarise(&l, result);
+    }
+    result->seconds = clock_seconds() - start;
+    loop_destroy(&l);
+    return status;
+}

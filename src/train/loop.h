@@ -1,0 +1,69 @@
+/*
+ * train/loop.h: the training loop, the same for every kind of model.
+ *
+ * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score,
+ * and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch
+ * allocates nothing. A non-finite loss stops all ranks at the same epoch, before the update.
+ */
+#ifndef WEFT_TRAIN_LOOP_H
+#define WEFT_TRAIN_LOOP_H
+
+#include "comm/comm.h"
+#include "train/metrics.h"
+#include "train/model.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+typedef struct train_options {
+    int64_t epochs;
+    int runs;
+    uint64_t seed;      /* run r uses seed + r */
+    int64_t eval_every; /* 0: after the last epoch only */
+    int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
+    train_metric metric;
+    comm_algorithm allreduce;
+    optimizer_options optimizer;
+    train_schedule schedule;
+    const char *init_weights; /* .npz to start every run from, or NULL */
+} train_options;
+
+typedef struct train_epoch {
+    int run;       /* from 0 */
+    int64_t epoch; /* from 1 */
+    double loss;   /* of the forward pass before the update */
+    double lr;
+    bool evaluated;
+    double score[HAL_SPLITS]; /* train, valid, test after the update */
+    double epoch_s;           /* forward, backward, all-reduce, update */
+    double eval_s;
+    uint64_t comm_bytes;  /* this rank sent in the epoch, evaluation included */
+    uint64_t allocations; /* made during the epoch */
+} train_epoch;
+
+typedef struct train_run {
+    double best_valid, final_test, highest_train, final_train, final_loss;
+    int64_t best_epoch, epochs;
+} train_run;
+
+/* Called on every rank; the observer decides who writes. A failing observer ends the training. */
+typedef struct train_observer {
+    void *self;
+    weft_status (*on_epoch)(void *self, const train_epoch *epoch);
+    weft_status (*on_run)(void *self, int run, const train_run *result);
+} train_observer;
+
+typedef struct train_result {
+    int runs;
+    train_run *run; /* [runs] */
+    double test_mean, test_std, valid_mean, valid_std, train_mean;
+    double epoch_s_median, epoch_s_q1, epoch_s_q3;
+    int64_t epochs; /* over all runs */
+    double seconds;
+} train_result;
+
+/* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
+ * WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training. */
+weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
+                       const train_options *options, const train_observer *observer, train_result *result);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * train/metrics.h: accuracy and area under the ROC curve, exact over any number of ranks.
+ *
+ * Accuracy counts each owned row once and sums the counts. ROC-AUC gathers one 8-byte record a row on rank 0, sorts
+ * them by score and counts ranks, ties at half (J. Hanley, B. McNeil, Radiology 143(1), 1982,
+ * doi:10.1148/radiology.143.1.7063747): 8 n bytes on rank 0, twice. With several tasks the mean over the tasks that
+ * have both classes, as OGB does.
+ */
+#ifndef WEFT_TRAIN_METRICS_H
+#define WEFT_TRAIN_METRICS_H
+
+#include "comm/comm.h"
+#include "train/model.h"
+
+typedef enum train_metric { TRAIN_METRIC_ACCURACY, TRAIN_METRIC_ROCAUC } train_metric;
+
+typedef struct train_metrics {
+    weft_comm *comm;
+    weft_hal *hal;
+    const train_targets *targets;
+    train_metric metric;
+    int64_t all_rows;              /* rank 0: rows over all ranks */
+    int64_t *gather_bytes;         /* [P] */
+    uint64_t *local, *all, *spare; /* records */
+    void *logits;                  /* host copy for ROC-AUC, in the model's type */
+    weft_dtype dtype;
+} train_metrics;
+
+/* Collective. WEFT_ERR_USAGE when ROC-AUC is asked of labels with more than two classes. */
+weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const train_targets *targets,
+                           train_metric metric, train_metrics *metrics);
+/* [out] score  [HAL_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
+weft_status metrics_score(train_metrics *metrics, const weft_tensor *logits, double *score);
+void metrics_destroy(train_metrics *metrics);
+
+/* Area under the ROC curve of `count` records (metrics_record), sorted in place; NaN without both classes. */
+double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count);
+/* A record sorts by score: the score's bits made monotone, then the label. */
+uint64_t metrics_record(float score, int label);
+
+#endif

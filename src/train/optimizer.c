@@ -1,0 +1,86 @@
+/* train/optimizer.c: neighbouring blocks with the same decay are updated in one sweep. */
+#include "train/optimizer.h"
+
+#include <string.h>
+
+weft_status optimizer_create(param_store *store, const optimizer_options *options, train_optimizer *optimizer)
+{
+    memset(optimizer, 0, sizeof *optimizer);
+    optimizer->options = *options;
+    optimizer->store = store;
+    if (options->kind == OPTIMIZER_ADAM || options->momentum > 0) {
+        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->first));
+    }
+    if (options->kind == OPTIMIZER_ADAM) {
+        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->second));
+    }
+    return optimizer_reset(optimizer);
+}
+
+weft_status optimizer_reset(train_optimizer *optimizer)
+{
+    optimizer->step = 0;
+    if (optimizer->first.data != NULL) {
+        WEFT_TRY(tensor_zero(&optimizer->first));
+    }
+    if (optimizer->second.data != NULL) {
+        WEFT_TRY(tensor_zero(&optimizer->second));
+    }
+    return WEFT_OK;
+}
+
+static void *at(const weft_tensor *flat, int64_t element)
+{
+    return flat->data == NULL ? NULL : tensor_view(flat, 0, 1, element, flat->cols - element).data;
+}
+
+static weft_status update_range(train_optimizer *optimizer, int64_t begin, int64_t end, bool decays, double lr)
+{
+    const optimizer_options *o = &optimizer->options;
+    const param_store *store = optimizer->store;
+    weft_hal *hal = store->hal;
+    double decay = decays ? o->weight_decay : 0.0;
+    void *w = at(&store->value, begin);
+    const void *g = at(&store->grad, begin);
+    if (o->kind == OPTIMIZER_ADAM) {
+        const hal_adam adam = {.lr = lr,
+                               .beta1 = o->beta1,
+                               .beta2 = o->beta2,
+                               .epsilon = o->epsilon,
+                               .weight_decay = decay,
+                               .step = optimizer->step};
+        return hal->optim.adam(hal, store->dtype, end - begin, &adam, w, g, at(&optimizer->first, begin),
+                               at(&optimizer->second, begin));
+    }
+    const hal_sgd sgd = {.lr = lr,
+                         .momentum = o->momentum,
+                         .dampening = 0.0,
+                         .weight_decay = decay,
+                         .nesterov = o->nesterov,
+                         .step = optimizer->step};
+    return hal->optim.sgd(hal, store->dtype, end - begin, &sgd, w, g, at(&optimizer->first, begin));
+}
+
+weft_status optimizer_step(train_optimizer *optimizer, double lr)
+{
+    const param_store *store = optimizer->store;
+    optimizer->step += 1;
+    int i = 0;
+    while (i < store->blocks && store->block[i].offset < store->trained) {
+        int j = i + 1;
+        while (j < store->blocks && store->block[j].offset < store->trained &&
+               store->block[j].decays == store->block[i].decays) {
+            j += 1;
+        }
+        int64_t end = j < store->blocks ? store->block[j].offset : store->trained;
+        WEFT_TRY(update_range(optimizer, store->block[i].offset, end, store->block[i].decays, lr));
+        i = j;
+    }
+    return WEFT_OK;
+}
+
+void optimizer_destroy(train_optimizer *optimizer)
+{
+    tensor_destroy(&optimizer->first);
+    tensor_destroy(&optimizer->second);
+}

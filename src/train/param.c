@@ -1,0 +1,236 @@
+/* train/param.c: see train/param.h. */
+#include "train/param.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/npy.h"
+#include "base/philox.h"
+
+enum { ALIGN_ELEMENTS = 16 };
+
+void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype)
+{
+    memset(store, 0, sizeof *store);
+    store->hal = hal;
+    store->dtype = dtype;
+}
+
+int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained, bool decays)
+{
+    if (store->blocks == PARAM_MAX) {
+        return -1;
+    }
+    assert(!trained || store->trained == store->elements); /* state comes last */
+    int64_t elements = rows * cols;
+    int64_t padded = (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
+    store->block[store->blocks] =
+        (param_block){.offset = store->elements, .rows = rows, .cols = cols, .decays = decays};
+    store->elements += padded;
+    if (trained) {
+        store->trained += padded;
+        store->weights += elements;
+    }
+    return store->blocks++;
+}
+
+weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                      param_init init, const char *format, ...)
+{
+    WEFT_CHECK(block >= 0 && store->entries < PARAM_MAX, WEFT_ERR_UNSUPPORTED, "a model may have at most %d parameters",
+               PARAM_MAX);
+    const param_block *b = &store->block[block];
+    assert(row >= 0 && col >= 0 && row + rows <= b->rows && col + cols <= b->cols);
+    param_entry *entry = &store->entry[store->entries++];
+    *entry = (param_entry){
+        .offset = b->offset + row * b->cols + col, .rows = rows, .cols = cols, .ld = b->cols, .init = init};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(entry->name, sizeof entry->name, format, args);
+    va_end(args);
+    return WEFT_OK;
+}
+
+weft_status param_store_commit(param_store *store)
+{
+    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->elements, WEFT_MEM_PARAMETER, &store->value));
+    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &store->grad));
+    WEFT_TRY(tensor_zero(&store->value));
+    return tensor_zero(&store->grad);
+}
+
+void param_store_destroy(param_store *store)
+{
+    tensor_destroy(&store->value);
+    tensor_destroy(&store->grad);
+    store->blocks = 0;
+    store->entries = 0;
+}
+
+static weft_tensor block_of(const weft_tensor *flat, const param_block *block)
+{
+    weft_tensor view = tensor_view(flat, 0, 1, block->offset, block->rows * block->cols);
+    view.rows = block->rows;
+    view.cols = block->cols;
+    view.ld = block->cols;
+    return view;
+}
+
+weft_tensor param_value(const param_store *store, int block)
+{
+    return block_of(&store->value, &store->block[block]);
+}
+
+weft_tensor param_grad(const param_store *store, int block)
+{
+    return block_of(&store->grad, &store->block[block]);
+}
+
+/* The flat buffer as doubles on the host, whatever its type: small, used at the borders of a run only. */
+static weft_status values_download(const param_store *store, double **values)
+{
+    weft_status status = WEFT_OK;
+    float *narrow = NULL;
+    WEFT_TRY(WEFT_NEW(values, store->elements, WEFT_MEM_WORKSPACE));
+    if (store->dtype == WEFT_DTYPE_F64) {
+        WEFT_TRY_GOTO(tensor_download(&store->value, *values), status, done);
+    } else {
+        WEFT_TRY_GOTO(WEFT_NEW(&narrow, store->elements, WEFT_MEM_WORKSPACE), status, done);
+        WEFT_TRY_GOTO(tensor_download(&store->value, narrow), status, done);
+        for (int64_t i = 0; i < store->elements; ++i) {
+            (*values)[i] = narrow[i];
+        }
+    }
+done:
+    weft_free(narrow);
+    if (status != WEFT_OK) {
+        weft_free(*values);
+        *values = NULL;
+    }
+    return status;
+}
+
+static weft_status values_upload(param_store *store, const double *values)
+{
+    if (store->dtype == WEFT_DTYPE_F64) {
+        return tensor_upload(&store->value, values);
+    }
+    float *narrow = NULL;
+    WEFT_TRY(WEFT_NEW(&narrow, store->elements, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < store->elements; ++i) {
+        narrow[i] = (float)values[i];
+    }
+    weft_status status = tensor_upload(&store->value, narrow);
+    weft_free(narrow);
+    return status;
+}
+
+static double initial_value(const param_entry *entry, int number, int64_t row, int64_t col, uint64_t seed)
+{
+    if (entry->init == PARAM_INIT_ZERO) {
+        return 0.0;
+    }
+    if (entry->init == PARAM_INIT_ONE) {
+        return 1.0;
+    }
+    uint64_t element = (uint64_t)(row * entry->cols + col);
+    philox_block draw = philox4x32(philox_counter((uint32_t)number, element / 4, WEFT_RNG_INIT, 0), seed);
+    double limit = sqrt(6.0 / (double)(entry->rows + entry->cols));
+    return limit * (2.0 * (double)philox_uniform(draw.word[element % 4]) - 1.0);
+}
+
+weft_status param_initialise(param_store *store, uint64_t seed)
+{
+    double *values = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&values, store->elements, WEFT_MEM_WORKSPACE));
+    for (int number = 0; number < store->entries; ++number) {
+        const param_entry *entry = &store->entry[number];
+        for (int64_t row = 0; row < entry->rows; ++row) {
+            for (int64_t col = 0; col < entry->cols; ++col) {
+                values[entry->offset + row * entry->ld + col] = initial_value(entry, number, row, col, seed);
+            }
+        }
+    }
+    weft_status status = values_upload(store, values);
+    weft_free(values);
+    return status;
+}
+
+weft_status param_save(const param_store *store, const char *path)
+{
+    weft_status status = WEFT_OK;
+    npz_writer *npz = NULL;
+    double *values = NULL;
+    float *matrix = NULL;
+    WEFT_TRY_GOTO(values_download(store, &values), status, done);
+    WEFT_TRY_GOTO(npz_writer_open(path, &npz), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&matrix, store->elements, WEFT_MEM_WORKSPACE), status, done);
+    for (int number = 0; number < store->entries; ++number) {
+        const param_entry *entry = &store->entry[number];
+        for (int64_t row = 0; row < entry->rows; ++row) {
+            for (int64_t col = 0; col < entry->cols; ++col) {
+                matrix[row * entry->cols + col] = (float)values[entry->offset + row * entry->ld + col];
+            }
+        }
+        const int64_t shape[2] = {entry->rows, entry->cols};
+        WEFT_TRY_GOTO(npz_writer_add(npz, entry->name, 'f', 4, 2, shape, matrix), status, done);
+    }
+    status = npz_writer_commit(npz);
+    npz = NULL;
+done:
+    if (npz != NULL) {
+        npz_writer_discard(npz);
+    }
+    weft_free(matrix);
+    weft_free(values);
+    return status;
+}
+
+static weft_status load_entry(const char *path, npz_file *npz, int member, const param_entry *entry, double *values)
+{
+    weft_status status = WEFT_OK;
+    npy_array array = {0};
+    float *matrix = NULL;
+    WEFT_TRY(npz_read(npz, member, &array));
+    int64_t rows = array.header.dims == 2 ? array.header.shape[0] : 1;
+    int64_t cols = array.header.dims == 2 ? array.header.shape[1] : array.header.count;
+    WEFT_CHECK_GOTO(array.header.dims >= 1 && array.header.dims <= 2 && rows == entry->rows && cols == entry->cols,
+                    status, done, WEFT_ERR_DATA, "%s: %s has shape [%lld, %lld], the model has [%lld, %lld]", path,
+                    entry->name, (long long)rows, (long long)cols, (long long)entry->rows, (long long)entry->cols);
+    WEFT_TRY_GOTO(npy_array_to_f32(entry->name, &array, &matrix), status, done);
+    for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t col = 0; col < cols; ++col) {
+            values[entry->offset + row * entry->ld + col] = matrix[row * cols + col];
+        }
+    }
+done:
+    weft_free(matrix);
+    npy_array_free(&array);
+    return status;
+}
+
+weft_status param_load(param_store *store, const char *path)
+{
+    weft_status status = WEFT_OK;
+    npz_file *npz = NULL;
+    double *values = NULL;
+    WEFT_TRY(npz_open(path, &npz));
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&values, store->elements, WEFT_MEM_WORKSPACE), status, done);
+    for (int number = 0; number < store->entries; ++number) {
+        const param_entry *entry = &store->entry[number];
+        int member = npz_find(npz, entry->name);
+        WEFT_CHECK_GOTO(member >= 0, status, done, WEFT_ERR_DATA, "%s: no array \"%s\" (first of its %d: \"%s\")", path,
+                        entry->name, npz_count(npz), npz_count(npz) > 0 ? npz_name(npz, 0) : "");
+        WEFT_TRY_GOTO(load_entry(path, npz, member, entry, values), status, done);
+    }
+    WEFT_CHECK_GOTO(npz_count(npz) == store->entries, status, done, WEFT_ERR_DATA,
+                    "%s: %d arrays, the model has %d parameters", path, npz_count(npz), store->entries);
+    status = values_upload(store, values);
+done:
+    weft_free(values);
+    npz_close(npz);
+    return status;
+}

@@ -1,0 +1,71 @@
+/*
+ * train/param.h: the parameters of a model, in one flat buffer.
+ *
+ * Values and gradients each lie in one contiguous array, so that the gradient all-reduce is one operation and the
+ * optimiser one sweep. A *block* is a matrix in that array; named parameters are blocks or sub-matrices of a block:
+ * GraphSAGE's two weights share a block so that one GEMM multiplies by both. Blocks start on 64-byte borders; the
+ * padding between them stays zero.
+ *
+ *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |
+ *     grad  | block 0 ......... pad | block 1 ... pad | ... |
+ *
+ * State blocks (running statistics of batch norm) have values but no gradients.
+ */
+#ifndef WEFT_TRAIN_PARAM_H
+#define WEFT_TRAIN_PARAM_H
+
+#include "tensor/tensor.h"
+
+enum { PARAM_MAX = 512, PARAM_NAME_BYTES = 48 };
+
+typedef enum param_init {
+    PARAM_INIT_ZERO,
+    PARAM_INIT_ONE,
+    PARAM_INIT_GLOROT /* uniform in +-sqrt(6 / (rows + cols)); X. Glorot, Y. Bengio, AISTATS 2010 */
+} param_init;
+
+typedef struct param_entry {
+    char name[PARAM_NAME_BYTES];
+    int64_t offset, rows, cols, ld; /* elements in the flat buffer */
+    param_init init;
+} param_entry;
+
+typedef struct param_block {
+    int64_t offset, rows, cols;
+    bool decays; /* weight decay applies */
+} param_block;
+
+typedef struct param_store {
+    weft_hal *hal;
+    weft_dtype dtype;
+    int blocks, entries;
+    param_block block[PARAM_MAX];
+    param_entry entry[PARAM_MAX];
+    int64_t trained;   /* elements with gradients, padding included */
+    int64_t elements;  /* plus state */
+    int64_t weights;   /* trained elements without padding */
+    weft_tensor value; /* [1, elements] */
+    weft_tensor grad;  /* [1, trained] */
+} param_store;
+
+void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype);
+/* Add a block of trained weights, or of state once all trained blocks are there. Its number, or -1 when full. */
+int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained, bool decays);
+/* Name a sub-matrix of a block. */
+weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                      param_init init, const char *format, ...) __attribute__((format(printf, 8, 9)));
+/* Allocate the buffers, zeroed. */
+weft_status param_store_commit(param_store *store);
+void param_store_destroy(param_store *store);
+
+/* Draw every parameter: a pure function of the seed and the parameter's number, equal on all ranks. */
+weft_status param_initialise(param_store *store, uint64_t seed);
+weft_tensor param_value(const param_store *store, int block);
+weft_tensor param_grad(const param_store *store, int block);
+
+/* Read and write named parameters as an .npz (float32 [rows, cols]). Names must match exactly: a missing, unknown or
+ * differently shaped array is WEFT_ERR_DATA with its name. */
+weft_status param_save(const param_store *store, const char *path);
+weft_status param_load(param_store *store, const char *path);
+
+#endif

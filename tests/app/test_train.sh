@@ -1,0 +1,213 @@
+#!/bin/bash
+# weft train as its users meet it: the files of a run folder and what they say, what is refused, with which exit code and
+# message, and that a refused job leaves nothing behind.
+# timeout: 300
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need python3
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+data=synth:quickstart,scale=0.02
+vertices=2000
+
+# expect CODE TEXT OPTION...: weft train ends with CODE, says TEXT, prints no result and changes no file.
+expect() {
+    local code=$1 text=$2 got=0 before
+    shift 2
+    : >out
+    : >err
+    before=$(find . | sort)
+    "$weft" train "$@" >out 2>err || got=$?
+    [ "$got" -eq "$code" ] || fail "exit $got instead of $code: weft train $*: $(cat err)"
+    grep -qF -- "$text" err || fail "weft train $*: no '$text' in: $(cat err)"
+    [ ! -s out ] || fail "weft train $* is refused and writes to stdout: $(cat out)"
+    [ "$before" = "$(find . | sort)" ] || fail "weft train $* is refused and leaves: $(diff <(echo "$before") <(find . | sort))"
+}
+
+train() {
+    "$weft" train "$@" >out 2>err || fail "weft train $*: exit $?: $(cat err)"
+}
+
+python() { python3 - "$@" || fail "${FUNCNAME[1]}, line ${BASH_LINENO[0]}: the check above"; }
+
+"$weft" convert "$data" --out store --quiet || fail "convert $data"
+
+# ---- the run folder ----
+train --data store --runs 2 --epochs 12 --eval-every 5 --threads 2 --run-dir full
+for file in run.json metrics.jsonl summary.json predictions.npy weights.npz; do
+    [ -s "full/$file" ] || fail "no full/$file"
+done
+[ "$(ls full | wc -l)" -eq 5 ] || fail "unexpected files: $(ls full)"
+python full <<'PY'
+import json, math, statistics, sys
+folder = sys.argv[1]
+lines = [json.loads(line) for line in open(folder + "/metrics.jsonl", encoding="utf-8")]
+assert [(l["run"], l["epoch"]) for l in lines] == [(r, e) for r in (1, 2) for e in range(1, 13)], "runs and epochs"
+for l in lines:
+    assert math.isfinite(l["loss"]) and l["loss"] > 0 and l["epoch_s"] > 0, l
+    evaluated = l["epoch"] in (5, 10, 12)
+    assert all((key in l) == evaluated for key in ("train", "valid", "test")), l
+    assert not evaluated or all(0 <= l[key] <= 1 for key in ("train", "valid", "test")), l
+summary = json.load(open(folder + "/summary.json", encoding="utf-8"))
+best = [max((l for l in lines if l["run"] == r and "valid" in l), key=lambda l: (l["valid"], -l["epoch"])) for r in (1, 2)]
+near = lambda a, b: abs(a - b) <= 1e-12 * max(1, abs(b))
+assert summary["runs"] == 2 and summary["ranks"] == 1 and summary["threads_per_rank"] == 2, summary
+assert near(summary["test_mean"], statistics.mean(l["test"] for l in best)), summary["test_mean"]
+assert near(summary["test_std"], statistics.stdev(l["test"] for l in best)), summary["test_std"]
+assert near(summary["valid_mean"], statistics.mean(l["valid"] for l in best)), summary["valid_mean"]
+assert near(summary["epoch_s_median"], statistics.median(l["epoch_s"] for l in lines)), summary["epoch_s_median"]
+assert 1 << 20 < summary["peak_rss_bytes"] < 1 << 32, summary["peak_rss_bytes"]
+run = json.load(open(folder + "/run.json", encoding="utf-8"))
+assert run["exit"] == 0 and run["ended"] >= run["started"], run
+assert run["options"]["epochs"] == {"value": "12", "source": "command line"}, run["options"]["epochs"]
+assert run["options"]["hidden"] == {"value": "16", "source": "default"}, run["options"]["hidden"]
+assert run["graph"]["vertices"] == 2000 and len(run["graph"]["hash"]) == 32, run["graph"]
+PY
+
+# ---- what goes where ----
+grep -q "weft: " out && fail "a log line on stdout"
+grep -q "Final Test: " out || fail "no result on stdout"
+grep -qF "run folder: full" out || fail "stdout does not say where the run folder is"
+grep -q "^weft: Run: 01, Epoch: 01, Loss: " err || fail "no progress line on stderr"
+grep -q $'[\033\r]' out err && fail "escape or carriage return in redirected output"
+
+# ---- predictions and weights ----
+if python3 -c 'import numpy' 2>/dev/null; then
+    train --data store --epochs 40 --run-dir predict
+    python predict store "$vertices" <<'PY'
+import json, sys
+import numpy as np
+folder, store, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
+answer = np.load(folder + "/predictions.npy")
+assert answer.shape == (n, 1) and answer.dtype == np.int32, (answer.shape, answer.dtype)
+label, split = np.load(store + "/label.npy"), np.load(store + "/split.npy").reshape(-1)
+summary = json.load(open(folder + "/summary.json"))
+for part, score in ((1, summary["valid_mean"]), (2, summary["test_mean"])):
+    accuracy = np.mean(answer[split == part, 0] == label[split == part])
+    assert abs(accuracy - score) < 1e-9, (part, accuracy, score)
+assert summary["test_mean"] > 0.5, "too close to chance to tell anything: " + str(summary["test_mean"])
+PY
+fi
+# Without dropout, ten epochs and two more from the saved weights are the first epochs of one longer run (plain SGD has no
+# state); and one epoch at rate 0 scores what the last evaluation did.
+plain=(--data store --dropout 0 --optimizer sgd --threads 1)
+train "${plain[@]}" --lr 0.5 --epochs 12 --run-dir long
+train "${plain[@]}" --lr 0.5 --epochs 10 --eval-every 0 --run-dir ten
+train "${plain[@]}" --lr 0.5 --epochs 2 --init-weights ten/weights.npz --run-dir more
+train "${plain[@]}" --lr 0 --epochs 1 --init-weights ten/weights.npz --run-dir still
+python <<'PY'
+import json
+read = lambda folder: [json.loads(line) for line in open(folder + "/metrics.jsonl")]
+long, ten, more, still = read("long"), read("ten"), read("more"), read("still")
+assert abs(long[0]["loss"] - long[10]["loss"]) > 1e-3 * long[0]["loss"], "nothing is learnt"
+for a, b in zip(long[10:], more):
+    assert abs(a["loss"] - b["loss"]) <= 1e-6 * a["loss"], (a, b)
+assert [still[0][k] for k in ("train", "valid", "test")] == [ten[-1][k] for k in ("train", "valid", "test")], (still, ten)
+PY
+expect 66 absent.npz --data store --init-weights absent.npz --run-dir none
+expect 65 ten/weights.npz --data store --hidden 24 --init-weights ten/weights.npz --run-dir none
+
+# ---- one run a folder ----
+cp -r full kept
+expect 2 --force --data store --epochs 2 --run-dir full
+diff -r full kept >/dev/null || fail "a refused run changed the folder of another"
+expect 66 nowhere --data nowhere --run-dir full --force
+diff -r full kept >/dev/null || fail "a run that never began changed the folder it was to replace"
+train --data store --epochs 2 --run-dir full --force
+[ "$(wc -l <full/metrics.jsonl)" -eq 2 ] || fail "--force does not begin metrics.jsonl anew"
+train --data store --epochs 1
+train --data store --epochs 1
+[ -s weft-run-0001/summary.json ] && [ -s weft-run-0002/summary.json ] || fail "no numbered run folders: $(ls)"
+
+# ---- a dry run ----
+before=$(find . | sort)
+train --data "$data" --dry-run
+[ "$before" = "$(find . | sort)" ] || fail "--dry-run leaves: $(diff <(echo "$before") <(find . | sort))"
+for text in "1 rank(s) on 1 node(s)" "thread(s) each" "layer 1: 16 -> 16" "rows a layer" "predicted peak" "aggregation matrix"; do
+    grep -qF "$text" out || fail "--dry-run does not print '$text': $(cat out)"
+done
+grep -q "Epoch" err && fail "--dry-run trains"
+
+# ---- refused: usage and resources ----
+expect 2 "did you mean --hidden?" --data store --hiden 3
+expect 2 "--data is missing" --run-dir none
+expect 2 'did you mean "quickstart"?' --data synth:quikstart --run-dir none
+expect 2 "--lr 1e30: must be between" --data store --lr 1e30 --run-dir none
+expect 71 "--memory-limit" --data "$data" --memory-limit 1MiB --run-dir none
+expect 71 "1.00 MiB" --data store --memory-limit 1MiB
+expect 71 "--memory-limit" --data "$data" --memory-limit 1MiB --dry-run
+expect 66 "nowhere: no such graph store" --data nowhere --run-dir none
+touch plain
+expect 74 "plain: is not a folder" --data store --run-dir plain/run
+expect 74 "plain: is not a folder" --data store --run-dir plain
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked
+    chmod a-w locked
+    expect 77 "locked/run" --data store --run-dir locked/run
+fi
+
+# ---- refused: data ----
+# damaged ARRAY PYTHON: a copy of the store with the bytes `b` of one array changed.
+damaged() {
+    rm -rf bad
+    cp -r store bad
+    python3 - "bad/$1.npy" "$2" <<'PY' || fail "damage to $1"
+import struct, sys
+path, change = sys.argv[1:]
+b = bytearray(open(path, "rb").read())
+head = 10 + struct.unpack_from("<H", b, 8)[0]
+exec(change)
+open(path, "wb").write(b)
+PY
+}
+damaged feature 'del b[-100:]'
+expect 65 bad/feature.npy --data bad --run-dir none
+damaged source 'struct.pack_into("<i", b, head + 4 * 1000, 2000)'
+expect 65 "bad: graph 'quickstart': source, entry 1000 (row" --data bad --run-dir none
+grep -q "vertex 2000 is outside" err || fail "not the value: $(cat err)"
+damaged source 'struct.pack_into("<i", b, head + 4 * 1000, -1)'
+expect 65 "bad: graph 'quickstart': source, entry 1000 (row" --data bad --run-dir none
+damaged label 'struct.pack_into("<i", b, head + 4 * 7, 16)'
+expect 65 "bad: graph 'quickstart': label, row 7: 16 " --data bad --run-dir none
+damaged feature 'struct.pack_into("<f", b, head + 4 * 64 * 9, float("nan"))'
+expect 65 "bad: graph 'quickstart': feature, row 9, column 0: nan" --data bad --run-dir none
+damaged split 'b[head + 3] = 7'
+expect 65 "bad: graph 'quickstart': split, row 3: 7" --data bad --run-dir none
+# One bit of a feature is no error by itself: the checksum finds it.
+damaged feature 'b[-1] ^= 1'
+expect 65 bad/feature.npy --data bad --verify --run-dir none
+rm -rf bad
+cp -r store bad
+rm bad/split.npy
+python3 - <<'PY'
+import json
+with open("store/manifest.json") as file:
+    manifest = json.load(file)
+manifest["splits"] = 0
+manifest.get("arrays", {}).pop("split", None)
+with open("bad/manifest.json", "w") as file:
+    json.dump(manifest, file)
+PY
+expect 65 "--split" --data bad --run-dir none
+expect 2 "the store holds 0 to 0" --data store --split-index 4 --run-dir none
+
+# ---- divergence ----
+code=0
+"$weft" train --data store --optimizer sgd --lr 1e6 --epochs 50 --run-dir wild >out 2>err || code=$?
+[ "$code" -eq 76 ] || fail "a diverging run ends with $code: $(cat err)"
+grep -qF -- "lower --lr" err || fail "no cure for divergence: $(cat err)"
+python wild <<'PY'
+import json, os, sys
+folder = sys.argv[1]
+assert json.load(open(folder + "/run.json"))["exit"] == 76
+assert not os.path.exists(folder + "/summary.json")
+assert all(json.loads(line)["epoch"] for line in open(folder + "/metrics.jsonl"))
+PY
+train --data store --epochs 1 --run-dir full --force
+code=0
+"$weft" train --data store --optimizer sgd --lr 1e6 --epochs 50 --run-dir full --force >out 2>err || code=$?
+[ "$code" -eq 76 ] && [ ! -e full/summary.json ] || fail "a replaced run's summary.json beside a diverged one's run.json"
+echo "files, refusals and voices as expected"

@@ -1,0 +1,64 @@
+#!/bin/bash
+# weft train on two ranks: every line once, one run folder, and a refused job that leaves nothing behind.
+# needs: mpirun
+# timeout: 120
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+data=synth:quickstart,scale=0.02
+
+ranks 2 "$weft" train --data "$data" --epochs 3 --threads 1 --run-dir two >out 2>err || fail "two ranks: $(cat err)"
+for text in "weft: graph quickstart" "weft: partition metis into 2 parts" "weft: Run: 01, Epoch: 02" "weft: Run 01: Highest"; do
+    [ "$(grep -cF "$text" err)" -eq 1 ] || fail "two ranks do not say '$text' once: $(cat err)"
+done
+[ "$(grep -c "run folder: two" out)" -eq 1 ] || fail "two ranks print the result $(grep -c "run folder" out) times"
+grep -q "weft: " out && fail "a log line on stdout: $(cat out)"
+grep -q $'[\033\r]' out err && fail "escape or carriage return in redirected output"
+grep -q '"ranks": 2' two/summary.json || fail "summary.json does not count two ranks"
+[ "$(ls two | wc -l)" -eq 5 ] || fail "left in the run folder: $(ls two)"
+
+"$weft" convert "$data" --out store --quiet || fail "convert $data"
+
+# ---- the same ranks and threads give the same bits ----
+for option in --no-reproducible --reproducible; do
+    for run in 1 2; do
+        ranks 2 "$weft" train --quiet --data store --epochs 5 --threads 1 "$option" --run-dir "bits$option$run" >out 2>err ||
+            fail "$option: $(cat err)"
+    done
+    cmp "bits${option}1/weights.npz" "bits${option}2/weights.npz" || fail "$option: two runs end with different weights"
+    losses() { sed 's/.*"loss": \([^,]*\),.*/\1/' "bits$option$1/metrics.jsonl"; }
+    [ "$(losses 1 | wc -l)" -eq 5 ] && [ "$(losses 1)" = "$(losses 2)" ] || fail "$option: two runs have different losses"
+done
+
+# ---- a dry run, and refusals ----
+ranks 2 "$weft" train --data "$data" --threads 1 --dry-run >out 2>err || fail "dry run: $(cat err)"
+grep -qF "2 rank(s) on 1 node(s), 1 thread(s) each" out || fail "dry run does not count ranks: $(cat out)"
+grep -qE "^partition metis: replication factor 1\.[0-9]+" out || fail "dry run does not tell the partition: $(cat out)"
+grep -qE "^halo: [1-9][0-9]* rows" out || fail "dry run does not tell the messages: $(cat out)"
+
+# refused CODE TEXT OPTION...
+refused() {
+    local code=$1 text=$2 got=0 before
+    shift 2
+    : >out
+    : >err
+    before=$(find . | sort)
+    ranks 2 "$weft" train --threads 1 --run-dir none "$@" >out 2>err || got=$?
+    [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code: $(cat err)"
+    [ "$(grep -c "weft: error: " err)" -eq 1 ] || fail "$*: not told once: $(cat err)"
+    grep "weft: error: " err | grep -qF -- "$text" || fail "$*: no '$text' in: $(cat err)"
+    [ "$before" = "$(find . | sort)" ] || fail "$* leaves: $(diff <(echo "$before") <(find . | sort))"
+}
+refused 71 "would need" --data "$data" --memory-limit 1MiB
+refused 71 "by --memory-limit" --data "$data" --partition random --memory-limit 1MiB
+refused 66 "nowhere: no such graph store" --data nowhere
+refused 2 "did you mean --hidden?" --data store --hiden 3
+cp -r store bad
+head -c 1000 store/feature.npy >bad/feature.npy
+refused 65 "bad/feature.npy" --data bad
+echo "two ranks, one voice"

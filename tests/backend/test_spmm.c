@@ -1,0 +1,533 @@
+/*
+ * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, against a sum in double
+ * precision made here straight from the CSR. The graphs are chosen to break things: empty rows, one dense row, a star,
+ * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks.
+ */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "hal/cpu/spmm.h"
+#include "support/test.h"
+
+typedef struct graph {
+    const char *name;
+    int64_t rows, cols;
+    int64_t *offset;
+    int32_t *column;
+} graph;
+
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* Magnitudes near 1 with both signs. */
+static double random_value(void)
+{
+    return (double)(next_random() >> 40) / (double)(1 << 23) - 1.0;
+}
+
+static graph new_graph(const char *name, int64_t rows, int64_t cols, const int64_t *degree)
+{
+    graph g = {.name = name, .rows = rows, .cols = cols};
+    g.offset = malloc((size_t)(rows + 1) * sizeof *g.offset);
+    g.offset[0] = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        g.offset[r + 1] = g.offset[r] + degree[r];
+    }
+    g.column = malloc((size_t)(g.offset[rows] + 1) * sizeof *g.column);
+    for (int64_t e = 0; e < g.offset[rows]; e++) {
+        g.column[e] = (int32_t)(next_random() % (uint64_t)cols);
+    }
+    return g;
+}
+
+static void free_graph(graph *g)
+{
+    free(g->offset);
+    free(g->column);
+}
+
+enum { GRAPHS = 12, MAX_ROWS = 6000 };
+
+static graph make_graph(int kind)
+{
+    static int64_t degree[MAX_ROWS];
+    memset(degree, 0, sizeof degree);
+    random_state = 88172645463325252U + (uint64_t)kind;
+    switch (kind) {
+    case 0:
+        return new_graph("no rows", 0, 5, degree);
+    case 1:
+        return new_graph("no edges", 7, 7, degree);
+    case 2:
+        for (int r = 0; r < 300; r++) {
+            degree[r] = r % 3 == 0 ? r % 11 : 0;
+        }
+        return new_graph("empty rows", 300, 300, degree);
+    case 3:
+        degree[17] = 20000;
+        degree[40] = 1;
+        return new_graph("one dense row", 64, 20000, degree);
+    case 4: {
+        for (int r = 0; r < 700; r++) {
+            degree[r] = r == 0 ? 699 : 1;
+        }
+        graph g = new_graph("star", 700, 700, degree);
+        for (int64_t e = 0; e < g.offset[700]; e++) {
+            g.column[e] = e < 699 ? (int32_t)e + 1 : 0;
+        }
+        return g;
+    }
+    case 5:
+        for (int r = 0; r < 2100; r++) {
+            degree[r] = (int64_t)(next_random() % 9);
+        }
+        return new_graph("sparse", 2100, 2100, degree);
+    case 6:
+        for (int r = 0; r < 90; r++) {
+            degree[r] = 60 + r % 7;
+        }
+        return new_graph("dense", 90, 100, degree);
+    case 7:
+        for (int r = 0; r < 50; r++) {
+            degree[r] = 12;
+        }
+        return new_graph("rectangular", 50, 4000, degree);
+    case 8: {
+        for (int r = 0; r < 100; r++) {
+            degree[r] = 40;
+        }
+        graph g = new_graph("duplicates", 100, 100, degree);
+        for (int64_t e = 0; e < g.offset[100]; e++) {
+            g.column[e] %= 5;
+        }
+        return g;
+    }
+    case 9:
+        for (int r = 0; r < 200; r++) {
+            degree[r] = (int64_t)(next_random() % 60);
+        }
+        return new_graph("many blocks", 200, 70000, degree);
+    case 10:
+        for (int r = 0; r < 6000; r++) {
+            degree[r] = r % 1000 == 0 ? 1 : 0;
+        }
+        return new_graph("rare rows, several windows", 6000, 20000, degree);
+    default:
+        degree[0] = 3;
+        return new_graph("one vertex", 1, 1, degree);
+    }
+}
+
+typedef struct operands {
+    hal_spmm_args args;
+    float *x, *out, *before, *pre, *post, *diag;
+    size_t out_floats;
+} operands;
+
+/* Drawn from a pool at a random start: large operands cost no more than a copy. */
+static float *random_floats(size_t count)
+{
+    enum { POOL = 8191 };
+    static float pool[POOL];
+    if (pool[0] == 0.0F) {
+        for (int i = 0; i < POOL; i++) {
+            pool[i] = (float)random_value();
+        }
+    }
+    float *values = NULL;
+    ASSERT_OK(WEFT_NEW(&values, count + 1, WEFT_MEM_GENERAL));
+    size_t at = next_random() % POOL;
+    for (size_t i = 0; i < count + 1; i++) {
+        values[i] = pool[at];
+        at = at + 1 < POOL ? at + 1 : 0;
+    }
+    return values;
+}
+
+/* mix: bit 0 pre, 1 post, 2 diag (when the shape allows), 3 beta, 4 padded rows. */
+static operands make_operands(const graph *g, int64_t d, int mix)
+{
+    operands o = {0};
+    int64_t pad = (mix & 16) != 0 ? 3 : 0;
+    o.out_floats = (size_t)(g->rows * (d + pad));
+    o.x = random_floats((size_t)(g->cols * (d + pad)));
+    o.out = random_floats(o.out_floats);
+    o.before = random_floats(o.out_floats);
+    o.pre = random_floats((size_t)g->cols);
+    o.post = random_floats((size_t)g->rows);
+    o.diag = random_floats((size_t)g->rows);
+    memcpy(o.before, o.out, o.out_floats * sizeof *o.out);
+    o.args = (hal_spmm_args){.dtype = WEFT_DTYPE_F32,
+                             .d = d,
+                             .x = o.x,
+                             .ldx = d + pad,
+                             .pre = (mix & 1) != 0 ? o.pre : NULL,
+                             .post = (mix & 2) != 0 ? o.post : NULL,
+                             .diag = (mix & 4) != 0 && g->rows <= g->cols ? o.diag : NULL,
+                             .beta = (mix & 8) != 0 ? -0.5 : 0.0,
+                             .out = o.out,
+                             .ldo = d + pad};
+    return o;
+}
+
+static void free_operands(operands *o)
+{
+    weft_free(o->x);
+    weft_free(o->out);
+    weft_free(o->before);
+    weft_free(o->pre);
+    weft_free(o->post);
+    weft_free(o->diag);
+}
+
+/* The definition, in double precision; *scale = sum of the magnitudes added, for the tolerance. */
+static double expected_at(const graph *g, const operands *o, int64_t r, int64_t j, double *scale)
+{
+    const hal_spmm_args *a = &o->args;
+    double sum = 0.0;
+    double magnitude = 0.0;
+    for (int64_t e = g->offset[r]; e < g->offset[r + 1]; e++) {
+        int32_t c = g->column[e];
+        double term = (a->pre != NULL ? (double)o->pre[c] : 1.0) * (double)o->x[c * a->ldx + j];
+        sum += term;
+        magnitude += fabs(term);
+    }
+    double post = a->post != NULL ? (double)o->post[r] : 1.0;
+    double value = post * sum;
+    *scale = fabs(post) * magnitude + 1e-30;
+    if (a->beta != 0.0) {
+        value += a->beta * (double)o->before[r * a->ldo + j];
+        *scale += fabs(a->beta * (double)o->before[r * a->ldo + j]);
+    }
+    if (a->diag != NULL) {
+        value += (double)o->diag[r] * (double)o->x[r * a->ldx + j];
+        *scale += fabs((double)o->diag[r] * (double)o->x[r * a->ldx + j]);
+    }
+    return value;
+}
+
+static void check_result(const graph *g, const operands *o, const char *what)
+{
+    const hal_spmm_args *a = &o->args;
+    for (int64_t r = 0; r < g->rows; r++) {
+        double depth = sqrt((double)(g->offset[r + 1] - g->offset[r]) + 4.0);
+        int64_t step = a->d > 64 ? 7 : 1; /* every residue of lanes is met over the rows */
+        for (int64_t j = r % step; j < a->d; j += step) {
+            double scale;
+            double want = expected_at(g, o, r, j, &scale);
+            double got = (double)o->out[r * a->ldo + j];
+            if (!(fabs(got - want) <= 2e-7 * depth * scale)) {
+                fail_msg("%s, %s, d %lld: row %lld column %lld is %.9g, expected %.9g", g->name, what, (long long)a->d,
+                         (long long)r, (long long)j, got, want);
+            }
+        }
+        for (int64_t j = a->d; j < a->ldo; j++) {
+            assert_true(o->out[r * a->ldo + j] == o->before[r * a->ldo + j]); /* padding is not ours */
+        }
+    }
+}
+
+static const char *const form_name[] = {"auto", "rows", "blocks", "lists"};
+
+/* Of the 32 combinations of operands a width and form meets every fifth; instrumented builds, ten times slower, fewer.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { THINNING = 19 };
+#else
+enum { THINNING = 5 };
+#endif
+
+/* A second run on the same operands gives the same bits and allocates nothing. */
+static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t d, int mix, const char *what)
+{
+    operands o = make_operands(g, d, mix);
+    if (o.args.beta == 0.0) { /* beta = 0 never reads out */
+        for (size_t i = 0; i < o.out_floats; i++) {
+            o.out[i] = (int64_t)i % o.args.ldo < d ? NAN : o.before[i];
+        }
+    }
+    uint64_t allocations = weft_mem_usage_total().allocations;
+    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &o.args));
+    assert_int_equal(weft_mem_usage_total().allocations, allocations);
+    check_result(g, &o, what);
+    float *again = random_floats(o.out_floats);
+    memcpy(again, o.before, o.out_floats * sizeof *again);
+    o.args.out = again;
+    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &o.args));
+    assert_memory_equal(again, o.out, o.out_floats * sizeof *again);
+    weft_free(again);
+    free_operands(&o);
+}
+
+static const int64_t widths[] = {1, 3, 7, 16, 17, 31, 32, 33, 41, 48, 64, 100, 256, 602};
+enum { WIDTHS = sizeof widths / sizeof widths[0] };
+
+static void check_graph(weft_hal *hal, const graph *g, hal_spmm_form form, int64_t max_d)
+{
+    hal_csr csr = {.rows = g->rows, .cols = g->cols, .offset = g->offset, .column = g->column};
+    hal_spmm *spmm = NULL;
+    char what[96];
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, max_d, &spmm));
+    hal_spmm_info info = hal->sparse.spmm_info(hal, spmm);
+    if (form != HAL_SPMM_AUTO) {
+        assert_int_equal(info.form, form);
+    } else {
+        assert_int_not_equal(info.form, HAL_SPMM_AUTO);
+    }
+    snprintf(what, sizeof what, "%s, form %s, %d threads", hal->name, form_name[form], hal->threads);
+    bool large = g->cols > 10000;
+    for (int w = 0; w < WIDTHS && widths[w] <= max_d; w++) {
+        if (large && widths[w] != 1 && widths[w] != 33 && widths[w] != 16) {
+            continue;
+        }
+        int mixes = widths[w] <= 48 && !large && g->rows < 400 ? 32 : 1;
+        for (int m = 0; m < mixes; m++) {
+            /* Small ones: each combination in turn over the forms; others: one that changes with the width. */
+            if (mixes == 32 && (m + w + (int)form) % THINNING != 0) {
+                continue;
+            }
+            run_and_check(hal, spmm, g, widths[w], mixes == 32 ? m : (w * 7 + (int)form) % 32, what);
+        }
+    }
+    hal->sparse.spmm_destroy(hal, spmm);
+}
+
+static void check_backend(const char *resource, int threads)
+{
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open(resource, threads, &hal));
+    for (int kind = 0; kind < GRAPHS; kind++) {
+        graph g = make_graph(kind);
+        for (int form = HAL_SPMM_AUTO; form <= HAL_SPMM_LISTS; form++) {
+            check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
+        }
+        check_graph(hal, &g, HAL_SPMM_LISTS, 16);
+        free_graph(&g);
+    }
+    weft_hal_close(hal);
+}
+
+static void test_base(void **state)
+{
+    (void)state;
+    check_backend("cpu:base", 2);
+}
+
+static void test_avx2(void **state)
+{
+    (void)state;
+    if (cpu_isa_detect() < CPU_ISA_AVX2) {
+        skip();
+    }
+    check_backend("cpu:avx2", 3);
+}
+
+static void test_avx512(void **state)
+{
+    (void)state;
+    if (cpu_isa_detect() < CPU_ISA_AVX512) {
+        skip();
+    }
+    check_backend("cpu", 2);
+    check_backend("cpu", 1);
+}
+
+/* Lines written past the caches: a large aligned output, with and without what forbids it. */
+static void test_streamed_output(void **state)
+{
+    (void)state;
+    enum { ROWS = 66000, D = 256, COLS = 500 };
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    int64_t *degree = calloc(ROWS, sizeof *degree);
+    for (int r = 0; r < ROWS; r++) {
+        degree[r] = r % 3;
+    }
+    random_state = 7;
+    graph g = new_graph("large output", ROWS, COLS, degree);
+    hal_csr csr = {.rows = ROWS, .cols = COLS, .offset = g.offset, .column = g.column};
+    hal_spmm *spmm = NULL;
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_ROWS, D, &spmm));
+    float *x = random_floats((size_t)COLS * D);
+    float *post = random_floats(ROWS);
+    float *out = random_floats((size_t)ROWS * D);
+    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = D, .x = x, .ldx = D, .post = post, .out = out, .ldo = D};
+    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+    for (int64_t r = 0; r < ROWS; r += 97) {
+        for (int64_t j = 0; j < D; j += 5) {
+            double want = 0.0;
+            for (int64_t e = g.offset[r]; e < g.offset[r + 1]; e++) {
+                want += (double)x[(int64_t)g.column[e] * D + j];
+            }
+            ASSERT_NEAR(out[r * D + j], want * (double)post[r], 1e-6);
+        }
+    }
+    weft_free(x);
+    weft_free(post);
+    weft_free(out);
+    hal->sparse.spmm_destroy(hal, spmm);
+    free_graph(&g);
+    free(degree);
+    weft_hal_close(hal);
+}
+
+static void test_double(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    for (int kind = 0; kind < GRAPHS; kind++) {
+        graph g = make_graph(kind);
+        hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+        enum { D = 5 };
+        double *x = malloc((size_t)(g.cols * D) * sizeof *x);
+        double *out = malloc((size_t)(g.rows * D + 1) * sizeof *out);
+        for (int64_t i = 0; i < g.cols * D; i++) {
+            x[i] = random_value();
+        }
+        for (int form = HAL_SPMM_ROWS; form <= HAL_SPMM_LISTS; form++) {
+            for (int64_t i = 0; i < g.rows * D; i++) {
+                out[i] = 2.0;
+            }
+            bool diag = g.rows <= g.cols;
+            hal_spmm *spmm = NULL;
+            ASSERT_OK(hal->sparse.spmm_create(hal, &csr, (hal_spmm_form)form, D, &spmm));
+            hal_spmm_args args = {.dtype = WEFT_DTYPE_F64,
+                                  .d = D,
+                                  .x = x,
+                                  .ldx = D,
+                                  .pre = x,
+                                  .post = x + g.cols,
+                                  .diag = diag ? x + 1 : NULL,
+                                  .beta = 3.0,
+                                  .out = out,
+                                  .ldo = D};
+            args.post = g.rows <= 4 * g.cols ? x + g.cols : NULL;
+            ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+            for (int64_t r = 0; r < g.rows; r++) {
+                for (int64_t j = 0; j < D; j++) {
+                    double sum = 0.0;
+                    for (int64_t e = g.offset[r]; e < g.offset[r + 1]; e++) {
+                        sum += x[g.column[e]] * x[(int64_t)g.column[e] * D + j];
+                    }
+                    double want = 6.0 + (args.post != NULL ? x[g.cols + r] : 1.0) * sum;
+                    want += diag ? x[1 + r] * x[r * D + j] : 0.0;
+                    ASSERT_NEAR(out[r * D + j], want, 1e-10);
+                }
+            }
+            hal->sparse.spmm_destroy(hal, spmm);
+        }
+        free(x);
+        free(out);
+        free_graph(&g);
+    }
+    weft_hal_close(hal);
+}
+
+/* Blocked forms of a graph with many edges a row cost little more than their 16-bit columns. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { N = 20000, DEGREE = 100 };
+    int64_t *degree = malloc(N * sizeof *degree);
+    for (int r = 0; r < N; r++) {
+        degree[r] = DEGREE;
+    }
+    random_state = 11;
+    graph g = new_graph("regular", N, N, degree);
+    hal_csr csr = {.rows = N, .cols = N, .offset = g.offset, .column = g.column};
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    hal_spmm *spmm = NULL;
+    uint64_t before = weft_mem_usage_total().current_bytes;
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_LISTS, 16, &spmm));
+    hal_spmm_info info = hal->sparse.spmm_info(hal, spmm);
+    assert_int_equal(info.bytes, weft_mem_usage_total().current_bytes - before);
+    double per_edge = ((double)info.bytes - 2 * 4.0 * N * 16) / ((double)N * DEGREE);
+    assert_true(per_edge > 2.0 && per_edge < 2.3);
+    hal->sparse.spmm_destroy(hal, spmm);
+    assert_int_equal(weft_mem_usage_total().current_bytes, before);
+    weft_hal_close(hal);
+    free_graph(&g);
+    free(degree);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    int64_t offset[] = {0, 2, 3};
+    int32_t column[] = {0, 5, 1};
+    hal_csr csr = {.rows = 2, .cols = 3, .offset = offset, .column = column};
+    hal_spmm *spmm = NULL;
+    ASSERT_STATUS(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_ROWS, 4, &spmm), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("entry 1");
+    assert_null(spmm);
+    column[1] = 2;
+    offset[1] = 4;
+    ASSERT_STATUS(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_ROWS, 4, &spmm), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("row 1");
+    offset[1] = 2;
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_ROWS, 4, &spmm));
+    float x[3 * 8] = {0};
+    float out[2 * 8];
+    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = 8, .x = x, .ldx = 8, .out = out, .ldo = 8};
+    ASSERT_STATUS(hal->sparse.spmm_run(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
+    args.d = 4;
+    args.dtype = WEFT_DTYPE_I32;
+    ASSERT_STATUS(hal->sparse.spmm_run(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
+    args.dtype = WEFT_DTYPE_F32;
+    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+    hal->sparse.spmm_destroy(hal, spmm);
+    weft_hal_close(hal);
+}
+
+/* Every allocation of a build fails once: an error, no leak. */
+static void test_allocation_failures(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    graph g = make_graph(5);
+    hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+    for (int form = HAL_SPMM_AUTO; form <= HAL_SPMM_LISTS; form++) {
+        uint64_t live = weft_mem_usage_total().current_bytes;
+        bool done = false;
+        for (uint64_t n = 1; !done; n++) {
+            hal_spmm *spmm = NULL;
+            weft_alloc_fail_after(n);
+            weft_status status = hal->sparse.spmm_create(hal, &csr, (hal_spmm_form)form, 32, &spmm);
+            weft_alloc_fail_after(0);
+            done = status == WEFT_OK;
+            if (done) {
+                assert_true(n > 3);
+                hal->sparse.spmm_destroy(hal, spmm);
+            } else {
+                assert_int_equal(status, WEFT_ERR_RESOURCE);
+                assert_null(spmm);
+            }
+            assert_int_equal(weft_mem_usage_total().current_bytes, live);
+        }
+    }
+    free_graph(&g);
+    weft_hal_close(hal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base),     cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_avx512),   cmocka_unit_test(test_streamed_output),
+        cmocka_unit_test(test_double),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_allocation_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* libFuzzer: any bytes as a config file of every command; what is accepted must survive pack and unpack. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/option.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void round_trip(const weft_options *options)
+{
+    weft_options *copy = NULL;
+    void *blob = NULL;
+    size_t bytes = 0;
+    if (option_pack(options, &blob, &bytes) != WEFT_OK || option_unpack(blob, bytes, &copy) != WEFT_OK) {
+        abort();
+    }
+    option_destroy(copy);
+    weft_free(blob);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (const option_command *command = option_commands; command->name != NULL; command++) {
+        weft_options *options = NULL;
+        if (option_parse_config(command, "fuzz", (const char *)data, size, &options) == WEFT_OK) {
+            round_trip(options);
+            option_destroy(options);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Training states frozen from PyTorch, to check Weft against.
+
+    python3 -m venv /tmp/golden && /tmp/golden/bin/pip install torch==2.13.0 numpy
+    /tmp/golden/bin/python tests/golden/make_golden.py        # writes the .npz files beside this script
+
+Graph: 203 vertices made by the fixed rule in make_graph(): directed, not symmetric, no self-loops, no repeats, with
+isolated vertices, vertices without in-edges and unlabelled ones. A[v, u] = 1 for an edge u -> v, so row v lists the sources
+of v. d(v) = in-degree.
+
+Two layers 12 -> 16 -> 5, ReLU between them, no dropout. Weights are [d_in, d_out], b is a row. H is a layer's input:
+
+    sage-mean  H W_self + M W_neigh + b          M[v] = sum over u in in(v) of H[u] / d(v), 0 when d(v) = 0
+    sage-gcn   ((A + I) H / (d + 1)) W + b       row v divided by d(v) + 1
+    gcn        D^-1/2 (A + I) D^-1/2 (H W) + b   D = diag(d + 1), in-degrees on both sides
+
+Loss: mean cross-entropy over the training vertices. Adam: lr 0.01, betas 0.9 and 0.999, epsilon 1e-8, L2 decay 5e-4 added
+to the gradient of every parameter, biases included. 20 epochs; the loss of an epoch is that before its update.
+
+Everything is float64 with dense matrix products written out here: no graph library takes part. The keys are in README.md.
+"""
+import os
+import sys
+
+import numpy as np
+import torch
+
+N, F, HIDDEN, CLASSES, EPOCHS = 203, 12, 16, 5, 20
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Lcg:
+    """Numerical Recipes' 32-bit generator: the same numbers wherever this runs."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def below(self, bound):
+        self.state = (1664525 * self.state + 1013904223) % 2**32
+        return self.state * bound >> 32
+
+    def normal(self):
+        """Sum of 12 uniforms, less 6."""
+        return sum(self.below(2**20) for _ in range(12)) / 2**20 - 6.0
+
+
+def make_graph():
+    rng = Lcg(20240607)
+    label = np.array([rng.below(CLASSES) for _ in range(N)], dtype=np.int32)
+    edges = set()
+    while len(edges) < 1500:
+        u, v = rng.below(N), rng.below(N)
+        if v % 29 == 0 or u == v:  # multiples of 29 have no in-edges
+            continue
+        if label[u] != label[v] and rng.below(4) != 0:
+            continue
+        edges.add((v, u))
+        if rng.below(3) != 0 and u % 29 != 0:
+            edges.add((u, v))
+    isolated = (58, 101, 202)
+    pairs = np.array(sorted(e for e in edges if e[0] not in isolated and e[1] not in isolated), dtype=np.int64)
+    offset = np.searchsorted(pairs[:, 0], np.arange(N + 1)).astype(np.int64)
+    means = np.array([[rng.normal() for _ in range(F)] for _ in range(CLASSES)])
+    feature = np.array([[0.5 * means[label[v], j] + rng.normal() for j in range(F)] for v in range(N)])
+    split = np.array([(0, 0, 1, 2)[rng.below(4)] for _ in range(N)], dtype=np.uint8)
+    for v in (7, 77):  # unlabelled vertices belong to no split
+        label[v], split[v] = -1, 255
+    return {"offset": offset, "source": pairs[:, 1].astype(np.int32), "feature": feature.astype(np.float32),
+            "label": label, "split": split}
+
+
+def operators(graph):
+    """A [N, N] and in-degrees [N, 1] as float64."""
+    adjacency = torch.zeros(N, N, dtype=torch.float64)
+    for v in range(N):
+        adjacency[v, graph["source"][graph["offset"][v]:graph["offset"][v + 1]].astype(np.int64)] = 1
+    return adjacency, adjacency.sum(1, keepdim=True)
+
+
+def propagate(model, adjacency, degree, h, weights):
+    eye = torch.eye(N, dtype=torch.float64)
+    if model == "sage-mean":
+        mean = adjacency @ h / degree.clamp(min=1)
+        return h @ weights["self"] + mean @ weights["neigh"] + weights["bias"]
+    if model == "sage-gcn":
+        return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
+    root = (degree + 1).rsqrt()
+    return root * ((adjacency + eye) @ (root * (h @ weights["weight"]))) + weights["bias"]
+
+
+def initial_weights(model):
+    """Glorot-uniform matrices and small non-zero biases, so that an error in a bias shows from the first epoch."""
+    rng = Lcg(7 + len(model))
+    weights = {}
+    for layer, (d_in, d_out) in enumerate([(F, HIDDEN), (HIDDEN, CLASSES)]):
+        bound = (6.0 / (d_in + d_out)) ** 0.5
+        for name in ("self", "neigh") if model == "sage-mean" else ("weight",):
+            values = [[(2 * rng.below(2**24) / 2**24 - 1) * bound for _ in range(d_out)] for _ in range(d_in)]
+            weights[f"layer{layer}.{name}"] = np.array(values)
+        weights[f"layer{layer}.bias"] = np.array([0.02 * (2 * rng.below(2**24) / 2**24 - 1) for _ in range(d_out)])
+    return weights
+
+
+def train(model, graph):
+    adjacency, degree = operators(graph)
+    x = torch.from_numpy(graph["feature"].astype(np.float64))
+    rows = torch.from_numpy(np.flatnonzero(graph["split"] == 0))
+    target = torch.from_numpy(graph["label"].astype(np.int64))[rows]
+    start = initial_weights(model)
+    params = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+    optimizer = torch.optim.Adam(params.values(), lr=0.01, weight_decay=5e-4)
+    frozen = {f"init.{name}": value for name, value in start.items()}
+    losses = []
+    for epoch in range(EPOCHS):
+        layers = [{name.split(".")[1]: p for name, p in params.items() if name.startswith(f"layer{i}.")} for i in (0, 1)]
+        hidden = torch.relu(propagate(model, adjacency, degree, x, layers[0]))
+        logits = propagate(model, adjacency, degree, hidden, layers[1])
+        loss = torch.nn.functional.cross_entropy(logits[rows], target)
+        optimizer.zero_grad()
+        loss.backward()
+        if epoch == 0:
+            frozen["logits"] = logits.detach().numpy().copy()
+            frozen.update({f"grad.{name}": p.grad.numpy().copy() for name, p in params.items()})
+        losses.append(loss.item())
+        optimizer.step()
+    frozen["loss"] = np.array(losses)
+    frozen.update({f"final.{name}": p.detach().numpy().copy() for name, p in params.items()})
+    return frozen
+
+
+def main():
+    torch.set_num_threads(1)
+    folder = sys.argv[1] if len(sys.argv) > 1 else HERE
+    graph = make_graph()
+    np.savez(os.path.join(folder, "graph.npz"), **graph)
+    for model in ("sage-mean", "sage-gcn", "gcn"):
+        frozen = train(model, graph)
+        np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
+        print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+#!/bin/bash
+# A rank that fails, and a rank that never comes, end the whole job: with the right exit status, soon, and with a last line
+# that reaches the terminal.
+# needs: mpirun
+set -u
+program=$(dirname "$1")/tests/mpi_abort
+if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then
+    echo "skipped: no mpirun or no $program"
+    exit 77
+fi
+failures=0
+expect() { # kind, exit status, text of the last line
+    local started=$SECONDS
+    local output
+    output=$(timeout 40 mpirun --oversubscribe --bind-to none -np 3 "$program" "$1" 2>&1)
+    local code=$?
+    if [ $code -ne "$2" ] || ! grep -q "$3" <<<"$output" || [ $((SECONDS - started)) -gt 20 ]; then
+        echo "$1: exit status $code (expected $2) after $((SECONDS - started)) s:"
+        echo "$output"
+        failures=1
+    fi
+}
+expect abort 65 'rank 1.*row 17 is bad'
+expect stall 79 'rank [02], lane control, barrier, token, round [12] of 3: no message from rank'
+exit $failures

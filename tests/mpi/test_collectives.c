@@ -1,0 +1,11 @@
+/*
+ * The cases of the thread transport again, over MPI.
+ *
+ * ranks: 1 2 3 4 7 8
+ */
+#include "support/comm_run.h"
+
+int main(void)
+{
+    return comm_run_mpi(comm_cases, COMM_CASES);
+}

@@ -1,0 +1,65 @@
+/*
+ * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun.
+ */
+#ifndef WEFT_TESTS_COMM_RUN_H
+#define WEFT_TESTS_COMM_RUN_H
+
+#include "support/comm_cases.h"
+#include "support/test.h"
+
+enum { COMM_RUN_PATIENCE = 60 }; /* seconds: a hang ends with the name of who is missing */
+
+static weft_status comm_run_rank(weft_comm *comm, void *argument)
+{
+    comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
+    return ((const comm_case *)argument)->run(comm, NULL);
+}
+
+static void comm_run_case(void **state)
+{
+    static const int ranks[] = {1, 2, 3, 4, 7, 8};
+    comm_case *c = *state;
+    for (int i = 0; i < 6; ++i) {
+        weft_status status = comm_thread_run(ranks[i], comm_run_rank, c);
+        if (status != WEFT_OK) {
+            fail_msg("%s on %d ranks: %s: %s", c->name, ranks[i], weft_status_name(status), weft_error_message());
+        }
+    }
+}
+
+/* Over threads, on 1 to 8 ranks. */
+static inline int comm_run_threads(const comm_case *cases, int count)
+{
+    struct CMUnitTest tests[32];
+    memset(tests, 0, sizeof tests);
+    for (int i = 0; i < count; ++i) {
+        tests[i].name = cases[i].name;
+        tests[i].test_func = comm_run_case;
+        tests[i].initial_state = (void *)(uintptr_t)&cases[i]; /* cmocka takes no const */
+    }
+    return _cmocka_run_group_tests("comm", tests, (size_t)count, NULL, NULL);
+}
+
+/* Over the ranks of mpirun; a failure ends them all. */
+static inline int comm_run_mpi(const comm_case *cases, int count)
+{
+    weft_comm *comm = NULL;
+    weft_status status = comm_create_mpi(&comm);
+    if (status == WEFT_OK) {
+        comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
+    }
+    for (int i = 0; i < count && status == WEFT_OK; ++i) {
+        status = comm_agree(comm, cases[i].run(comm, NULL));
+        if (status == WEFT_OK && comm_rank(comm) == 0) {
+            printf("ok %s\n", cases[i].name);
+        }
+    }
+    if (status != WEFT_OK) {
+        fprintf(stderr, "%s: %s\n", weft_status_name(status), weft_error_message());
+        comm_abort(comm, status);
+    }
+    comm_destroy(comm);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,394 @@
+/*
+ * support/halo_cases.h: the halo exchange against brute force, on any number of ranks and any transport.
+ *
+ * Every rank knows the whole setting: vertex g has a root and replicas that are pure functions of g, and a value that
+ * is a pure function of (g, column, rank). Expected rows are computed from that, not from any list that the exchange
+ * uses.
+ */
+#ifndef WEFT_TESTS_HALO_CASES_H
+#define WEFT_TESTS_HALO_CASES_H
+
+#include "comm/halo.h"
+#include "support/comm_cases.h"
+#include "support/fake_hal.h"
+
+enum { HALO_VERTICES = 211, HALO_MAX_WIDTH = 16 };
+
+/* How vertices are spread and numbered. */
+typedef struct halo_setting {
+    bool alone;    /* no replicas at all */
+    bool shuffled; /* local rows in no order: nothing is a run */
+    int64_t chunk; /* longest message, bytes; 0 = usual */
+} halo_setting;
+
+static uint32_t halo_hash(uint32_t a, uint32_t b)
+{
+    uint32_t x = a * 2654435761u + b * 2246822519u + 3266489917u;
+    x ^= x >> 16;
+    x *= 2246822519u;
+    x ^= x >> 13;
+    return x;
+}
+
+/* Rank 1 of four or more holds nothing at all; rank 2 of three or more is root of nothing. */
+static int halo_root(int size, int g)
+{
+    int root = (int)(halo_hash((uint32_t)g, 1000u) % (uint32_t)size);
+    while ((size >= 4 && root == 1) || (size >= 3 && root == 2)) {
+        root = (root + 1) % size;
+    }
+    return root;
+}
+
+static bool halo_replica(int size, const halo_setting *setting, int g, int rank)
+{
+    return !setting->alone && rank != halo_root(size, g) && !(size >= 4 && rank == 1) &&
+           halo_hash((uint32_t)g, (uint32_t)rank) % 3 == 0;
+}
+
+/* One rank's rows and lists. */
+typedef struct halo_local {
+    int64_t n;
+    int vertex[HALO_VERTICES]; /* of each row */
+    int row[HALO_VERTICES];    /* of each vertex, -1 = not here */
+    int64_t own_offset[65], leaf_offset[65];
+    int32_t own_row[HALO_VERTICES * 8], leaf_row[HALO_VERTICES];
+} halo_local;
+
+static void halo_build(int rank, int size, const halo_setting *setting, halo_local *local)
+{
+    memset(local, 0, sizeof *local);
+    for (int root = -1; root < size; ++root) { /* owned first, then replicas by root */
+        for (int g = 0; g < HALO_VERTICES; ++g) {
+            bool owned = halo_root(size, g) == rank;
+            if (root < 0 ? owned : halo_root(size, g) == root && halo_replica(size, setting, g, rank)) {
+                local->vertex[local->n++] = g;
+            }
+        }
+    }
+    for (int64_t i = local->n - 1; setting->shuffled && i > 0; --i) {
+        int64_t j = halo_hash((uint32_t)i, 77u + (uint32_t)rank) % (uint32_t)(i + 1);
+        int swap = local->vertex[i];
+        local->vertex[i] = local->vertex[j];
+        local->vertex[j] = swap;
+    }
+    for (int g = 0; g < HALO_VERTICES; ++g) {
+        local->row[g] = -1;
+    }
+    for (int i = 0; i < local->n; ++i) {
+        local->row[local->vertex[i]] = i;
+    }
+    int64_t owns = 0;
+    int64_t leaves = 0;
+    for (int p = 0; p < size; ++p) {
+        for (int g = 0; g < HALO_VERTICES; ++g) {
+            if (halo_root(size, g) == rank && halo_replica(size, setting, g, p)) {
+                local->own_row[owns++] = local->row[g];
+            }
+            if (halo_root(size, g) == p && halo_replica(size, setting, g, rank)) {
+                local->leaf_row[leaves++] = local->row[g];
+            }
+        }
+        local->own_offset[p + 1] = owns;
+        local->leaf_offset[p + 1] = leaves;
+    }
+}
+
+static comm_halo_desc halo_desc_of(const halo_local *local)
+{
+    return (comm_halo_desc){local->n, local->own_offset, local->own_row, local->leaf_offset, local->leaf_row};
+}
+
+static double halo_value(int g, int64_t column, int rank)
+{
+    return (double)case_noise(rank, g * 1000 + column);
+}
+
+/* What row g, column c of this rank must be afterwards; in float arithmetic when f32. */
+static double halo_expected(const weft_comm *comm, const halo_setting *setting, halo_direction direction,
+                            weft_dtype dtype, int g, int64_t c)
+{
+    int size = comm_size(comm);
+    int root = halo_root(size, g);
+    if (direction == HALO_FORWARD) {
+        return halo_value(g, c, root);
+    }
+    double sum = halo_value(g, c, comm_rank(comm));
+    for (int p = 0; root == comm_rank(comm) && p < size; ++p) {
+        if (halo_replica(size, setting, g, p)) {
+            sum =
+                dtype == WEFT_DTYPE_F32 ? (double)((float)sum + (float)halo_value(g, c, p)) : sum + halo_value(g, c, p);
+        }
+    }
+    return sum;
+}
+
+static weft_status halo_check_matrix(const weft_comm *comm, const halo_setting *setting, const halo_local *local,
+                                     halo_direction direction, weft_dtype dtype, const double *x, int64_t ld,
+                                     int64_t width)
+{
+    for (int64_t i = 0; i < local->n; ++i) {
+        for (int64_t c = 0; c < ld; ++c) {
+            double actual = case_load(x, dtype, i * ld + c);
+            double expected = c < width ? halo_expected(comm, setting, direction, dtype, local->vertex[i], c) : -1.0;
+            CASE_CHECK(actual == expected, "direction %d, width %lld, ld %lld: vertex %d column %lld is %.9g, not %.9g",
+                       (int)direction, (long long)width, (long long)ld, local->vertex[i], (long long)c, actual,
+                       expected);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status halo_check_traffic(const weft_comm *comm, const halo_local *local, const comm_halo *halo,
+                                      halo_direction direction, int64_t row_bytes, comm_stats before)
+{
+    comm_stats after = comm_lane_stats(comm, COMM_LANE_HALO);
+    const int64_t *offset = direction == HALO_FORWARD ? local->own_offset : local->leaf_offset;
+    int64_t messages = 0;
+    for (int p = 0; p < comm_size(comm); ++p) {
+        int64_t bytes = (offset[p + 1] - offset[p]) * row_bytes;
+        messages += (bytes + comm->chunk_bytes - 1) / comm->chunk_bytes;
+    }
+    int64_t rows = offset[comm_size(comm)];
+    CASE_CHECK(comm_halo_rows(halo, direction) == rows, "%lld rows", (long long)comm_halo_rows(halo, direction));
+    CASE_CHECK((int64_t)(after.bytes_sent - before.bytes_sent) == rows * row_bytes, "%llu bytes for %lld rows",
+               (unsigned long long)(after.bytes_sent - before.bytes_sent), (long long)rows);
+    CASE_CHECK((int64_t)(after.messages_sent - before.messages_sent) == messages, "%llu messages instead of %lld",
+               (unsigned long long)(after.messages_sent - before.messages_sent), (long long)messages);
+    return WEFT_OK;
+}
+
+static weft_status halo_one_exchange(weft_comm *comm, weft_hal *hal, comm_halo *halo, const halo_setting *setting,
+                                     const halo_local *local, halo_direction direction, weft_dtype dtype, int64_t ld,
+                                     int64_t width)
+{
+    weft_status status = WEFT_OK;
+    size_t elements = (size_t)(local->n * ld);
+    size_t bytes = elements * weft_dtype_bytes(dtype);
+    double *host = malloc(elements * sizeof *host + 1);
+    void *device = NULL;
+    comm_stats before = comm_lane_stats(comm, COMM_LANE_HALO);
+    for (int64_t i = 0; i < local->n; ++i) {
+        for (int64_t c = 0; c < ld; ++c) {
+            double value = c < width ? halo_value(local->vertex[i], c, comm_rank(comm)) : -1.0;
+            if (dtype == WEFT_DTYPE_F32) {
+                ((float *)host)[i * ld + c] = (float)value;
+            } else {
+                host[i * ld + c] = value;
+            }
+        }
+    }
+    WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &device), status, done);
+    if (bytes > 0) {
+        WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, bytes), status, done);
+    }
+    WEFT_TRY_GOTO(comm_halo_post(halo, direction, dtype, device, ld, width), status, done);
+    WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
+    if (bytes > 0) {
+        WEFT_TRY_GOTO(hal->mem.download(hal, host, device, bytes), status, done);
+    }
+    WEFT_TRY_GOTO(halo_check_matrix(comm, setting, local, direction, dtype, host, ld, width), status, done);
+    WEFT_TRY_GOTO(halo_check_traffic(comm, local, halo, direction, width * (int64_t)weft_dtype_bytes(dtype), before),
+                  status, done);
+done:
+    hal->mem.free(hal, device);
+    free(host);
+    return status;
+}
+
+static weft_status halo_exchanges(weft_comm *comm, weft_hal *hal, const halo_setting *setting)
+{
+    static const int64_t widths[] = {1, 5, HALO_MAX_WIDTH, 0, 5};
+    weft_status status = WEFT_OK;
+    int64_t usual = comm->chunk_bytes;
+    halo_local *local = malloc(sizeof *local);
+    comm_halo *halo = NULL;
+    halo_build(comm_rank(comm), comm_size(comm), setting, local);
+    comm_halo_desc desc = halo_desc_of(local);
+    comm->chunk_bytes = setting->chunk > 0 ? setting->chunk : usual;
+    WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, HALO_MAX_WIDTH, &halo), status, done);
+    for (int k = 0; k < 5 * 2 * 2 * 2; ++k) {
+        int64_t width = widths[k / 8];
+        int64_t ld = width + (k / 4 % 2) * 3;
+        WEFT_TRY_GOTO(halo_one_exchange(comm, hal, halo, setting, local, (halo_direction)(k % 2),
+                                        k / 2 % 2 == 0 ? WEFT_DTYPE_F32 : WEFT_DTYPE_F64, ld, width),
+                      status, done);
+    }
+done:
+    comm_halo_destroy(halo);
+    comm->chunk_bytes = usual;
+    free(local);
+    return status;
+}
+
+/* Every layout of rows, with whole messages and cut ones. */
+static weft_status halo_all_settings(weft_comm *comm, weft_hal *hal)
+{
+    static const halo_setting settings[] = {
+        {false, false, 0}, {false, true, 0}, {true, false, 0}, {false, true, 40}, {false, false, 24}};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
+        WEFT_TRY(halo_exchanges(comm, hal, &settings[i]));
+    }
+    return WEFT_OK;
+}
+
+static weft_status halo_case_host_memory(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_hal hal = fake_hal(false);
+    return halo_all_settings(comm, &hal);
+}
+
+static weft_status halo_case_distant_memory(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_hal hal = fake_hal(true);
+    return halo_all_settings(comm, &hal);
+}
+
+/* Exchanges after the first of a shape take no memory. Only where ranks do not share the allocator's counters. */
+static weft_status halo_case_no_allocation(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    const halo_setting setting = {.shuffled = true};
+    weft_status status = WEFT_OK;
+    weft_hal hal = fake_hal(false);
+    halo_local *local = malloc(sizeof *local);
+    comm_halo *halo = NULL;
+    uint64_t allocations = 0;
+    float *x = calloc((size_t)HALO_VERTICES * HALO_MAX_WIDTH, sizeof *x);
+    halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+    comm_halo_desc desc = halo_desc_of(local);
+    WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, HALO_MAX_WIDTH, &halo), status, done);
+    allocations = weft_mem_usage_total().allocations;
+    for (int k = 0; k < 10; ++k) {
+        WEFT_TRY_GOTO(comm_halo_post(halo, (halo_direction)(k % 2), WEFT_DTYPE_F32, x, HALO_MAX_WIDTH, 1 + k), status,
+                      done);
+        WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
+    }
+    allocations = weft_mem_usage_total().allocations - allocations;
+    if (strcmp(comm_transport_name(comm), "thread") != 0 && allocations != 0) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "ten exchanges allocate %llu times", (unsigned long long)allocations);
+    }
+done:
+    comm_halo_destroy(halo);
+    free(local);
+    free(x);
+    return status;
+}
+
+static weft_status halo_refused(weft_comm *comm, weft_hal *hal, const halo_local *local, const char *text)
+{
+    comm_halo *halo = NULL;
+    comm_halo_desc desc = halo_desc_of(local);
+    weft_status status = comm_halo_create(comm, hal, &desc, 4, &halo);
+    CASE_CHECK(status == WEFT_ERR_INTERNAL && halo == NULL, "a wrong list gives %s", weft_status_name(status));
+    CASE_CHECK(strstr(weft_error_message(), text) != NULL, "\"%s\" is not in \"%s\"", text, weft_error_message());
+    return WEFT_OK;
+}
+
+static weft_status halo_case_wrong_lists(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    const halo_setting setting = {0};
+    int rank = comm_rank(comm);
+    int size = comm_size(comm);
+    weft_hal hal = fake_hal(false);
+    weft_status status = WEFT_OK;
+    comm_halo *halo = NULL;
+    comm_halo_desc desc;
+    float x[4];
+    halo_local *local = malloc(sizeof *local);
+    if (size < 2) {
+        goto done;
+    }
+    /* Rank 0 shares with the last rank one row less than that expects. */
+    halo_build(rank, size, &setting, local);
+    local->own_offset[size] -= rank == 0;
+    WEFT_TRY_GOTO(halo_refused(comm, &hal, local, "which expects"), status, done);
+    /* A row that does not exist; a replica listed twice; a rank that is its own peer. */
+    halo_build(rank, size, &setting, local);
+    if (rank == 0) {
+        local->own_row[0] = (int32_t)local->n;
+    }
+    WEFT_TRY_GOTO(halo_refused(comm, &hal, local, "own_row[0]"), status, done);
+    halo_build(rank, size, &setting, local);
+    if (rank == 0) {
+        local->leaf_row[1] = local->leaf_row[0];
+    }
+    WEFT_TRY_GOTO(halo_refused(comm, &hal, local, "leaf_row twice"), status, done);
+    halo_build(rank, size, &setting, local);
+    if (rank == 0) {
+        local->own_offset[1] = 1;
+    }
+    WEFT_TRY_GOTO(halo_refused(comm, &hal, local, "at peer 0 of rank 0"), status, done);
+    /* Too wide, or a type without arithmetic: refused at once, and the halo still works. */
+    halo_build(rank, size, &setting, local);
+    desc = halo_desc_of(local);
+    WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, 4, &halo), status, done);
+    if (comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, 5, 5) != WEFT_ERR_INTERNAL ||
+        comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_I32, x, 4, 4) != WEFT_ERR_UNSUPPORTED) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "a wrong post is taken");
+        goto done;
+    }
+    WEFT_TRY_GOTO(halo_one_exchange(comm, &hal, halo, &setting, local, HALO_REVERSE, WEFT_DTYPE_F32, 4, 4), status,
+                  done);
+done:
+    comm_halo_destroy(halo);
+    free(local);
+    return status;
+}
+
+/* Halo and gradients at once, each on its lane, in another order of waits on every rank. */
+static weft_status halo_case_with_gradients(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    const halo_setting setting = {0};
+    enum { WIDTH = 4 };
+    weft_status status = WEFT_OK;
+    weft_hal hal = fake_hal(false);
+    comm_halo *halo = NULL;
+    comm_plan *plan = NULL;
+    float gradient[333];
+    float *x = malloc(sizeof(float) * HALO_VERTICES * WIDTH);
+    halo_local *local = malloc(sizeof *local);
+    comm_allreduce_desc reduce = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 333, gradient};
+    halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+    comm_halo_desc desc = halo_desc_of(local);
+    WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, WIDTH, &halo), status, done);
+    WEFT_TRY_GOTO(comm_allreduce_plan(comm, &reduce, &plan), status, done);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        halo_direction direction = (halo_direction)(repeat % 2);
+        for (int i = 0; i < 333; ++i) {
+            gradient[i] = (float)case_value(comm_rank(comm), i);
+        }
+        for (int64_t i = 0; i < local->n * WIDTH; ++i) {
+            x[i] = (float)halo_value(local->vertex[i / WIDTH], i % WIDTH, comm_rank(comm));
+        }
+        WEFT_TRY_GOTO(comm_post(plan), status, done);
+        WEFT_TRY_GOTO(comm_halo_post(halo, direction, WEFT_DTYPE_F32, x, WIDTH, WIDTH), status, done);
+        if ((comm_rank(comm) + repeat) % 3 == 0) {
+            WEFT_TRY_GOTO(comm_wait(plan), status, done);
+        }
+        WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
+        WEFT_TRY_GOTO(comm_wait(plan), status, done);
+        WEFT_TRY_GOTO(halo_check_matrix(comm, &setting, local, direction, WEFT_DTYPE_F32, (double *)x, WIDTH, WIDTH),
+                      status, done);
+        WEFT_TRY_GOTO(case_check_reduced(comm, &reduce, 0), status, done);
+    }
+done:
+    comm_plan_destroy(plan);
+    comm_halo_destroy(halo);
+    free(local);
+    free(x);
+    return status;
+}
+
+static const comm_case halo_cases[] = {
+    {"host_memory", halo_case_host_memory},       {"distant_memory", halo_case_distant_memory},
+    {"no_allocation", halo_case_no_allocation},   {"wrong_lists", halo_case_wrong_lists},
+    {"with_gradients", halo_case_with_gradients},
+};
+enum { HALO_CASES = sizeof halo_cases / sizeof halo_cases[0] };
+
+#endif

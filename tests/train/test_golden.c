@@ -1,0 +1,299 @@
+/*
+ * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn)
+ * and GCN, in double precision on one rank and on three, and in single precision on the fast backend.
+ */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/npy.h"
+#include "gnn/dataset.h"
+#include "gnn/model.h"
+#include "support/test.h"
+#include "train/loop.h"
+
+enum { EPOCHS = 20 };
+
+typedef struct golden_graph {
+    weft_graph graph;
+    npy_array array[5];
+} golden_graph;
+
+typedef struct golden_case {
+    const golden_graph *graph;
+    const char *file;
+    gnn_config config;
+    weft_dtype dtype;
+    const char *backend;
+    double tolerance; /* relative, of losses; absolute, of logits and gradients */
+} golden_case;
+
+static npy_array read_member(npz_file *npz, const char *name)
+{
+    npy_array array = {0};
+    int i = npz_find(npz, name);
+    if (i < 0) {
+        fail_msg("no member %s", name);
+    }
+    ASSERT_OK(npz_read(npz, i, &array));
+    return array;
+}
+
+static void open_graph(golden_graph *g)
+{
+    npz_file *npz = NULL;
+    memset(g, 0, sizeof *g);
+    ASSERT_OK(npz_open(WEFT_SOURCE_DIR "/tests/golden/graph.npz", &npz));
+    static const char *const names[5] = {"offset", "source", "feature", "label", "split"};
+    for (int i = 0; i < 5; ++i) {
+        g->array[i] = read_member(npz, names[i]);
+    }
+    npz_close(npz);
+    g->graph = (weft_graph){.vertices = g->array[2].header.shape[0],
+                            .edges = g->array[1].header.shape[0],
+                            .features = g->array[2].header.shape[1],
+                            .classes = 5,
+                            .splits = 1,
+                            .offset = g->array[0].data,
+                            .source32 = g->array[1].data,
+                            .feature = g->array[2].data,
+                            .label = g->array[3].data,
+                            .split = g->array[4].data,
+                            .name = "golden"};
+}
+
+/* Parameters by name from members PREFIX.name, as doubles into the flat layout. */
+static void read_flat(npz_file *npz, const char *prefix, const param_store *params, double *flat)
+{
+    for (int i = 0; i < params->entries; ++i) {
+        const param_entry *entry = &params->entry[i];
+        char name[80];
+        snprintf(name, sizeof name, "%s.%s", prefix, entry->name);
+        npy_array array = read_member(npz, name);
+        assert_int_equal(array.header.item_bytes, 8);
+        assert_int_equal(array.header.count, entry->rows * entry->cols);
+        const double *values = array.data;
+        for (int64_t r = 0; r < entry->rows; ++r) {
+            for (int64_t c = 0; c < entry->cols; ++c) {
+                flat[entry->offset + r * entry->ld + c] = values[r * entry->cols + c];
+            }
+        }
+        npy_array_free(&array);
+    }
+}
+
+static void upload_flat(weft_tensor *t, const double *flat)
+{
+    float narrow[4096];
+    assert_true(t->cols <= 4096);
+    for (int64_t i = 0; i < t->cols; ++i) {
+        narrow[i] = (float)flat[i];
+    }
+    ASSERT_OK(tensor_upload(t, t->dtype == WEFT_DTYPE_F64 ? (const void *)flat : (const void *)narrow));
+}
+
+static void download_flat(const weft_tensor *t, double *flat)
+{
+    float narrow[4096];
+    assert_true(t->rows * t->cols <= 4096);
+    if (t->dtype == WEFT_DTYPE_F64) {
+        ASSERT_OK(tensor_download(t, flat));
+        return;
+    }
+    ASSERT_OK(tensor_download(t, narrow));
+    for (int64_t i = 0; i < t->rows * t->cols; ++i) {
+        flat[i] = narrow[i];
+    }
+}
+
+static void check_near(const golden_case *c, const char *what, int64_t i, double actual, double expected)
+{
+    if (!(fabs(actual - expected) <= c->tolerance * fmax(1.0, fabs(expected)))) {
+        fail_msg("%s %s[%lld]: %.12g, PyTorch has %.12g", c->file, what, (long long)i, actual, expected);
+    }
+}
+
+typedef struct watched {
+    const golden_case *c;
+    const double *loss;
+} watched;
+
+static weft_status check_epoch(void *self, const train_epoch *epoch)
+{
+    const watched *w = self;
+    check_near(w->c, "loss", epoch->epoch - 1, epoch->loss, w->loss[epoch->epoch - 1]);
+    return WEFT_OK;
+}
+
+static weft_status ignore_run(void *self, int run, const train_run *result)
+{
+    (void)self;
+    (void)run;
+    (void)result;
+    return WEFT_OK;
+}
+
+/* First forward and backward pass: logits of the owned rows, gradients summed over ranks. */
+static void check_first_pass(weft_comm *comm, const golden_case *c, gnn_model *model, const train_targets *t,
+                             const weft_part *part, npz_file *npz)
+{
+    static _Thread_local double expected[4096], actual[4096];
+    weft_hal *hal = model->hal;
+    const train_pass pass = {.training = true, .seed = 1, .epoch = 1};
+    weft_tensor logits;
+    double loss = 0;
+    ASSERT_OK(model->interface.forward(model, &pass, &logits));
+    npy_array golden = read_member(npz, "logits");
+    download_flat(&logits, actual);
+    for (int64_t i = 0; i < logits.rows * logits.cols; ++i) {
+        int64_t at = part->gid[i / logits.cols] * logits.cols + i % logits.cols;
+        check_near(c, "logits", at, actual[i], ((const double *)golden.data)[at]);
+    }
+    npy_array_free(&golden);
+    ASSERT_OK(hal->nn.softmax_xent(hal, logits.dtype, logits.rows, logits.cols, logits.data, logits.ld, t->label,
+                                   t->split, 0, 1.0 / (double)t->loss_entries, &loss, logits.data, logits.ld));
+    ASSERT_OK(model->interface.backward(model, &pass, &logits));
+    memset(expected, 0, sizeof expected);
+    read_flat(npz, "grad", &model->params, expected);
+    download_flat(&model->params.grad, actual);
+    ASSERT_OK(comm_allreduce(comm, actual, model->params.trained, WEFT_DTYPE_F64, COMM_SUM));
+    for (int64_t i = 0; i < model->params.trained; ++i) {
+        check_near(c, "gradient", i, actual[i], expected[i]);
+    }
+}
+
+/* The loop draws initial weights itself: give them to it through a file of the frozen ones. */
+static void write_initial(gnn_model *model, npz_file *npz, const char *path)
+{
+    static _Thread_local double flat[4096];
+    memset(flat, 0, sizeof flat);
+    read_flat(npz, "init", &model->params, flat);
+    upload_flat(&model->params.value, flat);
+    if (path != NULL) {
+        ASSERT_OK(param_save(&model->params, path));
+    }
+}
+
+static weft_status golden_rank(weft_comm *comm, void *argument)
+{
+    const golden_case *c = argument;
+    weft_hal *hal = NULL;
+    npz_file *npz = NULL;
+    weft_partition partition = {0};
+    partition_report report;
+    weft_part part = {0};
+    gnn_model *model = malloc(sizeof *model);
+    gnn_labels labels;
+    char path[128];
+    char weights[64];
+    const weft_graph *graph = &c->graph->graph;
+    const partition_options options = {
+        .method = "libra", .parts = comm_size(comm), .seed = 0, .balance = 1.1, .threads = 1};
+    snprintf(path, sizeof path, "%s/tests/golden/%s", WEFT_SOURCE_DIR, c->file);
+    snprintf(weights, sizeof weights, "/tmp/weft-golden-%ld-%d.npz", (long)getpid(), comm_rank(comm));
+    ASSERT_OK(npz_open(path, &npz));
+    ASSERT_OK(weft_hal_open(c->backend, 1, &hal));
+    ASSERT_OK(partition_compute(graph, &options, &partition, &report));
+    ASSERT_OK(part_extract(graph, &partition, comm_rank(comm), NULL, &part));
+    ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, HAL_SPMM_AUTO, model));
+    weft_tensor features = gnn_model_features(model);
+    ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));
+    ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, &labels));
+    ASSERT_OK(gnn_model_prepare(model));
+    write_initial(model, npz, weights);
+    check_first_pass(comm, c, model, &labels.targets, &part, npz);
+
+    npy_array loss = read_member(npz, "loss");
+    assert_int_equal(loss.header.count, EPOCHS);
+    watched w = {.c = c, .loss = loss.data};
+    const train_observer observer = {.self = &w, .on_epoch = check_epoch, .on_run = ignore_run};
+    const train_options training = {
+        .epochs = EPOCHS,
+        .runs = 1,
+        .optimizer = {.kind = OPTIMIZER_ADAM, .weight_decay = 5e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+        .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = EPOCHS},
+        .init_weights = weights};
+    train_result result;
+    ASSERT_OK(train_loop(comm, hal, &model->interface, &labels.targets, &training, &observer, &result));
+    remove(weights);
+    weft_free(result.run);
+    npy_array_free(&loss);
+    gnn_labels_destroy(&labels);
+    gnn_model_destroy(model);
+    free(model);
+    part_destroy(&part);
+    partition_destroy(&partition);
+    weft_hal_close(hal);
+    npz_close(npz);
+    return WEFT_OK;
+}
+
+static void run_golden(golden_case c, int ranks)
+{
+    golden_graph graph;
+    open_graph(&graph);
+    c.graph = &graph;
+    c.config.layers = 2;
+    c.config.inputs = graph.graph.features;
+    c.config.hidden = 16;
+    c.config.outputs = 5;
+    ASSERT_OK(comm_thread_run(ranks, golden_rank, &c));
+    for (int i = 0; i < 5; ++i) {
+        npy_array_free(&graph.array[i]);
+    }
+}
+
+static const golden_case models[3] = {
+    {.file = "sage-mean.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN}},
+    {.file = "sage-gcn.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN}},
+    {.file = "gcn.npz", .config = {.kind = GNN_GCN}},
+};
+
+/* Initial weights pass through a float32 file, so losses agree to single precision even in double. */
+static void run_all(weft_dtype dtype, const char *backend, int ranks, double tolerance)
+{
+    for (int m = 0; m < 3; ++m) {
+        for (int order = GNN_ORDER_AUTO; order <= GNN_ORDER_LINEAR_FIRST; ++order) {
+            golden_case c = models[m];
+            c.config.order = (gnn_order)order;
+            c.dtype = dtype;
+            c.backend = backend;
+            c.tolerance = tolerance;
+            run_golden(c, ranks);
+        }
+    }
+}
+
+static void test_double_one_rank(void **state)
+{
+    (void)state;
+    run_all(WEFT_DTYPE_F64, "ref", 1, 1e-6);
+}
+
+static void test_single_fast_backend(void **state)
+{
+    (void)state;
+    run_all(WEFT_DTYPE_F32, "cpu", 1, 2e-5);
+}
+
+static void test_single_device_memory(void **state)
+{
+    (void)state;
+    run_all(WEFT_DTYPE_F32, "shadow", 1, 2e-5);
+}
+
+static void test_three_ranks(void **state)
+{
+    (void)state;
+    run_all(WEFT_DTYPE_F64, "ref", 3, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_double_one_rank),
+        cmocka_unit_test(test_single_fast_backend),
+        cmocka_unit_test(test_single_device_memory),
+        cmocka_unit_test(test_three_ranks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/*
+ * Graph networks against independent oracles, in double precision on the reference backend:
+ *   - gradients against central finite differences of the loss, dropout on;
+ *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner.
+ * timeout: 300
+ */
+#include <math.h>
+
+#include "gnn/dataset.h"
+#include "gnn/model.h"
+#include "support/labelled_graphs.h"
+
+enum { MAX_WEIGHTS = 4096, CLASSES = 3 };
+
+typedef struct case_result {
+    double loss;
+    int64_t weights;
+    double gradient[MAX_WEIGHTS];
+    double *logits; /* [n, outputs] by global id, evaluation pass */
+} case_result;
+
+typedef struct case_input {
+    const labelled_graph *graph;
+    gnn_config config;
+    train_loss loss;
+    const char *method;
+    const char *backend;
+    gnn_feature_scaling scaling;
+    /* Added to one weight before the pass, for finite differences. */
+    int64_t nudged;
+    double nudge;
+    bool want_logits;
+    case_result *result;
+} case_input;
+
+static weft_status nudge_weight(param_store *params, int64_t element, double amount)
+{
+    weft_tensor one = tensor_view(&params->value, 0, 1, element, 1);
+    double value;
+    WEFT_TRY(tensor_download(&one, &value));
+    value += amount;
+    return tensor_upload(&one, &value);
+}
+
+/* Biases and shifts start at zero, where ReLU of a masked row has its kink: move every weight off its start. */
+static weft_status scatter_weights(param_store *params)
+{
+    double value[MAX_WEIGHTS];
+    draw_stream random = {.key = 99};
+    WEFT_CHECK(params->elements <= MAX_WEIGHTS, WEFT_ERR_INTERNAL, "the test's model is too large");
+    WEFT_TRY(tensor_download(&params->value, value));
+    for (int64_t i = 0; i < params->trained; ++i) {
+        value[i] += 0.4 * (double)philox_uniform(draw_next(&random)) - 0.2;
+    }
+    return tensor_upload(&params->value, value);
+}
+
+static weft_status local_loss(weft_hal *hal, const train_targets *t, weft_tensor *logits, double *loss)
+{
+    double sum = 0;
+    int64_t entries = 0;
+    double scale = 1.0 / (double)t->loss_entries;
+    if (t->loss == TRAIN_LOSS_XENT) {
+        WEFT_TRY(hal->nn.softmax_xent(hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld,
+                                      t->label, t->split, 0, scale, &sum, logits->data, logits->ld));
+    } else {
+        WEFT_TRY(hal->nn.bce_logits(hal, logits->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->target,
+                                    t->outputs, t->split, 0, scale, &sum, &entries, logits->data, logits->ld));
+    }
+    *loss = sum * scale;
+    return WEFT_OK;
+}
+
+static weft_status collect_logits(const weft_part *part, const weft_tensor *logits, double *all)
+{
+    double *rows = NULL;
+    WEFT_TRY(WEFT_NEW(&rows, logits->rows * logits->cols + 1, WEFT_MEM_WORKSPACE));
+    weft_status status = tensor_download(logits, rows);
+    for (int64_t i = 0; i < logits->rows; ++i) {
+        memcpy(all + part->gid[i] * logits->cols, rows + i * logits->cols, (size_t)logits->cols * sizeof *all);
+    }
+    weft_free(rows);
+    return status;
+}
+
+static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input *in, gnn_model *model,
+                                const train_targets *targets, const weft_part *part)
+{
+    case_result *result = in->result;
+    param_store *params = &model->params;
+    train_pass pass = {.training = true, .seed = 7, .epoch = 3};
+    weft_tensor logits;
+    double loss;
+    WEFT_TRY(param_initialise(params, 11));
+    WEFT_TRY(scatter_weights(params));
+    if (in->nudge != 0) {
+        WEFT_TRY(nudge_weight(params, in->nudged, in->nudge));
+    }
+    WEFT_TRY(model->interface.forward(model, &pass, &logits));
+    WEFT_TRY(local_loss(hal, targets, &logits, &loss));
+    WEFT_TRY(model->interface.backward(model, &pass, &logits));
+    WEFT_TRY(comm_allreduce(comm, &loss, 1, WEFT_DTYPE_F64, COMM_SUM));
+    double gradient[MAX_WEIGHTS];
+    WEFT_TRY(tensor_download(&params->grad, gradient));
+    WEFT_TRY(comm_allreduce(comm, gradient, params->trained, WEFT_DTYPE_F64, COMM_SUM));
+    if (comm_rank(comm) == 0) {
+        result->loss = loss;
+        result->weights = params->trained;
+        memcpy(result->gradient, gradient, sizeof gradient);
+    }
+    if (in->want_logits) {
+        pass.training = false;
+        WEFT_TRY(model->interface.forward(model, &pass, &logits));
+        WEFT_TRY(collect_logits(part, &logits, result->logits));
+    }
+    return WEFT_OK;
+}
+
+static weft_status case_rank(weft_comm *comm, void *argument)
+{
+    const case_input *in = argument;
+    weft_status status = WEFT_OK;
+    weft_hal *hal = NULL;
+    weft_partition partition = {0};
+    partition_report report;
+    weft_part part = {0};
+    gnn_model *model = NULL;
+    gnn_labels labels = {0};
+    const weft_graph *graph = &in->graph->graph;
+    const partition_options options = {
+        .method = in->method, .parts = comm_size(comm), .seed = 1, .balance = 1.1, .threads = 1};
+    WEFT_TRY_GOTO(weft_hal_open(in->backend, 1, &hal), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(partition_compute(graph, &options, &partition, &report), status, done);
+    WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, &part), status, done);
+    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F64, &in->config, &part, HAL_SPMM_AUTO, model), status, done);
+    weft_tensor features = gnn_model_features(model);
+    WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &features), status, done);
+    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, &labels), status, done);
+    WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
+    status = pass_through(comm, hal, in, model, &labels.targets, &part);
+done:
+    gnn_labels_destroy(&labels);
+    if (model != NULL) {
+        gnn_model_destroy(model);
+    }
+    weft_free(model);
+    part_destroy(&part);
+    partition_destroy(&partition);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void run_case(const case_input *in, int ranks)
+{
+    ASSERT_OK(comm_thread_run(ranks, case_rank, (void *)in));
+}
+
+/* Every shape of layer: kinds, aggregators, orders, norms, depths, with and without dropout. */
+typedef struct config_row {
+    const char *name;
+    gnn_config config;
+} config_row;
+
+static int all_configs(config_row *rows)
+{
+    static const gnn_order orders[] = {GNN_ORDER_AUTO, GNN_ORDER_AGGREGATE_FIRST, GNN_ORDER_LINEAR_FIRST};
+    int count = 0;
+    for (int kind = GNN_SAGE; kind <= GNN_MLP; ++kind) {
+        for (int aggregator = 0; aggregator < (kind == GNN_SAGE ? 2 : 1); ++aggregator) {
+            for (int order = 0; order < (kind == GNN_MLP ? 1 : 3); ++order) {
+                for (int norm = NORM_NONE; norm <= NORM_LAYER; ++norm) {
+                    for (int wet = 0; wet < 2; ++wet) {
+                        int layers = 1 + (count % 3);
+                        rows[count].name = "model";
+                        rows[count++].config = (gnn_config){.kind = (gnn_kind)kind,
+                                                            .aggregator = (gnn_sage_aggregator)aggregator,
+                                                            .layers = layers,
+                                                            .inputs = 9,
+                                                            .hidden = 6,
+                                                            .norm = (norm_kind)norm,
+                                                            .dropout = 0.3f,
+                                                            .input_dropout = wet ? 0.4f : 0.0f,
+                                                            .order = orders[order]};
+                    }
+                }
+            }
+        }
+    }
+    return count;
+}
+
+static void describe(const gnn_config *c, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "kind %d aggregator %d layers %d norm %d order %d input dropout %g", (int)c->kind,
+             (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (double)c->input_dropout);
+}
+
+static void check_gradients(const labelled_graph *graph, gnn_config config, train_loss loss, int64_t outputs)
+{
+    char what[160];
+    case_result base = {0};
+    case_result up = {0};
+    case_result down = {0};
+    config.outputs = outputs;
+    describe(&config, what, sizeof what);
+    case_input in = {
+        .graph = graph, .config = config, .loss = loss, .method = "random", .backend = "ref", .result = &base};
+    run_case(&in, 1);
+    assert_true(isfinite(base.loss) && base.loss > 0);
+    double largest = 0;
+    for (int64_t i = 0; i < base.weights; ++i) {
+        largest = fmax(largest, fabs(base.gradient[i]));
+    }
+    assert_true(largest > 1e-4); /* the check below would pass on a zero gradient otherwise */
+    const double step = 1e-5;
+    for (int64_t i = 0; i < base.weights; i += 1 + base.weights / 23) {
+        in.nudged = i;
+        in.nudge = step;
+        in.result = &up;
+        run_case(&in, 1);
+        in.nudge = -step;
+        in.result = &down;
+        run_case(&in, 1);
+        double expected = (up.loss - down.loss) / (2 * step);
+        if (fabs(expected - base.gradient[i]) > 1e-7 + 1e-5 * largest) {
+            fail_msg("%s: weight %lld: gradient %.9g, finite difference %.9g", what, (long long)i, base.gradient[i],
+                     expected);
+        }
+    }
+}
+
+static void test_gradients(void **state)
+{
+    (void)state;
+    config_row rows[128];
+    labelled_graph undirected;
+    labelled_graph directed;
+    const labelled_graph_spec spec = {
+        .vertices = 40, .degree = 3, .features = 9, .classes = CLASSES, .isolated = 3, .seed = 5};
+    labelled_graph_spec directed_spec = spec;
+    directed_spec.directed = true;
+    labelled_graph_make(&spec, &undirected);
+    labelled_graph_make(&directed_spec, &directed);
+    int count = all_configs(rows);
+    for (int i = 0; i < count; ++i) {
+        check_gradients(i % 2 == 0 ? &undirected : &directed, rows[i].config, TRAIN_LOSS_XENT, CLASSES);
+    }
+    labelled_graph_free(&undirected);
+    labelled_graph_free(&directed);
+}
+
+static void test_gradients_of_tasks(void **state)
+{
+    (void)state;
+    config_row rows[128];
+    labelled_graph graph;
+    const labelled_graph_spec spec = {.vertices = 40, .degree = 3, .features = 9, .tasks = 4, .isolated = 2, .seed = 6};
+    labelled_graph_make(&spec, &graph);
+    int count = all_configs(rows);
+    for (int i = 0; i < count; i += 7) {
+        check_gradients(&graph, rows[i].config, TRAIN_LOSS_BCE, 4);
+    }
+    labelled_graph_free(&graph);
+}
+
+static void compare(const case_result *a, const case_result *b, int64_t logits, const char *what)
+{
+    if (!(fabs(a->loss - b->loss) <= 1e-12 * fabs(b->loss))) {
+        fail_msg("%s: loss %.17g instead of %.17g", what, a->loss, b->loss);
+    }
+    for (int64_t i = 0; i < b->weights; ++i) {
+        if (!(fabs(a->gradient[i] - b->gradient[i]) <= 1e-13 + 1e-11 * fabs(b->gradient[i]))) {
+            fail_msg("%s: gradient %lld is %.17g instead of %.17g", what, (long long)i, a->gradient[i], b->gradient[i]);
+        }
+    }
+    for (int64_t i = 0; i < logits; ++i) {
+        if (!(fabs(a->logits[i] - b->logits[i]) <= 1e-12 + 1e-11 * fabs(b->logits[i]))) {
+            fail_msg("%s: logit %lld is %.17g instead of %.17g", what, (long long)i, a->logits[i], b->logits[i]);
+        }
+    }
+}
+
+static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling,
+                        const char *backend, int row)
+{
+    static const int rank_counts[] = {2, 3, 4, 8};
+    char what[256];
+    char model[160];
+    int64_t logits = graph->graph.vertices * CLASSES;
+    case_result one = {0};
+    case_result many = {0};
+    config.outputs = CLASSES;
+    ASSERT_OK(WEFT_NEW_ZERO(&one.logits, logits, WEFT_MEM_WORKSPACE));
+    ASSERT_OK(WEFT_NEW_ZERO(&many.logits, logits, WEFT_MEM_WORKSPACE));
+    case_input in = {.graph = graph,
+                     .config = config,
+                     .loss = TRAIN_LOSS_XENT,
+                     .method = "random",
+                     .backend = "ref",
+                     .scaling = scaling,
+                     .want_logits = true,
+                     .result = &one};
+    run_case(&in, 1);
+    in.result = &many;
+    in.backend = backend;
+    describe(&config, model, sizeof model);
+    /* METIS methods fork, which threads of one process cannot share: they are covered by the tests that start mpirun.
+     */
+    static const char *const methods[] = {"random", "2d", "libra"};
+    for (int m = 0; m < 3; ++m) {
+        in.method = methods[m];
+        int ranks = rank_counts[(row + m) % 4];
+        run_case(&in, ranks);
+        snprintf(what, sizeof what, "%s, %s on %d ranks", model, methods[m], ranks);
+        compare(&many, &one, logits, what);
+    }
+    weft_free(one.logits);
+    weft_free(many.logits);
+}
+
+static void test_ranks_equal_one_rank(void **state)
+{
+    (void)state;
+    config_row rows[128];
+    labelled_graph graph[3];
+    const labelled_graph_spec specs[3] = {
+        {.vertices = 60, .degree = 4, .features = 9, .classes = CLASSES, .isolated = 5, .seed = 1},
+        {.vertices = 45, .degree = 3, .features = 9, .classes = CLASSES, .directed = true, .isolated = 1, .seed = 2},
+        {.vertices = 9, .degree = 1, .features = 9, .classes = CLASSES, .isolated = 2, .seed = 3},
+    };
+    for (int g = 0; g < 3; ++g) {
+        labelled_graph_make(&specs[g], &graph[g]);
+    }
+    int count = all_configs(rows);
+    for (int i = 0; i < count; ++i) {
+        check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
+    }
+    for (int g = 0; g < 3; ++g) {
+        labelled_graph_free(&graph[g]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_gradients_of_tasks),
+        cmocka_unit_test(test_ranks_equal_one_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* Files and folders: whole or absent, links not followed, full disks seen. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/folder.h"
+
+static int count_entries(const char *path)
+{
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    int count = 0;
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    closedir(folder);
+    return count - 2;
+}
+
+static void test_writer_shows_nothing_before_commit(void **state)
+{
+    const char *path = in_folder(state, "a.bin");
+    file_writer writer;
+    ASSERT_OK(file_writer_open(path, &writer));
+    ASSERT_OK(file_write(&writer, "hello", 5));
+    assert_false(file_exists(path));
+    ASSERT_OK(file_writer_commit(&writer));
+    file_writer_discard(&writer);
+    size_t bytes;
+    uint8_t *got = get_file(path, &bytes);
+    assert_int_equal(bytes, 5);
+    assert_memory_equal(got, "hello", 5);
+    free(got);
+    assert_int_equal(count_entries(*state), 1);
+}
+
+static void test_writer_discard_keeps_the_old_file(void **state)
+{
+    const char *path = in_folder(state, "a.bin");
+    put_file(path, "old", 3);
+    file_writer writer;
+    ASSERT_OK(file_writer_open(path, &writer));
+    ASSERT_OK(file_write(&writer, "new", 3));
+    file_writer_discard(&writer);
+    size_t bytes;
+    uint8_t *got = get_file(path, &bytes);
+    assert_memory_equal(got, "old", 3);
+    free(got);
+    assert_int_equal(count_entries(*state), 1);
+}
+
+static void test_writer_replaces_a_link_without_following_it(void **state)
+{
+    put_file(in_folder(state, "victim"), "keep", 4);
+    assert_int_equal(symlink(in_folder(state, "victim"), in_folder(state, "link")), 0);
+    file_writer writer;
+    ASSERT_OK(file_writer_open(in_folder(state, "link"), &writer));
+    ASSERT_OK(file_write(&writer, "xx", 2));
+    ASSERT_OK(file_writer_commit(&writer));
+    size_t bytes;
+    uint8_t *got = get_file(in_folder(state, "victim"), &bytes);
+    assert_memory_equal(got, "keep", 4);
+    free(got);
+}
+
+static void test_writer_obeys_the_umask(void **state)
+{
+    mode_t old = umask(027);
+    file_writer writer;
+    ASSERT_OK(file_writer_open(in_folder(state, "a"), &writer));
+    ASSERT_OK(file_writer_commit(&writer));
+    umask(old);
+    struct stat facts;
+    assert_int_equal(stat(in_folder(state, "a"), &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0640);
+}
+
+static void test_writer_names_what_stands_in_the_way(void **state)
+{
+    file_writer writer;
+    ASSERT_STATUS(file_writer_open(in_folder(state, "no/such/a.bin"), &writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("no/such/a.bin");
+    ASSERT_MESSAGE("mkdir -p");
+    ASSERT_STATUS(file_writer_open(*state, &writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("is a folder");
+}
+
+/* /dev/full refuses every byte; only the flush hears of it. */
+static void test_full_disk_is_seen_at_commit(void **state)
+{
+    file_writer writer;
+    const char *path = in_folder(state, "a.bin");
+    ASSERT_OK(file_writer_open(path, &writer));
+    FILE *full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    fclose(writer.stream);
+    writer.stream = full;
+    ASSERT_OK(file_write(&writer, "small", 5));
+    ASSERT_STATUS(file_writer_commit(&writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("a.bin");
+    ASSERT_MESSAGE("No space left");
+    assert_int_equal(count_entries(*state), 0);
+}
+
+static void test_map_refuses_what_is_no_file(void **state)
+{
+    file_map map;
+    ASSERT_STATUS(file_map_open(in_folder(state, "absent"), &map), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("absent");
+    ASSERT_STATUS(file_map_open(*state, &map), WEFT_ERR_NOINPUT);
+    assert_int_equal(mkfifo(in_folder(state, "pipe"), 0600), 0);
+    ASSERT_STATUS(file_map_open(in_folder(state, "pipe"), &map), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("not a regular file");
+    put_file(in_folder(state, "empty"), "", 0);
+    ASSERT_OK(file_map_open(in_folder(state, "empty"), &map));
+    assert_null(map.data);
+    assert_int_equal(map.size, 0);
+    file_map_close(&map);
+}
+
+static void test_text_is_limited_and_free_of_zero_bytes(void **state)
+{
+    char *text;
+    size_t bytes;
+    put_file(in_folder(state, "t"), "line\n", 5);
+    ASSERT_OK(file_read_text(in_folder(state, "t"), 5, &text, &bytes));
+    assert_string_equal(text, "line\n");
+    assert_int_equal(bytes, 5);
+    weft_free(text);
+    ASSERT_STATUS(file_read_text(in_folder(state, "t"), 4, &text, &bytes), WEFT_ERR_DATA);
+    assert_null(text);
+    put_file(in_folder(state, "z"), "ab\0cd", 5);
+    ASSERT_STATUS(file_read_text(in_folder(state, "z"), 99, &text, &bytes), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("offset 2");
+}
+
+/* Values of `xxhsum -H2` (xxHash 0.8). */
+static void test_hash_is_xxh3_128(void **state)
+{
+    (void)state;
+    char hex[33];
+    file_hash("", 0, hex);
+    assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
+    file_hash("abc", 3, hex);
+    assert_string_equal(hex, "06b05ab6733a618578af5f94892f3950");
+}
+
+static void make_sample_folder(const char *path, const char *content)
+{
+    char name[FILE_PATH_MAX];
+    assert_int_equal(mkdir(path, 0777), 0);
+    ASSERT_OK(file_path(name, "%s/data", path));
+    put_file(name, content, strlen(content));
+    ASSERT_OK(file_path(name, "%s/inner", path));
+    assert_int_equal(mkdir(name, 0777), 0);
+    ASSERT_OK(file_path(name, "%s/inner/more", path));
+    put_file(name, "1", 1);
+}
+
+static void put_inside(const char *folder, const char *content)
+{
+    char name[FILE_PATH_MAX];
+    ASSERT_OK(file_path(name, "%s/data", folder));
+    put_file(name, content, strlen(content));
+}
+
+static void expect_inside(const char *folder, const char *content)
+{
+    char name[FILE_PATH_MAX];
+    size_t bytes;
+    ASSERT_OK(file_path(name, "%s/data", folder));
+    uint8_t *got = get_file(name, &bytes);
+    assert_string_equal((char *)got, content);
+    free(got);
+}
+
+static void test_folder_appears_whole(void **state)
+{
+    char temporary[FILE_PATH_MAX];
+    const char *path = in_folder(state, "store/");
+    ASSERT_OK(folder_begin(path, false, temporary));
+    put_inside(temporary, "one");
+    assert_false(file_exists(in_folder(state, "store")));
+    ASSERT_OK(folder_commit(temporary, path, false));
+    expect_inside(in_folder(state, "store"), "one");
+    assert_int_equal(count_entries(*state), 1);
+}
+
+static void test_folder_is_replaced_only_by_force(void **state)
+{
+    char temporary[FILE_PATH_MAX];
+    const char *path = in_folder(state, "store");
+    make_sample_folder(path, "old");
+    ASSERT_STATUS(folder_begin(path, false, temporary), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("--force");
+    ASSERT_OK(folder_begin(path, true, temporary));
+    put_inside(temporary, "new");
+    expect_inside(path, "old");
+    ASSERT_OK(folder_commit(temporary, path, true));
+    expect_inside(path, "new");
+    assert_int_equal(count_entries(*state), 1);
+    assert_int_equal(count_entries(path), 1);
+}
+
+static void test_folder_that_appears_meanwhile_is_kept(void **state)
+{
+    char temporary[FILE_PATH_MAX];
+    const char *path = in_folder(state, "store");
+    ASSERT_OK(folder_begin(path, false, temporary));
+    put_inside(temporary, "mine");
+    make_sample_folder(path, "theirs");
+    ASSERT_STATUS(folder_commit(temporary, path, false), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("--force");
+    expect_inside(path, "theirs");
+    assert_false(file_exists(temporary));
+}
+
+static void test_remove_does_not_follow_links(void **state)
+{
+    make_sample_folder(in_folder(state, "outside"), "keep");
+    make_sample_folder(in_folder(state, "gone"), "x");
+    assert_int_equal(symlink(in_folder(state, "outside"), in_folder(state, "gone/inner/link")), 0);
+    ASSERT_OK(folder_remove(in_folder(state, "gone")));
+    assert_false(file_exists(in_folder(state, "gone")));
+    expect_inside(in_folder(state, "outside"), "keep");
+    assert_int_equal(symlink(in_folder(state, "outside"), in_folder(state, "alias")), 0);
+    assert_int_not_equal(folder_remove(in_folder(state, "alias")), WEFT_OK);
+    expect_inside(in_folder(state, "outside"), "keep");
+}
+
+static void test_make_creates_parents(void **state)
+{
+    ASSERT_OK(folder_make(in_folder(state, "a/b//c/")));
+    ASSERT_OK(folder_make(in_folder(state, "a/b/c")));
+    assert_true(file_exists(in_folder(state, "a/b/c")));
+    put_file(in_folder(state, "plain"), "", 0);
+    ASSERT_STATUS(folder_make(in_folder(state, "plain/x")), WEFT_ERR_IO);
+    ASSERT_MESSAGE("plain");
+}
+
+static void test_long_paths_are_refused(void **state)
+{
+    (void)state;
+    char path[FILE_PATH_MAX];
+    ASSERT_STATUS(file_path(path, "%05000d", 1), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("5000 bytes");
+}
+
+int main(void)
+{
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+    const struct CMUnitTest tests[] = {
+        FOLDER_TEST(test_writer_shows_nothing_before_commit),
+        FOLDER_TEST(test_writer_discard_keeps_the_old_file),
+        FOLDER_TEST(test_writer_replaces_a_link_without_following_it),
+        FOLDER_TEST(test_writer_obeys_the_umask),
+        FOLDER_TEST(test_writer_names_what_stands_in_the_way),
+        FOLDER_TEST(test_full_disk_is_seen_at_commit),
+        FOLDER_TEST(test_map_refuses_what_is_no_file),
+        FOLDER_TEST(test_text_is_limited_and_free_of_zero_bytes),
+        cmocka_unit_test(test_hash_is_xxh3_128),
+        FOLDER_TEST(test_folder_appears_whole),
+        FOLDER_TEST(test_folder_is_replaced_only_by_force),
+        FOLDER_TEST(test_folder_that_appears_meanwhile_is_kept),
+        FOLDER_TEST(test_remove_does_not_follow_links),
+        FOLDER_TEST(test_make_creates_parents),
+        cmocka_unit_test(test_long_paths_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* Libra's rule replayed step by step; refinement's bookkeeping, balance and promise; counts against a plain array. */
+#include "base/log.h"
+#include "partition/counts.h"
+#include "partition/libra.h"
+#include "partition/refine.h"
+#include "partition/sort.h"
+#include "support/graphs.h"
+#include "support/test.h"
+
+/* Replays the choices: each must be one that the rule allows, given all before it. */
+static void check_libra(const pair_list *list, int parts, const uint16_t *pair_part)
+{
+    bool *held = calloc((size_t)(list->vertices * parts), sizeof *held);
+    int64_t *load = calloc((size_t)parts, sizeof *load), *degree = calloc((size_t)list->vertices, sizeof *degree);
+    for (int64_t u = 0; u < list->vertices; ++u) {
+        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+            ++degree[u];
+            ++degree[list->other[e]];
+        }
+    }
+    for (int64_t u = 0; u < list->vertices; ++u) {
+        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+            int64_t v = list->other[e];
+            bool *a = held + u * parts, *b = held + v * parts;
+            int in_a = 0, in_b = 0, in_both = 0;
+            for (int p = 0; p < parts; ++p) {
+                in_a += a[p];
+                in_b += b[p];
+                in_both += a[p] && b[p];
+            }
+            int64_t least = INT64_MAX;
+            bool allowed_chosen = false;
+            for (int p = 0; p < parts; ++p) {
+                bool allowed;
+                if (in_a == 0 && in_b == 0) {
+                    allowed = true;
+                } else if (in_a == 0 || in_b == 0) {
+                    allowed = a[p] || b[p];
+                } else if (in_both > 0) {
+                    allowed = a[p] && b[p];
+                } else {
+                    allowed = degree[v] < degree[u] ? b[p] : a[p];
+                }
+                least = allowed && load[p] < least ? load[p] : least;
+                allowed_chosen = allowed_chosen || (allowed && p == pair_part[e]);
+            }
+            assert_true(allowed_chosen);
+            assert_int_equal(load[pair_part[e]], least);
+            a[pair_part[e]] = b[pair_part[e]] = true;
+            ++load[pair_part[e]];
+        }
+    }
+    free(held);
+    free(load);
+    free(degree);
+}
+
+static void test_libra_follows_its_rule(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {2, 3, 16, 100};
+    for (int c = 4; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        pair_list list;
+        ASSERT_OK(pair_list_build(&g.graph, 2, &list));
+        uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
+        for (int k = 0; k < 4; ++k) {
+            ASSERT_OK(libra_assign(&list, parts_tried[k], 5, 2, pair_part));
+            check_libra(&list, parts_tried[k], pair_part);
+        }
+        free(pair_part);
+        pair_list_free(&list);
+        test_graph_free(&g);
+    }
+}
+
+/* The first pair may go anywhere: over seeds it goes everywhere, about equally often. */
+static void test_libra_draws_ties(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(20, 60, true, 1);
+    pair_list list;
+    ASSERT_OK(pair_list_build(&g.graph, 1, &list));
+    uint16_t pair_part[64];
+    int count[4] = {0};
+    for (uint64_t seed = 0; seed < 400; ++seed) {
+        ASSERT_OK(libra_assign(&list, 4, seed, 1, pair_part));
+        ++count[pair_part[0]];
+    }
+    for (int p = 0; p < 4; ++p) {
+        assert_in_range(count[p], 60, 140); /* 100 +- 4.6 standard deviations */
+    }
+    pair_list_free(&list);
+    test_graph_free(&g);
+}
+
+static int64_t count_replicas(const pair_list *list, int parts, const uint16_t *pair_part, int64_t *most_pairs)
+{
+    char *held = calloc((size_t)(list->vertices * parts), 1);
+    int64_t *load = calloc((size_t)parts, sizeof *load), replicas = 0;
+    *most_pairs = 0;
+    for (int64_t u = 0; u < list->vertices; ++u) {
+        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+            assert_true(pair_part[e] < parts);
+            held[u * parts + pair_part[e]] = held[list->other[e] * parts + pair_part[e]] = 1;
+            *most_pairs = ++load[pair_part[e]] > *most_pairs ? load[pair_part[e]] : *most_pairs;
+        }
+    }
+    for (int64_t i = 0; i < list->vertices * parts; ++i) {
+        replicas += held[i];
+    }
+    free(held);
+    free(load);
+    return replicas;
+}
+
+static void test_refinement_never_adds_replicas(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {2, 5, 16, 64, 200};
+    for (int c = 4; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        pair_list list;
+        ASSERT_OK(pair_list_build(&g.graph, 2, &list));
+        size_t bytes = (size_t)list.pairs * sizeof(uint16_t);
+        uint16_t *start = malloc(bytes), *serial = malloc(bytes), *parallel = malloc(bytes);
+        for (int k = 0; k < 5; ++k) {
+            int parts = parts_tried[k];
+            int64_t most = 0;
+            refine_result result;
+            ASSERT_OK(libra_assign(&list, parts, 3, 2, start));
+            memcpy(serial, start, bytes);
+            ASSERT_OK(refine_pairs(&list, parts, 1.05, 0, 1, serial, &result)); /* balance only */
+            int64_t balanced = count_replicas(&list, parts, serial, &most);
+            assert_int_equal(result.replicas, balanced);
+            int64_t fair = (list.pairs + parts - 1) / parts, cap = (int64_t)(1.05 * (double)list.pairs / parts);
+            assert_true(most <= (cap > fair ? cap : fair));
+            memcpy(serial, start, bytes);
+            memcpy(parallel, start, bytes);
+            ASSERT_OK(refine_pairs(&list, parts, 1.05, 8, 1, serial, &result));
+            assert_int_equal(result.replicas, count_replicas(&list, parts, serial, &most));
+            assert_true(result.replicas <= balanced);
+            assert_true(most <= (cap > fair ? cap : fair));
+            ASSERT_OK(refine_pairs(&list, parts, 1.05, 8, 3, parallel, &result));
+            assert_memory_equal(serial, parallel, bytes);
+        }
+        free(start);
+        free(serial);
+        free(parallel);
+        pair_list_free(&list);
+        test_graph_free(&g);
+    }
+}
+
+/* Everything in one part: balancing alone must spread it. */
+static void test_balance_from_the_worst_case(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(2000, 20000, 20, 90, 4);
+    pair_list list;
+    ASSERT_OK(pair_list_build(&g.graph, 2, &list));
+    uint16_t *pair_part = calloc((size_t)list.pairs, sizeof *pair_part);
+    refine_result result;
+    int64_t most = 0;
+    ASSERT_OK(refine_pairs(&list, 8, 1.1, 8, 2, pair_part, &result));
+    assert_int_equal(result.replicas, count_replicas(&list, 8, pair_part, &most));
+    assert_true((double)most <= 1.1 * (double)list.pairs / 8);
+    free(pair_part);
+    pair_list_free(&list);
+    test_graph_free(&g);
+}
+
+static void test_counts_follow_moves(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {2, 6, 64, 65, 300};
+    test_graph g = test_graph_random(150, 1500, true, 12);
+    pair_list list;
+    ASSERT_OK(pair_list_build(&g.graph, 1, &list));
+    uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
+    for (int k = 0; k < 5; ++k) {
+        int parts = parts_tried[k];
+        uint64_t random = 9;
+        int *expected = calloc((size_t)(150 * parts), sizeof *expected);
+        for (int64_t u = 0; u < 150; ++u) {
+            for (int64_t e = list.offset[u]; e < list.offset[u + 1]; ++e) {
+                pair_part[e] = (uint16_t)(test_random(&random) % parts);
+                ++expected[u * parts + pair_part[e]];
+                ++expected[list.other[e] * parts + pair_part[e]];
+            }
+        }
+        part_counts counts;
+        ASSERT_OK(counts_create(&list, pair_part, parts, 2, &counts));
+        for (int move = 0; move < 3000; ++move) {
+            int64_t u = test_random(&random) % 150, degree = list.offset[u + 1] - list.offset[u];
+            if (degree == 0) {
+                continue;
+            }
+            int64_t e = list.offset[u] + test_random(&random) % degree, ends[2] = {u, list.other[e]};
+            int from = pair_part[e], to = (int)(test_random(&random) % parts);
+            for (int i = 0; i < 2; ++i) {
+                counts_decrement(&counts, ends[i], from);
+                counts_increment(&counts, ends[i], to);
+                --expected[ends[i] * parts + from];
+                ++expected[ends[i] * parts + to];
+            }
+            pair_part[e] = (uint16_t)to;
+        }
+        for (int64_t v = 0; v < 150; ++v) {
+            for (int p = 0; p < parts; ++p) {
+                assert_int_equal(counts_get(&counts, v, p), expected[v * parts + p]);
+            }
+        }
+        counts_free(&counts);
+        free(expected);
+    }
+    free(pair_part);
+    pair_list_free(&list);
+    test_graph_free(&g);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    static const int64_t limits[] = {1, 2, 200, 256, 257, 70000, 20000000, INT32_MAX};
+    enum { MOST = 3000 };
+    static int32_t x[MOST], y[MOST];
+    uint64_t random = 77;
+    for (int i = 0; i < 8; ++i) {
+        for (int64_t count = 0; count < MOST; count = count * 3 / 2 + 7) {
+            for (int64_t j = 0; j < count; ++j) {
+                x[j] = y[j] = (int32_t)(test_random(&random) % limits[i]);
+            }
+            sort_ids(x, count, limits[i]);
+            qsort(y, (size_t)count, sizeof y[0], ascending);
+            assert_memory_equal(x, y, (size_t)count * sizeof x[0]);
+            sort_ids(x, count, limits[i]);
+            assert_memory_equal(x, y, (size_t)count * sizeof x[0]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_libra_follows_its_rule),
+        cmocka_unit_test(test_libra_draws_ties),
+        cmocka_unit_test(test_refinement_never_adds_replicas),
+        cmocka_unit_test(test_balance_from_the_worst_case),
+        cmocka_unit_test(test_counts_follow_moves),
+        cmocka_unit_test(test_sort),
+    };
+    log_set_level(LOG_WARN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

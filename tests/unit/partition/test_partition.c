@@ -1,0 +1,543 @@
+/*
+ * Every method on every graph of the zoo: the partition is one, its figures equal those of a brute-force count, and the
+ * extracted parts put together compute what the whole graph computes, forward and transposed.
+ */
+#include <math.h>
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "partition/method.h"
+#include "partition/part.h"
+#include "support/graphs.h"
+#include "support/test.h"
+
+enum { PARTS_TRIED = 6 };
+static const int parts_tried[PARTS_TRIED] = {1, 2, 3, 4, 8, 16};
+
+static partition_options options_for(const char *method, int parts)
+{
+    return (partition_options){.method = method, .parts = parts, .seed = 7, .balance = 1.1, .threads = 2};
+}
+
+static int part_of(const weft_partition *p, int64_t e)
+{
+    return p->edge_part == NULL ? 0 : p->edge_part[e];
+}
+
+static int root_of(const weft_partition *p, int64_t v)
+{
+    return p->root == NULL ? 0 : p->root[v];
+}
+
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
+
+typedef struct brute {
+    int64_t held, replicas, split, cut, empty, max_edges, max_held, max_roots;
+} brute;
+
+static brute brute_measure(const weft_graph *g, const weft_partition *p)
+{
+    brute b = {0};
+    int64_t n = g->vertices;
+    char *flags = calloc((size_t)(n * p->parts) + 1, 1); /* 1 source, 2 destination, 4 root */
+    for (int64_t v = 0; v < n; ++v) {
+        flags[v * p->parts + root_of(p, v)] |= 4;
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            int64_t u = graph_source(g, e);
+            flags[v * p->parts + part_of(p, e)] |= 2;
+            flags[u * p->parts + part_of(p, e)] |= 1;
+            b.cut += root_of(p, u) != root_of(p, v);
+        }
+    }
+    for (int64_t v = 0; v < n; ++v) {
+        int copies = 0;
+        for (int q = 0; q < p->parts; ++q) {
+            int f = flags[v * p->parts + q];
+            copies += f != 0;
+            b.replicas += (f & 4) == 0 ? (f & 1) + (f >> 1 & 1) : 0;
+        }
+        b.held += copies;
+        b.split += copies > 1;
+    }
+    for (int q = 0; q < p->parts; ++q) {
+        int64_t held = 0, roots = 0, edges = 0;
+        for (int64_t v = 0; v < n; ++v) {
+            held += flags[v * p->parts + q] != 0;
+            roots += flags[v * p->parts + q] >> 2;
+        }
+        for (int64_t e = 0; e < g->edges; ++e) {
+            edges += part_of(p, e) == q;
+        }
+        b.empty += held == 0;
+        b.max_held = held > b.max_held ? held : b.max_held;
+        b.max_roots = roots > b.max_roots ? roots : b.max_roots;
+        b.max_edges = edges > b.max_edges ? edges : b.max_edges;
+    }
+    free(flags);
+    return b;
+}
+
+static void check_figures(const weft_graph *g, const weft_partition *p, const partition_report *report)
+{
+    brute b = brute_measure(g, p);
+    double n = (double)g->vertices, parts = p->parts;
+    ASSERT_NEAR(report->replication_factor, n > 0 ? (double)b.held / n : 1, 1e-12);
+    ASSERT_NEAR(report->edge_balance, g->edges > 0 ? (double)b.max_edges * parts / (double)g->edges : 1, 1e-12);
+    ASSERT_NEAR(report->vertex_balance, b.held > 0 ? (double)b.max_held * parts / (double)b.held : 1, 1e-12);
+    ASSERT_NEAR(report->root_balance, n > 0 ? (double)b.max_roots * parts / n : 1, 1e-12);
+    assert_int_equal(report->rows_per_layer, b.replicas);
+    assert_int_equal(report->split_vertices, b.split);
+    assert_int_equal(report->cut_edges, b.cut);
+    assert_int_equal(report->empty_parts, b.empty);
+}
+
+/* ---- extraction -------------------------------------------------------------------------------------------------- */
+
+static void check_part_shape(const weft_graph *g, const weft_partition *p, const weft_part *part)
+{
+    for (int64_t i = 0; i < part->n_local; ++i) {
+        int root = root_of(p, part->gid[i]);
+        assert_int_equal(i < part->n_owned, root == part->part);
+        if (i > 0 && i != part->n_owned) {
+            int before = root_of(p, part->gid[i - 1]);
+            assert_true(before < root || (before == root && part->gid[i - 1] < part->gid[i]));
+        }
+        for (int64_t e = part->offset[i] + 1; e < part->offset[i + 1]; ++e) {
+            assert_true(part->source[e - 1] <= part->source[e]);
+        }
+    }
+    int64_t *out = calloc((size_t)g->vertices + 1, sizeof *out);
+    for (int64_t e = 0; e < g->edges; ++e) {
+        ++out[graph_source(g, e)];
+    }
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        int64_t v = part->gid[i];
+        assert_int_equal(part->in_degree[i], g->offset[v + 1] - g->offset[v]);
+        assert_int_equal(part->out_degree[i], out[v]);
+    }
+    free(out);
+}
+
+/* halo_forward of comm/halo.h over parts of one process */
+static void forward(const weft_part *part, const part_halo *(*halo)(const weft_part *), int parts, double **x)
+{
+    for (int p = 0; p < parts; ++p) {
+        for (int q = 0; q < parts; ++q) {
+            const part_halo *own = halo(&part[p]), *leaf = halo(&part[q]);
+            int64_t count = own->own_offset[q + 1] - own->own_offset[q];
+            assert_int_equal(count, leaf->leaf_offset[p + 1] - leaf->leaf_offset[p]);
+            for (int64_t i = 0; i < count; ++i) {
+                int32_t from = own->own_row[own->own_offset[q] + i], to = leaf->leaf_row[leaf->leaf_offset[p] + i];
+                assert_int_equal(part[p].gid[from], part[q].gid[to]);
+                x[q][to] = x[p][from];
+            }
+        }
+    }
+}
+
+static void reverse(const weft_part *part, const part_halo *(*halo)(const weft_part *), int parts, double **x)
+{
+    for (int p = 0; p < parts; ++p) {
+        for (int q = 0; q < parts; ++q) {
+            const part_halo *own = halo(&part[p]), *leaf = halo(&part[q]);
+            for (int64_t i = own->own_offset[q]; i < own->own_offset[q + 1]; ++i) {
+                x[p][own->own_row[i]] += x[q][leaf->leaf_row[leaf->leaf_offset[p] + i - own->own_offset[q]]];
+            }
+        }
+    }
+}
+
+static const part_halo *sources_of(const weft_part *part)
+{
+    return &part->sources;
+}
+
+static const part_halo *destinations_of(const weft_part *part)
+{
+    return &part->destinations;
+}
+
+static double value_of(int64_t v)
+{
+    return (double)((v * 7919 + 13) % 1009);
+}
+
+/* y = A x (or A^T x) over the whole graph against local products joined by the halos. NaN marks rows never sent. */
+static void check_product(const weft_graph *g, const weft_part *part, int parts, bool transposed)
+{
+    double *expected = calloc((size_t)g->vertices + 1, sizeof(double));
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            int64_t u = graph_source(g, e);
+            expected[transposed ? u : v] += value_of(transposed ? v : u);
+        }
+    }
+    double **x = calloc((size_t)parts, sizeof *x), **y = calloc((size_t)parts, sizeof *y);
+    for (int p = 0; p < parts; ++p) {
+        x[p] = malloc(((size_t)part[p].n_local + 1) * sizeof(double));
+        y[p] = calloc((size_t)part[p].n_local + 1, sizeof(double));
+        for (int64_t i = 0; i < part[p].n_local; ++i) {
+            x[p][i] = i < part[p].n_owned ? value_of(part[p].gid[i]) : (double)NAN;
+        }
+    }
+    forward(part, transposed ? destinations_of : sources_of, parts, x);
+    for (int p = 0; p < parts; ++p) {
+        int64_t *offset = part[p].offset;
+        int32_t *column = part[p].source;
+        if (transposed && !part[p].symmetric) {
+            ASSERT_OK(part_transpose(&part[p], &offset, &column));
+        }
+        for (int64_t i = 0; i < part[p].n_local; ++i) {
+            for (int64_t e = offset[i]; e < offset[i + 1]; ++e) {
+                y[p][i] += x[p][column[e]];
+            }
+        }
+        if (offset != part[p].offset) {
+            weft_free(offset);
+            weft_free(column);
+        }
+    }
+    reverse(part, transposed ? sources_of : destinations_of, parts, y);
+    int64_t seen = 0;
+    for (int p = 0; p < parts; ++p) {
+        for (int64_t i = 0; i < part[p].n_owned; ++i, ++seen) {
+            ASSERT_NEAR(y[p][i], expected[part[p].gid[i]], 0);
+        }
+        free(x[p]);
+        free(y[p]);
+    }
+    assert_int_equal(seen, g->vertices);
+    free(x);
+    free(y);
+    free(expected);
+}
+
+static void check_parts(const weft_graph *g, const weft_partition *p, const int32_t *order)
+{
+    weft_part *part = calloc((size_t)p->parts, sizeof *part);
+    int64_t edges = 0;
+    bool vertex_cut = partition_method_find(p->method)->kind == PARTITION_VERTEX_CUT;
+    for (int q = 0; q < p->parts; ++q) {
+        ASSERT_OK(part_extract(g, p, q, order, &part[q]));
+        edges += part[q].edges;
+        if (order == NULL) {
+            check_part_shape(g, p, &part[q]);
+        }
+        if (vertex_cut || p->parts == 1) {
+            assert_int_equal(part[q].symmetric, g->symmetric);
+        } else {
+            assert_int_equal(part[q].destinations.leaf_offset[p->parts], 0);
+        }
+    }
+    assert_int_equal(edges, g->edges);
+    check_product(g, part, p->parts, false);
+    check_product(g, part, p->parts, true);
+    for (int q = 0; q < p->parts; ++q) {
+        part_destroy(&part[q]);
+    }
+    free(part);
+}
+
+static void check_pairs_together(const weft_graph *g, const weft_partition *p)
+{
+    for (int64_t v = 0; p->edge_part != NULL && v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            int64_t u = graph_source(g, e);
+            for (int64_t f = g->offset[u]; f < g->offset[u + 1]; ++f) {
+                assert_true(graph_source(g, f) != v || p->edge_part[e] == p->edge_part[f]);
+            }
+        }
+    }
+}
+
+static void check_method(const partition_method *method)
+{
+    for (int c = 0; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        for (int k = 0; k < PARTS_TRIED; ++k) {
+            partition_options options = options_for(method->name, parts_tried[k]);
+            weft_partition p;
+            partition_report report;
+            ASSERT_OK(partition_compute(&g.graph, &options, &p, &report));
+            ASSERT_OK(partition_is_valid(&g.graph, &p));
+            assert_int_equal(p.edge_part == NULL, parts_tried[k] == 1 || g.graph.edges == 0);
+            check_figures(&g.graph, &p, &report);
+            if (method->kind == PARTITION_VERTEX_CUT) {
+                check_pairs_together(&g.graph, &p);
+            }
+            check_parts(&g.graph, &p, NULL);
+            partition_destroy(&p);
+        }
+        test_graph_free(&g);
+    }
+}
+
+static void test_methods(void **state)
+{
+    (void)state;
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        check_method(partition_method_at(i));
+    }
+}
+
+/* Local ids follow an order when one is given, on both sides of every halo. */
+static void test_extract_follows_an_order(void **state)
+{
+    (void)state;
+    const char *name = NULL;
+    for (int c = 6; c < TEST_GRAPHS; ++c) {
+        test_graph g = test_graph_case(c, &name);
+        int64_t n = g.graph.vertices;
+        int32_t *order = malloc((size_t)n * sizeof order[0]);
+        uint64_t random = 3;
+        for (int64_t i = 0; i < n; ++i) {
+            int64_t j = test_random(&random) % (i + 1);
+            order[i] = order[j];
+            order[j] = (int32_t)i;
+        }
+        for (int k = 0; k < PARTS_TRIED; ++k) {
+            partition_options options = options_for("libra", parts_tried[k]);
+            weft_partition p;
+            ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+            weft_part part;
+            ASSERT_OK(part_extract(&g.graph, &p, 0, order, &part));
+            for (int64_t i = 1; i < part.n_owned; ++i) {
+                assert_true(order[part.gid[i - 1]] < order[part.gid[i]]);
+            }
+            part_destroy(&part);
+            check_parts(&g.graph, &p, order);
+            partition_destroy(&p);
+        }
+        order[0] = order[1];
+        partition_options options = options_for("random", 2);
+        weft_partition p;
+        weft_part part;
+        ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+        ASSERT_STATUS(part_extract(&g.graph, &p, 0, order, &part), WEFT_ERR_INTERNAL);
+        partition_destroy(&p);
+        free(order);
+        test_graph_free(&g);
+    }
+}
+
+/* The two directions of a pair apart: local edge sets are no longer their transpose, and extraction must notice. */
+static void test_extract_sees_lost_symmetry(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(200, 1500, true, 9);
+    partition_options options = options_for("random", 3);
+    weft_partition p;
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    uint64_t random = 11;
+    for (int64_t e = 0; e < g.graph.edges; ++e) {
+        p.edge_part[e] = (uint16_t)(test_random(&random) % 3);
+    }
+    weft_part part[3];
+    for (int q = 0; q < 3; ++q) {
+        ASSERT_OK(part_extract(&g.graph, &p, q, NULL, &part[q]));
+        assert_false(part[q].symmetric);
+    }
+    check_product(&g.graph, part, 3, false);
+    check_product(&g.graph, part, 3, true);
+    for (int q = 0; q < 3; ++q) {
+        part_release_edges(&part[q]);
+        int64_t *offset = NULL;
+        int32_t *column = NULL;
+        ASSERT_STATUS(part_transpose(&part[q], &offset, &column), WEFT_ERR_INTERNAL);
+        part_destroy(&part[q]);
+    }
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
+/* ---- determinism, options, failures -------------------------------------------------------------------------------
+ */
+
+static void test_same_bits_for_any_threads(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(20000, 150000, 40, 80, 21);
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        weft_partition first = {0};
+        for (int threads = 1; threads <= 4; ++threads) {
+            partition_options options = options_for(partition_method_at(i)->name, 6);
+            options.threads = threads;
+            weft_partition p;
+            ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+            if (threads == 1) {
+                first = p;
+                continue;
+            }
+            assert_memory_equal(p.edge_part, first.edge_part, (size_t)p.edges * sizeof p.edge_part[0]);
+            assert_memory_equal(p.root, first.root, (size_t)p.vertices * sizeof p.root[0]);
+            partition_destroy(&p);
+        }
+        partition_destroy(&first);
+    }
+    test_graph_free(&g);
+}
+
+static void test_extract_is_the_same_for_any_threads(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(20000, 150000, 40, 80, 22);
+    partition_options options = options_for("libra", 4);
+    weft_partition p;
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    weft_part first = {0};
+    int saved = omp_get_max_threads();
+    for (int threads = 1; threads <= 3; ++threads) {
+        omp_set_num_threads(threads);
+        weft_part part;
+        ASSERT_OK(part_extract(&g.graph, &p, 2, NULL, &part));
+        if (threads == 1) {
+            first = part;
+            continue;
+        }
+        assert_int_equal(part.edges, first.edges);
+        assert_memory_equal(part.offset, first.offset, (size_t)(part.n_local + 1) * sizeof part.offset[0]);
+        assert_memory_equal(part.source, first.source, (size_t)part.edges * sizeof part.source[0]);
+        assert_memory_equal(part.gid, first.gid, (size_t)part.n_local * sizeof part.gid[0]);
+        part_destroy(&part);
+    }
+    omp_set_num_threads(saved);
+    part_destroy(&first);
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
+static void test_roots_are_balanced(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(8000, 60000, 40, 80, 23);
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        partition_options options = options_for(partition_method_at(i)->name, 8);
+        weft_partition p;
+        partition_report report;
+        ASSERT_OK(partition_compute(&g.graph, &options, &p, &report));
+        assert_true(report.root_balance <= 1.2);
+        partition_destroy(&p);
+    }
+    test_graph_free(&g);
+}
+
+static void test_bad_requests_are_refused(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(50, 100, true, 1);
+    weft_partition p;
+    partition_options options = options_for("metise", 2);
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("metise");
+    options = options_for("random", 0);
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_USAGE);
+    options = options_for("random", PARTITION_MAX_PARTS + 1);
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_USAGE);
+    options = options_for("random", PARTITION_MAX_PARTS);
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    ASSERT_OK(partition_is_valid(&g.graph, &p));
+    p.edge_part[3] = PARTITION_MAX_PARTS;
+    ASSERT_STATUS(partition_is_valid(&g.graph, &p), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("edge 3");
+    p.edge_part[3] = 0;
+    p.root[7] = PARTITION_MAX_PARTS;
+    ASSERT_STATUS(partition_is_valid(&g.graph, &p), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("vertex 7");
+    weft_part part;
+    ASSERT_STATUS(part_extract(&g.graph, &p, PARTITION_MAX_PARTS, NULL, &part), WEFT_ERR_INTERNAL);
+    p.edges -= 1;
+    ASSERT_STATUS(partition_is_valid(&g.graph, &p), WEFT_ERR_DATA);
+    ASSERT_STATUS(part_extract(&g.graph, &p, 0, NULL, &part), WEFT_ERR_DATA);
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
+/* A store may be written by anybody: ids and offsets are checked before anything is indexed by them. */
+static void test_bad_graphs_are_refused(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(50, 100, true, 1);
+    weft_partition p;
+    partition_options options = options_for("libra", 2);
+    int32_t source = g.source[9];
+    g.source[9] = 50;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("edge 9 is 50");
+    g.source[9] = -1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    g.source[9] = source;
+    int64_t offset = g.offset[20];
+    g.offset[20] = g.offset[21] + 1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("offset of row 20");
+    g.offset[20] = offset;
+    g.offset[50] += 1;
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_DATA);
+    g.offset[50] -= 1;
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
+/* The command line offers the methods of the table, all of them and no others. */
+static void test_options_name_the_methods(void **state)
+{
+    (void)state;
+    char names[256] = "";
+    const char *choices = option_row_of(OPT_METHOD)->choices;
+    assert_string_equal(option_row_of(OPT_PARTITION)->choices, choices);
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        const char *name = partition_method_at(i)->name;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? "|" : "", name);
+        assert_true(strlen(partition_method_at(i)->description) > 10);
+    }
+    assert_string_equal(names, choices);
+}
+
+/* Every allocation of computing and extracting fails once: the error comes up and nothing leaks (ASan watches). */
+static void test_short_memory_is_survived(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(100, 400, false, 31);
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        bool failed = true;
+        for (uint64_t nth = 1; failed; ++nth) {
+            partition_options options = options_for(partition_method_at(i)->name, 3);
+            weft_partition p = {0};
+            weft_part part = {0};
+            partition_report report;
+            weft_alloc_fail_after(nth);
+            weft_status status = partition_compute(&g.graph, &options, &p, &report);
+            if (status == WEFT_OK) {
+                status = part_extract(&g.graph, &p, 1, NULL, &part);
+            }
+            weft_alloc_fail_after(0);
+            failed = status != WEFT_OK;
+            assert_true(!failed || status == WEFT_ERR_RESOURCE);
+            part_destroy(&part);
+            partition_destroy(&p);
+        }
+    }
+    test_graph_free(&g);
+}
+
+int main(void)
+{
+    log_set_level(LOG_WARN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_extract_follows_an_order),
+        cmocka_unit_test(test_extract_sees_lost_symmetry),
+        cmocka_unit_test(test_same_bits_for_any_threads),
+        cmocka_unit_test(test_extract_is_the_same_for_any_threads),
+        cmocka_unit_test(test_roots_are_balanced),
+        cmocka_unit_test(test_bad_requests_are_refused),
+        cmocka_unit_test(test_bad_graphs_are_refused),
+        cmocka_unit_test(test_options_name_the_methods),
+        cmocka_unit_test(test_short_memory_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

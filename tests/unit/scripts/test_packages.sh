@@ -1,0 +1,52 @@
+#!/bin/bash
+# The package step of the scripts against imitations of dpkg-query, apt-get, sudo and id: nothing is installed.
+set -eu
+source_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+for tool in bash cat env dirname grep sed; do
+  ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+
+imitate() { # NAME BODY
+  printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
+imitate dpkg-query "grep -qx \"\${!#}\" '$work/present' && printf installed"
+imitate apt-get "echo \"apt-get \$*\" >>'$work/calls'; if [ \"\$1\" = install ]; then for p; do echo \"\$p\" >>'$work/present'; done; fi"
+imitate sudo "echo sudo >>'$work/calls'; shift; \"\$@\""
+
+need() { # runs need_packages as the imitated user
+  PATH=$work/bin bash -c 'set -euo pipefail; . "$1/scripts/lib.sh"; shift; need_packages "$@"' need "$source_dir" "$@"
+}
+expect() { # FILE TEXT
+  grep -q -- "$2" "$1" || { echo "no \"$2\" in:"; cat "$1"; exit 1; }
+}
+
+imitate id 'echo 0'
+printf 'gcc\ncmake\n' >"$work/present"
+: >"$work/calls"
+need gcc cmake >"$work/out"
+expect "$work/out" "nothing to install"
+[ ! -s "$work/calls" ] || { echo "apt-get was called for nothing"; exit 1; }
+
+need gcc ninja-build cmake >"$work/out"
+expect "$work/out" "Debian packages to install: ninja-build"
+expect "$work/calls" "apt-get install -y .*ninja-build"
+if grep -qE 'sudo|install.*gcc' "$work/calls"; then echo "root needs no sudo, gcc was there"; exit 1; fi
+need gcc ninja-build cmake >"$work/out"
+expect "$work/out" "nothing to install"
+
+imitate id 'echo 1000'
+need libnuma-dev >"$work/out"
+expect "$work/calls" sudo
+
+rm "$work/bin/sudo"
+if need libhwloc-dev >"$work/out" 2>&1; then echo "installed without rights"; exit 1; fi
+expect "$work/out" "as root, run: .*apt-get"
+
+rm "$work/bin/dpkg-query"
+if need gcc >"$work/out" 2>&1; then echo "accepted a system without dpkg"; exit 1; fi
+expect "$work/out" "not a Debian system"
+echo "packages: ok"

@@ -1,0 +1,365 @@
+/*
+ * The training loop on a model small enough to follow by hand: softmax regression over rows dealt to ranks. Its result
+ * is compared with the same arithmetic written out in double precision here.
+ */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "support/labelled_graphs.h"
+#include "train/loop.h"
+
+enum { ROWS = 24, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
+
+typedef struct data_set {
+    double x[ROWS * INPUTS];
+    int32_t label[ROWS];
+    uint8_t split[ROWS];
+} data_set;
+
+typedef struct regression {
+    param_store params;
+    weft_tensor x, logits;
+    int weight;
+    train_model interface;
+} regression;
+
+static weft_status regression_forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    regression *r = self;
+    (void)pass;
+    weft_tensor w = param_value(&r->params, r->weight);
+    WEFT_TRY(tensor_gemm(false, false, 1.0, &r->x, &w, 0.0, NULL, &r->logits));
+    *logits = r->logits;
+    return WEFT_OK;
+}
+
+static weft_status regression_backward(void *self, const train_pass *pass, weft_tensor *dlogits)
+{
+    regression *r = self;
+    (void)pass;
+    weft_tensor dw = param_grad(&r->params, r->weight);
+    return tensor_gemm(true, false, 1.0, &r->x, dlogits, 0.0, NULL, &dw);
+}
+
+typedef struct loop_case {
+    data_set data;
+    train_options options;
+    double loss[EPOCHS];
+    double score[EPOCHS][HAL_SPLITS];
+    uint64_t late_allocations;
+    int64_t epochs;
+    train_run run;
+    train_result result;
+} loop_case;
+
+static weft_status watch_epoch(void *self, const train_epoch *epoch)
+{
+    loop_case *c = self;
+    c->loss[epoch->epoch - 1] = epoch->loss;
+    memcpy(c->score[epoch->epoch - 1], epoch->score, sizeof epoch->score);
+    c->late_allocations += epoch->epoch > 1 ? epoch->allocations : 0;
+    c->epochs = epoch->epoch;
+    return WEFT_OK;
+}
+
+static weft_status watch_run(void *self, int run, const train_run *result)
+{
+    loop_case *c = self;
+    (void)run;
+    c->run = *result;
+    return WEFT_OK;
+}
+
+static weft_status ignore_epoch(void *self, const train_epoch *epoch)
+{
+    (void)self;
+    (void)epoch;
+    return WEFT_OK;
+}
+
+static weft_status ignore_run(void *self, int run, const train_run *result)
+{
+    (void)self;
+    (void)run;
+    (void)result;
+    return WEFT_OK;
+}
+
+static weft_status loop_rank(weft_comm *comm, void *argument)
+{
+    loop_case *c = argument;
+    bool first = comm_rank(comm) == 0;
+    int64_t begin;
+    int64_t end;
+    hal_split_rows(ROWS, comm_size(comm), comm_rank(comm), &begin, &end);
+    weft_hal *hal = NULL;
+    regression r = {0};
+    train_result result = {0};
+    train_targets targets = {.rows = end - begin, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
+    targets.label = targets.label_host = c->data.label + begin;
+    targets.split = targets.split_host = c->data.split + begin;
+    for (int i = 0; i < ROWS; ++i) {
+        targets.counted[c->data.split[i]] += 1;
+    }
+    targets.loss_entries = targets.counted[0];
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
+    param_store_begin(&r.params, hal, WEFT_DTYPE_F64);
+    r.weight = param_add_block(&r.params, INPUTS, CLASSES, true, true);
+    WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, PARAM_INIT_GLOROT, "w"), status, done);
+    WEFT_TRY_GOTO(param_store_commit(&r.params), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_FEATURE, &r.x), status, done);
+    WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + begin * INPUTS), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, CLASSES, WEFT_MEM_FEATURE, &r.logits), status, done);
+    r.interface = (train_model){.name = "regression",
+                                .self = &r,
+                                .params = &r.params,
+                                .forward = regression_forward,
+                                .backward = regression_backward};
+    const train_observer observer = {
+        .self = c, .on_epoch = first ? watch_epoch : ignore_epoch, .on_run = first ? watch_run : ignore_run};
+    status = train_loop(comm, hal, &r.interface, &targets, &c->options, &observer, &result);
+    if (first) {
+        c->result = result;
+        c->result.run = NULL;
+    }
+done:
+    weft_free(result.run);
+    tensor_destroy(&r.x);
+    tensor_destroy(&r.logits);
+    param_store_destroy(&r.params);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void make_case(loop_case *c)
+{
+    memset(c, 0, sizeof *c);
+    draw_stream random = {.key = 8};
+    for (int i = 0; i < ROWS; ++i) {
+        c->data.label[i] = (int32_t)(draw_next(&random) % CLASSES);
+        c->data.split[i] = (uint8_t)(i % 3);
+        for (int k = 0; k < INPUTS; ++k) {
+            c->data.x[i * INPUTS + k] =
+                (double)philox_uniform(draw_next(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);
+        }
+    }
+    c->options = (train_options){.epochs = EPOCHS,
+                                 .runs = 1,
+                                 .seed = 4,
+                                 .eval_every = 1,
+                                 .metric = TRAIN_METRIC_ACCURACY,
+                                 .allreduce = COMM_ALGO_AUTO,
+                                 .optimizer = {.kind = OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.01},
+                                 .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.5, .epochs = EPOCHS}};
+}
+
+/* The same training, written out: losses of each epoch. */
+static void train_by_hand(const loop_case *c, double *loss)
+{
+    double w[INPUTS * CLASSES];
+    double momentum[INPUTS * CLASSES] = {0};
+    double limit = sqrt(6.0 / (INPUTS + CLASSES));
+    for (int i = 0; i < INPUTS * CLASSES; ++i) {
+        philox_block draw = philox4x32(philox_counter(0, (uint64_t)i / 4, WEFT_RNG_INIT, 0), c->options.seed);
+        w[i] = limit * (2.0 * (double)philox_uniform(draw.word[i % 4]) - 1.0);
+    }
+    for (int epoch = 0; epoch < EPOCHS; ++epoch) {
+        double g[INPUTS * CLASSES] = {0};
+        double sum = 0;
+        for (int i = 0; i < ROWS; i += 3) { /* the training split */
+            double z[CLASSES];
+            double norm = 0;
+            for (int k = 0; k < CLASSES; ++k) {
+                z[k] = 0;
+                for (int j = 0; j < INPUTS; ++j) {
+                    z[k] += c->data.x[i * INPUTS + j] * w[j * CLASSES + k];
+                }
+                norm += exp(z[k]);
+            }
+            sum -= z[c->data.label[i]] - log(norm);
+            for (int k = 0; k < CLASSES; ++k) {
+                double d = (exp(z[k]) / norm - (k == c->data.label[i])) / (ROWS / 3);
+                for (int j = 0; j < INPUTS; ++j) {
+                    g[j * CLASSES + k] += d * c->data.x[i * INPUTS + j];
+                }
+            }
+        }
+        loss[epoch] = sum / (ROWS / 3);
+        for (int i = 0; i < INPUTS * CLASSES; ++i) {
+            double gradient = g[i] + 0.01 * w[i];
+            momentum[i] = epoch == 0 ? gradient : 0.9 * momentum[i] + gradient;
+            w[i] -= 0.5 * momentum[i];
+        }
+    }
+}
+
+static void test_losses_equal_hand_calculation(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    double expected[EPOCHS];
+    for (int ranks = 1; ranks <= 5; ranks += 2) {
+        make_case(c);
+        train_by_hand(c, expected);
+        ASSERT_OK(comm_thread_run(ranks, loop_rank, c));
+        assert_int_equal(c->epochs, EPOCHS);
+        for (int e = 0; e < EPOCHS; ++e) {
+            ASSERT_NEAR(c->loss[e], expected[e], 1e-10);
+        }
+        assert_true(c->loss[EPOCHS - 1] < c->loss[0]);
+    }
+    free(c);
+}
+
+static void test_epochs_allocate_nothing(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    make_case(c);
+    ASSERT_OK(comm_thread_run(1, loop_rank, c));
+    assert_int_equal(c->late_allocations, 0);
+    free(c);
+}
+
+static void test_best_validation_picks_the_test_score(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    make_case(c);
+    ASSERT_OK(comm_thread_run(2, loop_rank, c));
+    int best = 0;
+    for (int e = 1; e < EPOCHS; ++e) {
+        best = c->score[e][1] > c->score[best][1] ? e : best;
+    }
+    assert_int_equal(c->run.best_epoch, best + 1);
+    ASSERT_NEAR(c->run.final_test, c->score[best][2], 0);
+    ASSERT_NEAR(c->result.test_mean, c->score[best][2], 0);
+    free(c);
+}
+
+static void test_patience_stops_early(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    make_case(c);
+    c->options.patience = 3;
+    ASSERT_OK(comm_thread_run(2, loop_rank, c));
+    assert_int_equal(c->epochs, c->run.best_epoch + 3);
+    free(c);
+}
+
+static void test_divergence_stops_every_rank(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    make_case(c);
+    c->options.schedule.base = 1e300;
+    ASSERT_STATUS(comm_thread_run(3, loop_rank, c), WEFT_ERR_DIVERGED);
+    ASSERT_MESSAGE("epoch");
+    ASSERT_MESSAGE("--lr");
+    free(c);
+}
+
+static void test_runs_have_unbiased_deviation(void **state)
+{
+    (void)state;
+    loop_case *c = malloc(sizeof *c);
+    double test[3];
+    double mean = 0;
+    double squares = 0;
+    for (int r = 0; r < 3; ++r) {
+        make_case(c);
+        c->options.seed = 4 + (uint64_t)r;
+        ASSERT_OK(comm_thread_run(1, loop_rank, c));
+        test[r] = c->run.final_test;
+        mean += test[r] / 3;
+    }
+    for (int r = 0; r < 3; ++r) {
+        squares += (test[r] - mean) * (test[r] - mean);
+    }
+    make_case(c);
+    c->options.runs = 3;
+    ASSERT_OK(comm_thread_run(1, loop_rank, c));
+    ASSERT_NEAR(c->result.test_mean, mean, 1e-12);
+    ASSERT_NEAR(c->result.test_std, sqrt(squares / 2), 1e-12);
+    free(c);
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    train_schedule s = {.kind = SCHEDULE_STEP, .base = 8, .gamma = 0.5, .step = 10, .warmup = 4, .epochs = 104};
+    ASSERT_NEAR(schedule_lr(&s, 0), 2, 0);
+    ASSERT_NEAR(schedule_lr(&s, 3), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 13), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 14), 4, 0);
+    ASSERT_NEAR(schedule_lr(&s, 34), 1, 0);
+    s.kind = SCHEDULE_COSINE;
+    ASSERT_NEAR(schedule_lr(&s, 54), 4, 1e-12);
+    s.kind = SCHEDULE_LINEAR;
+    ASSERT_NEAR(schedule_lr(&s, 79), 2, 1e-12);
+    s.kind = SCHEDULE_EXP;
+    ASSERT_NEAR(schedule_lr(&s, 7), 1, 1e-12);
+    s.kind = SCHEDULE_CONSTANT;
+    ASSERT_NEAR(schedule_lr(&s, 103), 8, 0);
+}
+
+static void make_store(param_store *params, weft_hal *hal)
+{
+    param_store_begin(params, hal, WEFT_DTYPE_F32);
+    int wide = param_add_block(params, 3, 10, true, true);
+    int state = param_add_block(params, 1, 5, false, false);
+    ASSERT_OK(param_add(params, wide, 0, 0, 3, 5, PARAM_INIT_GLOROT, "a.self"));
+    ASSERT_OK(param_add(params, wide, 0, 5, 3, 5, PARAM_INIT_GLOROT, "a.neigh"));
+    ASSERT_OK(param_add(params, state, 0, 0, 1, 5, PARAM_INIT_ONE, "a.var"));
+    ASSERT_OK(param_store_commit(params));
+}
+
+static void test_parameters_survive_a_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/weft-test-XXXXXX";
+    char file[64];
+    assert_non_null(mkdtemp(path));
+    snprintf(file, sizeof file, "%s/w.npz", path);
+    weft_hal *hal = NULL;
+    param_store a;
+    param_store b;
+    float before[64];
+    float after[64];
+    ASSERT_OK(weft_hal_open("ref", 1, &hal));
+    make_store(&a, hal);
+    make_store(&b, hal);
+    ASSERT_OK(param_initialise(&a, 1));
+    ASSERT_OK(param_initialise(&b, 2));
+    ASSERT_OK(param_save(&a, file));
+    ASSERT_OK(param_load(&b, file));
+    ASSERT_OK(tensor_download(&a.value, before));
+    ASSERT_OK(tensor_download(&b.value, after));
+    assert_memory_equal(before, after, (size_t)a.elements * sizeof *before);
+    assert_true(before[0] != 0 && before[0] != before[5]); /* self and neigh are drawn apart */
+    snprintf(b.entry[1].name, sizeof b.entry[1].name, "a.other");
+    ASSERT_STATUS(param_load(&b, file), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("a.other");
+    param_store_destroy(&a);
+    param_store_destroy(&b);
+    weft_hal_close(hal);
+    ASSERT_OK(folder_remove(path));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses_equal_hand_calculation),
+        cmocka_unit_test(test_epochs_allocate_nothing),
+        cmocka_unit_test(test_best_validation_picks_the_test_score),
+        cmocka_unit_test(test_patience_stops_early),
+        cmocka_unit_test(test_divergence_stops_every_rank),
+        cmocka_unit_test(test_runs_have_unbiased_deviation),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_parameters_survive_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

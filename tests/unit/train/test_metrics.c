@@ -1,0 +1,217 @@
+/* Accuracy and ROC-AUC against brute force, on 1, 2 and 5 ranks. */
+#include <math.h>
+
+#include "support/labelled_graphs.h"
+#include "train/metrics.h"
+
+enum { ROWS = 200 };
+
+/* Probability that a random positive scores above a random negative, ties at half: the definition. */
+static double auc_by_definition(const float *score, const int *label, int count)
+{
+    double wins = 0;
+    double pairs = 0;
+    for (int i = 0; i < count; ++i) {
+        for (int j = 0; j < count; ++j) {
+            if (label[i] == 1 && label[j] == 0) {
+                pairs += 1;
+                wins += score[i] > score[j] ? 1.0 : (score[i] == score[j] ? 0.5 : 0.0);
+            }
+        }
+    }
+    return pairs > 0 ? wins / pairs : NAN;
+}
+
+static void test_rocauc_is_its_definition(void **state)
+{
+    (void)state;
+    draw_stream random = {.key = 3};
+    for (int round = 0; round < 50; ++round) {
+        float score[ROWS];
+        int label[ROWS];
+        uint64_t record[ROWS];
+        uint64_t spare[ROWS];
+        int count = 2 + (int)(draw_next(&random) % (ROWS - 2));
+        for (int i = 0; i < count; ++i) {
+            /* Few distinct values, both signs and zeros: many ties. */
+            score[i] = ((float)(draw_next(&random) % 21) - 10.0f) * (round % 2 == 0 ? 1.0f : 1e-30f);
+            label[i] = (int)(draw_next(&random) & 1);
+            record[i] = metrics_record(score[i], label[i]);
+        }
+        double expected = auc_by_definition(score, label, count);
+        double actual = metrics_rocauc(record, spare, count);
+        assert_int_equal(isnan(expected), isnan(actual));
+        if (!isnan(expected)) {
+            ASSERT_NEAR(actual, expected, 1e-12);
+        }
+    }
+}
+
+static void test_rocauc_needs_both_classes(void **state)
+{
+    (void)state;
+    uint64_t record[2] = {metrics_record(1, 1), metrics_record(2, 1)};
+    uint64_t spare[2];
+    assert_true(isnan(metrics_rocauc(record, spare, 2)));
+    assert_true(isnan(metrics_rocauc(record, spare, 0)));
+}
+
+/* Rows dealt to ranks in blocks; rank 1 of several has none. */
+typedef struct score_case {
+    train_metric metric;
+    train_loss loss;
+    int64_t outputs;
+    float logits[ROWS * 3];
+    int32_t label[ROWS];
+    float target[ROWS * 3];
+    uint8_t split[ROWS];
+    double score[HAL_SPLITS];
+} score_case;
+
+static weft_status score_rank(weft_comm *comm, void *argument)
+{
+    score_case *c = argument;
+    int rank = comm_rank(comm);
+    int size = comm_size(comm);
+    int workers = size > 1 ? size - 1 : 1;
+    int worker = rank == 0 || size == 1 ? 0 : rank - 1;
+    int64_t begin = 0;
+    int64_t end = 0;
+    if (rank != 1) {
+        hal_split_rows(ROWS, workers, worker, &begin, &end);
+    }
+    weft_hal *hal = NULL;
+    train_metrics metrics = {0};
+    weft_tensor logits = {0};
+    train_targets targets = {.rows = end - begin, .outputs = c->outputs, .loss = c->loss};
+    bool classes = c->loss == TRAIN_LOSS_XENT;
+    targets.label = targets.label_host = classes ? c->label + begin : NULL;
+    targets.target = targets.target_host = classes ? NULL : c->target + begin * c->outputs;
+    targets.split = targets.split_host = c->split + begin;
+    double score[HAL_SPLITS];
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, end - begin, c->outputs, WEFT_MEM_WORKSPACE, &logits), status,
+                  done);
+    WEFT_TRY_GOTO(tensor_upload(&logits, c->logits + begin * c->outputs), status, done);
+    WEFT_TRY_GOTO(metrics_create(comm, hal, WEFT_DTYPE_F32, &targets, c->metric, &metrics), status, done);
+    status = metrics_score(&metrics, &logits, score);
+    if (status == WEFT_OK && rank == size - 1) {
+        memcpy(c->score, score, sizeof score);
+    }
+done:
+    metrics_destroy(&metrics);
+    tensor_destroy(&logits);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void fill_case(score_case *c, int64_t outputs)
+{
+    draw_stream random = {.key = 17};
+    c->outputs = outputs;
+    for (int i = 0; i < ROWS * outputs; ++i) {
+        c->logits[i] = (float)(draw_next(&random) % 64) / 8.0f;
+        uint32_t draw = draw_next(&random) % 5;
+        c->target[i] = draw == 4 ? NAN : (float)(draw & 1);
+    }
+    for (int i = 0; i < ROWS; ++i) {
+        c->label[i] = (int32_t)(draw_next(&random) % (uint32_t)outputs);
+        uint32_t draw = draw_next(&random) % 4;
+        c->split[i] = draw == 3 ? HAL_SPLIT_NONE : (uint8_t)draw;
+    }
+}
+
+static void check_everywhere(score_case *c, const double *expected)
+{
+    static const int ranks[] = {1, 2, 5};
+    for (int r = 0; r < 3; ++r) {
+        ASSERT_OK(comm_thread_run(ranks[r], score_rank, c));
+        for (int s = 0; s < HAL_SPLITS; ++s) {
+            ASSERT_NEAR(c->score[s], expected[s], 1e-12);
+        }
+    }
+}
+
+static void test_accuracy(void **state)
+{
+    (void)state;
+    score_case c = {.metric = TRAIN_METRIC_ACCURACY, .loss = TRAIN_LOSS_XENT};
+    fill_case(&c, 3);
+    double correct[HAL_SPLITS] = {0};
+    double total[HAL_SPLITS] = {0};
+    double expected[HAL_SPLITS];
+    for (int i = 0; i < ROWS; ++i) {
+        int best = 0;
+        for (int k = 1; k < 3; ++k) {
+            best = c.logits[3 * i + k] > c.logits[3 * i + best] ? k : best;
+        }
+        if (c.split[i] < HAL_SPLITS) {
+            total[c.split[i]] += 1;
+            correct[c.split[i]] += best == c.label[i];
+        }
+    }
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        expected[s] = correct[s] / total[s];
+    }
+    check_everywhere(&c, expected);
+}
+
+static double auc_of(const score_case *c, int split, int task)
+{
+    float score[ROWS];
+    int label[ROWS];
+    int count = 0;
+    for (int i = 0; i < ROWS; ++i) {
+        bool classes = c->loss == TRAIN_LOSS_XENT;
+        float target = classes ? (float)c->label[i] : c->target[i * c->outputs + task];
+        if (c->split[i] != split || isnan(target)) {
+            continue;
+        }
+        score[count] = classes ? c->logits[2 * i + 1] - c->logits[2 * i] : c->logits[i * c->outputs + task];
+        label[count++] = target > 0.5f;
+    }
+    return auc_by_definition(score, label, count);
+}
+
+static void test_rocauc_of_classes_and_tasks(void **state)
+{
+    (void)state;
+    score_case two = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
+    score_case tasks = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_BCE};
+    double expected[HAL_SPLITS];
+    fill_case(&two, 2);
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        expected[s] = auc_of(&two, s, 0);
+    }
+    check_everywhere(&two, expected);
+    fill_case(&tasks, 3);
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        expected[s] = (auc_of(&tasks, s, 0) + auc_of(&tasks, s, 1) + auc_of(&tasks, s, 2)) / 3;
+    }
+    check_everywhere(&tasks, expected);
+}
+
+static void test_metric_must_fit_the_labels(void **state)
+{
+    (void)state;
+    score_case three = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
+    score_case tasks = {.metric = TRAIN_METRIC_ACCURACY, .loss = TRAIN_LOSS_BCE};
+    fill_case(&three, 3);
+    ASSERT_STATUS(comm_thread_run(1, score_rank, &three), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("3 classes");
+    fill_case(&tasks, 3);
+    ASSERT_STATUS(comm_thread_run(1, score_rank, &tasks), WEFT_ERR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rocauc_is_its_definition),
+        cmocka_unit_test(test_rocauc_needs_both_classes),
+        cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_rocauc_of_classes_and_tasks),
+        cmocka_unit_test(test_metric_must_fit_the_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
