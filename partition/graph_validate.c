@@ -140,14 +140,14 @@ static bool every_entry_goes_both_ways(const weft_graph *graph)
     if (WEFT_NEW(&cursor, parts * graph->vertices, WEFT_MEM_WORKSPACE) != WEFT_OK) {
         return false; /* the search below needs no memory */
     }
-    int all = 1;
-#pragma omp parallel for schedule(static) reduction(& : all) num_threads(parts)
+    int failed = 0;
+#pragma omp parallel for schedule(static) reduction(+ : failed) num_threads(parts)
     for (int i = 0; i < parts; i++) {
-        all &= rows_go_both_ways(graph, range_start(graph, parts, i), range_start(graph, parts, i + 1),
-                                 cursor + i * graph->vertices);
+        failed += !rows_go_both_ways(graph, range_start(graph, parts, i), range_start(graph, parts, i + 1),
+                                     cursor + i * graph->vertices);
     }
     weft_free(cursor);
-    return all;
+    return failed == 0;
 }
 
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row)
