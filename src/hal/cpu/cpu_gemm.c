@@ -18,7 +18,7 @@
 enum {
     BLOCK_N = 512,       /* columns of B packed at once */
     BLOCK_B = 512 * 512, /* elements of B packed at once: 1 MiB, half of a second-level cache */
-    REDUCE_K = 128,      /* rows of A and B that a step of a reduction takes */
+    REDUCE_K = 48,       /* rows of A and B that a step of a reduction takes */
     OWN_C = 1 << 18      /* elements of C (1 MiB) up to which every thread may have its own */
 };
 
@@ -75,7 +75,7 @@ static weft_status gemm_by_rows(weft_hal *hal, const hal_gemm *g)
 
 /* ---- by reduction ----------------------------------------------------------------------------------------------- */
 
-/* What a thread of a reduction works on. */
+/* What one thread of a reduction works on. */
 typedef struct reduction {
     int64_t row, rows;  /* of C */
     int64_t begin, end; /* of k */
@@ -131,7 +131,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
 {
     const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
     int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
-    bool own_sums = parts > 1 && g->m * g->n <= OWN_C && g->k >= 4 * REDUCE_K;
+    bool own_sums = parts > 1 && g->m * g->n <= OWN_C && g->k >= 8 * REDUCE_K;
     parts = own_sums ? (int)smaller(parts, g->k / REDUCE_K) : parts;
     int64_t packed_size = REDUCE_K * kernels->gemm_columns(g->n);
     int64_t partial_size = own_sums ? g->m * g->n : 0;
@@ -172,7 +172,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
  *
  *   A B, m = 232,965     n x k:  16 x 602  0.78   32 x 602  0.77   64 x 602  0.84   256 x 602  1.00   256 x 256  0.95
  *                                41 x 32   0.82   602 x 16  0.76   602 x 32  0.70   32 x 41    0.80
- *   A^T B, k = 232,965   m x n:  602 x 16  0.50   602 x 32  0.62   602 x 256 0.83   256 x 256  1.00
+ *   A^T B, k = 232,965   m x n:  602 x 16  0.34   602 x 32  0.45   602 x 256 0.85   256 x 256  1.00
  *   cube of 2048                 1.02 to 1.08
  *
  * The library has the large ones, where it blocks better.

@@ -47,7 +47,7 @@ typedef struct cpu_kernels {
     /* c[m, n] = a[m, k] packed + beta * c + bias[n] */
     void (*gemm_multiply)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float beta,
                           const float *bias, float *c, int64_t ldc);
-    /* c[m, n] = transpose of a[k, m], packed, + beta * c */
+    /* c[m, n] = transpose of a[k, m], times packed, + beta * c */
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
 

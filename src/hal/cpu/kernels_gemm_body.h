@@ -111,23 +111,32 @@ static inline void finish_vector(vec sum, float beta, const float *bias, float *
     }
 }
 
-/* C[rows, columns] = A packed + beta C + bias; rows, vectors and trans are constants where it is inlined. */
+/* One product of one thread. */
+typedef struct gemm_job {
+    int64_t m, n, k, lda, ldc;
+    const float *a, *packed, *bias;
+    float beta;
+    float *c;
+} gemm_job;
+
+/* Rows i .. i + rows - 1 of C for the panel at `column`; rows, vectors and trans are constants where it is inlined. */
 static inline __attribute__((always_inline)) void gemm_tile(const int rows, const int vectors, const bool trans,
-                                                            int64_t k, const float *a, int64_t lda, const float *packed,
-                                                            float beta, const float *bias, float *c, int64_t ldc,
-                                                            int64_t columns)
+                                                            const gemm_job *job, int64_t i, int64_t column)
 {
-    const int64_t row_step = trans ? 1 : lda;
-    const int64_t column_step = trans ? lda : 1;
+    const int64_t k = job->k;
+    const int64_t row_step = trans ? 1 : job->lda;
+    const int64_t column_step = trans ? job->lda : 1;
+    const float *a = job->a + i * row_step;
+    const float *b = job->packed + column * k;
     /* What the next tile of rows, or the next block of k, will read: asked for while this one is multiplied. */
-    const float *ahead = trans ? a + k * lda : a + rows * lda;
-    const int64_t ahead_step = trans ? lda : rows;
+    const float *ahead = trans ? a + k * column_step : a + rows * row_step;
+    const int64_t ahead_step = trans ? column_step : rows;
     vec sum[MOST_ROWS][PANEL];
     UNROLL
-    for (int i = 0; i < rows; ++i) {
+    for (int r = 0; r < rows; ++r) {
         UNROLL
         for (int v = 0; v < vectors; ++v) {
-            sum[i][v] = (vec){0};
+            sum[r][v] = (vec){0};
         }
     }
     const float *row[(MOST_ROWS + 2) / 3];
@@ -141,14 +150,15 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
         vec right[PANEL];
         UNROLL
         for (int v = 0; v < vectors; ++v) {
-            right[v] = vec_load(packed + (p * vectors + v) * LANES);
+            right[v] = vec_load(b + v * LANES);
         }
+        b += vectors * LANES;
         UNROLL
-        for (int i = 0; i < rows; ++i) {
-            float left = row[i / 3][(i % 3) * row_step];
+        for (int r = 0; r < rows; ++r) {
+            float left = row[r / 3][(r % 3) * row_step];
             UNROLL
             for (int v = 0; v < vectors; ++v) {
-                sum[i][v] += left * right[v];
+                sum[r][v] += left * right[v];
             }
         }
         UNROLL
@@ -157,71 +167,61 @@ static inline __attribute__((always_inline)) void gemm_tile(const int rows, cons
             KEEP_POINTER(row[g]);
         }
     }
+    float *c = job->c + i * job->ldc + column;
     UNROLL
-    for (int i = 0; i < rows; ++i) {
+    for (int r = 0; r < rows; ++r) {
         UNROLL
         for (int v = 0; v < vectors; ++v) {
-            if (columns > v * LANES) {
-                finish_vector(sum[i][v], beta, bias != NULL ? bias + v * LANES : NULL, c + i * ldc + v * LANES,
-                              columns - v * LANES);
+            int64_t first = column + v * LANES;
+            if (first < job->n) {
+                finish_vector(sum[r][v], job->beta, job->bias != NULL ? job->bias + first : NULL,
+                              c + r * job->ldc + v * LANES, job->n - first);
             }
         }
     }
 }
 
-/* All rows of C for one panel: whole tiles, then tiles of four rows, then single rows. */
-static inline __attribute__((always_inline)) void gemm_rows(const int vectors, const bool trans, int64_t m, int64_t k,
-                                                            const float *a, int64_t lda, const float *packed,
-                                                            float beta, const float *bias, float *c, int64_t ldc,
-                                                            int64_t columns)
+/* Rows begin .. end - 1 of C for one panel: whole tiles, then tiles of four rows, then single rows. */
+static inline __attribute__((always_inline)) void gemm_rows(const int vectors, const bool trans, const gemm_job *job,
+                                                            int64_t begin, int64_t end, int64_t column)
 {
-    int64_t step = trans ? 1 : lda;
-    int64_t i = 0;
-    for (; i + TILE(vectors) <= m; i += TILE(vectors)) {
-        gemm_tile(TILE(vectors), vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    int64_t i = begin;
+    for (; i + TILE(vectors) <= end; i += TILE(vectors)) {
+        gemm_tile(TILE(vectors), vectors, trans, job, i, column);
     }
-    for (; i + 4 <= m; i += 4) {
-        gemm_tile(4, vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    for (; i + 4 <= end; i += 4) {
+        gemm_tile(4, vectors, trans, job, i, column);
     }
-    for (; i < m; ++i) {
-        gemm_tile(1, vectors, trans, k, a + i * step, lda, packed, beta, bias, c + i * ldc, ldc, columns);
+    for (; i < end; ++i) {
+        gemm_tile(1, vectors, trans, job, i, column);
     }
 }
 
-static inline __attribute__((always_inline)) void gemm_panel(const bool trans, int64_t vectors, int64_t m, int64_t k,
-                                                             const float *a, int64_t lda, const float *packed,
-                                                             float beta, const float *bias, float *c, int64_t ldc,
-                                                             int64_t columns)
+/* Rows begin .. end - 1 of C, panel by panel. */
+static inline __attribute__((always_inline)) void gemm_panels(const bool trans, const gemm_job *job, int64_t begin,
+                                                              int64_t end)
 {
-    switch (vectors) {
-    case 1:
-        gemm_rows(1, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
-        break;
-    case 2:
-        gemm_rows(2, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
-        break;
-#if PANEL > 2
-    case 3:
-        gemm_rows(3, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
-        break;
-    default:
-        gemm_rows(4, trans, m, k, a, lda, packed, beta, bias, c, ldc, columns);
-        break;
-#endif
-    }
-}
-
-static inline __attribute__((always_inline)) void gemm_block(const bool trans, int64_t m, int64_t n, int64_t k,
-                                                             const float *a, int64_t lda, const float *packed,
-                                                             float beta, const float *bias, float *c, int64_t ldc)
-{
-    int64_t all = (n + LANES - 1) / LANES;
-    int64_t panels = panel_count(n);
+    int64_t all = (job->n + LANES - 1) / LANES;
+    int64_t panels = panel_count(job->n);
     int64_t column = 0;
     for (int64_t i = 0; i < panels; ++i) {
         int64_t vectors = panel_vectors(all, panels, i);
-        gemm_panel(trans, vectors, m, k, a, lda, packed + column * k, beta, bias != NULL ? bias + column : NULL,
-                   c + column, ldc, n - column);
+        switch (vectors) {
+        case 1:
+            gemm_rows(1, trans, job, begin, end, column);
+            break;
+        case 2:
+            gemm_rows(2, trans, job, begin, end, column);
+            break;
+#if PANEL > 2
+        case 3:
+            gemm_rows(3, trans, job, begin, end, column);
+            break;
+        default:
+            gemm_rows(4, trans, job, begin, end, column);
+            break;
+#endif
+        }
         column += vectors * LANES;
     }
 }
@@ -229,14 +229,16 @@ static inline __attribute__((always_inline)) void gemm_block(const bool trans, i
 static void gemm_multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, float beta,
                           const float *bias, float *c, int64_t ldc)
 {
+    gemm_job job = {
+        .m = m, .n = n, .k = k, .lda = lda, .ldc = ldc, .a = a, .packed = packed, .bias = bias, .beta = beta, .c = c};
     for (int64_t i = 0; i < m; i += ROW_BLOCK) {
-        int64_t rows = m - i < ROW_BLOCK ? m - i : ROW_BLOCK;
-        gemm_block(false, rows, n, k, a + i * lda, lda, packed, beta, bias, c + i * ldc, ldc);
+        gemm_panels(false, &job, i, m - i < ROW_BLOCK ? m : i + ROW_BLOCK);
     }
 }
 
 static void gemm_multiply_transposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc)
 {
-    gemm_block(true, m, n, k, a, lda, packed, beta, NULL, c, ldc);
+    gemm_job job = {.m = m, .n = n, .k = k, .lda = lda, .ldc = ldc, .a = a, .packed = packed, .beta = beta, .c = c};
+    gemm_panels(true, &job, 0, m);
 }
