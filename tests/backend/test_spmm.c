@@ -239,7 +239,7 @@ static const char *const form_name[] = {"auto", "rows", "blocks", "lists"};
 /* Of the 32 combinations of operands a width and form meets every fifth; instrumented builds, ten times slower, fewer.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { THINNING = 19 };
+enum { THINNING = 37 };
 #else
 enum { THINNING = 5 };
 #endif
