@@ -180,3 +180,11 @@ done:
     }
     return status;
 }
+
+bool graph_prefers_clustering(const weft_graph *graph)
+{
+    enum { CACHED_VERTICES = 16384, MANY_BLOCKS = 8, FEW_EDGES = 8 };
+    double blocks = (double)graph->vertices / CACHED_VERTICES;
+    return blocks > MANY_BLOCKS && graph->vertices < INT32_MAX &&
+           (double)graph->edges / (double)graph->vertices / blocks < FEW_EDGES;
+}

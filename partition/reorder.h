@@ -8,11 +8,17 @@
 #ifndef WEFT_PARTITION_REORDER_H
 #define WEFT_PARTITION_REORDER_H
 
+#include <stdbool.h>
+
 #include "partition/graph.h"
 
 /* [out] position  [n], position[v] = place of v in the new order (a permutation). Caller frees with weft_free.
  * Deterministic for a seed, whatever the number of threads. */
 weft_status graph_cluster_order(const weft_graph *graph, uint64_t seed, int threads, int32_t **position,
                                 double *seconds);
+
+/* Does aggregation gain from the order? Where blocks of sources that fit a second-level cache are many and meet few
+ * edges of a row each. */
+bool graph_prefers_clustering(const weft_graph *graph);
 
 #endif

@@ -21,7 +21,7 @@
 #include "partition/graph.h"
 #include "partition/reorder.h"
 
-enum { MAX_WIDTHS = 64, MAX_FORMS = 4, ORDERS = 3, CACHED_VERTICES = 16384, MANY_BLOCKS = 8, FEW_EDGES = 8 };
+enum { MAX_WIDTHS = 64, MAX_FORMS = 4, ORDERS = 3 };
 enum { REORDER_AUTO, REORDER_NONE, REORDER_CLUSTER }; /* order of --reorder's choices */
 
 typedef struct bench {
@@ -138,15 +138,14 @@ static weft_status measure_order(bench *b, const bench_matrix *matrix)
     return WEFT_OK;
 }
 
-/* As training decides: many blocks of sources, and few edges of a row in each. */
+/* As training decides. */
 static bool wants_order(const bench *b)
 {
     const int choice = option_choice(b->options, OPT_REORDER);
     if (choice != REORDER_AUTO) {
         return choice == REORDER_CLUSTER;
     }
-    const double blocks = (double)b->graph.vertices / CACHED_VERTICES;
-    return blocks > MANY_BLOCKS && (double)b->graph.edges / (double)b->graph.vertices / blocks < FEW_EDGES;
+    return graph_prefers_clustering(&b->graph);
 }
 
 static weft_status measure(bench *b)

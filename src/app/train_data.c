@@ -10,9 +10,6 @@
 #include "gnn/data/generator.h"
 #include "partition/reorder.h"
 
-/* Blocks of sources that stay in a core's second-level cache; see hal_spmm_form. */
-enum { CACHED_VERTICES = 16384 };
-
 static weft_status generate(const app_context *context, const char *spec, const char *folder, train_data *data)
 {
     weft_status status = WEFT_OK;
@@ -111,15 +108,13 @@ static weft_status share_partition(const app_context *context, const char *folde
     return WEFT_OK;
 }
 
-/* Clustering pays where a block of sources meets few edges of a row: many blocks, few edges. */
 static bool wants_clustering(const weft_options *options, const weft_graph *graph)
 {
     const char *choice = option_text(options, OPT_REORDER);
     if (strcmp(choice, "auto") != 0) {
         return strcmp(choice, "cluster") == 0;
     }
-    double blocks = (double)graph->vertices / CACHED_VERTICES;
-    return blocks > 8 && graph->vertices < INT32_MAX && (double)graph->edges / (double)graph->vertices / blocks < 8.0;
+    return graph_prefers_clustering(graph);
 }
 
 /* Rank 0 orders the vertices and keeps the order beside the store (or in `folder`); the others map it. */
