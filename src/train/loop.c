@@ -275,6 +275,9 @@ static void summarise(loop *l, train_result *result)
     mean_and_std(result->run, result->runs, valid_of, &result->valid_mean, &result->valid_std);
     mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
     int64_t count = l->timed < TIMES_KEPT ? l->timed : TIMES_KEPT;
+    if (count == 0) {
+        return;
+    }
     qsort(l->times, (size_t)count, sizeof *l->times, compare_doubles);
     result->epoch_s_median = quantile(l->times, count, 0.5);
     result->epoch_s_q1 = quantile(l->times, count, 0.25);

@@ -15,7 +15,7 @@ double schedule_lr(const train_schedule *schedule, int64_t epoch)
     case SCHEDULE_CONSTANT:
         return schedule->base;
     case SCHEDULE_STEP:
-        return schedule->base * pow(schedule->gamma, (double)(t / schedule->step));
+        return schedule->base * pow(schedule->gamma, floor((double)t / (double)schedule->step));
     case SCHEDULE_COSINE:
         return schedule->base * 0.5 * (1.0 + cos(3.14159265358979323846 * fraction));
     case SCHEDULE_LINEAR:

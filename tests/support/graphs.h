@@ -72,6 +72,7 @@ static inline test_graph test_graph_build(int64_t n, test_edges *edges, bool sym
     *edges = (test_edges){0};
     g.graph =
         (weft_graph){.vertices = n, .edges = kept, .symmetric = symmetric, .offset = g.offset, .source32 = g.source};
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the arrays leave in g; test_graph_free frees them */
     strcpy(g.graph.name, "test");
     strcpy(g.graph.hash, "0123456789abcdef0123456789abcdef");
     return g;
@@ -103,9 +104,13 @@ static inline test_graph test_graph_communities(int64_t n, int64_t m, int64_t gr
     int64_t size = n / groups;
     int64_t *id = malloc((size_t)n * sizeof id[0]);
     for (int64_t i = 0; i < n; ++i) {
+        id[i] = i;
+    }
+    for (int64_t i = n - 1; i > 0; --i) {
         int64_t j = test_random(&state) % (i + 1);
-        id[i] = id[j];
-        id[j] = i;
+        int64_t other = id[j];
+        id[j] = id[i];
+        id[i] = other;
     }
     for (int64_t i = 0; i < m; ++i) {
         double skew = (double)test_random(&state) / 2147483648.0;

@@ -183,7 +183,7 @@ static void test_counts_follow_moves(void **state)
     for (int k = 0; k < 5; ++k) {
         int parts = parts_tried[k];
         uint64_t random = 9;
-        int *expected = calloc((size_t)(150 * parts), sizeof *expected);
+        int *expected = calloc(150 * (size_t)parts, sizeof *expected);
         for (int64_t u = 0; u < 150; ++u) {
             for (int64_t e = list.offset[u]; e < list.offset[u + 1]; ++e) {
                 pair_part[e] = (uint16_t)(test_random(&random) % parts);

@@ -54,7 +54,7 @@ static brute brute_measure(const weft_graph *g, const weft_partition *p)
     for (int64_t v = 0; v < n; ++v) {
         int copies = 0;
         for (int q = 0; q < p->parts; ++q) {
-            int f = flags[v * p->parts + q];
+            unsigned f = (unsigned char)flags[v * p->parts + q];
             copies += f != 0;
             b.replicas += (f & 4) == 0 ? (f & 1) + (f >> 1 & 1) : 0;
         }
@@ -294,9 +294,13 @@ static void test_extract_follows_an_order(void **state)
         int32_t *order = malloc((size_t)n * sizeof order[0]);
         uint64_t random = 3;
         for (int64_t i = 0; i < n; ++i) {
+            order[i] = (int32_t)i;
+        }
+        for (int64_t i = n - 1; i > 0; --i) {
             int64_t j = test_random(&random) % (i + 1);
-            order[i] = order[j];
-            order[j] = (int32_t)i;
+            int32_t other = order[j];
+            order[j] = order[i];
+            order[i] = other;
         }
         for (int k = 0; k < PARTS_TRIED; ++k) {
             partition_options options = options_for("libra", parts_tried[k]);

@@ -9,7 +9,7 @@
 #include "support/labelled_graphs.h"
 #include "train/loop.h"
 
-enum { ROWS = 24, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
+enum { ROWS = 24, TRAIN_ROWS = 8, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
 
 typedef struct data_set {
     double x[ROWS * INPUTS];
@@ -180,13 +180,13 @@ static void train_by_hand(const loop_case *c, double *loss)
             }
             sum -= z[c->data.label[i]] - log(norm);
             for (int k = 0; k < CLASSES; ++k) {
-                double d = (exp(z[k]) / norm - (k == c->data.label[i])) / (ROWS / 3);
+                double d = (exp(z[k]) / norm - (k == c->data.label[i])) / TRAIN_ROWS;
                 for (int j = 0; j < INPUTS; ++j) {
                     g[j * CLASSES + k] += d * c->data.x[i * INPUTS + j];
                 }
             }
         }
-        loss[epoch] = sum / (ROWS / 3);
+        loss[epoch] = sum / TRAIN_ROWS;
         for (int i = 0; i < INPUTS * CLASSES; ++i) {
             double gradient = g[i] + 0.01 * w[i];
             momentum[i] = epoch == 0 ? gradient : 0.9 * momentum[i] + gradient;
