@@ -2,8 +2,8 @@
  * partition/graph_validate.c: every invariant of a graph, checked in parallel.
  *
  * Each check is a predicate on one index; a parallel loop takes the smallest index that fails, so that the report does
- * not depend on the number of threads. Cost: one read of every array, plus one walk over the entries with a cursor a row
- * when the graph says that it is symmetric.
+ * not depend on the number of threads. Cost: one read of every array, plus one walk over the entries with a cursor a
+ * row when the graph says that it is symmetric.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -97,8 +97,8 @@ static bool row_goes_both_ways(const weft_graph *graph, int64_t v)
     return first_one_way_among(graph, v, graph->offset[v], graph->offset[v + 1]) < 0;
 }
 
-/* Rows [begin, end) walked in order meet, in every row u, the entries [begin, end) in order: one cursor a row proves that
- * each entry u -> v has its reverse, without searching. */
+/* Rows [begin, end) walked in order meet, in every row u, the entries [begin, end) in order: one cursor a row proves
+ * that each entry u -> v has its reverse, without searching. */
 static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t end, int64_t *cursor)
 {
     for (int64_t u = 0; u < graph->vertices; u++) {
@@ -140,14 +140,14 @@ static bool every_entry_goes_both_ways(const weft_graph *graph)
     if (WEFT_NEW(&cursor, parts * graph->vertices, WEFT_MEM_WORKSPACE) != WEFT_OK) {
         return false; /* the search below needs no memory */
     }
-    int all = 1;
-#pragma omp parallel for schedule(static) reduction(& : all) num_threads(parts)
+    int failed = 0;
+#pragma omp parallel for schedule(static) reduction(+ : failed) num_threads(parts)
     for (int i = 0; i < parts; i++) {
-        all &= rows_go_both_ways(graph, range_start(graph, parts, i), range_start(graph, parts, i + 1),
-                                 cursor + i * graph->vertices);
+        failed += !rows_go_both_ways(graph, range_start(graph, parts, i), range_start(graph, parts, i + 1),
+                                     cursor + i * graph->vertices);
     }
     weft_free(cursor);
-    return all;
+    return failed == 0;
 }
 
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row)

@@ -6,8 +6,8 @@
  *     0 ............ n_owned ........................ n_local
  *     | owned       | replicas of part 0 | part 1 | ...       |
  *
- * Within each group they follow `order` (a locality order) or the global id. Each rank cuts its own part out of the mapped
- * graph and partition in one scan, with no messages: every list is derived from the same two arrays.
+ * Within each group they follow `order` (a locality order) or the global id. Each rank cuts its own part out of the
+ * mapped graph and partition in one scan, with no messages: every list is derived from the same two arrays.
  */
 #ifndef WEFT_PARTITION_PART_H
 #define WEFT_PARTITION_PART_H
@@ -16,7 +16,7 @@
 
 /* Rows shared with each peer, as comm/halo.h wants them: plain arrays. */
 typedef struct part_halo {
-    int64_t *own_offset;  /* [parts + 1] */
+    int64_t *own_offset; /* [parts + 1] */
     int32_t *own_row;
     int64_t *leaf_offset; /* [parts + 1] */
     int32_t *leaf_row;
@@ -26,21 +26,22 @@ typedef struct weft_part {
     int part, parts;
     int64_t n_global, e_global;
     int64_t n_owned, n_local;
-    int64_t edges;        /* local */
-    bool symmetric;       /* the LOCAL edge set equals its transpose: forward and backward share one matrix */
-    int64_t *gid;         /* [n_local] global ids */
-    int64_t *offset;      /* [n_local + 1] local CSR, rows = destinations */
-    int32_t *source;      /* [edges] local source ids, ascending in a row */
-    int64_t *in_degree;   /* [n_owned] degrees in the whole graph, multiplicity counted */
-    int64_t *out_degree;  /* [n_owned] */
+    int64_t edges;          /* local */
+    bool symmetric;         /* the LOCAL edge set equals its transpose: forward and backward share one matrix */
+    int64_t *gid;           /* [n_local] global ids */
+    int64_t *offset;        /* [n_local + 1] local CSR, rows = destinations */
+    int32_t *source;        /* [edges] local source ids, ascending in a row */
+    int64_t *in_degree;     /* [n_owned] degrees in the whole graph, multiplicity counted */
+    int64_t *out_degree;    /* [n_owned] */
     part_halo sources;      /* replicas that are a source of a local edge: forward before aggregating */
     part_halo destinations; /* replicas that are a destination of a local edge: reverse after aggregating */
 } weft_part;
 
 /*
  * Cut part `part` out of the graph. order: [n] position of each vertex in a locality order, or NULL.
- * Not collective. Free with part_destroy. Cost: one pass over the edges; while it runs, O(local) memory plus n bytes of bit
- * sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given. WEFT_ERR_DATA: partition of another graph.
+ * Not collective. Free with part_destroy. Cost: one pass over the edges; while it runs, O(local) memory plus n bytes of
+ * bit sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given. WEFT_ERR_DATA: partition of another
+ * graph.
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          weft_part *out);

@@ -7,9 +7,9 @@
  *   edge_part[e]  the part that aggregates edge e (u -> v)
  *   root[v]       the part that computes vertex v (its dense work, loss and metrics); every vertex has exactly one
  *
- * A part holds v when it is v's root or owns an edge with endpoint v. Where it is not the root it is a replica: a source
- * replica needs v's row before aggregating, a destination replica sends a partial sum after. In an edge-cut every edge lies
- * with its destination's root, so only source replicas (the halo) exist.
+ * A part holds v when it is v's root or owns an edge with endpoint v. Where it is not the root it is a replica: a
+ * source replica needs v's row before aggregating, a destination replica sends a partial sum after. In an edge-cut
+ * every edge lies with its destination's root, so only source replicas (the halo) exist.
  *
  * Methods stand in a table (partition/method.h): one file each.
  */
@@ -22,7 +22,7 @@ enum { PARTITION_MAX_PARTS = 4096 };
 
 typedef struct weft_partition {
     int parts;
-    const char *method;  /* a name of the method table */
+    const char *method; /* a name of the method table */
     int64_t vertices, edges;
     uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1 */
     uint16_t *root;      /* [n]; NULL when parts == 1 */
@@ -43,16 +43,17 @@ typedef struct partition_report {
 } partition_report;
 
 typedef struct partition_options {
-    const char *method;  /* "metis" (vertex-cut), "libra", "random", "2d", "edgecut" */
+    const char *method; /* "metis" (vertex-cut), "libra", "random", "2d", "edgecut" */
     int parts;
     uint64_t seed;
-    double balance;      /* allowed max/mean of edges, 1.10 */
+    double balance; /* allowed max/mean of edges, 1.10 */
     int threads;
     uint64_t memory_limit; /* bytes, 0 = what the machine has */
 } partition_options;
 
 /* Compute a partition of the whole graph on this process. Not collective. Free with partition_destroy.
- * WEFT_ERR_USAGE unknown method (nearest name) or parts out of range; WEFT_ERR_RESOURCE will not fit (says how much). */
+ * WEFT_ERR_USAGE unknown method (nearest name) or parts out of range; WEFT_ERR_RESOURCE will not fit (says how much).
+ */
 weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
                               partition_report *report);
 weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, partition_report *report);

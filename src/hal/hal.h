@@ -2,14 +2,14 @@
  * hal/hal.h: what a backend must do, on a few pages.
  *
  * A backend is a set of small tables of typed operations. `ref` fills every slot in plain C and defines what each op
- * means; `cpu` overrides what it does faster; `shadow` wraps another backend and pretends to be a device. A NULL slot of a
- * backend is filled from `ref` when it is opened, so callers never test for NULL.
+ * means; `cpu` overrides what it does faster; `shadow` wraps another backend and pretends to be a device. A NULL slot
+ * of a backend is filled from `ref` when it is opened, so callers never test for NULL.
  *
  * Conventions
  *   - Matrices are row-major: element (i, j) of x is x[i * ldx + j]; ld >= columns.
  *   - Pointers named in ops are DEVICE pointers: obtained from mem->alloc of the same backend and never dereferenced by
- *     callers (cpu and ref happen to use host memory, shadow does not). Scalars, descriptors and the arrays named "host"
- *     are host memory.
+ *     callers (cpu and ref happen to use host memory, shadow does not). Scalars, descriptors and the arrays named
+ * "host" are host memory.
  *   - dtype is WEFT_DTYPE_F32 or _F64 for every op; f64 exists for gradient checks. Unsupported: WEFT_ERR_UNSUPPORTED.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
  *   - Ops are called from one thread at a time per opened backend, outside OpenMP parallel regions; they use
@@ -81,9 +81,9 @@ typedef struct hal_dense_ops {
 /* ---- neural-network ------------------------------------------------------------------------------------------ */
 /* A dropout mask: element (i, c) is a pure function of (seed, purpose, epoch, row id of i, c); see base/philox.h. */
 typedef struct hal_dropout {
-    float probability;     /* 0: no dropout */
+    float probability; /* 0: no dropout */
     uint64_t seed;
-    uint32_t purpose;      /* WEFT_RNG_DROPOUT + layer */
+    uint32_t purpose; /* WEFT_RNG_DROPOUT + layer */
     uint32_t epoch;
     const int64_t *row_id; /* device, [rows] global ids; NULL: row_base + i */
     int64_t row_base;
@@ -132,8 +132,8 @@ typedef struct hal_nn_ops {
      * dx (NULL: not wanted) = scale * (softmax(x_i) - onehot) on those rows, 0 elsewhere. dx may be x.
      * A counted row has a label in [0, n): validated when data are loaded. */
     weft_status (*softmax_xent)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                const int32_t *label, const uint8_t *split, int which, double scale,
-                                double *loss_sum, void *dx, int64_t lddx);
+                                const int32_t *label, const uint8_t *split, int which, double scale, double *loss_sum,
+                                void *dx, int64_t lddx);
     /* Binary cross-entropy with logits over n tasks; target [m,n] f32 in {0, 1}, NaN = unlabelled (no loss).
      * *loss_sum and *loss_count (host) += over labelled entries of counted rows. */
     weft_status (*bce_logits)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
@@ -172,8 +172,8 @@ typedef struct hal_spmm_info {
  *            + diag[r] * x[r,:]  (the last term only when diag != NULL; needs rows <= cols). */
 typedef struct hal_spmm_args {
     weft_dtype dtype;
-    int64_t d;        /* columns of x and out */
-    const void *x;    /* [cols, d] */
+    int64_t d;     /* columns of x and out */
+    const void *x; /* [cols, d] */
     int64_t ldx;
     const void *pre;  /* [cols] or NULL = 1 */
     const void *post; /* [rows] or NULL = 1 */
