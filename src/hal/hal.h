@@ -120,7 +120,7 @@ typedef struct hal_nn_ops {
                                      int64_t lddy, const void *x, int64_t ldx, const void *mean, const void *rstd,
                                      const void *gamma, const double *stats, double count, void *dx, int64_t lddx);
 
-    /* Layer norm over the columns of each row; saved [2m]: mean and rstd of each row, for the backward pass. */
+    /* Layer norm over the columns of each row; saved [2m]: mean, rstd of row 0, of row 1, ...: for backward. */
     weft_status (*ln_forward)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
                               const void *gamma, const void *beta, double epsilon, void *saved, void *y, int64_t ldy);
     /* dx, and dgamma[n] += , dbeta[n] += sums over rows. dx may be dy. */

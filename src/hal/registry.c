@@ -4,8 +4,10 @@
  * Every slot that a backend leaves NULL is filled from ref, group by group. The memory group and the sparse group are
  * taken whole: their slots share what they allocate.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "hal/hal.h"
 #include "hal/ref/ref_backend.h"
 
@@ -26,41 +28,6 @@ const hal_backend *weft_hal_backend_at(int i)
     return i >= 0 && i < BACKENDS ? &backends[i] : NULL;
 }
 
-/* Edit distance of two short words, by rows of the usual table. */
-static int edit_distance(const char *a, const char *b)
-{
-    enum { LONGEST = 31 };
-    int row[LONGEST + 1];
-    int columns = (int)strnlen(b, LONGEST);
-    for (int j = 0; j <= columns; ++j) {
-        row[j] = j;
-    }
-    for (int i = 0; i < LONGEST && a[i] != '\0'; ++i) {
-        int diagonal = row[0];
-        row[0] = i + 1;
-        for (int j = 0; j < columns; ++j) {
-            int change = diagonal + (a[i] != b[j]);
-            int insertion = row[j] + 1;
-            int deletion = row[j + 1] + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = change < insertion ? change : insertion;
-            row[j + 1] = deletion < row[j + 1] ? deletion : row[j + 1];
-        }
-    }
-    return row[columns];
-}
-
-static const hal_backend *nearest_backend(const char *name)
-{
-    const hal_backend *nearest = &backends[0];
-    for (int i = 1; i < BACKENDS; ++i) {
-        if (edit_distance(name, backends[i].name) < edit_distance(name, nearest->name)) {
-            nearest = &backends[i];
-        }
-    }
-    return nearest;
-}
-
 static const hal_backend *find_backend(const char *resource, size_t length)
 {
     for (int i = 0; i < BACKENDS; ++i) {
@@ -69,6 +36,24 @@ static const hal_backend *find_backend(const char *resource, size_t length)
         }
     }
     return NULL;
+}
+
+/* `length`: of the name before the colon. The message names the nearest backend and all of them. */
+static weft_status fail_unknown(const char *resource, size_t length)
+{
+    const char *names[BACKENDS];
+    char word[32];
+    char all[160] = "";
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), resource);
+    for (int i = 0; i < BACKENDS; ++i) {
+        size_t used = strlen(all);
+        names[i] = backends[i].name;
+        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    const char *nearest = option_nearest(word, names, BACKENDS);
+    return weft_fail(WEFT_ERR_USAGE, "no backend \"%s\"%s%s%s (backends: %s)", resource,
+                     nearest != NULL ? ": did you mean \"" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "\"?" : "", all);
 }
 
 #define FILL(group, slot)                                                                                              \
@@ -117,8 +102,9 @@ weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
     size_t length = strcspn(resource, ":");
     const char *argument = resource[length] == ':' ? resource + length + 1 : "";
     const hal_backend *backend = find_backend(resource, length);
-    WEFT_CHECK(backend != NULL, WEFT_ERR_USAGE, "no backend \"%s\": did you mean \"%s\"?", resource,
-               nearest_backend(resource)->name);
+    if (backend == NULL) {
+        return fail_unknown(resource, length);
+    }
     WEFT_CHECK(threads >= 1 && threads <= MAX_THREADS, WEFT_ERR_USAGE,
                "backend %s: %d threads asked for; 1 to %d are possible", resource, threads, (int)MAX_THREADS);
     weft_hal *hal = NULL;

@@ -406,6 +406,22 @@ static void case_gemm_gradient(env *e)
     e->m = k;
 }
 
+/* Products that a library takes from the kernels above: large ones, with and without bias and accumulation. */
+static void case_gemm_large(env *e)
+{
+    if (e->m != 5 || e->n != 602) {
+        return;
+    }
+    gemm_variant(e, 300, false, false, 1.0, 0.0, true);
+    gemm_variant(e, 300, false, true, 1.0, 1.0, false);
+    gemm_variant(e, 300, false, true, 1.0, 0.5, true);
+    gemm_variant(e, 300, false, false, -2.0, 0.5, true); /* scaled: stays with the kernels */
+    e->m = 440;
+    gemm_variant(e, 9, true, false, 1.0, 0.0, false);
+    gemm_variant(e, 9, true, true, 1.0, 1.0, true);
+    e->m = 5;
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
 static const struct test_case {
@@ -427,6 +443,7 @@ static const struct test_case {
     {"spmm", case_spmm},
     {"gemm", case_gemm},
     {"gemm_gradient", case_gemm_gradient},
+    {"gemm_large", case_gemm_large},
 };
 
 static const struct shape {
@@ -472,6 +489,42 @@ static void run_cases(const char *resource, weft_dtype dtype)
     weft_hal_close(hal[1]);
 }
 
+/* Sums over threads come out the same to the bit, however the threads are timed. */
+static void test_sums_repeat(void **state)
+{
+    (void)state;
+    enum { ROWS = 4000, COLS = 33, WIDE_COLS = 40, TIMES = 6 };
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 3, &hal));
+    env e = {.hal = {hal, hal}, .dtype = WEFT_DTYPE_F32, .m = ROWS, .n = COLS, .name = "repeat"};
+    operand a = operand_make(&e, ROWS, WIDE_COLS, UNIT);
+    operand x = operand_make(&e, ROWS, COLS, UNIT);
+    static float product[TIMES][WIDE_COLS * COLS];
+    static float sum[TIMES][COLS];
+    static double stats[TIMES][2 * COLS];
+    for (int i = 0; i < TIMES; ++i) {
+        hal_gemm gemm = {.trans_a = true,
+                         .m = WIDE_COLS,
+                         .n = COLS,
+                         .k = ROWS,
+                         .alpha = 1.0,
+                         .a = a.dev[0],
+                         .lda = a.ld,
+                         .b = x.dev[0],
+                         .ldb = x.ld,
+                         .c = product[i],
+                         .ldc = COLS};
+        ASSERT_OK(hal->dense.gemm(hal, &gemm));
+        ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F32, ROWS, COLS, x.dev[0], x.ld, 0.0, sum[i]));
+        ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F32, ROWS, COLS, x.dev[0], x.ld, stats[i]));
+        assert_memory_equal(product[i], product[0], sizeof product[0]);
+        assert_memory_equal(sum[i], sum[0], sizeof sum[0]);
+        assert_memory_equal(stats[i], stats[0], sizeof stats[0]);
+    }
+    env_free(&e);
+    weft_hal_close(hal);
+}
+
 /* The state is "resource type". */
 static void test_backend(void **state)
 {
@@ -489,8 +542,13 @@ static void test_backend(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {BACKEND("cpu f32"),      BACKEND("cpu f64"),    BACKEND("cpu:avx2 f32"),
-                                       BACKEND("cpu:base f32"), BACKEND("shadow f32"), BACKEND("shadow:ref f64")};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums_repeat),
+                                       BACKEND("cpu f32"),
+                                       BACKEND("cpu f64"),
+                                       BACKEND("cpu:avx2 f32"),
+                                       BACKEND("cpu:base f32"),
+                                       BACKEND("shadow f32"),
+                                       BACKEND("shadow:ref f64")};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (argc < 2 || strcmp(argv[1], "--perf") != 0 || failed != 0) {
         return failed;

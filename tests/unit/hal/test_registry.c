@@ -57,6 +57,7 @@ static void test_wrong_names_are_refused(void **state)
     ASSERT_STATUS(weft_hal_open("cpuu:avx2", 1, &hal), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean \"cpu\"");
     ASSERT_STATUS(weft_hal_open("", 1, &hal), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("cpu, ref, shadow");
     ASSERT_STATUS(weft_hal_open("a name far longer than any backend could ever have been given", 1, &hal),
                   WEFT_ERR_USAGE);
     ASSERT_STATUS(weft_hal_open("cpu:avx1024", 1, &hal), WEFT_ERR_USAGE);
