@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
+
 enum { PIECE_BYTES = 8 << 20 };
 
 /* ---- features ---- */
@@ -77,6 +79,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
                              const double *scale, float *piece, double *wide, int64_t piece_rows, weft_tensor *x)
 {
     int64_t cols = graph->features;
+    log_progress progress = log_progress_begin("load features", "rows", (double)part->n_owned);
     for (int64_t begin = 0; begin < part->n_owned; begin += piece_rows) {
         int64_t count = part->n_owned - begin < piece_rows ? part->n_owned - begin : piece_rows;
         for (int64_t i = 0; i < count; ++i) {
@@ -90,7 +93,9 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
         }
         WEFT_TRY(store_rows(x, begin, count, piece, wide));
         graph_release_pages(graph);
+        log_progress_update(&progress, (double)(begin + count));
     }
+    log_progress_end(&progress);
     return WEFT_OK;
 }
 

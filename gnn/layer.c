@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/activity.h"
+#include "base/log.h"
 
 weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
                               bool decays)
@@ -278,10 +279,13 @@ weft_status gnn_layer_prepare_constant(gnn_layer *layer)
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &from), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &to), status, done);
     WEFT_TRY_GOTO(tensor_zero(&from), status, done);
+    log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
         WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &from, &to), status, done);
+        log_progress_update(&progress, (double)(col + cols));
     }
+    log_progress_end(&progress);
 done:
     tensor_destroy(&from);
     tensor_destroy(&to);
