@@ -20,6 +20,16 @@ void reader_npz_close(reader_npz *npz)
     npz->file = NULL;
 }
 
+weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader_npz *npz, raw_graph *raw),
+                            raw_graph *raw)
+{
+    reader_npz npz;
+    WEFT_TRY(reader_npz_open(path, &npz));
+    weft_status status = arrays(&npz, raw);
+    reader_npz_close(&npz);
+    return status;
+}
+
 bool reader_npz_has(const reader_npz *npz, const char *name)
 {
     return npz_find(npz->file, name) >= 0;

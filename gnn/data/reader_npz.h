@@ -16,6 +16,9 @@ typedef struct reader_npz {
 
 weft_status reader_npz_open(const char *path, reader_npz *npz);
 void reader_npz_close(reader_npz *npz);
+/* Open the archive at `path`, let `arrays` fill raw from it, close it. */
+weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader_npz *npz, raw_graph *raw),
+                            raw_graph *raw);
 bool reader_npz_has(const reader_npz *npz, const char *name);
 /* Does the file at `path` hold all these arrays (NULL-terminated)? */
 bool reader_npz_matches(const char *path, const char *const *names);

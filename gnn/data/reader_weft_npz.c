@@ -39,11 +39,7 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
 
 static weft_status read_graph(const char *path, raw_graph *raw)
 {
-    reader_npz npz;
-    WEFT_TRY(reader_npz_open(path, &npz));
-    weft_status status = read_arrays(&npz, raw);
-    reader_npz_close(&npz);
-    return status;
+    return reader_npz_read(path, read_arrays, raw);
 }
 
 const reader_format reader_weft_npz = {

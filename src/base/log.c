@@ -18,19 +18,9 @@ void log_set_level(log_level level)
     level_now = level;
 }
 
-log_level log_get_level(void)
-{
-    return level_now;
-}
-
 void log_set_speaker(bool speaks)
 {
     speaker = speaks;
-}
-
-bool log_is_speaker(void)
-{
-    return speaker;
 }
 
 static void write_line(const char *prefix, const char *format, va_list args)

@@ -14,9 +14,7 @@
 typedef enum log_level { LOG_QUIET = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 } log_level;
 
 void log_set_level(log_level level);
-log_level log_get_level(void);
 void log_set_speaker(bool speaks);
-bool log_is_speaker(void);
 
 /* One line each; the newline is added. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
