@@ -56,7 +56,7 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
                (long long)count, buffer == NULL ? " without a buffer" : "");
     WEFT_CHECK(comm_reduce_supported(dtype, op), WEFT_ERR_UNSUPPORTED, "sums of %s overflow: use a wider type",
                weft_dtype_name(dtype));
-    const coll_algorithm *algorithm = coll_choose(comm_size(comm), count, dtype);
+    const coll_algorithm *algorithm = coll_choose(&comm->model, comm->layout, comm_size(comm), count, dtype);
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-reduce %s of %lld %s", algorithm->name, (long long)count, weft_dtype_name(dtype));
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);

@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "comm/comm_internal.h"
 
-weft_status comm_create(transport *t, comm_progress *progress, weft_comm **out)
+/* Without talking to anybody; t is the communicator's from now on, also on failure. */
+static weft_status comm_wrap(transport *t, comm_progress *progress, weft_comm **out)
 {
     weft_status status = WEFT_OK;
     weft_comm *comm = NULL;
@@ -18,13 +19,30 @@ weft_status comm_create(transport *t, comm_progress *progress, weft_comm **out)
     } else {
         WEFT_TRY_GOTO(progress_create(&comm->progress), status, done);
     }
+    /* One node, until the ranks have told each other. */
+    WEFT_TRY_GOTO(layout_create(NULL, t->size, &comm->layout), status, done);
     comm->transport = t;
     comm->chunk_bytes = COMM_CHUNK_BYTES;
+    comm->model = comm_model_default();
     *out = comm;
     return WEFT_OK;
 done:
-    weft_free(comm);
+    if (comm != NULL) {
+        progress_release(comm->progress);
+        weft_free(comm);
+    }
     t->ops->destroy(t);
+    return status;
+}
+
+weft_status comm_create(transport *t, weft_comm **comm)
+{
+    WEFT_TRY(comm_wrap(t, NULL, comm));
+    weft_status status = comm_layout_exchange(*comm, t->node_leader);
+    if (status != WEFT_OK) {
+        comm_destroy(*comm);
+        *comm = NULL;
+    }
     return status;
 }
 
@@ -33,7 +51,7 @@ weft_status comm_create_self(weft_comm **comm)
     transport *t = NULL;
     *comm = NULL;
     WEFT_TRY(transport_self_create(&t));
-    return comm_create(t, NULL, comm);
+    return comm_create(t, comm);
 }
 
 weft_status comm_create_mpi(weft_comm **comm)
@@ -41,7 +59,7 @@ weft_status comm_create_mpi(weft_comm **comm)
     transport *t = NULL;
     *comm = NULL;
     WEFT_TRY(transport_mpi_create(&t));
-    return comm_create(t, NULL, comm);
+    return comm_create(t, comm);
 }
 
 void comm_destroy(weft_comm *comm)
@@ -50,6 +68,7 @@ void comm_destroy(weft_comm *comm)
         return;
     }
     schedule_free(&comm->blocking);
+    layout_destroy(comm->layout);
     comm->transport->ops->destroy(comm->transport);
     progress_release(comm->progress);
     weft_free(comm);
@@ -67,12 +86,14 @@ int comm_size(const weft_comm *comm)
 
 int comm_node_rank(const weft_comm *comm)
 {
-    return comm->transport->node_rank;
+    return comm->layout->local_of[comm_rank(comm)];
 }
 
 int comm_node_size(const weft_comm *comm)
 {
-    return comm->transport->node_size;
+    const comm_layout *layout = comm->layout;
+    int node = layout->node_of[comm_rank(comm)];
+    return layout->first[node + 1] - layout->first[node];
 }
 
 const char *comm_transport_name(const weft_comm *comm)
@@ -158,6 +179,20 @@ static weft_status split_gather(weft_comm *comm, int color, int key, split_entry
     return WEFT_OK;
 }
 
+/* Ranks that share a node (or imitate one) in the parent share it in the group. leader: [count] of work space. */
+static weft_status split_layout(const weft_comm *comm, weft_comm *group, const int *members, int count, int *leader)
+{
+    const int *node_of = comm->layout->node_of;
+    for (int i = 0; i < count; ++i) {
+        leader[i] = 0;
+        while (node_of[members[leader[i]]] != node_of[members[i]]) {
+            ++leader[i];
+        }
+    }
+    layout_destroy(group->layout);
+    return layout_create(leader, count, &group->layout);
+}
+
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
 {
     weft_status status = WEFT_OK;
@@ -169,10 +204,12 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     split_entry *entry = NULL;
     int64_t *bytes = NULL;
     int *members = NULL;
+    int *leaders = NULL;
     *out = NULL;
     weft_status local = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&leaders, size, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
@@ -180,10 +217,12 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     WEFT_TRY_GOTO(split_gather(comm, color, key, entry, bytes, members, &count, &me, &token), status, done);
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
     if (status == WEFT_OK) {
-        status = comm_create(t, comm->progress, out);
+        status = comm_wrap(t, comm->progress, out);
     }
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
+        (*out)->model = comm->model;
+        status = split_layout(comm, *out, members, count, leaders);
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
 done:
@@ -194,5 +233,6 @@ done:
     weft_free(entry);
     weft_free(bytes);
     weft_free(members);
+    weft_free(leaders);
     return status;
 }

@@ -12,8 +12,8 @@
  *
  * Operations of one lane are posted in the same order on every rank; different lanes are independent.
  *
- * Progress. One driver at a time: today the thread that waits; a communication thread takes over the queue of lanes in
- * lane order once there is one. Callers already name the lane, so nothing changes for them.
+ * Progress. One driver at a time: the communication thread while the caller computes, or the thread that waits, so that
+ * a blocking call pays no hand-off.
  *
  * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
  * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
@@ -67,6 +67,14 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out);
  */
 void comm_set_stall_timeout(weft_comm *comm, double seconds);
 
+/*
+ * A communication thread: drives posted operations while the caller computes. cpu: the processor it is pinned to, -1:
+ * the caller's mask. Without it operations move only while somebody waits or tests. Of the whole family of
+ * communicators split from one another; ends with comm_thread_stop or the last of them. Not collective.
+ */
+weft_status comm_thread_start(weft_comm *comm, int cpu);
+void comm_thread_stop(weft_comm *comm);
+
 /* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
 void comm_mpi_version(char *text, size_t bytes);
 
@@ -98,8 +106,18 @@ typedef enum comm_algorithm {
     COMM_ALGO_RECURSIVE_DOUBLING, /* small */
     COMM_ALGO_HALVING_DOUBLING,   /* large; bit-stable in the position of an element */
     COMM_ALGO_RING,               /* large, bandwidth-optimal for any P */
-    COMM_ALGO_FIXED_ORDER         /* sums in rank order 0..P-1 on every element: bit-deterministic */
+    COMM_ALGO_FIXED_ORDER, /* sums in rank order 0..P-1 on every element: bit-deterministic */
+    COMM_ALGO_SHARED,             /* one node: direct sums in shared memory, in rank order */
+    COMM_ALGO_TWO_LEVEL, /* 2-D: sum in the node, one all-reduce a local rank between nodes, gather in the node */
+    COMM_ALGO_MASTER     /* reduce to one rank a node, all-reduce among those, broadcast in the node */
 } comm_algorithm;
+
+/* What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. */
+typedef enum comm_wire { COMM_WIRE_SAME, COMM_WIRE_BF16, COMM_WIRE_FP16 } comm_wire;
+
+/* An all-reduce, or one half of it: a reduce-scatter and an all-gather of the same description, one after the other,
+ * are the all-reduce to the bit. */
+typedef enum comm_half { COMM_WHOLE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER } comm_half;
 
 typedef struct comm_allreduce_desc {
     comm_lane lane;
@@ -108,6 +126,9 @@ typedef struct comm_allreduce_desc {
     comm_op op;
     int64_t count;
     void *buffer; /* in place, fixed for the plan's life */
+    comm_wire wire;
+    comm_half half;
+    const char *name; /* the tensor or bucket, for messages and traces; NULL: none */
 } comm_allreduce_desc;
 
 /* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with

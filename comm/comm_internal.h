@@ -3,6 +3,8 @@
 #define WEFT_COMM_INTERNAL_H
 
 #include "comm/comm.h"
+#include "comm/cost.h"
+#include "comm/layout.h"
 #include "comm/progress.h"
 #include "comm/schedule.h"
 #include "comm/transport/transport.h"
@@ -13,14 +15,19 @@
 struct weft_comm {
     transport *transport;
     comm_progress *progress; /* shared with the communicators split from this one */
+    comm_layout *layout;
+    comm_model model;
     comm_stats stats[COMM_LANES];
     int next_tag[COMM_LANES];
     int64_t chunk_bytes;    /* longest message; a smaller one is set by tests, on every rank alike */
     comm_schedule blocking; /* of the blocking collectives: kept, so that a repeated call allocates nothing */
 };
 
-/* Wrap a transport, owned from now on, also on failure. progress: shared, or NULL for a new one. */
-weft_status comm_create(transport *t, comm_progress *progress, weft_comm **comm);
+/* Wrap a transport, owned from now on, also on failure. Collective over its ranks. */
+weft_status comm_create(transport *t, weft_comm **comm);
+
+/* Collective: make the layout from each rank's lowest rank on its node, in place of the one there was. */
+weft_status comm_layout_exchange(weft_comm *comm, int leader);
 
 /* Operations of a lane are posted in the same order on every rank; the tag tells them apart. */
 int comm_next_tag(weft_comm *comm, comm_lane lane);

@@ -51,9 +51,10 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
     comm_plan *plan = NULL;
     WEFT_TRY(check(desc));
     WEFT_TRY(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM));
-    const coll_algorithm *algorithm = desc->algorithm == COMM_ALGO_AUTO
-                                          ? coll_choose(comm_size(comm), desc->count, desc->dtype)
-                                          : coll_algorithm_of(desc->algorithm);
+    const coll_algorithm *algorithm =
+        desc->algorithm == COMM_ALGO_AUTO
+            ? coll_choose(&comm->model, comm->layout, comm_size(comm), desc->count, desc->dtype)
+            : coll_algorithm_of(desc->algorithm);
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     if (desc->count > 0 && comm_size(comm) > 1) {
         coll_allreduce args = {comm_rank(comm), comm_size(comm), desc->buffer, desc->count, desc->dtype, desc->op};

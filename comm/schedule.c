@@ -22,10 +22,17 @@ static weft_status phase_post(comm_schedule *s)
     transfers_clear(&s->transfers);
     for (; s->cursor < s->steps && s->step[s->cursor].round == round && is_transfer(&s->step[s->cursor]); ++s->cursor) {
         const schedule_step *step = &s->step[s->cursor];
+        int64_t bytes = step->amount;
+        if (step->late_bytes != NULL) {
+            bytes = *step->late_bytes;
+            WEFT_CHECK(bytes >= 0 && bytes <= step->amount, WEFT_ERR_INTERNAL,
+                       "%s: a message of %lld bytes where at most %lld fit", s->operation.name, (long long)bytes,
+                       (long long)step->amount);
+        }
         if (step->kind == STEP_SEND) {
-            WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, step->amount, 0));
+            WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, bytes, 0));
         } else {
-            WEFT_TRY(transfers_receive(&s->transfers, step->peer, step->to, step->amount, 0));
+            WEFT_TRY(transfers_receive(&s->transfers, step->peer, step->to, bytes, 0));
         }
     }
     s->phase = SCHEDULE_TRANSFER;
@@ -42,22 +49,34 @@ static weft_status phase_transfer(comm_schedule *s, bool *moved)
     return WEFT_OK;
 }
 
-static void phase_local(comm_schedule *s)
+/* *blocked: a flag is not there yet. */
+static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
 {
+    *blocked = false;
     for (; s->cursor < s->steps && !is_transfer(&s->step[s->cursor]); ++s->cursor) {
         const schedule_step *step = &s->step[s->cursor];
-        if (step->kind == STEP_REDUCE) {
+        if (step->kind == STEP_AWAIT) {
+            if (!step->fn.ready(step->argument, s->posts)) {
+                *blocked = true;
+                return WEFT_OK;
+            }
+        } else if (step->kind == STEP_CALL) {
+            WEFT_TRY(step->fn.call(step->argument, s->posts));
+        } else if (step->kind == STEP_REDUCE) {
             comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
         } else if (step->amount > 0) {
             memmove(step->to, step->left, (size_t)step->amount);
         }
+        *moved = true;
     }
     s->phase = s->cursor < s->steps ? SCHEDULE_POST : SCHEDULE_DONE;
+    return WEFT_OK;
 }
 
 static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_schedule *s = (comm_schedule *)op;
+    bool blocked = false;
     for (;;) {
         switch (s->phase) {
         case SCHEDULE_POST:
@@ -71,8 +90,10 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
             }
             break;
         case SCHEDULE_LOCAL:
-            phase_local(s);
-            *moved = true;
+            WEFT_TRY(phase_local(s, moved, &blocked));
+            if (blocked) {
+                return WEFT_OK;
+            }
             break;
         case SCHEDULE_DONE:
             *done = true;
@@ -90,9 +111,15 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
 {
     const comm_schedule *s = (const comm_schedule *)op;
     char missing[OPERATION_MESSAGE_BYTES / 2];
-    transfers_describe(&s->transfers, missing, sizeof missing);
+    bool awaits = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps && s->step[s->cursor].kind == STEP_AWAIT;
+    if (awaits) {
+        snprintf(missing, sizeof missing, "rank %d has not come", s->step[s->cursor].peer);
+    } else {
+        transfers_describe(&s->transfers, missing, sizeof missing);
+    }
     /* In the transfer phase the cursor is past the round's messages. */
-    int round = s->cursor > 0 ? s->step[s->cursor - 1].round : 0;
+    int64_t at = awaits || s->cursor == 0 ? s->cursor : s->cursor - 1;
+    int round = at < s->steps ? s->step[at].round : 0;
     snprintf(text, bytes, "%s, round %d of %lld: %s", s->rounds > 0 ? s->label[round] : "start", round + 1,
              (long long)s->rounds, missing);
 }
@@ -101,6 +128,7 @@ void schedule_post(comm_schedule *s)
 {
     assert(!s->operation.active);
     s->cursor = 0;
+    ++s->posts;
     s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
     s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
     progress_post(s->comm->progress, &s->operation);
@@ -125,6 +153,8 @@ void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const cha
     s->transfers.lane = lane;
     s->steps = 0;
     s->rounds = 0;
+    s->posts = 0;
+    s->member = NULL;
     s->build_status = WEFT_OK;
     s->operation.lane = lane;
     s->operation.advance = schedule_advance;
@@ -172,8 +202,14 @@ static void append(comm_schedule *s, schedule_step step)
     grow(s, (void **)&s->step, s->steps, &s->step_capacity, sizeof *s->step);
     if (s->build_status == WEFT_OK && step.amount > 0) {
         step.round = (int)s->rounds - 1;
+        step.peer = s->member != NULL ? s->member[step.peer] : step.peer;
         s->step[s->steps++] = step;
     }
+}
+
+void schedule_members(comm_schedule *s, const int *member)
+{
+    s->member = member;
 }
 
 void schedule_send(comm_schedule *s, int peer, const void *data, int64_t bytes)
@@ -184,6 +220,26 @@ void schedule_send(comm_schedule *s, int peer, const void *data, int64_t bytes)
 void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes)
 {
     append(s, (schedule_step){.kind = STEP_RECEIVE, .peer = peer, .to = data, .amount = bytes});
+}
+
+void schedule_send_late(comm_schedule *s, int peer, const void *data, const int64_t *bytes, int64_t most)
+{
+    append(s, (schedule_step){.kind = STEP_SEND, .peer = peer, .left = data, .amount = most, .late_bytes = bytes});
+}
+
+void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t *bytes, int64_t most)
+{
+    append(s, (schedule_step){.kind = STEP_RECEIVE, .peer = peer, .to = data, .amount = most, .late_bytes = bytes});
+}
+
+void schedule_call(comm_schedule *s, schedule_fn fn, void *argument)
+{
+    append(s, (schedule_step){.kind = STEP_CALL, .fn.call = fn, .argument = argument, .amount = 1});
+}
+
+void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument)
+{
+    append(s, (schedule_step){.kind = STEP_AWAIT, .peer = peer, .fn.ready = fn, .argument = argument, .amount = 1});
 }
 
 void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, const void *left, const void *right,

@@ -22,7 +22,12 @@
 #include "comm/progress.h"
 #include "comm/transfer.h"
 
-typedef enum schedule_kind { STEP_SEND, STEP_RECEIVE, STEP_REDUCE, STEP_COPY } schedule_kind;
+typedef enum schedule_kind { STEP_SEND, STEP_RECEIVE, STEP_REDUCE, STEP_COPY, STEP_CALL, STEP_AWAIT } schedule_kind;
+
+/* Local work of an algorithm; runs on whichever thread drives. post: 1 for the first time the schedule was posted. */
+typedef weft_status (*schedule_fn)(void *argument, uint64_t post);
+/* Whether what a step waits for has happened (a flag in shared memory); never blocks. */
+typedef bool (*schedule_ready_fn)(void *argument, uint64_t post);
 
 typedef struct schedule_step {
     schedule_kind kind;
@@ -33,6 +38,13 @@ typedef struct schedule_step {
     int64_t amount; /* bytes; elements of a reduction */
     void *to;
     const void *left, *right; /* what is sent or copied is `left` */
+    /* Of a transfer whose size is known only when its round begins; NULL: the fields above hold. */
+    const int64_t *late_bytes;
+    union {
+        schedule_fn call;
+        schedule_ready_fn ready;
+    } fn;
+    void *argument;
 } schedule_step;
 
 typedef enum schedule_phase { SCHEDULE_POST, SCHEDULE_TRANSFER, SCHEDULE_LOCAL, SCHEDULE_DONE } schedule_phase;
@@ -48,13 +60,18 @@ typedef struct comm_schedule {
     int64_t scratch_bytes;
     comm_transfers transfers;
     weft_status build_status;
+    const int *member; /* peers named while building are member[peer]; NULL: ranks of the communicator */
     /* running */
+    uint64_t posts;
     schedule_phase phase;
     int64_t cursor;
 } comm_schedule;
 
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
 void schedule_scratch(comm_schedule *s, int64_t bytes, void **scratch);
+/* From here on peers are numbers in a group of ranks: member[peer] is the rank. NULL ends it. The array must live
+ * until schedule_end. */
+void schedule_members(comm_schedule *s, const int *member);
 void schedule_round(comm_schedule *s, const char *label);
 void schedule_send(comm_schedule *s, int peer, const void *data, int64_t bytes);
 void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes);
@@ -62,6 +79,14 @@ void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes);
 void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, const void *left, const void *right,
                      int64_t count);
 void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes);
+/* Transfers of *bytes, read when the round begins (0: nothing is sent) and never more than `most`, which reserves room
+ * for the messages. Both sides must agree by then. */
+void schedule_send_late(comm_schedule *s, int peer, const void *data, const int64_t *bytes, int64_t most);
+void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t *bytes, int64_t most);
+/* Local work: a failure ends the operation with its status. */
+void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
+/* Wait, without blocking the driver, until fn says so. peer: who is named when it never does. */
+void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument);
 weft_status schedule_end(comm_schedule *s);
 
 /* Post on its lane; test and wait go through the engine. */

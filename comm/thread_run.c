@@ -20,7 +20,7 @@ static void *rank_main(void *argument)
     weft_comm *comm = NULL;
     weft_status status = transport_thread_create(self->world, self->rank, &t);
     if (status == WEFT_OK) {
-        status = comm_create(t, NULL, &comm);
+        status = comm_create(t, &comm);
     }
     if (status == WEFT_OK) {
         status = self->fn(comm, self->argument);

@@ -68,9 +68,11 @@ void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_cost coll_fixed_order_cost(int rank, int size, int64_t count, int64_t element)
+comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element)
 {
-    coll_cost cost = {0};
+    int rank = place->rank;
+    int size = place->size;
+    comm_cost cost = {0};
     if (count == 0 || size == 1) {
         return cost;
     }
@@ -78,8 +80,7 @@ coll_cost coll_fixed_order_cost(int rank, int size, int64_t count, int64_t eleme
     int64_t mine = slice_of(count, size, rank).count;
     cost.messages_sent = slices - (mine > 0) + (mine > 0 ? size - 1 : 0);
     cost.bytes_sent = (count - mine + (size - 1) * mine) * element;
-    cost.rounds = 2 * (int64_t)(size - 1);
-    cost.bytes = 2 * (count - count / size) * element;
+    coll_flat_path(&cost, place, 2 * (int64_t)(size - 1), 2 * (count - count / size) * element);
     cost.reduced = (count - count / size) * element;
     return cost;
 }

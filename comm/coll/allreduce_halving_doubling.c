@@ -101,11 +101,13 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
     coll_fold_out(s, &fold, args);
 }
 
-coll_cost coll_halving_doubling_cost(int rank, int size, int64_t count, int64_t element)
+comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int64_t element)
 {
+    int rank = place->rank;
+    int size = place->size;
     coll_fold fold = coll_fold_of(rank, size);
     bool folded = rank < 2 * fold.extra;
-    coll_cost cost = {0};
+    comm_cost cost = {0};
     if (count == 0) {
         return cost;
     }
@@ -125,8 +127,8 @@ coll_cost coll_halving_doubling_cost(int rank, int size, int64_t count, int64_t 
         cost.bytes_sent += folded ? count * element : 0;
     }
     int64_t scattered = (count - count / fold.power) * element;
-    cost.rounds = 2 * fold.steps + (fold.extra > 0 ? 2 : 0);
-    cost.bytes = 2 * scattered + (fold.extra > 0 ? 2 * count * element : 0);
+    coll_flat_path(&cost, place, 2 * fold.steps + (fold.extra > 0 ? 2 : 0),
+                   2 * scattered + (fold.extra > 0 ? 2 * count * element : 0));
     cost.reduced = scattered + (fold.extra > 0 ? count * element : 0);
     return cost;
 }

@@ -37,17 +37,19 @@ void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
     coll_fold_out(s, &fold, args);
 }
 
-coll_cost coll_recursive_doubling_cost(int rank, int size, int64_t count, int64_t element)
+comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element)
 {
+    int rank = place->rank;
+    int size = place->size;
     coll_fold fold = coll_fold_of(rank, size);
-    coll_cost cost = {0};
+    comm_cost cost = {0};
     if (count > 0) {
         bool folded = rank < 2 * fold.extra;
+        int64_t rounds = fold.steps + (fold.extra > 0 ? 2 : 0);
         cost.messages_sent = fold.virtual < 0 ? 1 : fold.steps + folded;
-        cost.rounds = fold.steps + (fold.extra > 0 ? 2 : 0);
+        coll_flat_path(&cost, place, rounds, rounds * count * element);
     }
     cost.bytes_sent = cost.messages_sent * count * element;
-    cost.bytes = cost.rounds * count * element;
     cost.reduced = (fold.steps + (fold.extra > 0 ? 1 : 0)) * count * element;
     return cost;
 }

@@ -61,9 +61,11 @@ void coll_ring_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_cost coll_ring_cost(int rank, int size, int64_t count, int64_t element)
+comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element)
 {
-    coll_cost cost = {0};
+    int rank = place->rank;
+    int size = place->size;
+    comm_cost cost = {0};
     if (count == 0 || size == 1) {
         return cost;
     }
@@ -73,8 +75,7 @@ coll_cost coll_ring_cost(int rank, int size, int64_t count, int64_t element)
     int64_t skipped_gather = block_of(count, size, rank + 2).count;
     cost.messages_sent = 2 * blocks - (skipped_scatter > 0) - (skipped_gather > 0);
     cost.bytes_sent = (2 * count - skipped_scatter - skipped_gather) * element;
-    cost.rounds = 2 * (int64_t)(size - 1);
-    cost.bytes = 2 * (count - count / size) * element;
+    coll_flat_path(&cost, place, 2 * (int64_t)(size - 1), 2 * (count - count / size) * element);
     cost.reduced = (count - count / size) * element;
     return cost;
 }

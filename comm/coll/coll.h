@@ -4,13 +4,15 @@
  * Each writes the steps of one rank into a schedule and, for the all-reduces, predicts its cost in closed form: the
  * exact bytes and messages that a rank sends (asserted against Open MPI's own counters by tests/mpi/test_volume.sh) and
  * the length of the critical path (which COMM_ALGO_AUTO minimises).
+ * The critical path is the same number on every rank.
  *
  * Letters: P ranks, M bytes of the vector, p the largest power of two <= P, e bytes of an element.
  */
 #ifndef WEFT_COMM_COLL_H
 #define WEFT_COMM_COLL_H
 
-#include "comm/comm.h"
+#include "comm/cost.h"
+#include "comm/layout.h"
 #include "comm/schedule.h"
 
 typedef struct coll_allreduce {
@@ -21,31 +23,36 @@ typedef struct coll_allreduce {
     comm_op op;
 } coll_allreduce;
 
-typedef struct coll_cost {
-    int64_t bytes_sent, messages_sent; /* by this rank, messages uncut */
-    int64_t rounds, bytes, reduced;    /* on the critical path: messages in a row, bytes sent, bytes reduced */
-} coll_cost;
+/* Whose cost: rank `rank` of `size`, spread over nodes as the layout says. */
+typedef struct coll_place {
+    int rank, size;
+    const comm_layout *layout;
+} coll_place;
 
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
     void (*build)(comm_schedule *s, const coll_allreduce *args);
-    coll_cost (*cost)(int rank, int size, int64_t count, int64_t element);
+    comm_cost (*cost)(const coll_place *place, int64_t count, int64_t element);
 } coll_algorithm;
 
 /* NULL for AUTO and for numbers that are no algorithm. */
 const coll_algorithm *coll_algorithm_of(comm_algorithm id);
-/* The cheapest by the predicted critical path; the same on every rank. */
-const coll_algorithm *coll_choose(int size, int64_t count, weft_dtype dtype);
+/* The cheapest by the predicted critical path under the model; the same on every rank. */
+const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                  weft_dtype dtype);
+/* The share of a flat algorithm's critical path: all of it on the network when there is more than one node, else inside
+ * the node. */
+void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes);
 
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
-coll_cost coll_recursive_doubling_cost(int rank, int size, int64_t count, int64_t element);
+comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element);
 void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args);
-coll_cost coll_halving_doubling_cost(int rank, int size, int64_t count, int64_t element);
+comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int64_t element);
 void coll_ring_build(comm_schedule *s, const coll_allreduce *args);
-coll_cost coll_ring_cost(int rank, int size, int64_t count, int64_t element);
+comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element);
 void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args);
-coll_cost coll_fixed_order_cost(int rank, int size, int64_t count, int64_t element);
+comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
 void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,

@@ -1,15 +1,8 @@
 /*
- * comm/coll/table.c: the table of all-reduce algorithms and the choice among them.
- *
- * AUTO takes the smallest rounds * ALPHA + bytes * BETA + reduced * GAMMA. The constants are those of a 10 Gbit/s
- * network; they only set where the short-vector algorithm hands over (about 10-40 KiB), and being off by a factor of
- * two costs little there. fixed_order is never chosen: it is asked for.
+ * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
+ * (comm/cost.h). fixed_order is never chosen: it is asked for.
  */
 #include "comm/coll/coll.h"
-
-#define ALPHA_SECONDS          10e-6  /* a message */
-#define BETA_SECONDS_PER_BYTE  1e-9   /* 1 GB/s */
-#define GAMMA_SECONDS_PER_BYTE 0.2e-9 /* 5 GB/s of local reduction */
 
 static const coll_algorithm algorithms[] = {
     {COMM_ALGO_RECURSIVE_DOUBLING, "recursive-doubling", "exchanges whole vectors: fewest rounds, for short vectors",
@@ -41,15 +34,22 @@ const char *comm_algorithm_name(comm_algorithm algorithm)
     return found != NULL ? found->name : algorithm == COMM_ALGO_AUTO ? "auto" : "unknown";
 }
 
-const coll_algorithm *coll_choose(int size, int64_t count, weft_dtype dtype)
+void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes)
 {
+    bool networked = place->layout->nodes > 1;
+    *(networked ? &cost->inter_rounds : &cost->intra_rounds) = rounds;
+    *(networked ? &cost->inter_bytes : &cost->intra_bytes) = bytes;
+}
+
+const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                  weft_dtype dtype)
+{
+    const coll_place place = {0, size, layout};
     const coll_algorithm *best = NULL;
     double best_seconds = 0.0;
     for (int i = 0; i < ALGORITHMS; ++i) {
-        /* The critical path is that of a rank that takes part to the end: the same number on every rank. */
-        coll_cost cost = algorithms[i].cost(0, size, count, (int64_t)weft_dtype_bytes(dtype));
-        double seconds = (double)cost.rounds * ALPHA_SECONDS + (double)cost.bytes * BETA_SECONDS_PER_BYTE +
-                         (double)cost.reduced * GAMMA_SECONDS_PER_BYTE;
+        comm_cost cost = algorithms[i].cost(&place, count, (int64_t)weft_dtype_bytes(dtype));
+        double seconds = comm_model_seconds(model, &cost);
         bool asked_only = algorithms[i].id == COMM_ALGO_FIXED_ORDER;
         if (!asked_only && (best == NULL || seconds < best_seconds)) {
             best = &algorithms[i];

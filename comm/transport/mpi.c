@@ -139,8 +139,9 @@ static weft_status node_place(mpi_transport *self)
     MPI_Comm node = MPI_COMM_NULL;
     WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
                        "MPI_Comm_split_type"));
-    WEFT_TRY_GOTO(mpi_check(MPI_Comm_rank(node, &self->base.node_rank), "MPI_Comm_rank"), status, done);
-    WEFT_TRY_GOTO(mpi_check(MPI_Comm_size(node, &self->base.node_size), "MPI_Comm_size"), status, done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node),
+                            "MPI_Allreduce"),
+                  status, done);
 done:
     MPI_Comm_free(&node);
     return status;

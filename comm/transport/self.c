@@ -85,7 +85,7 @@ weft_status transport_self_create(transport **out)
     *out = NULL;
     transport *t = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&t, 1, WEFT_MEM_COMM));
-    *t = (transport){.ops = &self_ops, .rank = 0, .size = 1, .node_rank = 0, .node_size = 1};
+    *t = (transport){.ops = &self_ops, .rank = 0, .size = 1, .node_leader = 0};
     *out = t;
     return WEFT_OK;
 }

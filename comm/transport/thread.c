@@ -286,7 +286,7 @@ static weft_status group_create(thread_world *world, const thread_transport *par
     for (int i = 0; i < count; ++i) {
         self->world_rank[i] = members == NULL ? i : parent->world_rank[members[i]];
     }
-    self->base = (transport){.ops = &thread_ops, .rank = me, .size = count, .node_rank = me, .node_size = count};
+    self->base = (transport){.ops = &thread_ops, .rank = me, .size = count, .node_leader = 0};
     self->world = world;
     self->context = context;
     *out = &self->base;

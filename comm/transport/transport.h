@@ -45,7 +45,7 @@ typedef struct transport_ops {
 struct transport {
     const transport_ops *ops;
     int rank, size;
-    int node_rank, node_size;
+    int node_leader; /* lowest rank of this rank's node */
 };
 
 weft_status transport_self_create(transport **out);

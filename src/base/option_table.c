@@ -20,6 +20,7 @@ const option_section option_sections[] = {
     {"partitioning", "Partitioning", "What weft partition makes."},
     {"partitioner", "Partitioner", "How the partitioner works."},
     {"aggregation", "Aggregation", "Order and form of the aggregation matrix."},
+    {"communication", "Communication", "How ranks exchange gradients and keep their parameters together."},
     {"run", "Run", "Output, memory and communication of a run."},
     {"table", "Table", "How results are printed."},
     {"convert", "Convert", "Input and output of weft convert."},
@@ -30,7 +31,7 @@ const option_section option_sections[] = {
 
 const option_command option_commands[] = {
     {"train", "train a model on every rank of the job", "", 0, 0,
-     "general,data,model,training,partition,partitioner,aggregation,run",
+     "general,data,model,training,partition,partitioner,aggregation,communication,run",
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
@@ -40,7 +41,7 @@ const option_command option_commands[] = {
     {"convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
-    {"bench", "measure a kernel; KIND is spmm", "KIND", 1, 1, "general,data,bench,table,aggregation",
+    {"bench", "measure a kernel (KIND spmm) or the communication core (KIND comm)", "KIND", 1, 1, "general,data,bench,table,aggregation,communication",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json"},
     {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},

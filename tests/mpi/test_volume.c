@@ -58,7 +58,8 @@ static weft_status measure(weft_comm *comm, const char *kind, int64_t count, int
     comm_stats gradient, rows;
     float *x = calloc((size_t)count + 128 * WIDTH, sizeof *x);
     for (int a = 1; a < CASE_ALGORITHMS; ++a) {
-        comm_allreduce_desc desc = {COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, count, x};
+        comm_allreduce_desc desc =
+            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, count, x);
         WEFT_TRY_GOTO(comm_allreduce_plan(comm, &desc, &plans[a]), status, done);
     }
     WEFT_TRY_GOTO(ring_halo(comm, &hal, &halo), status, done);

@@ -35,6 +35,13 @@ static const comm_algorithm case_algorithms[] = {COMM_ALGO_AUTO, COMM_ALGO_RECUR
                                                  COMM_ALGO_HALVING_DOUBLING, COMM_ALGO_RING, COMM_ALGO_FIXED_ORDER};
 enum { CASE_ALGORITHMS = 5, CASE_LONG = 100003 };
 
+static inline comm_allreduce_desc case_desc(comm_lane lane, comm_algorithm algorithm, weft_dtype dtype, comm_op op,
+                                            int64_t count, void *buffer)
+{
+    return (comm_allreduce_desc){
+        .lane = lane, .algorithm = algorithm, .dtype = dtype, .op = op, .count = count, .buffer = buffer};
+}
+
 /* Small integers: every order of summation gives the same float. Element i of rank r. */
 static int case_value(int rank, int64_t i)
 {
@@ -169,8 +176,8 @@ static weft_status case_allreduce(weft_comm *comm, void *argument)
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; ++c) {
         for (int a = 0; a < CASE_ALGORITHMS; ++a) {
             for (int kind = 0; kind < 15; ++kind) {
-                comm_allreduce_desc desc = {COMM_LANE_GRADIENT,  case_algorithms[a], (weft_dtype)(kind / 3),
-                                            (comm_op)(kind % 3), counts[c],          buffer};
+                comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, case_algorithms[a], (weft_dtype)(kind / 3),
+                                                     (comm_op)(kind % 3), counts[c], buffer);
                 if (desc.dtype == WEFT_DTYPE_U8 && desc.op == COMM_SUM) {
                     continue;
                 }
@@ -189,8 +196,10 @@ static weft_status case_allreduce_long(weft_comm *comm, void *argument)
     weft_status status = WEFT_OK;
     double *buffer = malloc(CASE_LONG * sizeof *buffer);
     for (int a = 0; a < CASE_ALGORITHMS; ++a) {
-        comm_allreduce_desc sum = {COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, CASE_LONG, buffer};
-        comm_allreduce_desc max = {COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_I64, COMM_MAX, CASE_LONG, buffer};
+        comm_allreduce_desc sum =
+            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, CASE_LONG, buffer);
+        comm_allreduce_desc max =
+            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_I64, COMM_MAX, CASE_LONG, buffer);
         WEFT_TRY_GOTO(case_one_allreduce(comm, &sum), status, done);
         WEFT_TRY_GOTO(case_one_allreduce(comm, &max), status, done);
     }
@@ -227,7 +236,7 @@ static weft_status case_allreduce_blocking(weft_comm *comm, void *argument)
 static weft_status case_reduce_noise(weft_comm *comm, comm_algorithm algorithm, float *buffer, int64_t count)
 {
     comm_plan *plan = NULL;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, algorithm, WEFT_DTYPE_F32, COMM_SUM, count, buffer};
+    comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, algorithm, WEFT_DTYPE_F32, COMM_SUM, count, buffer);
     for (int64_t i = 0; i < count; ++i) {
         buffer[i] = case_noise(comm_rank(comm), i);
     }
@@ -420,7 +429,7 @@ static weft_status case_mismatch(weft_comm *comm, void *argument)
     int size = comm_size(comm);
     float x[16] = {0};
     comm_plan *plan = NULL;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 10, x};
+    comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 10, x);
     if (size == 1) {
         return WEFT_OK;
     }
@@ -457,8 +466,8 @@ static weft_status case_interleaved(weft_comm *comm, void *argument)
     comm_plan *plan[CASE_PLANS] = {NULL};
     comm_allreduce_desc desc[CASE_PLANS];
     for (int p = 0; p < CASE_PLANS; ++p) {
-        desc[p] = (comm_allreduce_desc){(comm_lane)(1 + p % 3),    case_algorithms[1 + p % 4], WEFT_DTYPE_F32, COMM_SUM,
-                                        CASE_PLAN_COUNT / (p + 1), x + p * CASE_PLAN_COUNT};
+        desc[p] = case_desc((comm_lane)(1 + p % 3), case_algorithms[1 + p % 4], WEFT_DTYPE_F32, COMM_SUM,
+                            CASE_PLAN_COUNT / (p + 1), x + p * CASE_PLAN_COUNT);
         WEFT_TRY_GOTO(comm_allreduce_plan(comm, &desc[p], &plan[p]), status, done);
     }
     for (int repeat = 0; repeat < 20; ++repeat) {
@@ -507,7 +516,7 @@ static weft_status case_split(weft_comm *comm, void *argument)
     int32_t b[COUNT];
     int32_t expected = 0;
     bool places = false;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_I32, COMM_SUM, COUNT, a};
+    comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_I32, COMM_SUM, COUNT, a);
     WEFT_TRY_GOTO(comm_split(comm, rank % 2 - 7, 0, &odd), status, done);
     WEFT_TRY_GOTO(comm_split(comm, 3, -rank, &reversed), status, done);
     places = comm_rank(odd) == rank / 2 && comm_size(odd) == (size + 1 - rank % 2) / 2 &&
@@ -554,7 +563,8 @@ static weft_status case_chunks(weft_comm *comm, void *argument)
     status = status == WEFT_OK ? case_alltoallv(comm, argument) : status;
     float buffer[1000];
     for (int a = 0; a < CASE_ALGORITHMS && status == WEFT_OK; ++a) {
-        comm_allreduce_desc desc = {COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, 1000, buffer};
+        comm_allreduce_desc desc =
+            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, 1000, buffer);
         status = case_one_allreduce(comm, &desc);
     }
     comm->chunk_bytes = usual;
@@ -569,10 +579,10 @@ static weft_status case_stats(weft_comm *comm, void *argument)
     for (int a = 1; a < CASE_ALGORITHMS; ++a) {
         for (int c = 0; c < 5; ++c) {
             comm_plan *plan = NULL;
-            comm_allreduce_desc desc = {COMM_LANE_SHADOW, case_algorithms[a], WEFT_DTYPE_F32,
-                                        COMM_SUM,         counts[c],          buffer};
-            coll_cost cost =
-                coll_algorithm_of(case_algorithms[a])->cost(comm_rank(comm), comm_size(comm), counts[c], 4);
+            comm_allreduce_desc desc =
+                case_desc(COMM_LANE_SHADOW, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], buffer);
+            const coll_place place = {comm_rank(comm), comm_size(comm), comm_get_layout(comm)};
+            comm_cost cost = coll_algorithm_of(case_algorithms[a])->cost(&place, counts[c], 4);
             WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
             comm_stats before = comm_lane_stats(comm, COMM_LANE_SHADOW);
             weft_status status = comm_post(plan);
@@ -593,7 +603,37 @@ static weft_status case_stats(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* Nodes of two ranks: 0 1 | 2 3 | 4 ..., also of what is split from it. */
+static weft_status case_layout(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_status status = WEFT_OK;
+    int rank = comm_rank(comm);
+    int size = comm_size(comm);
+    weft_comm *odd = NULL;
+    weft_comm *pairs = NULL;
+    CASE_CHECK(comm_node_size(comm) == size && comm_node_rank(comm) == rank, "all ranks share this machine");
+    WEFT_TRY(comm_split(comm, 0, 0, &pairs));
+    WEFT_TRY_GOTO(comm_imitate_nodes(pairs, 2), status, done);
+    const comm_layout *layout = comm_get_layout(pairs);
+    CASE_CHECK(layout->nodes == (size + 1) / 2, "%d nodes", layout->nodes);
+    CASE_CHECK(layout->node_of[rank] == rank / 2 && layout->local_of[rank] == rank % 2 && layout->member[rank] == rank,
+               "rank %d is %d of node %d", rank, layout->local_of[rank], layout->node_of[rank]);
+    CASE_CHECK(layout->most == (size > 1 ? 2 : 1) && layout->least == (size % 2 == 0 ? 2 : 1), "nodes of %d to %d",
+               layout->least, layout->most);
+    CASE_CHECK(layout->first[layout->nodes] == size && layout->first[0] == 0, "%d ranks are placed",
+               layout->first[layout->nodes]);
+    WEFT_TRY_GOTO(comm_split(pairs, rank % 2, 0, &odd), status, done);
+    CASE_CHECK(comm_get_layout(odd)->nodes == comm_size(odd) && comm_node_size(odd) == 1,
+               "%d nodes of %d ranks without their neighbours", comm_get_layout(odd)->nodes, comm_size(odd));
+done:
+    comm_destroy(odd);
+    comm_destroy(pairs);
+    return status;
+}
+
 static const comm_case comm_cases[] = {
+    {"layout", case_layout},
     {"allreduce", case_allreduce},
     {"allreduce_long", case_allreduce_long},
     {"allreduce_blocking", case_allreduce_blocking},

@@ -352,7 +352,7 @@ static weft_status halo_case_with_gradients(weft_comm *comm, void *argument)
     float gradient[333];
     float *x = malloc(sizeof(float) * HALO_VERTICES * WIDTH);
     halo_local *local = malloc(sizeof *local);
-    comm_allreduce_desc reduce = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 333, gradient};
+    comm_allreduce_desc reduce = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 333, gradient);
     halo_build(comm_rank(comm), comm_size(comm), &setting, local);
     comm_halo_desc desc = halo_desc_of(local);
     WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, WIDTH, &halo), status, done);

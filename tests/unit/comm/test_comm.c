@@ -56,7 +56,7 @@ static weft_status stall_on_two(weft_comm *comm, void *argument)
     char *text = argument; /* [4][512] */
     float x[8] = {0};
     comm_plan *plan = NULL;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 8, x};
+    comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 8, x);
     comm_set_stall_timeout(comm, 0.2);
     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
     weft_status status = WEFT_OK;
@@ -106,7 +106,8 @@ static weft_status plan_and_split(weft_comm *comm, void *argument)
     float x[100] = {0};
     comm_plan *plan = NULL;
     weft_comm *half = NULL;
-    comm_allreduce_desc desc = {COMM_LANE_GRADIENT, COMM_ALGO_HALVING_DOUBLING, WEFT_DTYPE_F32, COMM_SUM, 100, x};
+    comm_allreduce_desc desc =
+        case_desc(COMM_LANE_GRADIENT, COMM_ALGO_HALVING_DOUBLING, WEFT_DTYPE_F32, COMM_SUM, 100, x);
     WEFT_TRY(comm_barrier(comm));
     if (comm_rank(comm) == 0) {
         weft_alloc_fail_after((uint64_t)n);
@@ -133,14 +134,25 @@ static void test_memory_shortage_is_agreed(void **state)
     assert_true(failures > 10);
 }
 
+static comm_algorithm chosen(int size, int64_t count)
+{
+    comm_model model = comm_model_default();
+    comm_layout *layout = NULL;
+    int leader[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    assert_int_equal(layout_create(leader, size, &layout), WEFT_OK);
+    comm_algorithm id = coll_choose(&model, layout, size, count, WEFT_DTYPE_F32)->id;
+    layout_destroy(layout);
+    return id;
+}
+
 static void test_choice_follows_size(void **state)
 {
     (void)state;
-    assert_int_equal(coll_choose(8, 10, WEFT_DTYPE_F32)->id, COMM_ALGO_RECURSIVE_DOUBLING);
-    assert_int_equal(coll_choose(8, 1 << 20, WEFT_DTYPE_F32)->id, COMM_ALGO_HALVING_DOUBLING);
-    assert_int_equal(coll_choose(7, 10, WEFT_DTYPE_F32)->id, COMM_ALGO_RECURSIVE_DOUBLING);
-    assert_int_equal(coll_choose(7, 1 << 20, WEFT_DTYPE_F32)->id, COMM_ALGO_RING);
-    assert_int_equal(coll_choose(1, 1 << 20, WEFT_DTYPE_F32)->id, COMM_ALGO_RECURSIVE_DOUBLING);
+    assert_int_equal(chosen(8, 10), COMM_ALGO_RECURSIVE_DOUBLING);
+    assert_int_equal(chosen(8, 1 << 20), COMM_ALGO_HALVING_DOUBLING);
+    assert_int_equal(chosen(7, 10), COMM_ALGO_RECURSIVE_DOUBLING);
+    assert_int_equal(chosen(7, 1 << 20), COMM_ALGO_RING);
+    assert_int_equal(chosen(1, 1 << 20), COMM_ALGO_RECURSIVE_DOUBLING);
     assert_string_equal(comm_algorithm_name(COMM_ALGO_AUTO), "auto");
     assert_string_equal(comm_algorithm_name(COMM_ALGO_FIXED_ORDER), "fixed-order");
     assert_string_equal(comm_algorithm_name((comm_algorithm)99), "unknown");

@@ -1,0 +1,66 @@
+/*
+ * comm/sparse/sparse.h: an all-reduce that sends only the largest elements, and remembers the rest.
+ *
+ *   SPARSE_HIERARCHICAL  HiTopKComm (Shi et al., MLSys 2021): sum inside the node in shared memory, rank j selects from
+ *                        shard j of the node's sum, shards with equal j all-gather over the nodes, add, all-gather
+ *                        inside the node. Residuals belong to the shard: d / n a rank.
+ *   SPARSE_OK_TOPK       Ok-Topk (Li and Hoefler, PPoPP 2022) over the nodes after the sum inside the node: split by
+ *                        regions of equal weight, reduce sparsely, keep the globally largest, all-gather.
+ *   SPARSE_ALL_GATHER    every rank selects from its own vector; all selections go to all: the baseline.
+ *
+ * Error feedback: what is not sent is added to the next vector. At any time, to the bit and on every rank:
+ *
+ *      vector + residual before  ==  what was sent + residual after           (element by element, in float32)
+ *
+ * An element is either sent whole or kept whole, so this needs no rounding. The result is the sum of what was sent, the
+ * same bits on every rank (shards are added in node or rank order).
+ */
+#ifndef WEFT_COMM_SPARSE_SPARSE_H
+#define WEFT_COMM_SPARSE_SPARSE_H
+
+#include "comm/comm.h"
+#include "comm/cost.h"
+#include "comm/layout.h"
+#include "comm/sparse/select.h"
+
+typedef enum sparse_exchange { /* order of --topk-exchange's choices */
+                               SPARSE_AUTO,
+                               SPARSE_HIERARCHICAL,
+                               SPARSE_OK_TOPK,
+                               SPARSE_ALL_GATHER
+} sparse_exchange;
+
+typedef struct sparse_desc {
+    comm_lane lane;
+    sparse_exchange exchange;
+    select_options select;
+    int64_t count; /* < 2^31 */
+    int64_t most;  /* largest k that will be asked for: sizes the buffers */
+    float *buffer; /* [count] in: this rank's vector; out: the sum of what was sent */
+} sparse_desc;
+
+typedef struct sparse_plan sparse_plan;
+
+/* Collective; descriptions are compared. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
+ * lie. */
+weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan);
+void sparse_destroy(sparse_plan *plan);
+
+/* As comm_post / test / wait. k: elements of the whole vector that each sender may send (HIERARCHICAL: spread evenly
+ * over the shards), equal on all ranks, at most desc->most. k = count sends everything. */
+weft_status sparse_post(sparse_plan *plan, int64_t k);
+weft_status sparse_test(sparse_plan *plan, bool *done);
+weft_status sparse_wait(sparse_plan *plan);
+
+/* What remains unsent on this rank: a shard (or the whole vector) of `bytes`; with selector_state, what a checkpoint
+ * keeps. */
+float *sparse_residual(sparse_plan *plan, int64_t *begin, int64_t *count);
+selector *sparse_selector(sparse_plan *plan);
+/* Where this rank's last selection lies: the factor masking of momentum (Lin et al., Deep gradient compression, ICLR
+ * 2018, arXiv 1712.01887) zeroes its velocity there. Indices into the whole vector. */
+const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
+/* Prediction, bytes_sent exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. */
+comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k);
+const char *sparse_exchange_name(sparse_exchange exchange);
+
+#endif

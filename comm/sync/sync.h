@@ -1,0 +1,195 @@
+/*
+ * comm/sync/sync.h: how replicas of a model stay together: one interface, five ways.
+ *
+ *   SYNC_ALLREDUCE       every gradient is summed over all ranks: exact
+ *   SYNC_TOPK            the largest gradients are summed, the rest waits (comm/sparse)
+ *   SYNC_DIVIDE_SHUFFLE  every rank updates by itself, then parameters are averaged in changing groups (DS-Sync)
+ *   SYNC_SHADOW          every rank updates by itself; averages are made in the background (ShadowSync)
+ *   SYNC_ASP             updates travel when they matter (Gaia)
+ *
+ * A step of training, the same for all of them. B buckets are runs of the flat gradient, in the order in which the
+ * backward pass finishes them:
+ *
+ *      sync_begin(s, weight)               a rank without data this step takes part with weight 0
+ *      forward    sync_need(s, b)          before parameters of bucket b are read (split reduce: waits, updates)
+ *      backward   sync_ready(s, b)         the gradient of bucket b is final: its reduction starts
+ *      sync_gradients(s)                   the gradients are what the optimiser shall apply
+ *      optimiser
+ *      sync_parameters(s)                  parameters were updated: modes that average them do
+ *      ...
+ *      sync_average(s)                     before evaluation and checkpoints: all ranks hold the same parameters
+ *
+ * Gradients come in as local shares whose sum over ranks is the gradient. Exact modes and topk hand the sum back. Modes
+ * with local updates hand back P times the share, the rank's own estimate of the sum, and average what it led to:
+ * with plain SGD the mean of all updates is the exact one.
+ *
+ * Buffers are host memory, float32 (float64: SYNC_ALLREDUCE only, WEFT_ERR_UNSUPPORTED otherwise). One thread calls;
+ * the order of calls is the same on every rank; no call but the first allocates. All functions are collective in the
+ * sense that every rank makes them in the same order; only sync_create, sync_average, sync_gradients and the modes that
+ * say so wait for others.
+ */
+#ifndef WEFT_COMM_SYNC_SYNC_H
+#define WEFT_COMM_SYNC_SYNC_H
+
+#include "comm/comm.h"
+#include "comm/sparse/sparse.h"
+
+typedef enum sync_mode { /* order of --sync's choices */
+                         SYNC_ALLREDUCE,
+                         SYNC_TOPK,
+                         SYNC_DIVIDE_SHUFFLE,
+                         SYNC_SHADOW,
+                         SYNC_ASP,
+                         SYNC_AUTO
+} sync_mode;
+
+typedef enum sync_shadow_algorithm { SHADOW_MA, SHADOW_BMUF, SHADOW_EASGD } sync_shadow_algorithm;
+typedef enum sync_asp_policy { ASP_FIXED, ASP_LEARNING_RATE, ASP_BANDWIDTH } sync_asp_policy;
+typedef enum sync_overlap { OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF } sync_overlap;
+
+typedef struct sync_options {
+    sync_mode mode;
+    bool allow_lossy; /* auto may choose a mode that is not exact */
+    /* allreduce */
+    comm_algorithm algorithm;
+    comm_wire wire;
+    sync_overlap overlap; /* SPLIT: reduce-scatter behind backward, all-gather behind the next forward (DeAR) */
+    int64_t bucket_bytes;
+    /* topk */
+    double density;
+    select_options select;
+    sparse_exchange exchange;
+    int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
+    int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
+    double momentum;     /* momentum correction: velocity before the selection; the optimiser then has none */
+    /* divide-shuffle */
+    int group;            /* ranks of a group */
+    int64_t full_every;   /* steps between full averages; 0: only where sync_average is called */
+    uint64_t seed;        /* of the shuffles */
+    const char *topology; /* file, or NULL: comm/sync/topology.h */
+    /* shadow */
+    sync_shadow_algorithm shadow;
+    double mix;                        /* lambda: how far a replica moves towards the average */
+    double block_momentum, block_rate; /* bmuf */
+    int64_t gap;                       /* steps from posting an average to applying it; 0: when it has come */
+    /* asp */
+    const char *sites; /* file, or NULL: every node is a site */
+    double threshold;  /* relative significance */
+    sync_asp_policy policy;
+    double bandwidth;    /* bytes a second between sites, for ASP_BANDWIDTH */
+    int64_t slack;       /* clocks a site may run ahead of another's news; 0 */
+    int64_t flush_every; /* steps between flushes of everything; 0: never */
+} sync_options;
+
+sync_options sync_options_default(void);
+
+/* A tensor of the flat buffers, for rules that look at shapes. */
+typedef struct sync_tensor {
+    const char *name;
+    int64_t offset, rows, cols;
+} sync_tensor;
+
+typedef struct sync_bucket {
+    int64_t offset, count;
+} sync_bucket;
+
+typedef struct sync_desc {
+    weft_dtype dtype;
+    void *value; /* [elements] parameters: `trained` with gradients, then state (batch statistics) */
+    void *grad;  /* [trained] */
+    int64_t trained, elements;
+    const sync_bucket *bucket; /* [buckets] disjoint, covering [0, trained) */
+    int buckets;
+    const sync_tensor *tensor; /* [tensors] */
+    int tensors;
+} sync_desc;
+
+typedef struct comm_sync comm_sync;
+
+/* The mode that runs: AUTO resolved by prediction (comm/sync/choose.c), with one line in the log that says why. Plans
+ * are made here and compared across ranks. Collective. Copies what it needs of desc and options. */
+weft_status sync_create(weft_comm *comm, const sync_options *options, const sync_desc *desc, comm_sync **sync);
+void sync_destroy(comm_sync *sync);
+
+/* A run begins: all residuals, accumulators and clocks to zero; rank 0's parameters to all. */
+weft_status sync_reset(comm_sync *sync);
+/* lr: of this step (ASP's threshold follows it). weight: 1, or 0 for a rank without data. */
+weft_status sync_begin(comm_sync *sync, double lr, double weight);
+weft_status sync_ready(comm_sync *sync, int bucket);
+weft_status sync_gradients(comm_sync *sync);
+weft_status sync_parameters(comm_sync *sync);
+/* OVERLAP_SPLIT: after sync_gradients the sums are still on their way; sync_need waits for one bucket, after which the
+ * caller applies the optimiser to that bucket. True while bucket b is owed. */
+bool sync_owes(const comm_sync *sync, int bucket);
+weft_status sync_need(comm_sync *sync, int bucket);
+/* All ranks hold the mean of all parameters (state included). The modes' own variables go on as if nothing happened. */
+weft_status sync_average(comm_sync *sync);
+/* The last step of a run: background rounds end, all ranks in the same round. Implies sync_average. */
+weft_status sync_finish(comm_sync *sync);
+
+/* Steps of the longest rank: shorter ones go on with weight 0. Collective. */
+weft_status sync_agree_steps(weft_comm *comm, int64_t mine, int64_t *longest);
+
+typedef struct sync_figures {
+    double exposed_s;  /* the caller stood still */
+    double busy_s;     /* from post to end, summed over operations */
+    double density;    /* elements sent over elements there were, last step */
+    double distance;   /* consensus: root mean square over parameters of the ranks' deviation from their mean, measured
+                          at the last average, before it; 0 for exact modes */
+    double gap;        /* mean steps between two synchronisations that reached this rank */
+    int64_t staleness; /* largest, in steps */
+    uint64_t steps;
+} sync_figures;
+sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
+sync_mode sync_running(const comm_sync *sync);
+const char *sync_mode_name(sync_mode mode);
+
+/*
+ * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
+ * rank of every start. First ends what is under way (collective). Writing the same bytes back continues to the bit.
+ */
+typedef struct sync_buffer {
+    char name[48];
+    void *data;
+    int64_t bytes;
+} sync_buffer;
+weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count);
+
+/* ---- what a mode implements: comm/sync/<mode>.c ----------------------------------------------------------------- */
+typedef struct sync_ops {
+    const char *name;
+    bool exact;
+    bool local_updates; /* gradients are handed back as P times the share */
+    weft_status (*create)(comm_sync *sync);
+    void (*destroy)(comm_sync *sync);
+    weft_status (*reset)(comm_sync *sync);
+    weft_status (*ready)(comm_sync *sync, int bucket);  /* NULL: nothing to do */
+    weft_status (*gradients)(comm_sync *sync);          /* NULL */
+    weft_status (*parameters)(comm_sync *sync);         /* NULL */
+    weft_status (*need)(comm_sync *sync, int bucket);   /* NULL */
+    weft_status (*settle)(comm_sync *sync, bool last);  /* end what is under way; NULL */
+    int (*state)(comm_sync *sync, sync_buffer *buffer); /* fills, returns how many (at most SYNC_BUFFERS); NULL */
+} sync_ops;
+
+enum { SYNC_BUFFERS = 32 };
+
+struct comm_sync {
+    const sync_ops *ops;
+    void *self; /* the mode's own */
+    weft_comm *comm;
+    sync_options options;
+    sync_desc desc; /* its arrays are the sync's own copies */
+    double lr, weight;
+    int64_t step; /* since reset, from 1 */
+    sync_figures figures;
+    comm_plan *mean; /* full average of all parameters: an exact all-reduce */
+    void *mean_buffer;
+    sync_buffer buffer[SYNC_BUFFERS];
+};
+
+extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;
+
+/* Predicted seconds of one step's synchronisation by a mode with these options: comm/sync/choose.c. */
+weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * base/trace.h: what happened when, as a file for chrome://tracing or ui.perfetto.dev.
+ *
+ * A span has a name, a category, a begin and an end on the clock of base/clock.h. Threads record into their own ring
+ * without locks; a full ring forgets its oldest spans and counts them. Off (the default) a span costs one load.
+ *
+ *      double begin = trace_begin();
+ *      ...
+ *      trace_end(begin, TRACE_COMM, "inter", bytes);
+ *
+ * The file is JSON (trace event format, complete events "X", microseconds): pid = rank, tid = thread of the process.
+ */
+#ifndef WEFT_BASE_TRACE_H
+#define WEFT_BASE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum trace_category { TRACE_STEP, TRACE_COMPUTE, TRACE_COMM, TRACE_SYNC } trace_category;
+
+/* Record from now on, at most `spans` of each thread (0: 65536). One per process. */
+weft_status trace_open(int64_t spans);
+bool trace_on(void);
+/* Now, or 0 when off. */
+double trace_begin(void);
+/* name must be a literal or live as long as the trace. bytes: an argument shown with the span; < 0: none. */
+void trace_end(double begin, trace_category category, const char *name, int64_t bytes);
+/* Name the calling thread ("main", "communication"). */
+void trace_thread(const char *name);
+/* Write everything recorded, atomically. Threads that record must be quiet. */
+weft_status trace_write(const char *path, int rank);
+void trace_close(void);
+
+#endif
