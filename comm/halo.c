@@ -65,6 +65,7 @@ struct comm_halo {
     char *x;
     int64_t ld, width, row_bytes; /* row_bytes: of a packed row */
     int next_peer;                /* REVERSE: lowest peer that is not added yet */
+    double span_begin;            /* for the trace */
 };
 
 static halo_side *sending_side(comm_halo *halo)
@@ -190,6 +191,14 @@ static weft_status unpack_arrived(comm_halo *halo)
     return WEFT_OK;
 }
 
+/* The exchange from post to end, for the trace. */
+static void span_end(const comm_halo *halo)
+{
+    const char *name = halo->direction == HALO_FORWARD ? "halo forward" : "halo reverse";
+    trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
+    trace_end(halo->span_begin, category, name, comm_halo_rows(halo, halo->direction) * halo->row_bytes);
+}
+
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_halo *halo = (comm_halo *)op;
@@ -197,8 +206,15 @@ static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
         WEFT_TRY(transfers_test(&halo->transfers));
         *moved = halo->transfers.ended_count > 0;
         note_arrivals(halo);
-        WEFT_TRY(unpack_arrived(halo));
-        halo->phase = transfers_done(&halo->transfers) ? HALO_DONE : HALO_TRANSFER;
+        if (*moved) {
+            double begin = trace_begin();
+            WEFT_TRY(unpack_arrived(halo));
+            trace_end(begin, TRACE_COMM, "unpack", -1);
+        }
+        if (transfers_done(&halo->transfers)) {
+            halo->phase = HALO_DONE;
+            span_end(halo);
+        }
     }
     *done = halo->phase == HALO_DONE;
     return WEFT_OK;
@@ -438,21 +454,27 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
     WEFT_TRY(reserve_for_post(halo));
     transfers_clear(&halo->transfers);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
+    halo->span_begin = trace_begin();
     weft_status status = post_receives(halo);
+    double begin = trace_begin();
     status = status == WEFT_OK ? post_sends(halo) : status;
+    trace_end(begin, TRACE_COMM, "pack", -1);
     if (status != WEFT_OK) {
         transfers_cancel(&halo->transfers);
         return status;
     }
     halo->phase = HALO_TRANSFER;
     progress_post(halo->comm->progress, &halo->operation);
+    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
     return halo->operation.active ? WEFT_OK : progress_status(&halo->operation);
 }
 
 weft_status comm_halo_wait(comm_halo *halo)
 {
     double start = clock_seconds();
+    double begin = trace_begin();
     weft_status status = progress_wait(halo->comm->progress, &halo->operation, comm_rank(halo->comm));
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     halo->comm->stats[COMM_LANE_HALO].wait_seconds += clock_seconds() - start;
     return status;
 }

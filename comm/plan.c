@@ -103,7 +103,9 @@ weft_status comm_wait(comm_plan *plan)
 {
     weft_comm *comm = plan->schedule.comm;
     double start = clock_seconds();
+    double begin = trace_begin();
     weft_status status = progress_wait(comm->progress, &plan->schedule.operation, comm_rank(comm));
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     comm->stats[plan->schedule.operation.lane].wait_seconds += clock_seconds() - start;
     return status;
 }
