@@ -110,7 +110,7 @@ typedef enum comm_algorithm {
     COMM_ALGO_RECURSIVE_DOUBLING, /* small */
     COMM_ALGO_HALVING_DOUBLING,   /* large; bit-stable in the position of an element */
     COMM_ALGO_RING,               /* large, bandwidth-optimal for any P */
-    COMM_ALGO_FIXED_ORDER, /* sums in rank order 0..P-1 on every element: bit-deterministic */
+    COMM_ALGO_FIXED_ORDER,        /* sums in rank order 0..P-1 on every element: bit-deterministic */
     COMM_ALGO_SHARED,             /* one node: direct sums in shared memory, in rank order */
     COMM_ALGO_TWO_LEVEL, /* 2-D: sum in the node, one all-reduce a local rank between nodes, gather in the node */
     COMM_ALGO_MASTER     /* reduce to one rank a node, all-reduce among those, broadcast in the node */

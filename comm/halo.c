@@ -12,8 +12,8 @@
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds, peer by peer in rank order)
  *
  * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
- * and the caller computes with it while the driver, which may be another thread, moves the messages. Unpacking starts as
- * soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
+ * and the caller computes with it while the driver, which may be another thread, moves the messages. Unpacking starts
+ * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
  * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
  * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged.
@@ -70,6 +70,7 @@ struct comm_halo {
     char *x;
     int64_t ld, width, row_bytes; /* row_bytes: of a packed row */
     int next_peer;                /* REVERSE: lowest peer that is not added yet */
+    double span_begin;            /* for the trace */
 };
 
 static halo_side *sending_side(comm_halo *halo)
@@ -197,7 +198,7 @@ static bool has_arrivals(const comm_operation *op)
     return atomic_load_explicit(&halo->arrived, memory_order_acquire) != halo->looked_at;
 }
 
-static weft_status unpack_arrived(comm_halo *halo)
+static weft_status unpack_pieces(comm_halo *halo)
 {
     halo_side *side = receiving_side(halo);
     int size = comm_size(halo->comm);
@@ -218,6 +219,25 @@ static weft_status unpack_arrived(comm_halo *halo)
     return WEFT_OK;
 }
 
+static weft_status unpack_arrived(comm_halo *halo)
+{
+    if (!has_arrivals(&halo->operation)) {
+        return WEFT_OK;
+    }
+    double begin = trace_begin();
+    WEFT_TRY(unpack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "unpack", -1);
+    return WEFT_OK;
+}
+
+/* The exchange from post to end, for the trace. */
+static void span_end(const comm_halo *halo)
+{
+    const char *name = halo->direction == HALO_FORWARD ? "halo forward" : "halo reverse";
+    trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
+    trace_end(halo->span_begin, category, name, comm_halo_rows(halo, halo->direction) * halo->row_bytes);
+}
+
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_halo *halo = (comm_halo *)op;
@@ -229,7 +249,10 @@ static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
     WEFT_TRY(transfers_test(&halo->transfers));
     *moved = *moved || halo->transfers.ended_count > 0;
     note_arrivals(halo);
-    halo->phase = transfers_done(&halo->transfers) ? HALO_DONE : HALO_TRANSFER;
+    if (transfers_done(&halo->transfers)) {
+        halo->phase = HALO_DONE;
+        span_end(halo);
+    }
     *done = halo->phase == HALO_DONE;
     return WEFT_OK;
 }
@@ -466,10 +489,14 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
              (long long)width, weft_dtype_name(dtype));
     WEFT_TRY(reserve_for_post(halo));
     expect_pieces(halo);
+    double begin = trace_begin();
     WEFT_TRY(pack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "pack", -1);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
+    halo->span_begin = trace_begin();
     halo->phase = HALO_START;
     progress_post(halo->comm->progress, &halo->operation);
+    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
     halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
     return halo->posted ? WEFT_OK : progress_status(&halo->operation);
 }
@@ -478,6 +505,7 @@ weft_status comm_halo_wait(comm_halo *halo)
 {
     comm_progress *progress = halo->comm->progress;
     double start = clock_seconds();
+    double begin = trace_begin();
     weft_status status = halo->posted ? WEFT_OK : progress_status(&halo->operation);
     while (halo->posted) {
         bool ended = progress_wait_until(progress, &halo->operation, has_arrivals);
@@ -486,6 +514,7 @@ weft_status comm_halo_wait(comm_halo *halo)
         halo->posted = !ended && status == WEFT_OK;
     }
     progress_cancel(progress, &halo->operation); /* where unpacking failed */
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     comm_count_seconds(&halo->comm->counters[COMM_LANE_HALO].wait_ns, clock_seconds() - start);
     return status;
 }

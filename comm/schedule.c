@@ -16,6 +16,34 @@ static bool is_transfer(const schedule_step *step)
     return step->kind == STEP_SEND || step->kind == STEP_RECEIVE;
 }
 
+static void span_end(comm_schedule *s)
+{
+    if (s->span.round >= 0) {
+        trace_end(s->span.begin, s->span.category, s->label[s->span.round], s->span.bytes);
+        s->span.round = -1;
+    }
+}
+
+/* A step begins, and with it perhaps a round. */
+static void span_step(comm_schedule *s, const schedule_step *step, int64_t bytes)
+{
+    if (!trace_on()) {
+        return;
+    }
+    if (step->round != s->span.round) {
+        span_end(s);
+        s->span = (schedule_span){.round = step->round, .category = TRACE_COMM, .begin = trace_begin(), .bytes = -1};
+    }
+    if (is_transfer(step)) {
+        const int *node_of = s->comm->layout->node_of;
+        bool inter = s->span.category == TRACE_INTER || node_of[step->peer] != node_of[comm_rank(s->comm)];
+        s->span.category = inter ? TRACE_INTER : TRACE_INTRA;
+        s->span.bytes = (s->span.bytes < 0 ? 0 : s->span.bytes) + (step->kind == STEP_SEND ? bytes : 0);
+    } else if (step->kind == STEP_AWAIT && s->span.category == TRACE_COMM) {
+        s->span.category = TRACE_INTRA;
+    }
+}
+
 static weft_status phase_post(comm_schedule *s)
 {
     int round = s->step[s->cursor].round;
@@ -29,6 +57,7 @@ static weft_status phase_post(comm_schedule *s)
                        "%s: a message of %lld bytes where at most %lld fit", s->operation.name, (long long)bytes,
                        (long long)step->amount);
         }
+        span_step(s, step, bytes);
         if (step->kind == STEP_SEND) {
             WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, bytes, 0));
         } else {
@@ -55,6 +84,7 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
     *blocked = false;
     for (; s->cursor < s->steps && !is_transfer(&s->step[s->cursor]); ++s->cursor) {
         const schedule_step *step = &s->step[s->cursor];
+        span_step(s, step, 0);
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
@@ -96,6 +126,7 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
             }
             break;
         case SCHEDULE_DONE:
+            span_end(s);
             *done = true;
             return WEFT_OK;
         }
@@ -128,6 +159,7 @@ static void rewind_steps(comm_schedule *s)
 {
     assert(!operation_active(&s->operation));
     s->cursor = 0;
+    s->span.round = -1;
     ++s->posts;
     s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
     s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
@@ -135,8 +167,10 @@ static void rewind_steps(comm_schedule *s)
 
 void schedule_post(comm_schedule *s)
 {
+    double begin = trace_begin();
     rewind_steps(s);
     progress_post(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "submit", -1);
 }
 
 weft_status schedule_test(comm_schedule *s, bool *done)
@@ -154,15 +188,19 @@ weft_status schedule_wait(comm_schedule *s)
         return progress_status(&s->operation);
     }
     double start = clock_seconds();
+    double begin = trace_begin();
     weft_status status = progress_wait(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, clock_seconds() - start);
     return status;
 }
 
 weft_status schedule_run(comm_schedule *s)
 {
+    double begin = trace_begin();
     rewind_steps(s);
     weft_status status = progress_run(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, s->operation.ended_at - s->operation.posted_at);
     return status;
 }

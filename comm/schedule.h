@@ -18,6 +18,7 @@
 #ifndef WEFT_COMM_SCHEDULE_H
 #define WEFT_COMM_SCHEDULE_H
 
+#include "base/trace.h"
 #include "comm/comm.h"
 #include "comm/progress.h"
 #include "comm/transfer.h"
@@ -49,6 +50,15 @@ typedef struct schedule_step {
 
 typedef enum schedule_phase { SCHEDULE_POST, SCHEDULE_TRANSFER, SCHEDULE_LOCAL, SCHEDULE_DONE } schedule_phase;
 
+/* The round that is under way, for the trace: named by its label, "inter" when it sends to or hears from another node.
+ */
+typedef struct schedule_span {
+    int round; /* -1: none */
+    trace_category category;
+    double begin;
+    int64_t bytes; /* sent; -1: no messages */
+} schedule_span;
+
 typedef struct comm_schedule {
     comm_operation operation; /* first: the engine sees only this */
     weft_comm *comm;
@@ -65,6 +75,7 @@ typedef struct comm_schedule {
     uint64_t posts;
     schedule_phase phase;
     int64_t cursor;
+    schedule_span span;
 } comm_schedule;
 
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
