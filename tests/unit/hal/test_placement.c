@@ -43,7 +43,8 @@ static int core_of(const machine *m, int cpu)
 static void plan_all(const machine *m, int ranks, const cpu_set *masks, int threads, pin_mode pin, placement *plans)
 {
     for (int r = 0; r < ranks; r++) {
-        placement_request request = {ranks, r, masks, threads, pin};
+        placement_request request = {
+            .node_ranks = ranks, .node_rank = r, .masks = masks, .threads = threads, .pin = pin};
         ASSERT_OK(placement_plan(m, &request, &plans[r]));
     }
 }
@@ -294,12 +295,12 @@ static void test_placement_explicit_threads(void **state)
         masks[r] = m.allowed;
     }
     placement plan;
-    placement_request many = {2, 0, masks, 33, PIN_AUTO};
+    placement_request many = {.node_ranks = 2, .node_rank = 0, .masks = masks, .threads = 33, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &many, &plan), WEFT_ERR_LAUNCH);
     ASSERT_MESSAGE("--threads 16");
     assert_null(plan.cpu);
     /* 32 threads a rank do fit when siblings work too: the user's explicit number wins. */
-    placement_request siblings = {2, 1, masks, 32, PIN_AUTO};
+    placement_request siblings = {.node_ranks = 2, .node_rank = 1, .masks = masks, .threads = 32, .pin = PIN_AUTO};
     ASSERT_OK(placement_plan(&m, &siblings, &plan));
     assert_true(plan.pinned);
     assert_int_equal(cpu_set_count(&plan.mask), 32);
@@ -308,15 +309,15 @@ static void test_placement_explicit_threads(void **state)
     placement_free(&plan);
     /* A kept mask of 4 cores (8 CPUs) does not grow behind the launcher's back. */
     cpu_set narrow[2] = {cpus(0, 8, 1), cpus(8, 8, 1)};
-    placement_request wide = {2, 0, narrow, 9, PIN_AUTO};
+    placement_request wide = {.node_ranks = 2, .node_rank = 0, .masks = narrow, .threads = 9, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &wide, &plan), WEFT_ERR_LAUNCH);
     ASSERT_MESSAGE("--pin on");
     /* One thread a rank on too many ranks is a crowded node, not a wrong number. */
-    placement_request crowd = {33, 32, masks, 1, PIN_AUTO};
+    placement_request crowd = {.node_ranks = 33, .node_rank = 32, .masks = masks, .threads = 1, .pin = PIN_AUTO};
     ASSERT_OK(placement_plan(&m, &crowd, &plan));
     assert_true(plan.oversubscribed);
     placement_free(&plan);
-    placement_request crowd2 = {33, 32, masks, 2, PIN_AUTO};
+    placement_request crowd2 = {.node_ranks = 33, .node_rank = 32, .masks = masks, .threads = 2, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &crowd2, &plan), WEFT_ERR_LAUNCH);
     machine_free(&m);
 }
@@ -425,7 +426,8 @@ static void test_placement_survives_failed_allocations(void **state)
     ASSERT_OK(machine_from_synthetic(TWO_PACKAGES, NULL, &m));
     cpu_set starved[2] = {cpus(0, 2, 1), cpus(0, 2, 1)};
     cpu_set wide[2] = {cpus(0, 8, 1), cpus(8, 8, 1)};
-    const placement_request requests[] = {{2, 1, starved, 0, PIN_AUTO}, {2, 1, wide, 0, PIN_AUTO}};
+    const placement_request requests[] = {{.node_ranks = 2, .node_rank = 1, .masks = starved, .pin = PIN_AUTO},
+                                          {.node_ranks = 2, .node_rank = 1, .masks = wide, .pin = PIN_AUTO}};
     machine again;
     int failures = 0;
     for (size_t k = 0; k < sizeof requests / sizeof requests[0]; k++) {
