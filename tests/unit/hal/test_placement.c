@@ -336,6 +336,125 @@ static void test_placement_cpu_quota(void **state)
     machine_free(&m);
 }
 
+/* ---- the communication thread ------------------------------------------------------------------------------------ */
+typedef struct comm_wish {
+    const char *machine;
+    int ranks, nodes, threads; /* of this node, of the job, asked for */
+    pin_mode pin;
+    comm_thread_mode mode;
+    /* expected */
+    int computing;
+    bool thread, aside; /* aside: a CPU of its own */
+} comm_wish;
+
+#define ONE_PACKAGE(cores) "package:1 [numa] core:" #cores " pu:2"
+
+static const comm_wish comm_wishes[] = {
+    /* One rank has nobody to talk to. */
+    {TWO_PACKAGES, 1, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 32, false, false},
+    {TWO_PACKAGES, 1, 1, 0, PIN_AUTO, COMM_THREAD_ON, 32, false, false},
+    /* 16, 4, 3 and 2 cores a rank. */
+    {TWO_PACKAGES, 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 15, true, true},
+    {TWO_PACKAGES, 8, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 3, true, true},
+    {ONE_PACKAGE(6), 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 3, false, false},
+    {ONE_PACKAGE(6), 2, 1, 0, PIN_AUTO, COMM_THREAD_ON, 2, true, true},
+    {ONE_PACKAGE(6), 2, 2, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, true, true},
+    {ONE_PACKAGE(4), 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, false, false},
+    {ONE_PACKAGE(4), 2, 1, 0, PIN_AUTO, COMM_THREAD_ON, 2, true, false},
+    {ONE_PACKAGE(4), 2, 4, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, true, false},
+    /* One rank a node of several. */
+    {ONE_PACKAGE(8), 1, 4, 0, PIN_AUTO, COMM_THREAD_AUTO, 7, true, true},
+    {ONE_PACKAGE(8), 1, 4, 0, PIN_AUTO, COMM_THREAD_OFF, 8, false, false},
+    /* More ranks than cores. */
+    {ONE_PACKAGE(2), 3, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 1, false, false},
+    {ONE_PACKAGE(2), 3, 1, 0, PIN_AUTO, COMM_THREAD_ON, 1, true, false},
+    /* An explicit number of threads is kept; the core comes from what it leaves. */
+    {TWO_PACKAGES, 2, 1, 12, PIN_AUTO, COMM_THREAD_AUTO, 12, true, true},
+    {TWO_PACKAGES, 2, 1, 16, PIN_AUTO, COMM_THREAD_AUTO, 16, false, false},
+    {TWO_PACKAGES, 2, 1, 16, PIN_AUTO, COMM_THREAD_ON, 16, true, false},
+    {TWO_PACKAGES, 2, 1, 32, PIN_AUTO, COMM_THREAD_ON, 32, true, false},
+    /* Nothing is pinned, but there is room. */
+    {TWO_PACKAGES, 2, 1, 0, PIN_OFF, COMM_THREAD_AUTO, 15, true, false},
+    {TWO_PACKAGES, 2, 1, 0, PIN_ON, COMM_THREAD_ON, 15, true, true},
+};
+
+static void check_comm_wish(const comm_wish *wish)
+{
+    machine m;
+    cpu_set masks[MAX_RANKS];
+    cpu_set used;
+    int threads = 0;
+    memset(&used, 0, sizeof used);
+    ASSERT_OK(machine_from_synthetic(wish->machine, NULL, &m));
+    for (int r = 0; r < wish->ranks; r++) {
+        masks[r] = m.allowed;
+    }
+    for (int r = 0; r < wish->ranks; r++) {
+        placement plan;
+        placement_request request = {.node_ranks = wish->ranks,
+                                     .node_rank = r,
+                                     .masks = masks,
+                                     .threads = wish->threads,
+                                     .pin = wish->pin,
+                                     .comm_thread = wish->mode,
+                                     .job_ranks = wish->ranks * wish->nodes,
+                                     .nodes = wish->nodes};
+        ASSERT_OK(placement_plan(&m, &request, &plan));
+        assert_int_equal(plan.threads, wish->computing);
+        assert_int_equal(plan.comm_thread, wish->thread);
+        assert_int_equal(plan.comm_cpu >= 0, wish->aside);
+        assert_int_equal(strstr(plan.reason, "communication") != NULL, wish->thread);
+        if (wish->aside) { /* a whole core that nobody else uses, next to the rank's */
+            int core = core_of(&m, plan.comm_cpu);
+            assert_false(cpu_set_has(&plan.mask, plan.comm_cpu));
+            for (int k = 0; k < 2; k++) {
+                assert_false(cpu_set_has(&used, m.core[core].cpus[k]));
+            }
+            assert_int_equal(m.core[core].numa, m.core[core_of(&m, plan.cpu[0])].numa);
+            cpu_set_add(&used, plan.comm_cpu);
+            threads++;
+        }
+        for (int i = 0; plan.pinned && i < plan.threads; i++) {
+            assert_false(cpu_set_has(&used, plan.cpu[i]));
+            cpu_set_add(&used, plan.cpu[i]);
+            threads++;
+        }
+        placement_free(&plan);
+    }
+    assert_int_equal(cpu_set_count(&used), threads);
+    machine_free(&m);
+}
+
+static void test_placement_of_the_communication_thread(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof comm_wishes / sizeof comm_wishes[0]; i++) {
+        check_comm_wish(&comm_wishes[i]);
+    }
+}
+
+/* Masks of the launcher are kept: the core comes out of the rank's own. */
+static void test_placement_of_the_communication_thread_in_kept_masks(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic(TWO_PACKAGES, NULL, &m));
+    cpu_set masks[2] = {cpus(8, 12, 1), cpus(20, 12, 1)}; /* 6 whole cores each */
+    for (int r = 0; r < 2; r++) {
+        placement plan;
+        placement_request request = {
+            .node_ranks = 2, .node_rank = r, .masks = masks, .pin = PIN_AUTO, .job_ranks = 2, .nodes = 1};
+        ASSERT_OK(placement_plan(&m, &request, &plan));
+        assert_int_equal(plan.threads, 5);
+        assert_true(plan.comm_thread);
+        assert_int_equal(plan.comm_cpu, 8 + 12 * r + 10);
+        assert_false(cpu_set_has(&plan.mask, plan.comm_cpu));
+        assert_int_equal(cpu_set_count(&plan.mask), 5);
+        placement_free(&plan);
+    }
+    machine_free(&m);
+}
+
 static void test_placement_text(void **state)
 {
     (void)state;
@@ -545,6 +664,8 @@ int main(void)
         cmocka_unit_test(test_placement_inherit_and_off),
         cmocka_unit_test(test_placement_explicit_threads),
         cmocka_unit_test(test_placement_cpu_quota),
+        cmocka_unit_test(test_placement_of_the_communication_thread),
+        cmocka_unit_test(test_placement_of_the_communication_thread_in_kept_masks),
         cmocka_unit_test(test_placement_text),
         cmocka_unit_test(test_placement_survives_failed_allocations),
         cmocka_unit_test(test_machine_from_xml),
