@@ -27,9 +27,9 @@ static weft_status comm_run_rank(weft_comm *comm, void *argument)
 
 static void comm_run_case(void **state)
 {
-    static const int ranks[] = {1, 2, 3, 4, 7, 8, 1, 2, 3, 8};
+    static const int ranks[] = {1, 2, 3, 4, 7, 8, 2, 3, 8};
     comm_run run = {.c = *state};
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 9; ++i) {
         run.threaded = i >= 6;
         weft_status status = comm_thread_run(ranks[i], comm_run_rank, &run);
         if (status != WEFT_OK) {
