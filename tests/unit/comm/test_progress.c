@@ -293,7 +293,7 @@ static weft_status idle_cost(weft_comm *comm, void *argument)
         if (phase == 1 && comm_rank(comm) == 0) {
             status = status == WEFT_OK ? comm_post(plan) : status;
         }
-        nap(0.05); /* until the threads have come to rest */
+        nap(0.15); /* until the threads have come to rest */
         double start = clock_cpu_seconds();
         nap(0.4);
         if (comm_rank(comm) == 0) {
