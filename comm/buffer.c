@@ -1,8 +1,8 @@
 /*
  * comm/buffer.c: buffers in shared memory, and the register that finds the window of an address.
  *
- * A family of communicators has one register: a plan on a communicator that was split from another uses buffers of both.
- * Few buffers live at a time (one or two a model), so the register is a list.
+ * A family of communicators has one register: a plan on a communicator that was split from another uses buffers of
+ * both. Few buffers live at a time (one or two a model), so the register is a list.
  */
 #include <string.h>
 

@@ -18,7 +18,8 @@ enum { LINE = 64, HEAD_BYTES = WINDOW_FLAGS * LINE };
 
 struct comm_window {
     transport *transport;
-    void *handle; /* the transport's; NULL: plain memory of a node of one rank */
+    comm_progress *progress; /* its lock guards the transport */
+    void *handle;            /* the transport's; NULL: plain memory of a node of one rank */
     uint64_t id;
     int ranks, me;
     void **segment; /* [ranks] with the flags */
@@ -47,7 +48,9 @@ static void window_free(comm_window *window)
 void comm_window_destroy(comm_window *window)
 {
     if (window != NULL && window->handle != NULL) {
+        progress_lock(window->progress);
         window->transport->ops->unshare(window->transport, window->handle);
+        progress_unlock(window->progress);
     }
     window_free(window);
 }
@@ -59,6 +62,7 @@ static weft_status window_new(weft_comm *comm, comm_window **out)
     int ranks = comm_node_size(comm);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&window, 1, WEFT_MEM_COMM), status, done);
     window->transport = comm->transport;
+    window->progress = comm->progress;
     window->ranks = ranks;
     window->me = comm_node_rank(comm);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&window->segment, ranks, WEFT_MEM_COMM), status, done);
@@ -95,12 +99,12 @@ static weft_status window_share(weft_comm *comm, comm_window *window, const wind
     if (window->ranks == 1) {
         return weft_malloc(1, (size_t)window->bytes[0], WEFT_MEM_COMM, &window->segment[0]);
     }
-    const transport_share share = {.member = member,
-                                   .count = window->ranks,
-                                   .me = window->me,
-                                   .bytes = window->bytes,
-                                   .key = comm->windows_made};
-    return comm->transport->ops->share(comm->transport, &share, window->segment, &window->handle);
+    const transport_share share = {
+        .member = member, .count = window->ranks, .me = window->me, .bytes = window->bytes, .key = comm->windows_made};
+    progress_lock(comm->progress);
+    weft_status status = comm->transport->ops->share(comm->transport, &share, window->segment, &window->handle);
+    progress_unlock(comm->progress);
+    return status;
 }
 
 static void flags_clear(comm_window *window)

@@ -34,6 +34,8 @@
  *    overwrites its slice of piece k in sum k + 2, after it has seen everybody's IN k + 2, and everybody had copied
  *    piece k out by then. Pieces are numbered through all posts, so the same holds from one post to the next.
  *
+ * With one node the local numbers of the ranks are their ranks.
+ *
  * Cost: no message; 1 or 2 meetings (2 a piece). Direct: n slices read and written, 2 M in all. Memory: 2 slots or two
  * halves a rank, nothing for direct.
  */
@@ -56,7 +58,6 @@ struct coll_shared {
     weft_comm *comm;
     comm_schedule *schedule;
     comm_window *window; /* leased */
-    const int *member;   /* [ranks] */
     int ranks, me;
     shared_form form;
     /* the vector, set anew by coll_shared_aim */
@@ -65,16 +66,16 @@ struct coll_shared {
     weft_dtype dtype;
     comm_op op;
     /* direct */
-    int64_t offset;      /* of rank 0's vector: where cache lines begin */
-    void **vector;       /* [ranks] everybody's */
+    int64_t offset; /* of rank 0's vector: where cache lines begin */
+    void **vector;  /* [ranks] everybody's */
     /* slots and staged */
-    int64_t slot_bytes;  /* of one slot or one half */
-    int64_t piece;       /* elements of a piece */
+    int64_t slot_bytes;                    /* of one slot or one half */
+    int64_t piece;                         /* elements of a piece */
     int64_t pieces, entered, summed, left; /* of this post */
     /* work space */
-    void **to;           /* [ranks] */
-    const void **from;   /* [ranks] */
-    int awaited;         /* ranks before it have come */
+    void **to;         /* [ranks] */
+    const void **from; /* [ranks] */
+    int awaited;       /* ranks before it have come */
 };
 
 bool coll_shared_possible(const comm_layout *layout, int size)
@@ -89,7 +90,7 @@ static char *segment(const coll_shared *shared, int q)
 
 static void count_shared(const coll_shared *shared, int64_t bytes)
 {
-    shared->comm->stats[shared->schedule->operation.lane].shared_bytes += (uint64_t)bytes;
+    comm_count(&shared->comm->counters[shared->schedule->operation.lane].shared_bytes, (uint64_t)bytes);
 }
 
 /* Whether everybody's flag has reached the value; who has not is left to the schedule's message. */
@@ -98,7 +99,7 @@ static bool all_raised(coll_shared *shared, int flag, uint64_t value)
     for (; shared->awaited < shared->ranks; ++shared->awaited) {
         int q = shared->awaited;
         if (q != shared->me && window_flag(shared->window, q, flag) < value) {
-            shared->schedule->missing = shared->member[q];
+            shared->schedule->missing = q;
             return false;
         }
     }
@@ -136,6 +137,7 @@ static weft_status slots_begin(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
     char *slot = slot_of(shared, shared->me, post);
+    shared->awaited = 0;
     memcpy(slot + SLOT_HEAD, shared->buffer, (size_t)(shared->count * shared->element));
     __atomic_store_n(slot_flag(slot), post, __ATOMIC_RELEASE);
     return WEFT_OK;
@@ -147,7 +149,7 @@ static bool slots_here(void *argument, uint64_t post)
     for (; shared->awaited < shared->ranks; ++shared->awaited) {
         char *slot = slot_of(shared, shared->awaited, post);
         if (__atomic_load_n(slot_flag(slot), __ATOMIC_ACQUIRE) < post) {
-            shared->schedule->missing = shared->member[shared->awaited];
+            shared->schedule->missing = shared->awaited;
             return false;
         }
     }
@@ -171,6 +173,7 @@ static weft_status slots_sum(void *argument, uint64_t post)
 static weft_status direct_here(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
+    shared->awaited = 0;
     window_raise(shared->window, FLAG_FIRST, post);
     return WEFT_OK;
 }
@@ -223,6 +226,17 @@ static char *piece_of(const coll_shared *shared, int64_t k)
     return shared->buffer + k * shared->piece * shared->element;
 }
 
+/* Slice q of piece k. All pieces are cut at the same places, the last one wherever it ends: what is copied in never
+ * touches what the owner of a slice wrote in the piece before. */
+static slice piece_slice(const coll_shared *shared, int64_t k, int q)
+{
+    int64_t count = piece_count(shared, k);
+    slice whole = slice_of(shared, shared->piece, 0, q);
+    int64_t begin = whole.begin < count ? whole.begin : count;
+    int64_t rest = count - begin;
+    return (slice){begin, whole.count < rest ? whole.count : rest};
+}
+
 /* Everything of the next piece but this rank's own slice. */
 static void piece_in(coll_shared *shared, uint64_t post)
 {
@@ -231,7 +245,7 @@ static void piece_in(coll_shared *shared, uint64_t post)
     int64_t count = piece_count(shared, k);
     char *half = half_of(shared, shared->me, number);
     const char *piece = piece_of(shared, k);
-    slice mine = slice_of(shared, count, 0, shared->me);
+    slice mine = piece_slice(shared, k, shared->me);
     int64_t behind = (mine.begin + mine.count) * shared->element;
     memcpy(half, piece, (size_t)(mine.begin * shared->element));
     memcpy(half + behind, piece + behind, (size_t)(count * shared->element - behind));
@@ -242,6 +256,7 @@ static void piece_in(coll_shared *shared, uint64_t post)
 static weft_status staged_begin(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
+    shared->awaited = 0;
     shared->entered = 0;
     shared->summed = 0;
     shared->left = 0;
@@ -263,7 +278,7 @@ static weft_status staged_sum(void *argument, uint64_t post)
     coll_shared *shared = argument;
     int64_t k = shared->summed++;
     int64_t number = piece_number(shared, post, k);
-    slice mine = slice_of(shared, piece_count(shared, k), 0, shared->me);
+    slice mine = piece_slice(shared, k, shared->me);
     int64_t begin = mine.begin * shared->element;
     for (int q = 0; q < shared->ranks; ++q) {
         shared->from[q] = half_of(shared, q, number) + begin;
@@ -289,9 +304,8 @@ static weft_status staged_out(void *argument, uint64_t post)
     coll_shared *shared = argument;
     int64_t k = shared->left++;
     int64_t number = piece_number(shared, post, k);
-    int64_t count = piece_count(shared, k);
     for (int q = 0; q < shared->ranks; ++q) {
-        slice theirs = slice_of(shared, count, 0, q);
+        slice theirs = piece_slice(shared, k, q);
         if (q != shared->me && theirs.count > 0) {
             int64_t begin = theirs.begin * shared->element;
             memcpy(piece_of(shared, k) + begin, half_of(shared, q, number) + begin,
@@ -340,6 +354,12 @@ static void build_staged(comm_schedule *s, coll_shared *shared)
         schedule_await(s, 0, staged_all_out, shared);
         schedule_call(s, staged_out, shared);
     }
+}
+
+void coll_shared_build_small(comm_schedule *s, coll_shared *shared)
+{
+    shared->schedule = s;
+    build_slots(s, shared);
 }
 
 void coll_shared_build(comm_schedule *s, const coll_allreduce *args)
@@ -391,8 +411,7 @@ static weft_status shared_new(weft_comm *comm, coll_shared **out)
     coll_shared *shared = NULL;
     int ranks = comm_size(comm);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared, 1, WEFT_MEM_COMM), status, done);
-    *shared = (coll_shared){
-        .comm = comm, .member = comm->layout->member, .ranks = ranks, .me = comm_node_rank(comm)};
+    *shared = (coll_shared){.comm = comm, .ranks = ranks, .me = comm_rank(comm)};
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->vector, ranks, WEFT_MEM_COMM), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->to, ranks, WEFT_MEM_COMM), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->from, ranks, WEFT_MEM_COMM), status, done);
@@ -428,10 +447,10 @@ static weft_status find_vectors(weft_comm *comm, coll_shared *shared, vector_car
         }
     }
     for (int q = 0; q < shared->ranks; ++q) {
-        const vector_card *theirs = &card[shared->member[q]];
+        const vector_card *theirs = &card[q];
         shared->vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
     }
-    shared->offset = card[shared->member[0]].offset;
+    shared->offset = card[0].offset;
     shared->form = SHARED_DIRECT;
     return WEFT_OK;
 }
@@ -460,7 +479,7 @@ static int64_t rounded_up(int64_t bytes)
 /* Everything but the window of the form that is set. */
 static int64_t lay_out(coll_shared *shared, int64_t bytes)
 {
-    int64_t piece_bytes = bytes < PIECE_BYTES ? rounded_up(bytes) : PIECE_BYTES;
+    int64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     switch (shared->form) {
     case SHARED_SLOTS:
         shared->slot_bytes = rounded_up(SLOT_HEAD + bytes);
@@ -469,8 +488,8 @@ static int64_t lay_out(coll_shared *shared, int64_t bytes)
         shared->slot_bytes = 0;
         break;
     case SHARED_STAGED:
-        shared->slot_bytes = piece_bytes;
-        shared->piece = piece_bytes / shared->element;
+        shared->slot_bytes = rounded_up((bytes + pieces - 1) / pieces);
+        shared->piece = shared->slot_bytes / shared->element;
         shared->pieces = (shared->count + shared->piece - 1) / shared->piece;
         break;
     }

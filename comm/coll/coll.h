@@ -15,12 +15,16 @@
 #include "comm/layout.h"
 #include "comm/schedule.h"
 
+/* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
+typedef struct coll_shared coll_shared;
+
 typedef struct coll_allreduce {
     int rank, size;
     void *buffer;
     int64_t count;
     weft_dtype dtype;
     comm_op op;
+    coll_shared *shared; /* of COMM_ALGO_SHARED, made before it is built; else NULL */
 } coll_allreduce;
 
 /* Whose cost: rank `rank` of `size`, spread over nodes as the layout says. */
@@ -41,6 +45,9 @@ const coll_algorithm *coll_algorithm_of(comm_algorithm id);
 /* The cheapest by the predicted critical path under the model; the same on every rank. */
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype);
+/* The same among the algorithms that send messages. */
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype);
 /* The share of a flat algorithm's critical path: all of it on the network when there is more than one node, else inside
  * the node. */
 void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes);
@@ -53,6 +60,9 @@ void coll_ring_build(comm_schedule *s, const coll_allreduce *args);
 comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element);
 void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args);
 comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element);
+
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
 void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,

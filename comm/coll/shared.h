@@ -26,8 +26,8 @@ void coll_shared_build_small(comm_schedule *s, coll_shared *shared);
 void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
 
 /* ---- the arithmetic (comm/coll/shared_reduce.c) ------------------------------------------------------------------ */
-/* to[t][i] = (from[0][i] op from[1][i]) op ... for all t < tos, i < count; a `to` may be one of the `from`. stream: past
- * the caches. tos >= 1, froms >= 2. */
+/* to[t][i] = (from[0][i] op from[1][i]) op ... for all t < tos, i < count; a `to` may be one of the `from`. stream:
+ * past the caches. tos >= 1, froms >= 2. */
 void shared_reduce(weft_dtype dtype, comm_op op, void *const *to, int tos, const void *const *from, int froms,
                    int64_t count, bool stream);
 

@@ -2,7 +2,7 @@
  * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
  * (comm/cost.h). fixed_order is never chosen: it is asked for.
  */
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 
 static const coll_algorithm algorithms[] = {
     {COMM_ALGO_RECURSIVE_DOUBLING, "recursive-doubling", "exchanges whole vectors: fewest rounds, for short vectors",
@@ -14,6 +14,8 @@ static const coll_algorithm algorithms[] = {
      coll_ring_build, coll_ring_cost},
     {COMM_ALGO_FIXED_ORDER, "fixed-order", "sums in rank order on every element: bit-reproducible",
      coll_fixed_order_build, coll_fixed_order_cost},
+    {COMM_ALGO_SHARED, "shared", "sums in shared memory, in rank order: any length, ranks of one node",
+     coll_shared_build, coll_shared_cost},
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
@@ -41,8 +43,8 @@ void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, in
     *(networked ? &cost->inter_bytes : &cost->intra_bytes) = bytes;
 }
 
-const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
-                                  weft_dtype dtype)
+static const coll_algorithm *choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                    weft_dtype dtype, bool shared)
 {
     const coll_place place = {0, size, layout};
     const coll_algorithm *best = NULL;
@@ -50,11 +52,23 @@ const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *la
     for (int i = 0; i < ALGORITHMS; ++i) {
         comm_cost cost = algorithms[i].cost(&place, count, (int64_t)weft_dtype_bytes(dtype));
         double seconds = comm_model_seconds(model, &cost);
-        bool asked_only = algorithms[i].id == COMM_ALGO_FIXED_ORDER;
-        if (!asked_only && (best == NULL || seconds < best_seconds)) {
+        bool excluded = algorithms[i].id == COMM_ALGO_FIXED_ORDER || (algorithms[i].id == COMM_ALGO_SHARED && !shared);
+        if (!excluded && (best == NULL || seconds < best_seconds)) {
             best = &algorithms[i];
             best_seconds = seconds;
         }
     }
     return best;
+}
+
+const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                  weft_dtype dtype)
+{
+    return choose(model, layout, size, count, dtype, coll_shared_possible(layout, size));
+}
+
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype)
+{
+    return choose(model, layout, size, count, dtype, false);
 }

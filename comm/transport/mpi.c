@@ -4,8 +4,8 @@
  * Only point-to-point calls carry data; the algorithms are ours (comm/coll). Every lane is a duplicate of the group's
  * communicator, made when the group is made: that keeps the collective calls in one place and costs a few context ids.
  *
- * Shared memory is an MPI window with one segment a rank, each starting on a page of its own, so that the rank that
- * touches it first decides where it lies. Only its addresses are used: loads, stores and the room's own flags. The
+ * Shared memory is an MPI window with one segment a rank on pages of its own, so that the rank that touches it
+ * first decides where it lies. Only its addresses are used: loads, stores and the room's own flags. The
  * library removes the backing file's name while it makes the window: a killed job leaves nothing behind.
  *
  * MPI is initialised on first use with MPI_THREAD_SERIALIZED (one driver at a time) and finalised when the last group
@@ -27,8 +27,9 @@
 /* The state of MPI itself, which is one per process. */
 static struct {
     int groups;
-    bool ours;   /* initialised here, so finalised here */
-    bool failed; /* some call failed: never finalise */
+    int provided; /* level of thread support */
+    bool ours;    /* initialised here, so finalised here */
+    bool failed;  /* some call failed: never finalise */
 } mpi_process;
 
 typedef struct mpi_transport {
@@ -89,6 +90,8 @@ static uint64_t mpi_token(transport *t)
     return 0;
 }
 
+enum { SEGMENT_ALIGNMENT = 64 };
+
 /* ---- shared memory --------------------------------------------------------------------------------------- */
 /* Room in the file system of shared memory: a window that does not fit would end the job at its first touch. */
 static weft_status room_check(const transport_share *share)
@@ -147,7 +150,8 @@ static weft_status window_allocate(MPI_Comm node, const transport_share *share, 
     void *base = NULL;
     WEFT_TRY(mpi_check(MPI_Info_create(&info), "MPI_Info_create"));
     WEFT_TRY_GOTO(mpi_check(MPI_Info_set(info, "alloc_shared_noncontig", "true"), "MPI_Info_set"), status, done);
-    WEFT_TRY_GOTO(mpi_check(MPI_Win_allocate_shared((MPI_Aint)share->bytes[share->me], 1, info, node, &base, window),
+    WEFT_TRY_GOTO(mpi_check(MPI_Win_allocate_shared((MPI_Aint)share->bytes[share->me] + SEGMENT_ALIGNMENT, 1, info,
+                                                    node, &base, window),
                             "MPI_Win_allocate_shared"),
                   status, done);
     for (int q = 0; q < share->count; ++q) {
@@ -155,9 +159,11 @@ static weft_status window_allocate(MPI_Comm node, const transport_share *share, 
         int unit = 0;
         WEFT_TRY_GOTO(mpi_check(MPI_Win_shared_query(*window, q, &bytes, &unit, &segment[q]), "MPI_Win_shared_query"),
                       status, done);
-        WEFT_CHECK_GOTO(bytes >= (MPI_Aint)share->bytes[q] && (uintptr_t)segment[q] % 64 == 0, status, done,
-                        WEFT_ERR_INTERNAL, "MPI gives rank %d of a window %lld bytes at %p, %lld are wanted", q,
-                        (long long)bytes, segment[q], (long long)share->bytes[q]);
+        WEFT_CHECK_GOTO(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, status, done, WEFT_ERR_INTERNAL,
+                        "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
+                        (long long)share->bytes[q]);
+        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
+        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
     }
 done:
     MPI_Info_free(&info);
@@ -205,6 +211,17 @@ static void mpi_abandon(transport *t)
 {
     (void)t;
     mpi_process.failed = true;
+}
+
+static weft_status mpi_allow_thread(transport *t)
+{
+    (void)t;
+    WEFT_CHECK(
+        mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
+        "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
+        "--comm-thread off, or a library with thread support",
+        mpi_process.provided, MPI_THREAD_SERIALIZED);
+    return WEFT_OK;
 }
 
 static _Noreturn void mpi_abort(transport *t, int exit_status)
@@ -256,6 +273,7 @@ static const transport_ops mpi_ops = {
     .unshare = mpi_unshare,
     .poll = mpi_poll,
     .abandon = mpi_abandon,
+    .allow_thread = mpi_allow_thread,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };
@@ -266,9 +284,9 @@ static weft_status node_place(mpi_transport *self)
     MPI_Comm node = MPI_COMM_NULL;
     WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
                        "MPI_Comm_split_type"));
-    WEFT_TRY_GOTO(mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node),
-                            "MPI_Allreduce"),
-                  status, done);
+    WEFT_TRY_GOTO(
+        mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce"),
+        status, done);
 done:
     MPI_Comm_free(&node);
     return status;
@@ -335,6 +353,7 @@ weft_status transport_mpi_create(transport **out)
     } else {
         WEFT_TRY(mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread"));
     }
+    mpi_process.provided = provided;
     /* FUNNELED is enough while the main thread is the only driver. */
     WEFT_CHECK(provided >= MPI_THREAD_FUNNELED, WEFT_ERR_LAUNCH,
                "this MPI library allows no threads (MPI_THREAD_SINGLE): install one built with thread support");

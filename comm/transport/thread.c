@@ -273,8 +273,7 @@ static shared_block *share_find(thread_transport *self, const transport_share *s
     if (WEFT_NEW_ZERO(&block, 1, WEFT_MEM_COMM) != WEFT_OK) {
         return NULL;
     }
-    *block = (shared_block){
-        .next = self->world->shared, .context = self->context, .key = share->key, .leader = leader};
+    *block = (shared_block){.next = self->world->shared, .context = self->context, .key = share->key, .leader = leader};
     block->status = weft_malloc((size_t)segments_bytes(share, share->count), 1, WEFT_MEM_COMM, &block->memory);
     self->world->shared = block;
     return block;

@@ -7,7 +7,8 @@
  * Requests are cells of request_bytes each in an array of the caller, so that posting allocates nothing and a transport
  * can test all of them in one call. A cell of zero bytes is idle; a cell must not move while its message is under way.
  *
- * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport.
+ * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport: whoever
+ * holds the driver lock (comm/progress.h).
  */
 #ifndef WEFT_COMM_TRANSPORT_H
 #define WEFT_COMM_TRANSPORT_H
@@ -25,8 +26,8 @@ typedef struct transport transport;
 
 /* Memory that some ranks of one node share: one segment a member. */
 typedef struct transport_share {
-    const int *member; /* [count] ranks of the transport, the same list on each of them */
-    int count, me;     /* this rank is member[me] */
+    const int *member;    /* [count] ranks of the transport, the same list on each of them */
+    int count, me;        /* this rank is member[me] */
     const int64_t *bytes; /* [count] of each member's segment */
     uint64_t key;         /* the same on all members; no two live sets of segments of a transport have the same */
 } transport_share;
@@ -55,6 +56,8 @@ typedef struct transport_ops {
     weft_status (*poll)(transport *t);
     /* An operation was given up before its end: nothing that follows may wait for other ranks. */
     void (*abandon)(transport *t);
+    /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */
+    weft_status (*allow_thread)(transport *t);
     /* End the job with this exit status; does not return. */
     void (*abort)(transport *t, int exit_status);
     void (*destroy)(transport *t);
