@@ -19,6 +19,7 @@
  *      two-level, master      not within one vector length: node sums in a fixed order, then one of the flat algorithms
  *                             over nodes, which the length chooses: doubling (as above) or the ring (as below)
  *      ring                   yes: every block starts at another rank
+ *      any, with a wire type  yes: the part that an owner does not send is not rounded
  *
  * Letters: P ranks, m nodes, n ranks of a node, M bytes of the vector, p the largest power of two <= P, e bytes of an
  * element.
