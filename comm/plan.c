@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/log.h"
 #include "comm/codec/codec.h"
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
@@ -14,6 +14,7 @@
 struct comm_plan {
     comm_schedule schedule;
     coll_range owned;
+    coll_shared *shared; /* NULL: it sends messages */
 };
 
 static const char *op_name(comm_op op)
@@ -100,19 +101,46 @@ static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const co
     plan->owned = all ? (coll_range){0, args->count} : algorithm->owned(args);
 }
 
+/* Collective: what a plan in shared memory needs beside its steps. AUTO makes do with messages when there is no room.
+ */
+static weft_status prepare(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm **algorithm,
+                           coll_allreduce *args)
+{
+    if ((*algorithm)->id != COMM_ALGO_SHARED || desc->count == 0 || comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(coll_shared_possible(comm->layout, comm_size(comm)), WEFT_ERR_UNSUPPORTED,
+               "the all-reduce shared needs all ranks on one node, these are on %d: ask for two-level or auto",
+               comm->layout->nodes);
+    weft_status status = coll_shared_create(comm, args, &args->shared);
+    if (status == WEFT_ERR_RESOURCE && desc->algorithm == COMM_ALGO_AUTO) {
+        log_warn("an all-reduce of %lld elements sends messages inside the node: %s", (long long)desc->count,
+                 weft_error_message());
+        const coll_place place = coll_place_of(args);
+        *algorithm = coll_choose_messages(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
+        return WEFT_OK;
+    }
+    return status;
+}
+
+/* Takes over args->shared, also on failure. */
 static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm *algorithm,
                          coll_allreduce *args, const char *text, comm_plan **out)
 {
     weft_status status = WEFT_OK;
     comm_plan *plan = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM));
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM), status, done);
+    plan->shared = args->shared;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);
     WEFT_TRY_GOTO(schedule_end(&plan->schedule), status, done);
     *out = plan;
-    plan = NULL;
+    return WEFT_OK;
 done:
+    if (plan == NULL) {
+        coll_shared_destroy(args->shared);
+    }
     comm_plan_destroy(plan);
     return status;
 }
@@ -126,6 +154,7 @@ weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc
     const coll_algorithm *algorithm = resolve(comm, desc, &args);
     describe(desc, algorithm, text);
     WEFT_TRY(comm_check_same(comm, text));
+    WEFT_TRY(prepare(comm, desc, &algorithm, &args));
     weft_status status = comm_agree(comm, build(comm, desc, algorithm, &args, text, plan));
     if (status != WEFT_OK) {
         comm_plan_destroy(*plan);
@@ -142,34 +171,27 @@ void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count)
 
 weft_status comm_post(comm_plan *plan)
 {
-    WEFT_CHECK(!plan->schedule.operation.active, WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
+    WEFT_CHECK(!operation_active(&plan->schedule.operation), WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
                plan->schedule.operation.name);
     schedule_post(&plan->schedule);
-    return plan->schedule.operation.active ? WEFT_OK : progress_status(&plan->schedule.operation);
+    return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
 }
 
 weft_status comm_test(comm_plan *plan, bool *done)
 {
-    if (plan->schedule.operation.active) {
-        progress_drive(plan->schedule.comm->progress);
-    }
-    *done = !plan->schedule.operation.active;
-    return *done ? progress_status(&plan->schedule.operation) : WEFT_OK;
+    return schedule_test(&plan->schedule, done);
 }
 
 weft_status comm_wait(comm_plan *plan)
 {
-    weft_comm *comm = plan->schedule.comm;
-    double start = clock_seconds();
-    weft_status status = progress_wait(comm->progress, &plan->schedule.operation, comm_rank(comm));
-    comm->stats[plan->schedule.operation.lane].wait_seconds += clock_seconds() - start;
-    return status;
+    return schedule_wait(&plan->schedule);
 }
 
 void comm_plan_destroy(comm_plan *plan)
 {
     if (plan != NULL) {
         schedule_free(&plan->schedule);
+        coll_shared_destroy(plan->shared);
         weft_free(plan);
     }
 }

@@ -31,6 +31,9 @@
 #include "comm/layout.h"
 #include "comm/schedule.h"
 
+/* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
+typedef struct coll_shared coll_shared;
+
 /* What one rank reduces. Inside a hierarchical algorithm rank and size are numbers in a group (schedule_members). */
 typedef struct coll_allreduce {
     int rank, size;
@@ -42,6 +45,7 @@ typedef struct coll_allreduce {
     comm_half half;
     const comm_layout *layout; /* NULL: every rank is a node of its own */
     const comm_model *model;   /* by which inner algorithms are chosen; NULL: the fixed constants */
+    coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
     char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
 } coll_allreduce;
 
@@ -63,9 +67,10 @@ typedef struct coll_range {
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
-    bool asked_only;                                /* never chosen by itself */
-    bool hierarchy;                                 /* pays only with more than one node */
-    bool encodes;                                   /* takes a wire type */
+    bool asked_only; /* never chosen by itself */
+    bool one_node;   /* works only inside one node, with shared memory (coll_shared_possible) */
+    bool hierarchy;  /* pays only with more than one node */
+    bool encodes;    /* takes a wire type */
     int64_t (*scratch)(const coll_allreduce *args); /* bytes; NULL: none, or taken by build itself */
     void (*build)(comm_schedule *s, const coll_allreduce *args);
     comm_cost (*cost)(const coll_place *place, int64_t count, int64_t element);
@@ -81,6 +86,8 @@ const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *la
 /* The same for any form. Halves are chosen by the cost of the whole, among the algorithms that have them: both halves
  * get the same one. */
 const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element);
+/* The same among the algorithms that need no shared memory. */
+const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element);
 /*
  * What `groups` groups of place->size ranks, one rank a node, run side by side in a hierarchical algorithm, on at most
  * `count` elements each. Halving-doubling stands in for recursive doubling in halves, with the same bits, so a
@@ -117,6 +124,9 @@ void coll_two_level_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_two_level_scratch(const coll_allreduce *args);
 comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t element);
 coll_range coll_two_level_owned(const coll_allreduce *args);
+
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_master_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_master_scratch(const coll_allreduce *args);

@@ -2,7 +2,7 @@
  * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
  * (comm/cost.h).
  */
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 
 static const coll_algorithm algorithms[] = {
     {.id = COMM_ALGO_RECURSIVE_DOUBLING,
@@ -34,6 +34,12 @@ static const coll_algorithm algorithms[] = {
      .build = coll_fixed_order_build,
      .cost = coll_fixed_order_cost,
      .owned = coll_fixed_order_owned},
+    {.id = COMM_ALGO_SHARED,
+     .name = "shared",
+     .description = "sums in shared memory, in rank order: any length, ranks of one node",
+     .one_node = true,
+     .build = coll_shared_build,
+     .cost = coll_shared_cost},
     {.id = COMM_ALGO_TWO_LEVEL,
      .name = "two-level",
      .description = "sums in the node, one all-reduce a local rank between nodes, gathers in the node",
@@ -78,7 +84,7 @@ static double seconds_of(const coll_algorithm *algorithm, const coll_place *plac
     return comm_model_seconds(place->model != NULL ? place->model : &fixed, &cost);
 }
 
-const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
+static const coll_algorithm *choose(const coll_place *place, int64_t count, int64_t element, bool shared)
 {
     coll_place whole = *place;
     bool networked = place->layout == NULL || place->layout->nodes > 1;
@@ -88,7 +94,7 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
         const coll_algorithm *algorithm = &algorithms[i];
-        if (algorithm->asked_only || (algorithm->hierarchy && !networked) ||
+        if (algorithm->asked_only || (algorithm->hierarchy && !networked) || (algorithm->one_node && !shared) ||
             (place->wire != COMM_WIRE_SAME && !algorithm->encodes) ||
             (place->half != COMM_WHOLE && algorithm->owned == NULL)) {
             continue;
@@ -100,6 +106,16 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
         }
     }
     return best;
+}
+
+const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
+{
+    return choose(place, count, element, place->layout != NULL && coll_shared_possible(place->layout, place->size));
+}
+
+const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element)
+{
+    return choose(place, count, element, false);
 }
 
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
