@@ -155,27 +155,53 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
              (long long)s->rounds, missing);
 }
 
-void schedule_post(comm_schedule *s)
+static void rewind_steps(comm_schedule *s)
 {
-    assert(!s->operation.active);
-    double begin = trace_begin();
+    assert(!operation_active(&s->operation));
     s->cursor = 0;
     s->span.round = -1;
     ++s->posts;
     s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
     s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
+}
+
+void schedule_post(comm_schedule *s)
+{
+    double begin = trace_begin();
+    rewind_steps(s);
     progress_post(s->comm->progress, &s->operation);
     trace_end(begin, TRACE_SYNC, "submit", -1);
 }
 
+weft_status schedule_test(comm_schedule *s, bool *done)
+{
+    if (operation_active(&s->operation)) {
+        progress_drive(s->comm->progress);
+    }
+    *done = !operation_active(&s->operation);
+    return *done ? progress_status(&s->operation) : WEFT_OK;
+}
+
+weft_status schedule_wait(comm_schedule *s)
+{
+    if (!operation_active(&s->operation)) {
+        return progress_status(&s->operation);
+    }
+    double start = clock_seconds();
+    double begin = trace_begin();
+    weft_status status = progress_wait(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, clock_seconds() - start);
+    return status;
+}
+
 weft_status schedule_run(comm_schedule *s)
 {
-    double start = clock_seconds();
-    schedule_post(s);
+    rewind_steps(s);
     double begin = trace_begin();
-    weft_status status = progress_wait(s->comm->progress, &s->operation, comm_rank(s->comm));
+    weft_status status = progress_run(s->comm->progress, &s->operation);
     trace_end(begin, TRACE_SYNC, "wait", -1);
-    s->comm->stats[s->operation.lane].wait_seconds += clock_seconds() - start;
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, s->operation.ended_at - s->operation.posted_at);
     return status;
 }
 
@@ -183,8 +209,9 @@ weft_status schedule_run(comm_schedule *s)
  * -------------------------------------------------------------------------------------------------------- */
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
 {
-    assert(!s->operation.active);
+    assert(!operation_active(&s->operation));
     s->comm = comm;
+    s->operation.comm = comm;
     s->transfers.comm = comm;
     s->transfers.lane = lane;
     s->steps = 0;

@@ -100,9 +100,13 @@ void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
 void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument);
 weft_status schedule_end(comm_schedule *s);
 
-/* Post on its lane; test and wait go through the engine. */
+/* Post on its lane. A failure of the first steps is told by the test or wait. */
 void schedule_post(comm_schedule *s);
-/* Post and wait; the time counts as waiting on the lane. */
+/* Take a pass unless it has ended; the status when it has. */
+weft_status schedule_test(comm_schedule *s, bool *done);
+/* The time counts as waiting on the lane. */
+weft_status schedule_wait(comm_schedule *s);
+/* Post and wait, without waking the communication thread. */
 weft_status schedule_run(comm_schedule *s);
 void schedule_free(comm_schedule *s); /* cancels; a zeroed schedule is fine */
 
