@@ -54,7 +54,6 @@ static void *thread_main(void *argument)
     int idle = 0;
     placement_helper_thread(thread->cpu);
     trace_thread("communication");
-    trace_thread("communication");
     while (!atomic_load_explicit(&thread->stop, memory_order_relaxed)) {
         if (engine_empty(engine)) {
             sleep_until_posted(engine);
