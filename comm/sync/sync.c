@@ -96,7 +96,8 @@ static weft_status copy_desc(comm_sync *sync, const sync_desc *desc)
     if (desc->tensors > 0) {
         memcpy(tensor, desc->tensor, (size_t)desc->tensors * sizeof *tensor);
     }
-    return WEFT_NEW_ZERO(&sync->ready, desc->buckets, WEFT_MEM_COMM);
+    WEFT_TRY(WEFT_NEW_ZERO(&sync->ready, desc->buckets, WEFT_MEM_COMM));
+    return WEFT_NEW_ZERO(&sync->buffer, SYNC_BUFFERS + SYNC_BUFFERS_EACH * (int64_t)desc->buckets, WEFT_MEM_COMM);
 }
 
 static weft_status check_desc(const sync_desc *desc, const sync_options *options)
@@ -202,6 +203,7 @@ void sync_destroy(comm_sync *sync)
     comm_plan_destroy(sync->mean);
     weft_free(sync->mean_buffer);
     weft_free(sync->ready);
+    weft_free(sync->buffer);
     weft_free((void *)(uintptr_t)sync->desc.bucket);
     weft_free((void *)(uintptr_t)sync->desc.tensor);
     weft_free(sync);

@@ -158,8 +158,8 @@ const char *sync_mode_name(sync_mode mode);
 
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
- * rank of every start. First ends what is under way (collective);
- * a bucket that is owed must have been taken. Writing the same bytes back continues to the bit.
+ * rank of every start. First ends what is under way (collective); a bucket that is owed must have been taken. Writing
+ * the same bytes back continues to the bit.
  */
 typedef struct sync_buffer {
     char name[48];
@@ -174,19 +174,20 @@ typedef struct sync_ops {
     bool exact;
     bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients` */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
-    weft_status (*create)(comm_sync *sync);             /* sync->self; NULL: the mode keeps nothing */
-    void (*destroy)(comm_sync *sync);                   /* also of what a failed create left; NULL */
-    weft_status (*reset)(comm_sync *sync);              /* parameters are rank 0's by now; NULL */
-    weft_status (*ready)(comm_sync *sync, int bucket);  /* once a bucket and step, same order on all ranks; NULL */
-    weft_status (*gradients)(comm_sync *sync);          /* NULL */
-    weft_status (*parameters)(comm_sync *sync);         /* NULL */
-    bool (*owes)(const comm_sync *sync, int bucket);    /* NULL: never */
-    weft_status (*need)(comm_sync *sync, int bucket);   /* of a bucket that is owed; NULL */
-    weft_status (*settle)(comm_sync *sync, bool last);  /* end what is under way; NULL */
-    int (*state)(comm_sync *sync, sync_buffer *buffer); /* fills, returns how many (at most SYNC_BUFFERS - 1); NULL */
+    weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
+    void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
+    weft_status (*reset)(comm_sync *sync);             /* parameters are rank 0's by now; NULL */
+    weft_status (*ready)(comm_sync *sync, int bucket); /* once a bucket and step, same order on all ranks; NULL */
+    weft_status (*gradients)(comm_sync *sync);         /* NULL */
+    weft_status (*parameters)(comm_sync *sync);        /* NULL */
+    bool (*owes)(const comm_sync *sync, int bucket);   /* NULL: never */
+    weft_status (*need)(comm_sync *sync, int bucket);  /* of a bucket that is owed; NULL */
+    weft_status (*settle)(comm_sync *sync, bool last); /* end what is under way; NULL */
+    /* Fills, returns how many: less than SYNC_BUFFERS, and SYNC_BUFFERS_EACH a bucket; NULL. */
+    int (*state)(comm_sync *sync, sync_buffer *buffer);
 } sync_ops;
 
-enum { SYNC_BUFFERS = 32 };
+enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
 struct comm_sync {
     const sync_ops *ops;
@@ -203,7 +204,7 @@ struct comm_sync {
     comm_plan *mean;    /* full average of all parameters: an exact all-reduce; modes with local updates only */
     float *mean_buffer; /* [elements] the sum, then this rank's own parameters while the mean stands in their place */
     bool averaged;
-    sync_buffer buffer[SYNC_BUFFERS];
+    sync_buffer *buffer; /* [SYNC_BUFFERS + SYNC_BUFFERS_EACH * buckets] */
 };
 
 extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;
