@@ -39,6 +39,7 @@ typedef enum comm_lane {
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
     COMM_LANE_SHADOW,
+    COMM_LANE_ALARM, /* the inquest after a stall (comm/inquest.h) */
     COMM_LANES
 } comm_lane;
 
