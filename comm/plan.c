@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "comm/codec/codec.h"
 #include "comm/coll/coll.h"
 #include "comm/comm_internal.h"
@@ -142,28 +141,20 @@ void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count)
 
 weft_status comm_post(comm_plan *plan)
 {
-    WEFT_CHECK(!plan->schedule.operation.active, WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
+    WEFT_CHECK(!operation_active(&plan->schedule.operation), WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
                plan->schedule.operation.name);
     schedule_post(&plan->schedule);
-    return plan->schedule.operation.active ? WEFT_OK : progress_status(&plan->schedule.operation);
+    return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
 }
 
 weft_status comm_test(comm_plan *plan, bool *done)
 {
-    if (plan->schedule.operation.active) {
-        progress_drive(plan->schedule.comm->progress);
-    }
-    *done = !plan->schedule.operation.active;
-    return *done ? progress_status(&plan->schedule.operation) : WEFT_OK;
+    return schedule_test(&plan->schedule, done);
 }
 
 weft_status comm_wait(comm_plan *plan)
 {
-    weft_comm *comm = plan->schedule.comm;
-    double start = clock_seconds();
-    weft_status status = progress_wait(comm->progress, &plan->schedule.operation, comm_rank(comm));
-    comm->stats[plan->schedule.operation.lane].wait_seconds += clock_seconds() - start;
-    return status;
+    return schedule_wait(&plan->schedule);
 }
 
 void comm_plan_destroy(comm_plan *plan)
