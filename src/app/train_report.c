@@ -116,7 +116,8 @@ static weft_status spread_over_ranks(const train_report *report, train_spread *s
 
 static const char *lane_text(int lane)
 {
-    static const char *const texts[COMM_LANES] = {"control", "halo", "gradients", "background"};
+    static const char *const texts[] = {"control", "halo", "gradients", "background", "alarm"};
+    _Static_assert(sizeof texts / sizeof *texts == COMM_LANES, "a text for each lane");
     return texts[lane];
 }
 
