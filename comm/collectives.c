@@ -60,10 +60,8 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-reduce %s of %lld %s", algorithm->name, (long long)count, weft_dtype_name(dtype));
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);
-    if (count > 0 && comm_size(comm) > 1) {
-        coll_allreduce args = {comm_rank(comm), comm_size(comm), buffer, count, dtype, op};
-        algorithm->build(&comm->blocking, &args);
-    }
+    coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
+    coll_build(&comm->blocking, algorithm, &args);
     return finish(comm);
 }
 

@@ -14,7 +14,8 @@
 /* Well below INT_MAX and a multiple of every element size. */
 #define COMM_CHUNK_BYTES ((int64_t)1 << 30)
 
-/* The figures of a lane. Each has one writer at a time, the driver or the caller who waits, and may be read any time. */
+/* The figures of a lane. Each has one writer at a time, the driver or the caller who waits, and may be read any time.
+ */
 typedef struct comm_counters {
     _Atomic uint64_t bytes_sent, messages_sent; /* the driver's */
     _Atomic uint64_t busy_ns;                   /* the driver's */

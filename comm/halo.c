@@ -198,7 +198,7 @@ static bool has_arrivals(const comm_operation *op)
     return atomic_load_explicit(&halo->arrived, memory_order_acquire) != halo->looked_at;
 }
 
-static weft_status unpack_arrived(comm_halo *halo)
+static weft_status unpack_pieces(comm_halo *halo)
 {
     halo_side *side = receiving_side(halo);
     int size = comm_size(halo->comm);
@@ -216,6 +216,17 @@ static weft_status unpack_arrived(comm_halo *halo)
             WEFT_TRY(piece_unpack(halo, side, &side->piece[halo->next_peer]));
         }
     }
+    return WEFT_OK;
+}
+
+static weft_status unpack_arrived(comm_halo *halo)
+{
+    if (!has_arrivals(&halo->operation)) {
+        return WEFT_OK;
+    }
+    double begin = trace_begin();
+    WEFT_TRY(unpack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "unpack", -1);
     return WEFT_OK;
 }
 
@@ -478,14 +489,14 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
              (long long)width, weft_dtype_name(dtype));
     WEFT_TRY(reserve_for_post(halo));
     expect_pieces(halo);
-    double submit = trace_begin();
+    double begin = trace_begin();
     WEFT_TRY(pack_pieces(halo));
-    trace_end(submit, TRACE_COMM, "pack", -1);
+    trace_end(begin, TRACE_COMM, "pack", -1);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
-    halo->phase = HALO_START;
     halo->span_begin = trace_begin();
+    halo->phase = HALO_START;
     progress_post(halo->comm->progress, &halo->operation);
-    trace_end(submit, TRACE_SYNC, "submit", -1);
+    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
     halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
     return halo->posted ? WEFT_OK : progress_status(&halo->operation);
 }
@@ -494,18 +505,16 @@ weft_status comm_halo_wait(comm_halo *halo)
 {
     comm_progress *progress = halo->comm->progress;
     double start = clock_seconds();
+    double begin = trace_begin();
     weft_status status = halo->posted ? WEFT_OK : progress_status(&halo->operation);
     while (halo->posted) {
-        double wait = trace_begin();
         bool ended = progress_wait_until(progress, &halo->operation, has_arrivals);
-        trace_end(wait, TRACE_SYNC, "wait", -1);
         status = ended ? progress_status(&halo->operation) : WEFT_OK;
-        double unpack = trace_begin();
         status = status == WEFT_OK ? unpack_arrived(halo) : status;
-        trace_end(unpack, TRACE_COMM, "unpack", -1);
         halo->posted = !ended && status == WEFT_OK;
     }
     progress_cancel(progress, &halo->operation); /* where unpacking failed */
+    trace_end(begin, TRACE_SYNC, "wait", -1);
     comm_count_seconds(&halo->comm->counters[COMM_LANE_HALO].wait_ns, clock_seconds() - start);
     return status;
 }

@@ -87,8 +87,7 @@ bool progress_lock_for(comm_progress *engine, double seconds)
     }
     double start = clock_seconds();
     atomic_fetch_add_explicit(&engine->wanting, 1, memory_order_relaxed);
-    for (int idle = 0; !locked && (seconds < 0.0 || clock_seconds() - start < seconds);
-         idle += idle < PAUSE_YIELDS) {
+    for (int idle = 0; !locked && (seconds < 0.0 || clock_seconds() - start < seconds); idle += idle < PAUSE_YIELDS) {
         engine_pause(idle, PAUSE_YIELDS);
         locked = engine_try_lock(engine);
     }

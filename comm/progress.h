@@ -1,13 +1,13 @@
 /*
  * comm/progress.h: who moves operations forward.
  *
- * Posted operations stand in one queue a lane. A pass goes over the lanes in priority order (comm_lane's order), in each
- * lane in the order of posting, and lets each operation take every step it can without blocking. One thread at a time
- * does that, the driver, who holds the driver lock:
+ * Posted operations stand in one queue a lane. A pass goes over the lanes in priority order (comm_lane's order), in
+ * each lane in the order of posting, and lets each operation take every step it can without blocking. One thread at a
+ * time does that, the driver, who holds the driver lock:
  *
- *      progress_post    takes the first steps at once when the lock is free; else it leaves the operation for the driver
- *      progress_wait    drives until its operation ends; when somebody else drives it watches `active` meanwhile
- *      the thread       drives while the callers compute, sleeps while nothing is posted, and steps aside for callers
+ *      progress_post    takes the first steps at once when the lock is free; else it leaves the operation for the
+ * driver progress_wait    drives until its operation ends; when somebody else drives it watches `active` meanwhile the
+ * thread       drives while the callers compute, sleeps while nothing is posted, and steps aside for callers
  *
  * So a blocking call pays no hand-off, and without the thread operations move only while somebody waits or tests.
  * MPI is used under the driver lock only: one thread at a time (MPI_THREAD_SERIALIZED).
@@ -15,8 +15,8 @@
  * One engine serves a communicator and all that were split from it, so waiting on one moves the others too: two ranks
  * that wait in different orders on two communicators do not block each other.
  *
- * A stall, an operation that stands still for the stall timeout while somebody drives, ends the operation and spoils the
- * engine: its peers are out of step, so everything that is posted afterwards fails with the same message.
+ * A stall, an operation that stands still for the stall timeout while somebody drives, ends the operation and spoils
+ * the engine: its peers are out of step, so everything that is posted afterwards fails with the same message.
  */
 #ifndef WEFT_COMM_PROGRESS_H
 #define WEFT_COMM_PROGRESS_H
@@ -44,10 +44,10 @@ struct comm_operation {
 
     /* The engine's. Whoever sees `active` fall (operation_active) sees everything the operation wrote. */
     atomic_bool active;
-    bool moved;             /* since the watchdog looked last */
-    double posted_at;       /* clock_seconds */
-    double ended_at;        /* clock_seconds */
-    double still_since;     /* when the watchdog first saw it stand still; 0: never */
+    bool moved;         /* since the watchdog looked last */
+    double posted_at;   /* clock_seconds */
+    double ended_at;    /* clock_seconds */
+    double still_since; /* when the watchdog first saw it stand still; 0: never */
     weft_status status;
     char message[OPERATION_MESSAGE_BYTES];
     comm_operation *next;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/codec/codec.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
@@ -78,6 +79,32 @@ static weft_status phase_transfer(comm_schedule *s, bool *moved)
     return WEFT_OK;
 }
 
+static void local_work(const schedule_step *step)
+{
+    switch (step->kind) {
+    case STEP_REDUCE:
+        comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
+        break;
+    case STEP_COPY:
+        memmove(step->to, step->left, (size_t)step->amount);
+        break;
+    case STEP_ENCODE:
+        codec_encode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE:
+        codec_decode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE_ADD:
+        codec_decode_add(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_SEND:
+    case STEP_RECEIVE:
+    case STEP_CALL:
+    case STEP_AWAIT:
+        break;
+    }
+}
+
 /* *blocked: a flag is not there yet. */
 static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
 {
@@ -92,10 +119,8 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
             }
         } else if (step->kind == STEP_CALL) {
             WEFT_TRY(step->fn.call(step->argument, s->posts));
-        } else if (step->kind == STEP_REDUCE) {
-            comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
-        } else if (step->amount > 0) {
-            memmove(step->to, step->left, (size_t)step->amount);
+        } else {
+            local_work(step);
         }
         *moved = true;
     }
@@ -197,8 +222,8 @@ weft_status schedule_wait(comm_schedule *s)
 
 weft_status schedule_run(comm_schedule *s)
 {
-    rewind_steps(s);
     double begin = trace_begin();
+    rewind_steps(s);
     weft_status status = progress_run(s->comm->progress, &s->operation);
     trace_end(begin, TRACE_SYNC, "wait", -1);
     comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, s->operation.ended_at - s->operation.posted_at);
@@ -316,6 +341,21 @@ void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, c
 void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes)
 {
     append(s, (schedule_step){.kind = STEP_COPY, .to = to, .left = from, .amount = bytes});
+}
+
+void schedule_encode(comm_schedule *s, comm_wire wire, void *to, const float *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_ENCODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode_add(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE_ADD, .wire = wire, .to = to, .left = from, .amount = count});
 }
 
 weft_status schedule_end(comm_schedule *s)

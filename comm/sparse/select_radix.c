@@ -1,7 +1,7 @@
 /*
  * comm/sparse/select_radix.c: the exact k largest magnitudes, mostly in one pass over the vector.
  *
- *   1. A sample of 2^15 elements guesses a threshold a little below the k-th magnitude.
+ *   1. A sample of up to 2^15 elements guesses a threshold a little below the k-th magnitude.
  *   2. One pass compacts what reaches the guess (a bit more than k candidates) and checks that everything is finite.
  *   3. A radix search among the candidates finds the k-th magnitude; they are emitted, ties by lowest index.
  *
@@ -18,7 +18,7 @@
 
 #include "comm/sparse/select_internal.h"
 
-enum { SAMPLE_MOST = 1 << 15, DIGIT_HIGH = 20, DIGIT_MIDDLE = 10, RADIX_BINS = 1 << 11 };
+enum { SAMPLE_LEAST = 1 << 10, SAMPLE_MOST = 1 << 15, DIGIT_HIGH = 20, DIGIT_MIDDLE = 10, RADIX_BINS = 1 << 11 };
 
 /* ---- the k-th of an array ------------------------------------------------------------------------------------- */
 
@@ -73,7 +73,8 @@ static uint32_t guess_floor(selector *s, int64_t count, int64_t k)
     if (count <= SELECT_SMALL) {
         return 0;
     }
-    int64_t samples = count / 32 < SAMPLE_MOST ? count / 32 : SAMPLE_MOST;
+    int64_t samples = count / 128 < SAMPLE_LEAST ? SAMPLE_LEAST : count / 128;
+    samples = samples < SAMPLE_MOST ? samples : SAMPLE_MOST;
     samples = samples < s->part_capacity ? samples : s->part_capacity;
     double expected = (double)samples * (double)k / (double)count;
     int64_t rank = (int64_t)(expected + 4.0 * sqrt(expected)) + 4;

@@ -23,8 +23,8 @@
 static struct {
     int groups;
     int provided; /* level of thread support */
-    bool ours;   /* initialised here, so finalised here */
-    bool failed; /* some call failed: never finalise */
+    bool ours;    /* initialised here, so finalised here */
+    bool failed;  /* some call failed: never finalise */
 } mpi_process;
 
 typedef struct mpi_transport {
@@ -88,10 +88,11 @@ static uint64_t mpi_token(transport *t)
 static weft_status mpi_allow_thread(transport *t)
 {
     (void)t;
-    WEFT_CHECK(mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
-               "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
-               "--comm-thread off, or a library with thread support",
-               mpi_process.provided, MPI_THREAD_SERIALIZED);
+    WEFT_CHECK(
+        mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
+        "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
+        "--comm-thread off, or a library with thread support",
+        mpi_process.provided, MPI_THREAD_SERIALIZED);
     return WEFT_OK;
 }
 
@@ -151,9 +152,9 @@ static weft_status node_place(mpi_transport *self)
     MPI_Comm node = MPI_COMM_NULL;
     WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
                        "MPI_Comm_split_type"));
-    WEFT_TRY_GOTO(mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node),
-                            "MPI_Allreduce"),
-                  status, done);
+    WEFT_TRY_GOTO(
+        mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce"),
+        status, done);
 done:
     MPI_Comm_free(&node);
     return status;

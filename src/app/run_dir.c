@@ -215,6 +215,13 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_real(&json, "epoch_s", epoch->epoch_s);
     json_real(&json, "lr", epoch->lr);
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_real(&json, "comm_exposed_s", epoch->comm_exposed_s);
+    json_text(&json, "sync", sync_mode_name(epoch->sync));
+    if (epoch->sync != SYNC_ALLREDUCE) {
+        json_real(&json, "density", epoch->figures.density);
+        json_real(&json, "distance", epoch->figures.distance);
+        json_real(&json, "gap", epoch->figures.gap);
+    }
     json_end(&json);
     json_line_end(&json);
     return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");

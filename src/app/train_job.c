@@ -2,6 +2,7 @@
 #include "app/train_job.h"
 
 #include "app/comm_setup.h"
+#include "app/sync_setup.h"
 #include "base/activity.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -36,7 +37,6 @@ static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
 static train_options loop_options(const weft_options *o, train_loss loss)
 {
     int metric = option_choice(o, OPT_METRIC);
-    int allreduce = option_choice(o, OPT_ALLREDUCE);
     bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
     const char *weights = option_text(o, OPT_INIT_WEIGHTS);
     return (train_options){
@@ -46,7 +46,7 @@ static train_options loop_options(const weft_options *o, train_loss loss)
         .eval_every = option_int(o, OPT_EVAL_EVERY),
         .patience = option_int(o, OPT_PATIENCE),
         .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
-        .allreduce = option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)allreduce,
+        .sync = sync_options_of(o),
         .optimizer = {.kind = (optimizer_kind)option_choice(o, OPT_OPTIMIZER),
                       .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
                       .momentum = option_real(o, OPT_MOMENTUM),
@@ -87,8 +87,10 @@ static weft_status check_memory(train_job *job, int64_t n_owned, int64_t n_local
     const app_context *context = &job->context;
     gnn_plan plan;
     gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    sync_options sync = sync_options_of(context->options);
     memory_plan_make(&job->data.graph, &plan, comm_size(context->comm), edges, symmetric, halo, job->process,
                      &job->memory);
+    memory_plan_add_sync(&job->memory, sync_setup_bytes(&sync, plan.parameter_bytes / 5, comm_size(context->comm)));
     return memory_plan_check(context, &job->memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 
@@ -169,6 +171,11 @@ static weft_status train(train_job *job)
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                                  .started = clock_seconds()};
     const train_observer observer = train_report_observer(&job->report);
+    char sync[160];
+    sync_setup_describe(&job->options.sync, job->options.sync.mode, sync, sizeof sync);
+    if (comm_size(context->comm) > 1) {
+        log_info("sync %s: %s", sync_mode_name(job->options.sync.mode), sync);
+    }
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
@@ -203,6 +210,7 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
+    WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));

@@ -31,9 +31,11 @@ typedef struct comm_case {
         }                                                                                                              \
     } while (0)
 
-static const comm_algorithm case_algorithms[] = {COMM_ALGO_AUTO, COMM_ALGO_RECURSIVE_DOUBLING,
-                                                 COMM_ALGO_HALVING_DOUBLING, COMM_ALGO_RING, COMM_ALGO_FIXED_ORDER};
-enum { CASE_ALGORITHMS = 5, CASE_LONG = 100003 };
+static const comm_algorithm case_algorithms[] = {
+    COMM_ALGO_AUTO,  COMM_ALGO_RECURSIVE_DOUBLING, COMM_ALGO_HALVING_DOUBLING,
+    COMM_ALGO_RING,  COMM_ALGO_FIXED_ORDER,        COMM_ALGO_TWO_LEVEL,
+    COMM_ALGO_MASTER};
+enum { CASE_ALGORITHMS = sizeof case_algorithms / sizeof case_algorithms[0], CASE_LONG = 100003 };
 
 static inline comm_allreduce_desc case_desc(comm_lane lane, comm_algorithm algorithm, weft_dtype dtype, comm_op op,
                                             int64_t count, void *buffer)
@@ -581,7 +583,8 @@ static weft_status case_stats(weft_comm *comm, void *argument)
             comm_plan *plan = NULL;
             comm_allreduce_desc desc =
                 case_desc(COMM_LANE_SHADOW, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], buffer);
-            const coll_place place = {comm_rank(comm), comm_size(comm), comm_get_layout(comm)};
+            const coll_allreduce args = coll_arguments(comm, buffer, counts[c], WEFT_DTYPE_F32, COMM_SUM);
+            const coll_place place = coll_place_of(&args);
             comm_cost cost = coll_algorithm_of(case_algorithms[a])->cost(&place, counts[c], 4);
             WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
             comm_stats before = comm_lane_stats(comm, COMM_LANE_SHADOW);

@@ -150,7 +150,7 @@ static void make_case(loop_case *c)
                                  .seed = 4,
                                  .eval_every = 1,
                                  .metric = TRAIN_METRIC_ACCURACY,
-                                 .allreduce = COMM_ALGO_AUTO,
+                                 .sync = sync_options_default(),
                                  .optimizer = {.kind = OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.01},
                                  .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.5, .epochs = EPOCHS}};
 }
