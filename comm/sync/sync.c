@@ -124,6 +124,9 @@ static weft_status choose_mode(comm_sync *sync)
     if (comm_size(sync->comm) == 1 || (sync->mode == SYNC_AUTO && sync->desc.dtype != WEFT_DTYPE_F32)) {
         sync->mode = SYNC_ALLREDUCE;
     }
+    if (sync->mode == SYNC_AUTO) {
+        WEFT_TRY(sync_choose(sync, &sync->mode));
+    }
     sync->ops = sync->mode < SYNC_AUTO ? mode_ops[sync->mode] : NULL;
     WEFT_CHECK(sync->ops != NULL, WEFT_ERR_UNSUPPORTED, "--sync %s is not in this build",
                sync_mode_name(sync->options.mode));
