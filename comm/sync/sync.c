@@ -22,6 +22,9 @@ static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", 
 /* Order of sync_mode. NULL: not built in. */
 static const sync_ops *const mode_ops[SYNC_AUTO] = {
     [SYNC_ALLREDUCE] = &sync_allreduce_ops,
+    [SYNC_DIVIDE_SHUFFLE] = &sync_divide_shuffle_ops,
+    [SYNC_SHADOW] = &sync_shadow_ops,
+    [SYNC_ASP] = &sync_asp_ops,
 };
 
 const char *sync_mode_name(sync_mode mode)
@@ -368,7 +371,7 @@ weft_status sync_gradients(comm_sync *sync)
     for (int b = 0; b < sync->desc.buckets; ++b) {
         WEFT_TRY(sync_ready(sync, b));
     }
-    if (sync->ops->local_updates) {
+    if (sync->ops->local_updates && sync->ops->ready == NULL) {
         scale_gradient(sync);
     }
     return call(sync, sync->ops->gradients);

@@ -150,6 +150,8 @@ typedef struct sync_figures {
                           at the last average, before it; 0 for exact modes */
     double gap;        /* mean steps between two synchronisations that reached this rank */
     int64_t staleness; /* largest, in steps */
+    uint64_t bytes_sent, messages_sent; /* over communicators of the mode's own (groups, sites, background rounds):
+                                           comm_lane_stats of the communicator given does not count them */
     uint64_t steps;
 } sync_figures;
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
@@ -172,7 +174,8 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count);
 typedef struct sync_ops {
     const char *name;
     bool exact;
-    bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients` */
+    bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients`;
+                           a mode with `ready` scales by itself, once its reductions have ended */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
     weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
     void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
