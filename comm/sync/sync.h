@@ -217,7 +217,12 @@ void sync_expose(comm_sync *sync, double start);
 /* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */
 int sync_tensor_of(const sync_desc *desc, int64_t element);
 
-/* Predicted seconds of one step's synchronisation by a mode with these options: comm/sync/choose.c. */
+/* ---- the choice: comm/sync/choose.c ----------------------------------------------------------------------------- */
+/* Predicted seconds of one step's communication by a mode with these options. Collective: files of racks and sites are
+ * read. */
 weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
+/* Resolve SYNC_AUTO: the fastest mode that is allowed, the same on every rank, with one line in the log that says why.
+ * float32 and more than one rank. Collective. */
+weft_status sync_choose(const comm_sync *sync, sync_mode *mode);
 
 #endif

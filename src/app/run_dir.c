@@ -159,6 +159,21 @@ static weft_status remove_file(const run_dir *dir, const char *name)
     return unlink(path) == 0 || errno == ENOENT ? WEFT_OK : weft_fail_errno(errno, path);
 }
 
+/* Traces of a replaced run, which may have had more ranks than this one. */
+static weft_status remove_traces(const run_dir *dir)
+{
+    char name[32];
+    char path[FILE_PATH_MAX];
+    for (int rank = 0;; ++rank) {
+        snprintf(name, sizeof name, "trace-%d.json", rank);
+        WEFT_TRY(file_path(path, "%s/%s", dir->path, name));
+        if (!file_exists(path)) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(remove_file(dir, name));
+    }
+}
+
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph)
 {
     static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
@@ -173,6 +188,7 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_g
     for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
         WEFT_TRY(remove_file(dir, results[i]));
     }
+    WEFT_TRY(remove_traces(dir));
     WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
     dir->metrics = fopen(metrics, "we");
     if (dir->metrics == NULL) {

@@ -1,10 +1,12 @@
 /* app/train_job.c: see app/train_job.h. */
 #include "app/train_job.h"
 
+#include "app/comm_setup.h"
 #include "app/sync_setup.h"
 #include "base/activity.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace.h"
 
 static gnn_config model_config(const weft_options *o, const weft_graph *graph, int64_t outputs)
 {
@@ -183,6 +185,24 @@ static weft_status train(train_job *job)
     return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
 }
 
+/* The results are safe by now: a trace that cannot be written is a warning. */
+static weft_status write_trace(train_job *job)
+{
+    const app_context *context = &job->context;
+    char path[FILE_PATH_MAX];
+    if (!option_flag(context->options, OPT_TRACE)) {
+        return WEFT_OK;
+    }
+    weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
+    status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
+    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
+    if (comm_agree(context->comm, status) != WEFT_OK) {
+        log_warn("trace not written: %s", weft_error_message());
+        weft_error_clear();
+    }
+    return WEFT_OK;
+}
+
 static weft_status run_job(train_job *job)
 {
     app_context *context = &job->context;
@@ -190,8 +210,8 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
-    comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
     WEFT_TRY(sync_setup_check(o));
+    WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
     WEFT_TRY(check_data(job));
@@ -210,7 +230,8 @@ static weft_status run_job(train_job *job)
     weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(train_data_release(context, &job->data));
-    return train(job);
+    WEFT_TRY(train(job));
+    return write_trace(job);
 }
 
 /* What is on disk ends with the job, whatever ended it. */
@@ -236,6 +257,11 @@ weft_status train_job_run(train_job *job, const weft_options *options)
 {
     activity_reset();
     WEFT_TRY(app_context_open(options, &job->context));
+    if (option_flag(job->context.options, OPT_TRACE)) {
+        WEFT_TRY(trace_open(0));
+        job->traced = true;
+        trace_thread("main");
+    }
     return close_files(job, run_job(job));
 }
 
@@ -248,5 +274,8 @@ void train_job_destroy(train_job *job)
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
     app_context_close(&job->context);
+    if (job->traced) {
+        trace_close();
+    }
     weft_free(job);
 }
