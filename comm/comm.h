@@ -159,8 +159,9 @@ const char *comm_algorithm_name(comm_algorithm algorithm);
  */
 typedef struct comm_stats {
     uint64_t bytes_sent, messages_sent;
-    double wait_seconds; /* time callers stood still */
-    double busy_seconds; /* from the post to the end of each operation, summed: what is not waited for was hidden */
+    uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */
+    double wait_seconds;   /* time callers stood still */
+    double busy_seconds;   /* from the post to the end of each operation, summed: what is not waited for was hidden */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
 

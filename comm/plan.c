@@ -2,8 +2,9 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "comm/codec/codec.h"
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
@@ -13,6 +14,7 @@
 struct comm_plan {
     comm_schedule schedule;
     coll_range owned;
+    coll_shared *shared; /* NULL: it sends messages */
 };
 
 static const char *op_name(comm_op op)
@@ -99,19 +101,47 @@ static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const co
     plan->owned = all ? (coll_range){0, args->count} : algorithm->owned(args);
 }
 
+/* Collective: what a plan in shared memory needs beside its steps. AUTO makes do with messages when there is no room.
+ */
+static weft_status prepare(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm **algorithm,
+                           coll_allreduce *args)
+{
+    if ((*algorithm)->id != COMM_ALGO_SHARED || desc->count == 0 || comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(coll_shared_possible(comm->layout, comm_size(comm)), WEFT_ERR_UNSUPPORTED,
+               "the all-reduce shared needs all ranks on one node, these are on %d: ask for two-level or auto",
+               comm->layout->nodes);
+    weft_status status = coll_shared_create(comm, args, &args->shared);
+    if (status == WEFT_ERR_RESOURCE && desc->algorithm == COMM_ALGO_AUTO) {
+        log_warn("an all-reduce of %lld elements sends messages inside the node: %s", (long long)desc->count,
+                 weft_error_message());
+        coll_place place = coll_place_of(args);
+        place.messages = true;
+        *algorithm = coll_choose_form(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
+        return WEFT_OK;
+    }
+    return status;
+}
+
+/* Takes over args->shared, also on failure. */
 static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm *algorithm,
                          coll_allreduce *args, const char *text, comm_plan **out)
 {
     weft_status status = WEFT_OK;
     comm_plan *plan = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM));
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM), status, done);
+    plan->shared = args->shared;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);
     WEFT_TRY_GOTO(schedule_end(&plan->schedule), status, done);
     *out = plan;
-    plan = NULL;
+    return WEFT_OK;
 done:
+    if (plan == NULL) {
+        coll_shared_destroy(args->shared);
+    }
     comm_plan_destroy(plan);
     return status;
 }
@@ -125,6 +155,7 @@ weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc
     const coll_algorithm *algorithm = resolve(comm, desc, &args);
     describe(desc, algorithm, text);
     WEFT_TRY(comm_check_same(comm, text));
+    WEFT_TRY(prepare(comm, desc, &algorithm, &args));
     weft_status status = comm_agree(comm, build(comm, desc, algorithm, &args, text, plan));
     if (status != WEFT_OK) {
         comm_plan_destroy(*plan);
@@ -161,6 +192,7 @@ void comm_plan_destroy(comm_plan *plan)
 {
     if (plan != NULL) {
         schedule_free(&plan->schedule);
+        coll_shared_destroy(plan->shared);
         weft_free(plan);
     }
 }

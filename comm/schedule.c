@@ -11,6 +11,9 @@
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
+/* Flags are looked at so often before the transport is given a chance to move its messages and to report a failure. */
+enum { BLOCKED_LOOKS = 64 };
+
 /* ---- running: one function a phase ----------------------------------------------------------------------- */
 static bool is_transfer(const schedule_step *step)
 {
@@ -115,8 +118,9 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
-                return WEFT_OK;
+                return ++s->blocked % BLOCKED_LOOKS == 0 ? s->comm->transport->ops->poll(s->comm->transport) : WEFT_OK;
             }
+            s->missing = -1;
         } else if (step->kind == STEP_CALL) {
             WEFT_TRY(step->fn.call(step->argument, s->posts));
         } else {
@@ -160,7 +164,11 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
 
 static void schedule_cancel(comm_operation *op)
 {
-    transfers_cancel(&((comm_schedule *)op)->transfers);
+    comm_schedule *s = (comm_schedule *)op;
+    transfers_cancel(&s->transfers);
+    if (s->phase == SCHEDULE_LOCAL) {
+        s->comm->transport->ops->abandon(s->comm->transport);
+    }
 }
 
 static void schedule_describe(const comm_operation *op, char *text, size_t bytes)
@@ -169,7 +177,8 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
     char missing[OPERATION_MESSAGE_BYTES / 2];
     bool awaits = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps && s->step[s->cursor].kind == STEP_AWAIT;
     if (awaits) {
-        snprintf(missing, sizeof missing, "rank %d has not come", s->step[s->cursor].peer);
+        snprintf(missing, sizeof missing, "rank %d has not come",
+                 s->missing >= 0 ? s->missing : s->step[s->cursor].peer);
     } else {
         transfers_describe(&s->transfers, missing, sizeof missing);
     }
@@ -242,6 +251,8 @@ void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const cha
     s->steps = 0;
     s->rounds = 0;
     s->posts = 0;
+    s->missing = -1;
+    s->blocked = 0;
     s->member = NULL;
     s->build_status = WEFT_OK;
     s->operation.lane = lane;

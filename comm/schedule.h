@@ -84,6 +84,8 @@ typedef struct comm_schedule {
     const int *member; /* peers named while building are member[peer]; NULL: ranks of the communicator */
     /* running */
     uint64_t posts;
+    int missing;      /* who has not come, set by a ready function that awaits several ranks; -1: the step's peer */
+    unsigned blocked; /* looks at a flag that was not there yet */
     schedule_phase phase;
     int64_t cursor;
     schedule_span span;
@@ -111,7 +113,9 @@ void schedule_send_late(comm_schedule *s, int peer, const void *data, const int6
 void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t *bytes, int64_t most);
 /* Local work: a failure ends the operation with its status. */
 void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
-/* Wait, without blocking the driver, until fn says so. peer: who is named when it never does. */
+/* Wait, without blocking the driver, until fn says so. peer: who is named when it never does, unless fn sets
+ * s->missing.
+ */
 void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument);
 weft_status schedule_end(comm_schedule *s);
 

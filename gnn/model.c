@@ -33,7 +33,7 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
     for (int l = 0; l < config->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l], l));
     }
-    return param_store_commit(&model->params);
+    return param_store_commit(&model->params, model->comm);
 }
 
 static bool keeps_features_apart(const gnn_model *model)

@@ -31,6 +31,9 @@
 #include "comm/layout.h"
 #include "comm/schedule.h"
 
+/* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
+typedef struct coll_shared coll_shared;
+
 /* What one rank reduces. Inside a hierarchical algorithm rank and size are numbers in a group (schedule_members). */
 typedef struct coll_allreduce {
     int rank, size;
@@ -43,6 +46,7 @@ typedef struct coll_allreduce {
     const comm_layout *layout; /* NULL: every rank is a node of its own */
     const comm_model *model;   /* by which inner algorithms are chosen; NULL: the fixed constants */
     char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
+    coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
 } coll_allreduce;
 
 /* Whose cost: rank `rank` of `size`, spread over nodes as the layout says (NULL: every rank a node), and of which form
@@ -53,6 +57,7 @@ typedef struct coll_place {
     const comm_model *model; /* as in coll_allreduce */
     comm_wire wire;
     comm_half half;
+    bool messages; /* nothing through shared memory */
 } coll_place;
 
 /* Elements [begin, begin + count). */
@@ -93,6 +98,9 @@ coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count
 coll_place coll_place_of(const coll_allreduce *args);
 /* Scratch, then the steps; nothing for an empty vector or a single rank. args->scratch is filled in. */
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args);
+/* The same among the algorithms that send messages. */
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype);
 
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_recursive_doubling_scratch(const coll_allreduce *args);
@@ -121,6 +129,9 @@ coll_range coll_two_level_owned(const coll_allreduce *args);
 void coll_master_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_master_scratch(const coll_allreduce *args);
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
+
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
 void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,

@@ -34,6 +34,11 @@ static const coll_algorithm algorithms[] = {
      .build = coll_fixed_order_build,
      .cost = coll_fixed_order_cost,
      .owned = coll_fixed_order_owned},
+    {.id = COMM_ALGO_SHARED,
+     .name = "shared",
+     .description = "sums in shared memory, in rank order: any length, ranks of one node",
+     .build = coll_shared_build,
+     .cost = coll_shared_cost},
     {.id = COMM_ALGO_TWO_LEVEL,
      .name = "two-level",
      .description = "sums in the node, one all-reduce a local rank between nodes, gathers in the node",
@@ -82,13 +87,15 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
 {
     coll_place whole = *place;
     bool networked = place->layout == NULL || place->layout->nodes > 1;
+    bool may_share = !networked && !place->messages && place->size > 1;
     const coll_algorithm *best = NULL;
     double best_seconds = 0.0;
     whole.rank = 0;
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
         const coll_algorithm *algorithm = &algorithms[i];
-        if (algorithm->asked_only || (algorithm->hierarchy && !networked) ||
+        bool shared = algorithm->id == COMM_ALGO_SHARED;
+        if (algorithm->asked_only || (shared && !may_share) || (algorithm->hierarchy && !networked) ||
             (place->wire != COMM_WIRE_SAME && !algorithm->encodes) ||
             (place->half != COMM_WHOLE && algorithm->owned == NULL)) {
             continue;
@@ -106,6 +113,13 @@ const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *la
                                   weft_dtype dtype)
 {
     const coll_place place = {.size = size, .layout = layout, .model = model};
+    return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
+}
+
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype)
+{
+    const coll_place place = {.size = size, .layout = layout, .model = model, .messages = true};
     return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
 }
 
@@ -147,7 +161,7 @@ coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count
 
 coll_place coll_place_of(const coll_allreduce *args)
 {
-    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half};
+    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half, false};
 }
 
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args)

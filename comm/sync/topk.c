@@ -39,7 +39,8 @@ typedef struct topk_run {
 
 typedef struct topk_bucket {
     sparse_plan *plan;    /* NULL: everything goes whole */
-    int64_t selected;     /* elements that are selected from */
+    int64_t count;        /* elements of the bucket */
+    int64_t selected;     /* of those, the ones that are selected from */
     int first_run, runs;  /* of topk.run */
     bool waiting, posted; /* handed in; under way */
     double start;
@@ -97,6 +98,7 @@ static weft_status cut_bucket(const comm_sync *sync, topk *t, int b, topk_run *f
     }
     qsort(found, (size_t)count, sizeof *found, compare_runs);
     int64_t at = bucket->offset;
+    out->count = bucket->count;
     out->first_run = t->runs;
     for (int i = 0; i < count; ++i) {
         WEFT_CHECK(found[i].offset >= at, WEFT_ERR_INTERNAL, "tensors overlap at element %lld of the gradient",
@@ -138,12 +140,11 @@ done:
     return status;
 }
 
-/* Of a bucket's selected elements in this step. */
+/* Of a bucket's selected elements; all there is (the zeros that tensors left included) once nothing is held back. */
 static int64_t count_to_send(const topk_bucket *bucket, double density)
 {
     double k = ceil(density * (double)bucket->selected);
-    int64_t most = bucket->selected;
-    return k < 1 ? 1 : (k < (double)most ? (int64_t)k : most);
+    return k < (double)bucket->selected ? (int64_t)k : bucket->count;
 }
 
 static double density_of_step(const sync_options *options, int64_t step)
@@ -277,7 +278,12 @@ static void mask(topk *t, const topk_bucket *bucket, int64_t offset)
         return;
     }
     const int32_t *index = sparse_sent(bucket->plan, &found);
-    for (int64_t i = 0; i < found; ++i) {
+    for (int i = bucket->first_run; index == NULL && i < bucket->first_run + bucket->runs; ++i) {
+        if (t->run[i].side < 0 && found > 0) { /* everything was sent */
+            memset(t->velocity + t->run[i].offset, 0, (size_t)t->run[i].count * sizeof *t->velocity);
+        }
+    }
+    for (int64_t i = 0; index != NULL && i < found; ++i) {
         t->velocity[offset + index[i]] = 0.0f;
     }
 }
@@ -303,7 +309,9 @@ static void note_density(comm_sync *sync, const topk *t)
     double density = density_of_step(&sync->options, sync->step);
     double sent = (double)t->whole;
     for (int b = 0; b < t->buckets; ++b) {
-        sent += t->bucket[b].plan != NULL ? (double)count_to_send(&t->bucket[b], density) : 0.0;
+        const topk_bucket *bucket = &t->bucket[b];
+        double k = bucket->plan != NULL ? (double)count_to_send(bucket, density) : 0.0;
+        sent += fmin(k, (double)bucket->selected);
     }
     sync->figures.density = sync->desc.trained > 0 ? sent / (double)sync->desc.trained : 0.0;
 }
@@ -371,6 +379,10 @@ static int state(comm_sync *sync, sync_buffer *buffer)
         selection->data = selector_state(sparse_selector(t->bucket[b].plan), &selection->bytes);
         snprintf(residual->name, sizeof residual->name, "topk bucket %d residual", b);
         snprintf(selection->name, sizeof selection->name, "topk bucket %d selection", b);
+        sync_buffer *exchange = &buffer[count];
+        exchange->data = sparse_state(t->bucket[b].plan, &exchange->bytes);
+        snprintf(exchange->name, sizeof exchange->name, "topk bucket %d exchange", b);
+        count += exchange->bytes > 0;
     }
     return count;
 }

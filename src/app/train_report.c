@@ -41,6 +41,7 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     placement_refresh(&report->context->placement);
     report->done += 1;
     report->exposed_s += epoch->comm_exposed_s;
+    report->figures = epoch->figures;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
     if (!first_time) {
@@ -93,6 +94,10 @@ static train_figures figures_of_rank(const train_report *report)
         f.wait += stats.wait_seconds;
     }
     f.exposed = report->exposed_s;
+    f.group_bytes = (double)report->figures.bytes_sent;
+    f.group_messages = (double)report->figures.messages_sent;
+    f.bytes += f.group_bytes;
+    f.messages += f.group_messages;
     f.cpu = clock_cpu_seconds();
     f.peak_rss = (double)clock_peak_rss_bytes();
     f.allocated_peak = (double)weft_mem_usage_total().peak_bytes;
@@ -133,6 +138,10 @@ static void print_communication(const train_report *report, const train_result *
             printf("%-28s %9.3f %9.3f %9.0f\n", lane_text(lane), s->avg.lane_bytes[lane] / 1e6,
                    s->max.lane_bytes[lane] / 1e6, s->avg.lane_messages[lane]);
         }
+    }
+    if (s->max.group_messages > 0) {
+        printf("%-28s %9.3f %9.3f %9.0f\n", "groups of the sync mode", s->avg.group_bytes / 1e6,
+               s->max.group_bytes / 1e6, s->avg.group_messages);
     }
     printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_mode_name(result->sync),
            s->avg.exposed, s->max.exposed);
@@ -210,6 +219,8 @@ static void write_communication(json_writer *json, const train_result *result, c
     json_real(json, "sync_distance", f->distance);
     json_real(json, "sync_gap", f->gap);
     json_int(json, "sync_staleness", f->staleness);
+    json_real(json, "group_sent_bytes_avg", s->avg.group_bytes);
+    json_real(json, "group_sent_messages_avg", s->avg.group_messages);
     json_object(json, "lanes");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         json_object(json, lane_text(lane));

@@ -26,9 +26,10 @@ typedef struct loop {
     int64_t timed;
 } loop;
 
-static uint64_t bytes_sent(const weft_comm *comm)
+static uint64_t bytes_sent(const loop *l)
 {
-    uint64_t bytes = 0;
+    const weft_comm *comm = l->comm;
+    uint64_t bytes = sync_get_figures(l->replica.sync).bytes_sent; /* over the mode's own groups of ranks */
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         bytes += comm_lane_stats(comm, (comm_lane)lane).bytes_sent;
     }
@@ -172,7 +173,7 @@ static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 
 static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
 {
-    uint64_t sent = bytes_sent(l->comm);
+    uint64_t sent = bytes_sent(l);
     double stood = exposed(l);
     uint64_t allocations = weft_mem_usage_total().allocations;
     int64_t every = l->options->eval_every;
@@ -186,7 +187,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
         WEFT_TRY(evaluate(l, seed, record));
         record->eval_s = clock_seconds() - trained;
     }
-    record->comm_bytes = bytes_sent(l->comm) - sent;
+    record->comm_bytes = bytes_sent(l) - sent;
     record->comm_exposed_s = exposed(l) - stood;
     record->sync = sync_running(l->replica.sync);
     record->figures = sync_get_figures(l->replica.sync);

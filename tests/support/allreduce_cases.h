@@ -10,7 +10,12 @@
 #include "comm/codec/codec.h"
 #include "support/comm_cases.h"
 
+static const comm_algorithm hier_algorithms[] = {
+    COMM_ALGO_AUTO,  COMM_ALGO_RECURSIVE_DOUBLING, COMM_ALGO_HALVING_DOUBLING,
+    COMM_ALGO_RING,  COMM_ALGO_FIXED_ORDER,        COMM_ALGO_TWO_LEVEL,
+    COMM_ALGO_MASTER};
 static const int hier_node_ranks[] = {1, 2, 3, 64};
+enum { HIER_ALGORITHMS = sizeof hier_algorithms / sizeof hier_algorithms[0] };
 enum { HIER_NODES = sizeof hier_node_ranks / sizeof hier_node_ranks[0], HIER_LONG = 30011 };
 
 /* Run `fn` on a copy of the communicator for each size of nodes. */
@@ -56,10 +61,10 @@ static weft_status hier_values_on(weft_comm *comm)
     int size = comm_size(comm);
     const int64_t counts[] = {0, 1, size - 1, 37, 1000};
     double *buffer = malloc(HIER_LONG * sizeof *buffer);
-    for (int a = 0; a < CASE_ALGORITHMS; ++a) {
+    for (int a = 0; a < HIER_ALGORITHMS; ++a) {
         for (int c = 0; c < 5; ++c) {
             for (int kind = 0; kind < 15; ++kind) {
-                comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, case_algorithms[a], (weft_dtype)(kind / 3),
+                comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], (weft_dtype)(kind / 3),
                                                      (comm_op)(kind % 3), counts[c], buffer);
                 /* Every type and op once, on the longest; float32 on all. */
                 bool wanted = c == 4 || (desc.dtype == WEFT_DTYPE_F32 && desc.op == COMM_SUM);
@@ -70,7 +75,7 @@ static weft_status hier_values_on(weft_comm *comm)
             }
         }
         comm_allreduce_desc desc =
-            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, HIER_LONG, buffer);
+            case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, HIER_LONG, buffer);
         WEFT_TRY_GOTO(case_one_allreduce(comm, &desc), status, done);
     }
 done:
@@ -161,13 +166,13 @@ static weft_status hier_halves_on(weft_comm *comm)
     weft_status status = WEFT_OK;
     float *x = malloc(HIER_LONG * sizeof *x);
     float *whole = malloc(HIER_LONG * sizeof *whole);
-    for (int a = 1; a < CASE_ALGORITHMS; ++a) {
-        for (int c = 0; c < 3 && hier_has_halves(case_algorithms[a]); ++c) {
+    for (int a = 1; a < HIER_ALGORITHMS; ++a) {
+        for (int c = 0; c < 3 && hier_has_halves(hier_algorithms[a]); ++c) {
             for (int wire = COMM_WIRE_SAME; wire <= COMM_WIRE_FP16; ++wire) {
                 comm_allreduce_desc desc =
-                    case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
+                    case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
                 desc.wire = (comm_wire)wire;
-                if (wire == COMM_WIRE_SAME || hier_encodes(case_algorithms[a])) {
+                if (wire == COMM_WIRE_SAME || hier_encodes(hier_algorithms[a])) {
                     WEFT_TRY_GOTO(hier_halves_of(comm, &desc, whole), status, done);
                 }
             }
@@ -245,9 +250,9 @@ static weft_status hier_wire_on(weft_comm *comm)
     weft_status status = WEFT_OK;
     static const int64_t counts[] = {1, 2, 37, 5003};
     float *x = malloc(5003 * sizeof *x);
-    for (int kind = 0; kind < 2 * CASE_ALGORITHMS * 4; ++kind) {
+    for (int kind = 0; kind < 2 * HIER_ALGORITHMS * 4; ++kind) {
         comm_allreduce_desc desc =
-            case_desc(COMM_LANE_GRADIENT, case_algorithms[kind / 8], WEFT_DTYPE_F32, COMM_SUM, counts[kind % 4], x);
+            case_desc(COMM_LANE_GRADIENT, hier_algorithms[kind / 8], WEFT_DTYPE_F32, COMM_SUM, counts[kind % 4], x);
         desc.wire = kind / 4 % 2 == 0 ? COMM_WIRE_BF16 : COMM_WIRE_FP16;
         if (!hier_encodes(desc.algorithm)) {
             continue;
@@ -395,11 +400,11 @@ static weft_status hier_stats_on(weft_comm *comm)
     static const int64_t counts[] = {0, 1, 3, 8, 1000, HIER_LONG};
     weft_status status = WEFT_OK;
     float *x = calloc(HIER_LONG, sizeof *x);
-    for (int a = 1; a < CASE_ALGORITHMS; ++a) {
+    for (int a = 1; a < HIER_ALGORITHMS; ++a) {
         for (int c = 0; c < 6; ++c) {
             for (int form = 0; form < 9; ++form) {
                 comm_allreduce_desc desc =
-                    case_desc(COMM_LANE_SHADOW, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
+                    case_desc(COMM_LANE_SHADOW, hier_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
                 desc.half = (comm_half)(form / 3);
                 desc.wire = (comm_wire)(form % 3);
                 if ((desc.half != COMM_WHOLE && !hier_has_halves(desc.algorithm)) ||
