@@ -3,8 +3,8 @@
  *
  *      rank r has f_r(w) = 1/P sum_i a_ri / 2 (w_i - t_ri)^2;    the sum over ranks is least at sum a t / sum a
  *
- * A replica is a rank's parameters, gradient and synchronisation; a step is plain SGD. Behind the trained parameters lie
- * two elements of state, which nothing but the synchronisation changes.
+ * A replica is a rank's parameters, gradient and synchronisation; a step is plain SGD. Behind the trained parameters
+ * lie two elements of state, which nothing but the synchronisation changes.
  */
 #ifndef WEFT_TESTS_SUPPORT_SYNC_QUADRATIC_H
 #define WEFT_TESTS_SUPPORT_SYNC_QUADRATIC_H
@@ -86,8 +86,7 @@ static inline void replica_gradient(replica *r)
     int rank = comm_rank(r->comm);
     int ranks = comm_size(r->comm);
     for (int i = 0; i < QUAD_TRAINED; ++i) {
-        r->grad[i] =
-            (float)(quad_curvature(rank, i, r->equal) * ((double)r->value[i] - quad_target(rank, i)) / ranks);
+        r->grad[i] = (float)(quad_curvature(rank, i, r->equal) * ((double)r->value[i] - quad_target(rank, i)) / ranks);
     }
 }
 
@@ -166,8 +165,8 @@ static inline weft_status quad_write(weft_comm *comm, const char *text, char *pa
     weft_status status = WEFT_OK;
     if (comm_rank(comm) == 0) {
         FILE *file = fopen(path, "w");
-        status = file != NULL && fputs(text, file) >= 0 && fclose(file) == 0 ? WEFT_OK
-                                                                            : weft_fail(WEFT_ERR_IO, "%s", path);
+        status =
+            file != NULL && fputs(text, file) >= 0 && fclose(file) == 0 ? WEFT_OK : weft_fail(WEFT_ERR_IO, "%s", path);
     }
     return comm_agree(comm, status);
 }

@@ -44,8 +44,7 @@ static void serial_step(double *w, int ranks, double lr, bool equal, double weig
     for (int i = 0; i < QUAD_TRAINED; ++i) {
         double gradient = 0;
         for (int r = 0; r < ranks; ++r) {
-            gradient +=
-                (r == 0 ? weight0 : 1.0) * quad_curvature(r, i, equal) * (w[i] - quad_target(r, i)) / ranks;
+            gradient += (r == 0 ? weight0 : 1.0) * quad_curvature(r, i, equal) * (w[i] - quad_target(r, i)) / ranks;
         }
         w[i] -= lr * gradient;
     }
@@ -70,8 +69,8 @@ static weft_status exact_run(weft_comm *comm, int sites)
         WEFT_TRY(replica_step(&r, 0.1, comm_rank(comm) == 0 ? weight0 : 1.0));
         serial_step(w, ranks, 0.1, false, weight0);
         for (int i = 0; i < QUAD_TRAINED && ranks > 1; ++i) {
-            CASE_CHECK(fabs((double)r.value[i] - w[i]) < 2e-6 * (k + 2), "%d sites, step %d, element %d: %.9g, exact %.9g",
-                       sites, k, i, (double)r.value[i], w[i]);
+            CASE_CHECK(fabs((double)r.value[i] - w[i]) < 2e-6 * (k + 2),
+                       "%d sites, step %d, element %d: %.9g, exact %.9g", sites, k, i, (double)r.value[i], w[i]);
         }
     }
     sync_figures figures = sync_get_figures(r.sync);
@@ -221,9 +220,9 @@ static weft_status bytes_run(weft_comm *comm, double threshold, int64_t flush_ev
 static weft_status case_bytes(weft_comm *comm, void *argument)
 {
     (void)argument;
-    WEFT_TRY(bytes_run(comm, 0.0, 0, 6ull * QUAD_TRAINED * 4));  /* everything is significant: dense */
-    WEFT_TRY(bytes_run(comm, 1e6, 0, 0));                        /* nothing is */
-    return bytes_run(comm, 1e6, 3, 2ull * QUAD_TRAINED * 4);     /* but every third step: of 2 to 7, 3 and 6 */
+    WEFT_TRY(bytes_run(comm, 0.0, 0, 6ull * QUAD_TRAINED * 4)); /* everything is significant: dense */
+    WEFT_TRY(bytes_run(comm, 1e6, 0, 0));                       /* nothing is */
+    return bytes_run(comm, 1e6, 3, 2ull * QUAD_TRAINED * 4);    /* but every third step: of 2 to 7, 3 and 6 */
 }
 
 /* One significant element a bucket of each site travels as an entry of 8 bytes. */
@@ -349,8 +348,12 @@ static weft_status case_refuses(weft_comm *comm, void *argument)
 int main(void)
 {
     static const comm_case cases[] = {
-        {"threshold 0 is exact", case_exact}, {"nothing is lost", case_conserves}, {"bytes", case_bytes},
-        {"entries", case_entries},            {"slow site", case_slow_site},       {"same bits", case_timing},
+        {"threshold 0 is exact", case_exact},
+        {"nothing is lost", case_conserves},
+        {"bytes", case_bytes},
+        {"entries", case_entries},
+        {"slow site", case_slow_site},
+        {"same bits", case_timing},
         {"refused", case_refuses},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases);

@@ -224,9 +224,12 @@ static weft_status case_bytes(weft_comm *comm, void *argument)
 int main(void)
 {
     static const comm_case cases[] = {
-        {"exact mean after s rounds", case_exact}, {"uneven groups keep the mean", case_keeps_mean},
-        {"full average", case_full_average},       {"average stays", case_average_stays},
-        {"racks", case_racks},                     {"bytes", case_bytes},
+        {"exact mean after s rounds", case_exact},
+        {"uneven groups keep the mean", case_keeps_mean},
+        {"full average", case_full_average},
+        {"average stays", case_average_stays},
+        {"racks", case_racks},
+        {"bytes", case_bytes},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases);
 }

@@ -57,7 +57,8 @@ static void units(double (*x)[MOST])
 static void test_powers_give_the_exact_mean(void **state)
 {
     (void)state;
-    static const int cases[][3] = {{2, 2, 1}, {4, 2, 2}, {8, 2, 3}, {16, 2, 4}, {9, 3, 2}, {27, 3, 3}, {16, 4, 2}, {5, 5, 1}};
+    static const int cases[][3] = {{2, 2, 1}, {4, 2, 2},  {8, 2, 3},  {16, 2, 4},
+                                   {9, 3, 2}, {27, 3, 3}, {16, 4, 2}, {5, 5, 1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         int ranks = cases[k][0];
         int set_of[MOST] = {0};

@@ -1,4 +1,5 @@
-/* Background averages on 1 to 8 ranks: against a serial simulation, free running, ranks of different speed and length. */
+/* Background averages on 1 to 8 ranks: against a serial simulation, free running, ranks of different speed and length.
+ */
 #include "support/comm_run.h"
 #include "support/sync_quadratic.h"
 
@@ -169,8 +170,8 @@ static weft_status uneven_run(weft_comm *comm, sync_shadow_algorithm algorithm)
         WEFT_TRY(rounds_of(&r, &rounds));
         int64_t bounds[2] = {rounds, -rounds};
         WEFT_TRY(comm_allreduce(comm, bounds, 2, WEFT_DTYPE_I64, COMM_MAX));
-        CASE_CHECK(bounds[0] == -bounds[1] && rounds > 1, "rounds %lld here, %lld to %lld elsewhere",
-                   (long long)rounds, (long long)-bounds[1], (long long)bounds[0]);
+        CASE_CHECK(bounds[0] == -bounds[1] && rounds > 1, "rounds %lld here, %lld to %lld elsewhere", (long long)rounds,
+                   (long long)-bounds[1], (long long)bounds[0]);
         sync_figures figures = sync_get_figures(r.sync);
         CASE_CHECK(figures.gap >= 0.5 && figures.bytes_sent > 0 && figures.distance >= 0, "gap %g", figures.gap);
     }

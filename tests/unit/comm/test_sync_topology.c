@@ -5,8 +5,8 @@
 
 enum { RANKS = 6 };
 
-static const char hosts[RANKS][TOPOLOGY_HOST_BYTES] = {"node01", "node01", "node02.cluster.org", "node02.cluster.org",
-                                                       "Big-3.cluster.org", "big-3.other.org"};
+static const char hosts[RANKS][TOPOLOGY_HOST_BYTES] = {
+    "node01", "node01", "node02.cluster.org", "node02.cluster.org", "Big-3.cluster.org", "big-3.other.org"};
 
 static weft_status parse(const char *text, comm_topology **topology)
 {
