@@ -107,7 +107,7 @@ weft_status asp_message_test(asp_message *message, bool *done)
 weft_status asp_message_wait(asp_message *message)
 {
     weft_comm *comm = message->transfers.comm;
-    WEFT_TRY(progress_wait(comm->progress, &message->operation, comm_rank(comm)));
+    WEFT_TRY(progress_wait(comm->progress, &message->operation));
     message->posted = false;
     return WEFT_OK;
 }
