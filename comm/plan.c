@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "comm/coll/coll.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
@@ -26,8 +25,10 @@ static const char *op_name(comm_op op)
 
 static void describe(const comm_allreduce_desc *desc, char text[OPERATION_NAME_BYTES])
 {
-    snprintf(text, OPERATION_NAME_BYTES, "all-reduce %s of %lld %s %s on lane %s", comm_algorithm_name(desc->algorithm),
-             (long long)desc->count, weft_dtype_name(desc->dtype), op_name(desc->op), comm_lane_name(desc->lane));
+    const char *name = desc->name != NULL ? desc->name : "";
+    snprintf(text, OPERATION_NAME_BYTES, "all-reduce %s of %lld %s %s on lane %s%s%s",
+             comm_algorithm_name(desc->algorithm), (long long)desc->count, weft_dtype_name(desc->dtype),
+             op_name(desc->op), comm_lane_name(desc->lane), name[0] != '\0' ? ", " : "", name);
 }
 
 static weft_status check(const comm_allreduce_desc *desc)
@@ -84,28 +85,20 @@ weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc
 
 weft_status comm_post(comm_plan *plan)
 {
-    WEFT_CHECK(!plan->schedule.operation.active, WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
+    WEFT_CHECK(!operation_active(&plan->schedule.operation), WEFT_ERR_INTERNAL, "%s is posted twice without a wait",
                plan->schedule.operation.name);
     schedule_post(&plan->schedule);
-    return plan->schedule.operation.active ? WEFT_OK : progress_status(&plan->schedule.operation);
+    return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
 }
 
 weft_status comm_test(comm_plan *plan, bool *done)
 {
-    if (plan->schedule.operation.active) {
-        progress_drive(plan->schedule.comm->progress);
-    }
-    *done = !plan->schedule.operation.active;
-    return *done ? progress_status(&plan->schedule.operation) : WEFT_OK;
+    return schedule_test(&plan->schedule, done);
 }
 
 weft_status comm_wait(comm_plan *plan)
 {
-    weft_comm *comm = plan->schedule.comm;
-    double start = clock_seconds();
-    weft_status status = progress_wait(comm->progress, &plan->schedule.operation, comm_rank(comm));
-    comm->stats[plan->schedule.operation.lane].wait_seconds += clock_seconds() - start;
-    return status;
+    return schedule_wait(&plan->schedule);
 }
 
 void comm_plan_destroy(comm_plan *plan)

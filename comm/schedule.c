@@ -16,6 +16,34 @@ static bool is_transfer(const schedule_step *step)
     return step->kind == STEP_SEND || step->kind == STEP_RECEIVE;
 }
 
+static void span_end(comm_schedule *s)
+{
+    if (s->span.round >= 0) {
+        trace_end(s->span.begin, s->span.category, s->label[s->span.round], s->span.bytes);
+        s->span.round = -1;
+    }
+}
+
+/* A step begins, and with it perhaps a round. */
+static void span_step(comm_schedule *s, const schedule_step *step, int64_t bytes)
+{
+    if (!trace_on()) {
+        return;
+    }
+    if (step->round != s->span.round) {
+        span_end(s);
+        s->span = (schedule_span){.round = step->round, .category = TRACE_COMM, .begin = trace_begin(), .bytes = -1};
+    }
+    if (is_transfer(step)) {
+        const int *node_of = s->comm->layout->node_of;
+        bool inter = s->span.category == TRACE_INTER || node_of[step->peer] != node_of[comm_rank(s->comm)];
+        s->span.category = inter ? TRACE_INTER : TRACE_INTRA;
+        s->span.bytes = (s->span.bytes < 0 ? 0 : s->span.bytes) + (step->kind == STEP_SEND ? bytes : 0);
+    } else if (step->kind == STEP_AWAIT && s->span.category == TRACE_COMM) {
+        s->span.category = TRACE_INTRA;
+    }
+}
+
 static weft_status phase_post(comm_schedule *s)
 {
     int round = s->step[s->cursor].round;
@@ -29,6 +57,7 @@ static weft_status phase_post(comm_schedule *s)
                        "%s: a message of %lld bytes where at most %lld fit", s->operation.name, (long long)bytes,
                        (long long)step->amount);
         }
+        span_step(s, step, bytes);
         if (step->kind == STEP_SEND) {
             WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, bytes, 0));
         } else {
@@ -55,6 +84,7 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
     *blocked = false;
     for (; s->cursor < s->steps && !is_transfer(&s->step[s->cursor]); ++s->cursor) {
         const schedule_step *step = &s->step[s->cursor];
+        span_step(s, step, 0);
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
@@ -96,6 +126,7 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
             }
             break;
         case SCHEDULE_DONE:
+            span_end(s);
             *done = true;
             return WEFT_OK;
         }
@@ -124,22 +155,55 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
              (long long)s->rounds, missing);
 }
 
-void schedule_post(comm_schedule *s)
+static void rewind_steps(comm_schedule *s)
 {
-    assert(!s->operation.active);
+    assert(!operation_active(&s->operation));
     s->cursor = 0;
+    s->span.round = -1;
     ++s->posts;
     s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
     s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
+}
+
+void schedule_post(comm_schedule *s)
+{
+    double begin = trace_begin();
+    rewind_steps(s);
     progress_post(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "submit", -1);
+}
+
+weft_status schedule_test(comm_schedule *s, bool *done)
+{
+    if (operation_active(&s->operation)) {
+        progress_drive(s->comm->progress);
+    }
+    *done = !operation_active(&s->operation);
+    return *done ? progress_status(&s->operation) : WEFT_OK;
+}
+
+weft_status schedule_wait(comm_schedule *s)
+{
+    if (!operation_active(&s->operation)) {
+        return progress_status(&s->operation);
+    }
+    double start = clock_seconds();
+    double begin = trace_begin();
+    weft_status status = progress_wait(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    /* It may have ended between the look above and the clock. */
+    double waited = s->operation.ended_at - start;
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, waited > 0.0 ? waited : 0.0);
+    return status;
 }
 
 weft_status schedule_run(comm_schedule *s)
 {
-    double start = clock_seconds();
-    schedule_post(s);
-    weft_status status = progress_wait(s->comm->progress, &s->operation, comm_rank(s->comm));
-    s->comm->stats[s->operation.lane].wait_seconds += clock_seconds() - start;
+    double begin = trace_begin();
+    rewind_steps(s);
+    weft_status status = progress_run(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, s->operation.ended_at - s->operation.posted_at);
     return status;
 }
 
@@ -147,8 +211,9 @@ weft_status schedule_run(comm_schedule *s)
  * -------------------------------------------------------------------------------------------------------- */
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
 {
-    assert(!s->operation.active);
+    assert(!operation_active(&s->operation));
     s->comm = comm;
+    s->operation.comm = comm;
     s->transfers.comm = comm;
     s->transfers.lane = lane;
     s->steps = 0;

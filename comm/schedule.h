@@ -18,6 +18,7 @@
 #ifndef WEFT_COMM_SCHEDULE_H
 #define WEFT_COMM_SCHEDULE_H
 
+#include "base/trace.h"
 #include "comm/comm.h"
 #include "comm/progress.h"
 #include "comm/transfer.h"
@@ -49,6 +50,15 @@ typedef struct schedule_step {
 
 typedef enum schedule_phase { SCHEDULE_POST, SCHEDULE_TRANSFER, SCHEDULE_LOCAL, SCHEDULE_DONE } schedule_phase;
 
+/* The round that is under way, for the trace: named by its label, "inter" when it sends to or hears from another node.
+ */
+typedef struct schedule_span {
+    int round; /* -1: none */
+    trace_category category;
+    double begin;
+    int64_t bytes; /* sent; -1: no messages */
+} schedule_span;
+
 typedef struct comm_schedule {
     comm_operation operation; /* first: the engine sees only this */
     weft_comm *comm;
@@ -65,6 +75,7 @@ typedef struct comm_schedule {
     uint64_t posts;
     schedule_phase phase;
     int64_t cursor;
+    schedule_span span;
 } comm_schedule;
 
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
@@ -89,9 +100,13 @@ void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
 void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument);
 weft_status schedule_end(comm_schedule *s);
 
-/* Post on its lane; test and wait go through the engine. */
+/* Post on its lane. A failure of the first steps is told by the test or wait. */
 void schedule_post(comm_schedule *s);
-/* Post and wait; the time counts as waiting on the lane. */
+/* Take a pass unless it has ended; the status when it has. */
+weft_status schedule_test(comm_schedule *s, bool *done);
+/* The time counts as waiting on the lane. */
+weft_status schedule_wait(comm_schedule *s);
+/* Post and wait, without waking the communication thread. */
 weft_status schedule_run(comm_schedule *s);
 void schedule_free(comm_schedule *s); /* cancels; a zeroed schedule is fine */
 

@@ -22,8 +22,9 @@
 /* The state of MPI itself, which is one per process. */
 static struct {
     int groups;
-    bool ours;   /* initialised here, so finalised here */
-    bool failed; /* some call failed: never finalise */
+    int provided; /* level of thread support */
+    bool ours;    /* initialised here, so finalised here */
+    bool failed;  /* some call failed: never finalise */
 } mpi_process;
 
 typedef struct mpi_transport {
@@ -84,6 +85,17 @@ static uint64_t mpi_token(transport *t)
     return 0;
 }
 
+static weft_status mpi_allow_thread(transport *t)
+{
+    (void)t;
+    WEFT_CHECK(
+        mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
+        "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
+        "--comm-thread off, or a library with thread support",
+        mpi_process.provided, MPI_THREAD_SERIALIZED);
+    return WEFT_OK;
+}
+
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
     (void)t;
@@ -129,6 +141,7 @@ static const transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .token = mpi_token,
     .split = mpi_split,
+    .allow_thread = mpi_allow_thread,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };
@@ -139,9 +152,9 @@ static weft_status node_place(mpi_transport *self)
     MPI_Comm node = MPI_COMM_NULL;
     WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
                        "MPI_Comm_split_type"));
-    WEFT_TRY_GOTO(mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node),
-                            "MPI_Allreduce"),
-                  status, done);
+    WEFT_TRY_GOTO(
+        mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce"),
+        status, done);
 done:
     MPI_Comm_free(&node);
     return status;
@@ -208,6 +221,7 @@ weft_status transport_mpi_create(transport **out)
     } else {
         WEFT_TRY(mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread"));
     }
+    mpi_process.provided = provided;
     /* FUNNELED is enough while the main thread is the only driver. */
     WEFT_CHECK(provided >= MPI_THREAD_FUNNELED, WEFT_ERR_LAUNCH,
                "this MPI library allows no threads (MPI_THREAD_SINGLE): install one built with thread support");

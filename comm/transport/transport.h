@@ -7,7 +7,8 @@
  * Requests are cells of request_bytes each in an array of the caller, so that posting allocates nothing and a transport
  * can test all of them in one call. A cell of zero bytes is idle; a cell must not move while its message is under way.
  *
- * Nothing here blocks except create, split and destroy. One thread at a time per transport.
+ * Nothing here blocks except create, split and destroy. One thread at a time per transport: whoever holds the driver
+ * lock (comm/progress.h).
  */
 #ifndef WEFT_COMM_TRANSPORT_H
 #define WEFT_COMM_TRANSPORT_H
@@ -37,6 +38,8 @@ typedef struct transport_ops {
     /* A transport among members[0..count) (ranks of t), this rank being the me-th; token: members[0]'s. Collective
      * over t: every rank calls it, each with its own group. */
     weft_status (*split)(transport *t, const int *members, int count, int me, uint64_t token, transport **out);
+    /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */
+    weft_status (*allow_thread)(transport *t);
     /* End the job with this exit status; does not return. */
     void (*abort)(transport *t, int exit_status);
     void (*destroy)(transport *t);
