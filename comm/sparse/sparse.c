@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "comm/coll/coll.h"
 #include "comm/sparse/select_kernel.h"
 #include "comm/sparse/sparse_internal.h"
@@ -51,7 +50,10 @@ static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_des
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
 static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, int64_t count)
 {
-    const coll_place place = {comm_rank(comm), comm_size(comm), comm_get_layout(comm)};
+    const coll_place place = {.rank = comm_rank(comm),
+                              .size = comm_size(comm),
+                              .layout = comm_get_layout(comm),
+                              .model = comm_get_model(comm)};
     const coll_algorithm *algorithm =
         coll_choose(comm_get_model(comm), place.layout, place.size, count, WEFT_DTYPE_F32);
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
@@ -194,7 +196,7 @@ void sparse_destroy(sparse_plan *plan)
 /* ---- running ------------------------------------------------------------------------------------------------ */
 weft_status sparse_post(sparse_plan *plan, int64_t k)
 {
-    WEFT_CHECK(!plan->schedule.operation.active && !plan->runs_dense, WEFT_ERR_INTERNAL,
+    WEFT_CHECK(!operation_active(&plan->schedule.operation) && !plan->runs_dense, WEFT_ERR_INTERNAL,
                "%s is posted twice without a wait", plan->schedule.operation.name);
     WEFT_CHECK(k >= 0 && k <= plan->desc.most, WEFT_ERR_INTERNAL, "%s: %lld asked for", plan->schedule.operation.name,
                (long long)k);
@@ -210,7 +212,7 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
         plan->slots.bytes[i] = NOTE_BYTES + plan->share * ENTRY_BYTES;
     }
     schedule_post(&plan->schedule);
-    return plan->schedule.operation.active ? WEFT_OK : progress_status(&plan->schedule.operation);
+    return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
 }
 
 weft_status sparse_test(sparse_plan *plan, bool *done)
@@ -218,11 +220,7 @@ weft_status sparse_test(sparse_plan *plan, bool *done)
     if (plan->runs_dense) {
         return dense_test(plan, done);
     }
-    if (plan->schedule.operation.active) {
-        progress_drive(plan->comm->progress);
-    }
-    *done = !plan->schedule.operation.active;
-    return *done ? progress_status(&plan->schedule.operation) : WEFT_OK;
+    return schedule_test(&plan->schedule, done);
 }
 
 weft_status sparse_wait(sparse_plan *plan)
@@ -230,10 +228,7 @@ weft_status sparse_wait(sparse_plan *plan)
     if (plan->runs_dense) {
         return dense_wait(plan);
     }
-    double start = clock_seconds();
-    weft_status status = progress_wait(plan->comm->progress, &plan->schedule.operation, comm_rank(plan->comm));
-    plan->comm->stats[plan->desc.lane].wait_seconds += clock_seconds() - start;
-    return status;
+    return schedule_wait(&plan->schedule);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------- */
