@@ -80,14 +80,15 @@ static weft_status measure_link(calibration *c, const int *ring, int ranks, comm
     double bytes[POINTS];
     double seconds[POINTS];
     int points = 0;
-    double expected = 0.0; /* of a round of the next size */
-    while (points < POINTS && (points < 2 || expected < longest_round)) {
+    double expected = 0.0; /* of a round of the next size: the latency stays, the rest grows with it */
+    while (points < POINTS && (points <= SHORTEST || expected < longest_round)) {
         build_shift(c, ring, ranks, sizes[points], rounds[points]);
         WEFT_TRY(calibration_time(c, &seconds[points]));
         seconds[points] = calibrate_positive(seconds[points] / rounds[points]);
         bytes[points] = (double)sizes[points];
         if (++points < POINTS) {
-            expected = seconds[points - 1] * (double)sizes[points] / (double)sizes[points - 1];
+            double ratio = (double)sizes[points] / (double)sizes[points - 1];
+            expected = seconds[0] + ratio * fmax(seconds[points - 1] - seconds[0], 0.0);
         }
     }
     /* The ends: between them protocols change and caches help, which is not what long vectors see. */
