@@ -66,7 +66,7 @@ static void build_shift(calibration *c, const int *ring, int ranks, int64_t byte
     }
     schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of a link");
     for (int i = 0; i < rounds && me < ranks && ranks > 1; ++i) {
-        schedule_round(&c->schedule, "shift");
+        schedule_round(&c->schedule, "calibration");
         schedule_receive(&c->schedule, ring[(me + ranks - 1) % ranks], c->right, bytes);
         schedule_send(&c->schedule, ring[(me + 1) % ranks], c->left, bytes);
     }

@@ -48,7 +48,7 @@ static bool meeting_complete(void *argument, uint64_t post)
 static void add_meeting(calibration *c, meeting *m, comm_window *window, int flag)
 {
     *m = (meeting){window, flag};
-    schedule_round(&c->schedule, "meeting");
+    schedule_round(&c->schedule, "calibration");
     schedule_call(&c->schedule, meeting_raise, m);
     schedule_await(&c->schedule, comm_rank(c->comm), meeting_complete, m);
 }
@@ -152,7 +152,7 @@ static weft_status scatter_once(void *argument, uint64_t post)
 static weft_status time_call(calibration *c, schedule_fn fn, compute *work, double *seconds)
 {
     schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of local work");
-    schedule_round(&c->schedule, "work");
+    schedule_round(&c->schedule, "calibration");
     schedule_call(&c->schedule, fn, work);
     return calibration_time(c, seconds);
 }
