@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "comm/coll/coll.h"
 #include "comm/comm_internal.h"
 
 /* Seconds that the end of the job waits for a driver to leave the transport. */
@@ -231,6 +232,21 @@ static weft_status split_layout(const weft_comm *comm, weft_comm *group, const i
     return layout_create(leader, count, &group->layout);
 }
 
+/* Memory of the small all-reduces that agreements are made of, before the group needs one to say that memory is short.
+ */
+static weft_status split_reserve(weft_comm *group)
+{
+    int64_t pair[2] = {0};
+    if (comm_size(group) == 1) {
+        return WEFT_OK;
+    }
+    const coll_algorithm *algorithm = coll_choose(&group->model, group->layout, comm_size(group), 2, WEFT_DTYPE_I64);
+    coll_allreduce args = {comm_rank(group), comm_size(group), pair, 2, WEFT_DTYPE_I64, COMM_MAX};
+    schedule_begin(&group->blocking, group, COMM_LANE_CONTROL, "agreement");
+    algorithm->build(&group->blocking, &args);
+    return schedule_end(&group->blocking);
+}
+
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
 {
     weft_status status = WEFT_OK;
@@ -263,6 +279,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
         (*out)->chunk_bytes = comm->chunk_bytes;
         (*out)->model = comm->model;
         status = split_layout(comm, *out, members, count, leaders);
+        status = status == WEFT_OK ? split_reserve(*out) : status;
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
 done:
