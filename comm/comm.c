@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 
 /* Seconds that the end of the job waits for a driver to leave the transport. */
@@ -23,17 +23,19 @@ static void transport_destroy(transport *t, comm_progress *progress)
     }
 }
 
-/* Without talking to anybody; t is the communicator's from now on, also on failure. */
-static weft_status comm_wrap(transport *t, comm_progress *progress, weft_comm **out)
+/* Without talking to anybody; t is the communicator's from now on, also on failure. parent: NULL = it is the first. */
+static weft_status comm_wrap(transport *t, const weft_comm *parent, weft_comm **out)
 {
     weft_status status = WEFT_OK;
     weft_comm *comm = NULL;
     *out = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&comm, 1, WEFT_MEM_COMM), status, done);
-    if (progress != NULL) {
-        comm->progress = progress_retain(progress);
+    if (parent != NULL) {
+        comm->progress = progress_retain(parent->progress);
+        comm->buffers = buffer_registry_retain(parent->buffers);
     } else {
         WEFT_TRY_GOTO(progress_create(&comm->progress), status, done);
+        WEFT_TRY_GOTO(buffer_registry_create(&comm->buffers), status, done);
     }
     /* One node, until the ranks have told each other. */
     WEFT_TRY_GOTO(layout_create(NULL, t->size, &comm->layout), status, done);
@@ -43,9 +45,10 @@ static weft_status comm_wrap(transport *t, comm_progress *progress, weft_comm **
     *out = comm;
     return WEFT_OK;
 done:
-    transport_destroy(t, progress);
+    transport_destroy(t, parent != NULL ? parent->progress : NULL);
     if (comm != NULL) {
         progress_release(comm->progress);
+        buffer_registry_release(comm->buffers);
         weft_free(comm);
     }
     return status;
@@ -58,6 +61,8 @@ weft_status comm_create(transport *t, weft_comm **comm)
     if (status != WEFT_OK) {
         comm_destroy(*comm);
         *comm = NULL;
+    } else {
+        (*comm)->small.state = SMALL_WANTED;
     }
     return status;
 }
@@ -84,6 +89,10 @@ void comm_destroy(weft_comm *comm)
         return;
     }
     schedule_free(&comm->blocking);
+    schedule_free(&comm->small.schedule);
+    coll_shared_destroy(comm->small.shared);
+    window_pool_destroy(&comm->pool);
+    buffer_registry_release(comm->buffers);
     layout_destroy(comm->layout);
     transport_destroy(comm->transport, comm->progress);
     progress_release(comm->progress);
@@ -129,6 +138,7 @@ comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
     return (comm_stats){
         .bytes_sent = atomic_load_explicit(&counters->bytes_sent, memory_order_relaxed),
         .messages_sent = atomic_load_explicit(&counters->messages_sent, memory_order_relaxed),
+        .shared_bytes = atomic_load_explicit(&counters->shared_bytes, memory_order_relaxed),
         .wait_seconds = 1e-9 * (double)atomic_load_explicit(&counters->wait_ns, memory_order_relaxed),
         .busy_seconds = 1e-9 * (double)atomic_load_explicit(&counters->busy_ns, memory_order_relaxed),
     };
@@ -232,19 +242,20 @@ static weft_status split_layout(const weft_comm *comm, weft_comm *group, const i
     return layout_create(leader, count, &group->layout);
 }
 
-/* Memory of the small all-reduces that agreements are made of, before the group needs one to say that memory is short.
- */
+/* Memory of what agreements are made of, before the group needs one to say that memory is short. */
 static weft_status split_reserve(weft_comm *group)
 {
     int64_t pair[2] = {0};
-    if (comm_size(group) == 1) {
+    int size = comm_size(group);
+    if (size == 1) {
         return WEFT_OK;
     }
-    const coll_algorithm *algorithm = coll_choose(&group->model, group->layout, comm_size(group), 2, WEFT_DTYPE_I64);
-    coll_allreduce args = {comm_rank(group), comm_size(group), pair, 2, WEFT_DTYPE_I64, COMM_MAX};
+    coll_allreduce args = coll_arguments(group, pair, 2, WEFT_DTYPE_I64, COMM_MAX);
+    const coll_place place = coll_place_of(&args);
     schedule_begin(&group->blocking, group, COMM_LANE_CONTROL, "agreement");
-    algorithm->build(&group->blocking, &args);
-    return schedule_end(&group->blocking);
+    coll_build(&group->blocking, coll_choose_messages(&place, 2, (int64_t)sizeof *pair), &args);
+    WEFT_TRY(schedule_end(&group->blocking));
+    return transfers_reserve(&group->blocking.transfers, 2 * (int64_t)size);
 }
 
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
@@ -273,7 +284,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
     progress_unlock(comm->progress);
     if (status == WEFT_OK) {
-        status = comm_wrap(t, comm->progress, out);
+        status = comm_wrap(t, comm, out);
     }
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
@@ -282,6 +293,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
         status = status == WEFT_OK ? split_reserve(*out) : status;
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    (*out)->small.state = SMALL_WANTED;
 done:
     if (status != WEFT_OK) {
         comm_destroy(*out);

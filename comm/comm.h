@@ -116,11 +116,19 @@ typedef enum comm_algorithm {
     COMM_ALGO_MASTER     /* reduce to one rank a node, all-reduce among those, broadcast in the node */
 } comm_algorithm;
 
-/* What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. */
+/*
+ * What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. For float32 sums
+ * by two-level and master (between nodes only), by fixed-order (between all ranks) and by AUTO, which ignores it on a
+ * single node. The error bound is in comm/coll/direct.h.
+ */
 typedef enum comm_wire { COMM_WIRE_SAME, COMM_WIRE_BF16, COMM_WIRE_FP16 } comm_wire;
 
-/* An all-reduce, or one half of it: a reduce-scatter and an all-gather of the same description, one after the other,
- * are the all-reduce to the bit. */
+/*
+ * An all-reduce, or one half of it. The reduce-scatter leaves a part of the vector complete on this rank
+ * (comm_plan_owned) and the rest of the buffer in no defined state; the all-gather brings everybody's part to all. Of
+ * one named algorithm both, one after the other, are the whole to the bit. halving-doubling, ring, fixed-order and
+ * two-level have halves, others are WEFT_ERR_UNSUPPORTED; AUTO takes the cheapest of those that do, the same for both.
+ */
 typedef enum comm_half { COMM_WHOLE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER } comm_half;
 
 typedef struct comm_allreduce_desc {
@@ -142,14 +150,18 @@ weft_status comm_post(comm_plan *plan);
 weft_status comm_test(comm_plan *plan, bool *done);
 weft_status comm_wait(comm_plan *plan);
 void comm_plan_destroy(comm_plan *plan);
+/* Elements [begin, begin + count) that this rank holds complete between the two halves of an all-reduce, the same for
+ * both; a rank may hold none, and together the ranks hold every element once. All of them for a whole. */
+void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count);
 const char *comm_algorithm_name(comm_algorithm algorithm);
 
 /* ---- figures -------------------------------------------------------------------------------------------------------
  */
 typedef struct comm_stats {
     uint64_t bytes_sent, messages_sent;
-    double wait_seconds; /* time callers stood still */
-    double busy_seconds; /* from the post to the end of each operation, summed: what is not waited for was hidden */
+    uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */
+    double wait_seconds;   /* time callers stood still */
+    double busy_seconds;   /* from the post to the end of each operation, summed: what is not waited for was hidden */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
 

@@ -10,6 +10,7 @@
 #include "comm/progress.h"
 #include "comm/schedule.h"
 #include "comm/transport/transport.h"
+#include "comm/window.h"
 
 /* Well below INT_MAX and a multiple of every element size. */
 #define COMM_CHUNK_BYTES ((int64_t)1 << 30)
@@ -18,9 +19,25 @@
  */
 typedef struct comm_counters {
     _Atomic uint64_t bytes_sent, messages_sent; /* the driver's */
+    _Atomic uint64_t shared_bytes;              /* the driver's */
     _Atomic uint64_t busy_ns;                   /* the driver's */
     _Atomic uint64_t wait_ns;                   /* the caller's */
 } comm_counters;
+
+/* Whether blocking all-reduces of short vectors go through shared memory. */
+typedef enum small_state {
+    SMALL_UNKNOWN, /* the layout is not known yet, or the window is being made: messages meanwhile */
+    SMALL_WANTED,  /* the next one makes it */
+    SMALL_READY,
+    SMALL_REFUSED
+} small_state;
+
+/* The blocking all-reduce of short vectors: its steps are written once. */
+typedef struct comm_small {
+    small_state state;
+    comm_schedule schedule;
+    struct coll_shared *shared;
+} comm_small;
 
 struct weft_comm {
     transport *transport;
@@ -31,6 +48,10 @@ struct weft_comm {
     int next_tag[COMM_LANES];
     int64_t chunk_bytes;    /* longest message; a smaller one is set by tests, on every rank alike */
     comm_schedule blocking; /* of the blocking collectives: kept, so that a repeated call allocates nothing */
+    comm_small small;
+    window_pool pool;
+    buffer_registry *buffers; /* shared with the communicators split from this one */
+    uint64_t windows_made;    /* the same on every rank */
 };
 
 /* Wrap a transport, owned from now on, also on failure. Collective over its ranks. */

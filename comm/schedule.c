@@ -7,8 +7,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/codec/codec.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
+
+/* Flags are looked at so often before the transport is given a chance to move its messages and to report a failure. */
+enum { BLOCKED_LOOKS = 64 };
 
 /* ---- running: one function a phase ----------------------------------------------------------------------- */
 static bool is_transfer(const schedule_step *step)
@@ -78,6 +82,32 @@ static weft_status phase_transfer(comm_schedule *s, bool *moved)
     return WEFT_OK;
 }
 
+static void local_work(const schedule_step *step)
+{
+    switch (step->kind) {
+    case STEP_REDUCE:
+        comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
+        break;
+    case STEP_COPY:
+        memmove(step->to, step->left, (size_t)step->amount);
+        break;
+    case STEP_ENCODE:
+        codec_encode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE:
+        codec_decode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE_ADD:
+        codec_decode_add(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_SEND:
+    case STEP_RECEIVE:
+    case STEP_CALL:
+    case STEP_AWAIT:
+        break;
+    }
+}
+
 /* *blocked: a flag is not there yet. */
 static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
 {
@@ -88,14 +118,13 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
-                return WEFT_OK;
+                return ++s->blocked % BLOCKED_LOOKS == 0 ? s->comm->transport->ops->poll(s->comm->transport) : WEFT_OK;
             }
+            s->missing = -1;
         } else if (step->kind == STEP_CALL) {
             WEFT_TRY(step->fn.call(step->argument, s->posts));
-        } else if (step->kind == STEP_REDUCE) {
-            comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
-        } else if (step->amount > 0) {
-            memmove(step->to, step->left, (size_t)step->amount);
+        } else {
+            local_work(step);
         }
         *moved = true;
     }
@@ -135,7 +164,11 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
 
 static void schedule_cancel(comm_operation *op)
 {
-    transfers_cancel(&((comm_schedule *)op)->transfers);
+    comm_schedule *s = (comm_schedule *)op;
+    transfers_cancel(&s->transfers);
+    if (s->phase == SCHEDULE_LOCAL) {
+        s->comm->transport->ops->abandon(s->comm->transport);
+    }
 }
 
 static void schedule_describe(const comm_operation *op, char *text, size_t bytes)
@@ -144,7 +177,8 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
     char missing[OPERATION_MESSAGE_BYTES / 2];
     bool awaits = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps && s->step[s->cursor].kind == STEP_AWAIT;
     if (awaits) {
-        snprintf(missing, sizeof missing, "rank %d has not come", s->step[s->cursor].peer);
+        snprintf(missing, sizeof missing, "rank %d has not come",
+                 s->missing >= 0 ? s->missing : s->step[s->cursor].peer);
     } else {
         transfers_describe(&s->transfers, missing, sizeof missing);
     }
@@ -219,6 +253,8 @@ void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const cha
     s->steps = 0;
     s->rounds = 0;
     s->posts = 0;
+    s->missing = -1;
+    s->blocked = 0;
     s->member = NULL;
     s->build_status = WEFT_OK;
     s->operation.lane = lane;
@@ -318,6 +354,21 @@ void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, c
 void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes)
 {
     append(s, (schedule_step){.kind = STEP_COPY, .to = to, .left = from, .amount = bytes});
+}
+
+void schedule_encode(comm_schedule *s, comm_wire wire, void *to, const float *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_ENCODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode_add(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE_ADD, .wire = wire, .to = to, .left = from, .amount = count});
 }
 
 weft_status schedule_end(comm_schedule *s)

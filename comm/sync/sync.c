@@ -15,13 +15,14 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/trace.h"
 #include "comm/comm_internal.h"
 
 static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", "shadow", "asp", "auto"};
 
-/* Order of sync_mode. NULL: not built in. */
 static const sync_ops *const mode_ops[SYNC_AUTO] = {
     [SYNC_ALLREDUCE] = &sync_allreduce_ops,
+    [SYNC_TOPK] = &sync_topk_ops,
     [SYNC_DIVIDE_SHUFFLE] = &sync_divide_shuffle_ops,
     [SYNC_SHADOW] = &sync_shadow_ops,
     [SYNC_ASP] = &sync_asp_ops,
@@ -99,7 +100,8 @@ static weft_status copy_desc(comm_sync *sync, const sync_desc *desc)
     if (desc->tensors > 0) {
         memcpy(tensor, desc->tensor, (size_t)desc->tensors * sizeof *tensor);
     }
-    return WEFT_NEW_ZERO(&sync->ready, desc->buckets, WEFT_MEM_COMM);
+    WEFT_TRY(WEFT_NEW_ZERO(&sync->ready, desc->buckets, WEFT_MEM_COMM));
+    return WEFT_NEW_ZERO(&sync->buffer, SYNC_BUFFERS + SYNC_BUFFERS_EACH * (int64_t)desc->buckets, WEFT_MEM_COMM);
 }
 
 static weft_status check_desc(const sync_desc *desc, const sync_options *options)
@@ -117,15 +119,15 @@ static weft_status check_desc(const sync_desc *desc, const sync_options *options
     return WEFT_OK;
 }
 
+/* One rank has no use for a mode; float64 has one. */
 static weft_status choose_mode(comm_sync *sync)
 {
-    sync->mode = sync->options.mode;
-    if (comm_size(sync->comm) == 1 || (sync->mode == SYNC_AUTO && sync->desc.dtype != WEFT_DTYPE_F32)) {
-        sync->mode = SYNC_ALLREDUCE;
+    bool single = comm_size(sync->comm) == 1 || sync->desc.dtype != WEFT_DTYPE_F32;
+    sync->mode = single ? SYNC_ALLREDUCE : sync->options.mode;
+    if (sync->mode == SYNC_AUTO) {
+        WEFT_TRY(sync_choose(sync, &sync->mode));
     }
-    sync->ops = sync->mode < SYNC_AUTO ? mode_ops[sync->mode] : NULL;
-    WEFT_CHECK(sync->ops != NULL, WEFT_ERR_UNSUPPORTED, "--sync %s is not in this build",
-               sync_mode_name(sync->options.mode));
+    sync->ops = mode_ops[sync->mode];
     return WEFT_OK;
 }
 
@@ -175,7 +177,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     sync->figures.density = 1.0;
     sync->figures.gap = 1.0;
     WEFT_TRY_GOTO(comm_agree(comm, prepare(sync, desc)), status, done);
-    WEFT_TRY_GOTO(comm_agree(comm, choose_mode(sync)), status, done);
+    WEFT_TRY_GOTO(choose_mode(sync), status, done);
     WEFT_TRY_GOTO(check_same(sync), status, done);
     if (comm_size(comm) > 1) {
         if (sync->ops->create != NULL) {
@@ -205,6 +207,7 @@ void sync_destroy(comm_sync *sync)
     comm_plan_destroy(sync->mean);
     weft_free(sync->mean_buffer);
     weft_free(sync->ready);
+    weft_free(sync->buffer);
     weft_free((void *)(uintptr_t)sync->desc.bucket);
     weft_free((void *)(uintptr_t)sync->desc.tensor);
     weft_free(sync);
@@ -222,14 +225,30 @@ void sync_expose(comm_sync *sync, double start)
     sync->figures.exposed_s += clock_seconds() - start;
 }
 
-static weft_status call(comm_sync *sync, weft_status (*fn)(comm_sync *sync))
+/* A timed section: what the caller stands still for, and a span of the trace. */
+typedef struct section {
+    double start, span;
+} section;
+
+static section section_begin(void)
+{
+    return (section){.start = clock_seconds(), .span = trace_begin()};
+}
+
+static void section_end(comm_sync *sync, section s, const char *name)
+{
+    trace_end(s.span, TRACE_SYNC, name, -1);
+    sync_expose(sync, s.start);
+}
+
+static weft_status call(comm_sync *sync, weft_status (*fn)(comm_sync *sync), const char *name)
 {
     if (fn == NULL) {
         return WEFT_OK;
     }
-    double start = clock_seconds();
+    section s = section_begin();
     weft_status status = fn(sync);
-    sync_expose(sync, start);
+    section_end(sync, s, name);
     return status;
 }
 
@@ -246,7 +265,7 @@ weft_status sync_reset(comm_sync *sync)
     }
     int64_t bytes = sync->desc.elements * (int64_t)weft_dtype_bytes(sync->desc.dtype);
     WEFT_TRY(comm_bcast(sync->comm, 0, sync->desc.value, bytes));
-    return call(sync, sync->ops->reset);
+    return call(sync, sync->ops->reset, "sync reset");
 }
 
 weft_status sync_begin(comm_sync *sync, double lr, double weight)
@@ -344,11 +363,11 @@ weft_status sync_ready(comm_sync *sync, int bucket)
     if (alone(sync) || sync->ready[bucket]) {
         return WEFT_OK;
     }
-    double start = clock_seconds();
+    section s = section_begin();
     sync->ready[bucket] = true;
     admit(sync, bucket);
     weft_status status = sync->ops->ready != NULL ? sync->ops->ready(sync, bucket) : WEFT_OK;
-    sync_expose(sync, start);
+    section_end(sync, s, "sync ready");
     return status;
 }
 
@@ -372,12 +391,12 @@ weft_status sync_gradients(comm_sync *sync)
     if (sync->ops->local_updates && sync->ops->ready == NULL) {
         scale_gradient(sync);
     }
-    return call(sync, sync->ops->gradients);
+    return call(sync, sync->ops->gradients, "sync gradients");
 }
 
 weft_status sync_parameters(comm_sync *sync)
 {
-    return alone(sync) ? WEFT_OK : call(sync, sync->ops->parameters);
+    return alone(sync) ? WEFT_OK : call(sync, sync->ops->parameters, "sync parameters");
 }
 
 bool sync_owes(const comm_sync *sync, int bucket)
@@ -392,9 +411,9 @@ weft_status sync_need(comm_sync *sync, int bucket)
     if (!sync_owes(sync, bucket)) {
         return WEFT_OK;
     }
-    double start = clock_seconds();
+    section s = section_begin();
     weft_status status = sync->ops->need(sync, bucket);
-    sync_expose(sync, start);
+    section_end(sync, s, "sync need");
     return status;
 }
 
@@ -447,7 +466,7 @@ weft_status sync_average(comm_sync *sync)
     if (alone(sync) || !sync->ops->local_updates || sync->averaged || sync->desc.elements == 0) {
         return WEFT_OK;
     }
-    return call(sync, average);
+    return call(sync, average, "sync average");
 }
 
 weft_status sync_resume(comm_sync *sync)
@@ -464,9 +483,9 @@ static weft_status settle(comm_sync *sync, bool last)
     if (alone(sync) || sync->ops->settle == NULL) {
         return WEFT_OK;
     }
-    double start = clock_seconds();
+    section s = section_begin();
     weft_status status = sync->ops->settle(sync, last);
-    sync_expose(sync, start);
+    section_end(sync, s, "sync settle");
     return status;
 }
 

@@ -160,8 +160,8 @@ const char *sync_mode_name(sync_mode mode);
 
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
- * rank of every start. First ends what is under way (collective);
- * a bucket that is owed must have been taken. Writing the same bytes back continues to the bit.
+ * rank of every start. First ends what is under way (collective); a bucket that is owed must have been taken. Writing
+ * the same bytes back continues to the bit.
  */
 typedef struct sync_buffer {
     char name[48];
@@ -177,19 +177,20 @@ typedef struct sync_ops {
     bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients`;
                            a mode with `ready` scales by itself, once its reductions have ended */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
-    weft_status (*create)(comm_sync *sync);             /* sync->self; NULL: the mode keeps nothing */
-    void (*destroy)(comm_sync *sync);                   /* also of what a failed create left; NULL */
-    weft_status (*reset)(comm_sync *sync);              /* parameters are rank 0's by now; NULL */
-    weft_status (*ready)(comm_sync *sync, int bucket);  /* once a bucket and step, same order on all ranks; NULL */
-    weft_status (*gradients)(comm_sync *sync);          /* NULL */
-    weft_status (*parameters)(comm_sync *sync);         /* NULL */
-    bool (*owes)(const comm_sync *sync, int bucket);    /* NULL: never */
-    weft_status (*need)(comm_sync *sync, int bucket);   /* of a bucket that is owed; NULL */
-    weft_status (*settle)(comm_sync *sync, bool last);  /* end what is under way; NULL */
-    int (*state)(comm_sync *sync, sync_buffer *buffer); /* fills, returns how many (at most SYNC_BUFFERS - 1); NULL */
+    weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
+    void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
+    weft_status (*reset)(comm_sync *sync);             /* parameters are rank 0's by now; NULL */
+    weft_status (*ready)(comm_sync *sync, int bucket); /* once a bucket and step, same order on all ranks; NULL */
+    weft_status (*gradients)(comm_sync *sync);         /* NULL */
+    weft_status (*parameters)(comm_sync *sync);        /* NULL */
+    bool (*owes)(const comm_sync *sync, int bucket);   /* NULL: never */
+    weft_status (*need)(comm_sync *sync, int bucket);  /* of a bucket that is owed; NULL */
+    weft_status (*settle)(comm_sync *sync, bool last); /* end what is under way; NULL */
+    /* Fills, returns how many: less than SYNC_BUFFERS, and SYNC_BUFFERS_EACH a bucket; NULL. */
+    int (*state)(comm_sync *sync, sync_buffer *buffer);
 } sync_ops;
 
-enum { SYNC_BUFFERS = 32 };
+enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
 struct comm_sync {
     const sync_ops *ops;
@@ -206,7 +207,7 @@ struct comm_sync {
     comm_plan *mean;    /* full average of all parameters: an exact all-reduce; modes with local updates only */
     float *mean_buffer; /* [elements] the sum, then this rank's own parameters while the mean stands in their place */
     bool averaged;
-    sync_buffer buffer[SYNC_BUFFERS];
+    sync_buffer *buffer; /* [SYNC_BUFFERS + SYNC_BUFFERS_EACH * buckets] */
 };
 
 extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;
@@ -216,7 +217,12 @@ void sync_expose(comm_sync *sync, double start);
 /* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */
 int sync_tensor_of(const sync_desc *desc, int64_t element);
 
-/* Predicted seconds of one step's synchronisation by a mode with these options: comm/sync/choose.c. */
+/* ---- the choice: comm/sync/choose.c ----------------------------------------------------------------------------- */
+/* Predicted seconds of one step's communication by a mode with these options. Collective: files of racks and sites are
+ * read. */
 weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
+/* Resolve SYNC_AUTO: the fastest mode that is allowed, the same on every rank, with one line in the log that says why.
+ * float32 and more than one rank. Collective. */
+weft_status sync_choose(const comm_sync *sync, sync_mode *mode);
 
 #endif

@@ -7,12 +7,13 @@
  * Requests are cells of request_bytes each in an array of the caller, so that posting allocates nothing and a transport
  * can test all of them in one call. A cell of zero bytes is idle; a cell must not move while its message is under way.
  *
- * Nothing here blocks except create, split and destroy. One thread at a time per transport: whoever holds the driver
- * lock (comm/progress.h).
+ * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport: whoever
+ * holds the driver lock (comm/progress.h).
  */
 #ifndef WEFT_COMM_TRANSPORT_H
 #define WEFT_COMM_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,14 @@
 enum { TRANSPORT_TAGS = 32768 };
 
 typedef struct transport transport;
+
+/* Memory that some ranks of one node share: one segment a member. */
+typedef struct transport_share {
+    const int *member;    /* [count] ranks of the transport, the same list on each of them */
+    int count, me;        /* this rank is member[me] */
+    const int64_t *bytes; /* [count] of each member's segment */
+    uint64_t key;         /* the same on all members; no two live sets of segments of a transport have the same */
+} transport_share;
 
 typedef struct transport_ops {
     const char *name;
@@ -38,6 +47,15 @@ typedef struct transport_ops {
     /* A transport among members[0..count) (ranks of t), this rank being the me-th; token: members[0]'s. Collective
      * over t: every rank calls it, each with its own group. */
     weft_status (*split)(transport *t, const int *members, int count, int me, uint64_t token, transport **out);
+    /* Segments that all members read and write: segment[count], 64-byte aligned. Collective over the members, which all
+     * succeed or all fail; WEFT_ERR_RESOURCE when there is no room. NULL: only for transports of one rank. */
+    weft_status (*share)(transport *t, const transport_share *share, void **segment, void **handle);
+    void (*unshare)(transport *t, void *handle); /* collective over the members */
+    /* Now and then, from a wait that looks at shared memory only: moves messages that are still on their way and fails
+     * when a peer has failed. */
+    weft_status (*poll)(transport *t);
+    /* An operation was given up before its end: nothing that follows may wait for other ranks. */
+    void (*abandon)(transport *t);
     /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */
     weft_status (*allow_thread)(transport *t);
     /* End the job with this exit status; does not return. */
