@@ -37,6 +37,7 @@ def run(ranks, kind="any", nodes="any", half="any", wire="any", times=1):
     name = os.path.join(work, f"{kind}-{nodes}-{half}-{wire}-{times}-{ranks}")
     out = subprocess.run(
         ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
+         "--mca", "osc", "^monitoring",  # it hides the addresses of shared windows
          "--mca", "pml_monitoring_enable", "1", "--mca", "pml_monitoring_enable_output", "3",
          "--mca", "pml_monitoring_filename", name, program, kind, str(nodes), half, wire, str(times), name + ".forms"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
