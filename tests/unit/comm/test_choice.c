@@ -115,7 +115,7 @@ static void test_choice_on_nodes(void **state)
     assert_int_equal(choose(&model, one, 1 << 22, COMM_ALL_GATHER, COMM_WIRE_SAME, true), COMM_ALGO_TWO_LEVEL);
     assert_int_equal(choose(&model, one, 1 << 22, COMM_ALL_GATHER, COMM_WIRE_SAME, false), COMM_ALGO_HALVING_DOUBLING);
     /* Many ranks a node, no shared memory, a short vector: 31 messages in a row inside the node are too many. */
-    assert_int_equal(choose(&model, wide, 1 << 12, COMM_WHOLE, COMM_WIRE_SAME, false), COMM_ALGO_MASTER);
+    assert_int_equal(choose(&model, wide, 1 << 8, COMM_WHOLE, COMM_WIRE_SAME, false), COMM_ALGO_MASTER);
     /* A network that costs nothing next to the node's own copies: as flat as can be. */
     model.inter = (comm_link){1e-9, 1e-15};
     model.intra = (comm_link){1e-9, 1e-15};
