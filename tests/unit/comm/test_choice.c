@@ -2,6 +2,7 @@
  * The predicted critical paths against closed forms on even nodes, what is chosen by them, and planning in two levels
  * when memory runs out.
  */
+#include "base/log.h"
 #include "support/allreduce_cases.h"
 #include "support/test.h"
 
@@ -154,6 +155,7 @@ static void test_memory_shortage(void **state)
 {
     (void)state;
     int failures = 0;
+    log_set_level(LOG_QUIET); /* stages without shared memory say so */
     uint64_t before = weft_mem_usage_of(WEFT_MEM_COMM).current_bytes;
     for (int n = 1; n < 80; ++n) {
         weft_status status = comm_thread_run(3, plan_forms, &n);
