@@ -127,6 +127,8 @@ static weft_status choose_mode(comm_sync *sync)
     if (sync->mode == SYNC_AUTO) {
         WEFT_TRY(sync_choose(sync, &sync->mode));
     }
+    WEFT_CHECK(sync->mode >= 0 && sync->mode < SYNC_AUTO, WEFT_ERR_INTERNAL, "synchronisation mode %d of %d",
+               (int)sync->mode, (int)SYNC_AUTO);
     sync->ops = mode_ops[sync->mode];
     return WEFT_OK;
 }
@@ -170,7 +172,11 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     weft_status status = WEFT_OK;
     comm_sync *sync = NULL;
     *out = NULL;
-    WEFT_TRY_GOTO(comm_agree(comm, WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM)), status, done);
+    weft_status local = WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     sync->comm = comm;
     sync->options = *options;
     sync->diverged = -1;

@@ -1,6 +1,7 @@
 /*
  * Synchronisation modes over threads: the exact mode against serial sums, the top-k mode against a serial simulation of
  * all ranks, state saved and restored in the middle of a run, ranks without data, values that are not finite.
+ * timeout: 400
  */
 #include "comm/sync/sync.h"
 #include "support/comm_run.h"
