@@ -4,8 +4,9 @@
  * Every figure is the time of the very thing that algorithms do, run by the same engine: rounds of messages around a
  * ring of one rank of each node (network) or of the ranks of each node (node), meetings and copies in a shared window,
  * a local reduction, a selection, a scattered addition; all ranks at once, so that what they share is shared. The
- * median over repetitions is taken, then the slowest rank's. Latency and seconds a byte are the straight line through
- * the times of several sizes with the smallest relative errors, so that short and long messages count alike.
+ * lower quartile over repetitions is taken, because disturbances only add time, then the slowest rank's. Latency and
+ * seconds a byte are the straight line through the times of the shortest and the longest messages with the smallest
+ * relative errors, so that both ends count alike.
  *
  *      seconds |                . '
  *              |          . '
@@ -23,7 +24,8 @@
 
 /*
  * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one
- * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane.
+ * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane,
+ * whose counters are put back afterwards.
  */
 weft_status comm_calibrate(weft_comm *comm, comm_model *model);
 

@@ -289,11 +289,11 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
         (*out)->model = comm->model;
+        (*out)->small.state = SMALL_WANTED;
         status = split_layout(comm, *out, members, count, leaders);
         status = status == WEFT_OK ? split_reserve(*out) : status;
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    (*out)->small.state = SMALL_WANTED;
 done:
     if (status != WEFT_OK) {
         comm_destroy(*out);

@@ -170,18 +170,22 @@ done:
     return status;
 }
 
+typedef struct mpi_window {
+    MPI_Win window;
+} mpi_window;
+
 static weft_status mpi_share(transport *t, const transport_share *share, void **segment, void **handle)
 {
     weft_status status = WEFT_OK;
     MPI_Comm node = MPI_COMM_NULL;
-    MPI_Win *window = NULL;
+    mpi_window *window = NULL;
     *handle = NULL;
     WEFT_TRY(node_group((mpi_transport *)t, share, &node));
     weft_status local = WEFT_NEW(&window, 1, WEFT_MEM_COMM);
     local = local == WEFT_OK && share->me == 0 ? room_check(share) : local;
     WEFT_TRY_GOTO(node_agree(node, local), status, done);
-    *window = MPI_WIN_NULL;
-    WEFT_TRY_GOTO(window_allocate(node, share, segment, window), status, done);
+    window->window = MPI_WIN_NULL;
+    WEFT_TRY_GOTO(window_allocate(node, share, segment, &window->window), status, done);
     *handle = window;
     window = NULL;
 done:
@@ -193,9 +197,9 @@ done:
 static void mpi_unshare(transport *t, void *handle)
 {
     (void)t;
-    MPI_Win *window = handle;
+    mpi_window *window = handle;
     if (!mpi_process.failed) {
-        MPI_Win_free(window);
+        MPI_Win_free(&window->window);
     }
     weft_free(window);
 }

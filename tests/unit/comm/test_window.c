@@ -75,7 +75,9 @@ static weft_status under_shortage(weft_comm *comm, void *argument)
     }
     weft_status status = comm_buffer_alloc(comm, 4000, &buffer);
     int outcome = status != WEFT_OK ? 2 : comm_buffer_window(comm, buffer, 4000, &offset) != NULL ? 0 : 1;
-    s->outcome[outcome] += comm_rank(comm) == 0;
+    if (comm_rank(comm) == 0) {
+        ++s->outcome[outcome];
+    }
     if (status == WEFT_OK) {
         comm_allreduce_desc desc =
             case_desc(COMM_LANE_GRADIENT, COMM_ALGO_AUTO, WEFT_DTYPE_F32, COMM_SUM, 1000, buffer);
