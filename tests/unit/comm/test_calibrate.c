@@ -152,19 +152,26 @@ static weft_status copy_ops(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* Never faster than it is; what else the machine does meanwhile makes it slower at times: the best of a few. */
 static void test_finds_a_slow_network(void **state)
 {
     (void)state;
-    comm_model found;
+    enum { ATTEMPTS = 5 };
+    const double most = 1.5;
+    double latency = HUGE_VAL;
+    double slope = HUGE_VAL;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
-    ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
-    /* Never faster than it is; how much slower depends on what else the machine does meanwhile. */
-    double latency = found.inter.latency / slow_link.latency;
-    double slope = found.inter.seconds_per_byte / slow_link.seconds_per_byte;
-    if (latency < 0.9 || latency > 1.8 || slope < 0.9 || slope > 1.8) {
+    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most); ++i) {
+        comm_model found;
+        ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
+        assert_true(found.inter.latency > 0.9 * slow_link.latency);
+        latency = fmin(latency, found.inter.latency / slow_link.latency);
+        slope = fmin(slope, found.inter.seconds_per_byte / slow_link.seconds_per_byte);
+        assert_true(found.intra.seconds_per_byte < slow_link.seconds_per_byte);
+    }
+    if (latency > most || slope < 0.9 || slope > most) {
         fail_msg("latency found is %g times the true one, seconds a byte %g times", latency, slope);
     }
-    assert_true(found.intra.latency < slow_link.latency / 2);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------- */
