@@ -137,7 +137,7 @@ static void test_monotone(void **state)
             double before = 0.0;
             for (int64_t count = 1; count < 1 << 27; count += 1 + count / 3) {
                 const coll_place place = {.size = ranks, .layout = layout, .model = &model};
-                const coll_algorithm *chosen = coll_choose_messages(&place, count, 4);
+                const coll_algorithm *chosen = coll_choose_form(&place, count, 4);
                 comm_cost best = chosen->cost(&place, count, 4);
                 double seconds = comm_model_seconds(&model, &best);
                 comm_cost ring = coll_ring_cost(&place, count, 4);
