@@ -49,7 +49,10 @@ static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_des
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
 static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count)
 {
-    const coll_place place = {.rank = comm_rank(comm), .size = comm_size(comm), .layout = comm_get_layout(comm)};
+    const coll_place place = {.rank = comm_rank(comm),
+                              .size = comm_size(comm),
+                              .layout = comm_get_layout(comm),
+                              .model = comm_get_model(comm)};
     const coll_algorithm *algorithm =
         coll_choose(comm_get_model(comm), place.layout, place.size, count, WEFT_DTYPE_F32);
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
