@@ -374,6 +374,34 @@ static void test_key(void **state)
     ASSERT_OK(comm_thread_run(4, check_key, NULL));
 }
 
+/* ---- memory that runs out --------------------------------------------------------------------------------------- */
+static weft_status key_and_calibrate(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    model_key key;
+    comm_model model;
+    weft_status status = model_key_of(comm, &key);
+    model_key_free(&key);
+    WEFT_TRY(status);
+    return comm_calibrate(comm, &model);
+}
+
+/* Whichever allocation fails on whichever rank: no rank is left waiting, nothing leaks, nothing crashes. */
+static void test_memory_is_short(void **state)
+{
+    (void)state;
+    enum { FAILURES = 24 };
+    int refused = 0;
+    for (uint64_t n = 1; n <= FAILURES; ++n) {
+        weft_alloc_fail_after(8 + n); /* the first ones make the ranks themselves */
+        weft_status status = comm_thread_run(2, key_and_calibrate, NULL);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_LAUNCH);
+        refused += status != WEFT_OK;
+    }
+    assert_true(refused > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_file_cannot_be_written, folder_setup, folder_teardown),
         cmocka_unit_test(test_default_path),
         cmocka_unit_test(test_key),
+        cmocka_unit_test(test_memory_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
