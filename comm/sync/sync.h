@@ -161,7 +161,7 @@ const char *sync_mode_name(sync_mode mode);
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
  * rank of every start. First ends what is under way (collective); a bucket that is owed must have been taken. Writing
- * the same bytes back continues to the bit.
+ * the same bytes back continues to the bit. After sync_average this rank's own parameters stand in their place again.
  */
 typedef struct sync_buffer {
     char name[48];
