@@ -5,5 +5,5 @@
 
 int main(void)
 {
-    return comm_run_mpi(relaxed_cases, RELAXED_CASES, 2);
+    return comm_run_mpi(relaxed_cases, RELAXED_MPI_CASES, 2);
 }
