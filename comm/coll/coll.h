@@ -92,8 +92,6 @@ const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *la
 /* The same for any form. Halves are chosen by the cost of the whole, among the algorithms that have them: both halves
  * get the same one. */
 const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element);
-/* The same without shared memory, whatever the place says. */
-const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element);
 /*
  * What `groups` groups of place->size ranks, one rank a node, run side by side in a hierarchical algorithm, on at most
  * `count` elements each. Halving-doubling stands in for recursive doubling in halves, with the same bits, so a

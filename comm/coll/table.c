@@ -121,13 +121,6 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
     return best;
 }
 
-const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element)
-{
-    coll_place messages = *place;
-    messages.shared_memory = false;
-    return coll_choose_form(&messages, count, element);
-}
-
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype)
 {

@@ -8,5 +8,5 @@
 
 int main(void)
 {
-    return comm_run_mpi(sparse_cases, SPARSE_CASES, 2);
+    return comm_run_mpi(sparse_cases, SPARSE_CASES, 1);
 }

@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return comm_run_threads(sparse_cases, SPARSE_CASES, comm_run_case);
+    return comm_run_threads(sparse_cases, SPARSE_CASES, comm_run_case_once);
 }
