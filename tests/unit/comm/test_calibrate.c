@@ -1,4 +1,7 @@
-/* The fit of a link, the calibration on every number of ranks and nodes, and the file that keeps it. */
+/*
+ * The fit of a link, the calibration on every number of ranks and nodes, and the file that keeps it.
+ * timeout: 300
+ */
 #include <math.h>
 #include <sys/stat.h>
 
@@ -390,7 +393,7 @@ static weft_status key_and_calibrate(weft_comm *comm, void *argument)
 static void test_memory_is_short(void **state)
 {
     (void)state;
-    enum { FAILURES = 24 };
+    enum { FAILURES = 12 };
     int refused = 0;
     for (uint64_t n = 1; n <= FAILURES; ++n) {
         weft_alloc_fail_after(8 + n); /* the first ones make the ranks themselves */
