@@ -139,6 +139,8 @@ weft_status comm_test(comm_plan *plan, bool *done);
 weft_status comm_wait(comm_plan *plan);
 void comm_plan_destroy(comm_plan *plan);
 const char *comm_algorithm_name(comm_algorithm algorithm);
+/* The algorithm that runs: what COMM_ALGO_AUTO became. */
+comm_algorithm comm_plan_algorithm(const comm_plan *plan);
 
 /* ---- figures -------------------------------------------------------------------------------------------------------
  */
@@ -147,5 +149,9 @@ typedef struct comm_stats {
     double wait_seconds; /* time callers stood still */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
+/* The sum of float32 by the MPI library's own blocking all-reduce, to be measured beside ours. send == recv: in place.
+ * Collective, while nothing is posted. WEFT_ERR_UNSUPPORTED when the transport has none (_available tells). */
+bool comm_native_available(const weft_comm *comm);
+weft_status comm_native_sum(weft_comm *comm, const float *send, float *recv, int64_t count);
 
 #endif

@@ -9,6 +9,8 @@
 
 struct comm_plan {
     comm_schedule schedule;
+    comm_algorithm algorithm;
+    comm_cost cost;
 };
 
 static const char *op_name(comm_op op)
@@ -55,6 +57,9 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
         desc->algorithm == COMM_ALGO_AUTO
             ? coll_choose(&comm->model, comm->layout, comm_size(comm), desc->count, desc->dtype)
             : coll_algorithm_of(desc->algorithm);
+    const coll_place place = {comm_rank(comm), comm_size(comm), comm->layout};
+    plan->algorithm = algorithm->id;
+    plan->cost = algorithm->cost(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     if (desc->count > 0 && comm_size(comm) > 1) {
         coll_allreduce args = {comm_rank(comm), comm_size(comm), desc->buffer, desc->count, desc->dtype, desc->op};
@@ -106,6 +111,16 @@ weft_status comm_wait(comm_plan *plan)
     weft_status status = progress_wait(comm->progress, &plan->schedule.operation, comm_rank(comm));
     comm->stats[plan->schedule.operation.lane].wait_seconds += clock_seconds() - start;
     return status;
+}
+
+comm_algorithm comm_plan_algorithm(const comm_plan *plan)
+{
+    return plan->algorithm;
+}
+
+comm_cost comm_plan_cost(const comm_plan *plan)
+{
+    return plan->cost;
 }
 
 void comm_plan_destroy(comm_plan *plan)

@@ -84,6 +84,14 @@ static uint64_t mpi_token(transport *t)
     return 0;
 }
 
+static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Allreduce(send == recv ? MPI_IN_PLACE : (const void *)send, recv, (int)count, MPI_FLOAT,
+                                   MPI_SUM, self->lane[lane]),
+                     "MPI_Allreduce");
+}
+
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
     (void)t;
@@ -129,6 +137,7 @@ static const transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .token = mpi_token,
     .split = mpi_split,
+    .native_sum = mpi_native_sum,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };

@@ -37,6 +37,9 @@ typedef struct transport_ops {
     /* A transport among members[0..count) (ranks of t), this rank being the me-th; token: members[0]'s. Collective
      * over t: every rank calls it, each with its own group. */
     weft_status (*split)(transport *t, const int *members, int count, int me, uint64_t token, transport **out);
+    /* The library's own blocking sum of float32 over all ranks, to be measured beside ours; NULL: there is none. count
+     * fits in an int. send == recv: in place. */
+    weft_status (*native_sum)(transport *t, int lane, const float *send, float *recv, int64_t count);
     /* End the job with this exit status; does not return. */
     void (*abort)(transport *t, int exit_status);
     void (*destroy)(transport *t);
