@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/coll/coll.h"
+#include "base/log.h"
+#include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
 
@@ -50,20 +51,61 @@ weft_status comm_bcast(weft_comm *comm, int root, void *buffer, int64_t bytes)
     return finish(comm);
 }
 
+/* Collective: the window of short vectors. Messages are used meanwhile, and for good when there is no shared memory. */
+static weft_status small_make(weft_comm *comm)
+{
+    comm_small *small = &comm->small;
+    small->state = SMALL_UNKNOWN;
+    weft_status status = coll_shared_create_small(comm, &small->shared);
+    if (status == WEFT_OK) {
+        schedule_begin(&small->schedule, comm, COMM_LANE_CONTROL, "all-reduce of a short vector in shared memory");
+        coll_shared_build_small(&small->schedule, small->shared);
+        status = comm_agree(comm, schedule_end(&small->schedule));
+    }
+    if (status != WEFT_OK && status != WEFT_ERR_RESOURCE) {
+        return status;
+    }
+    if (status != WEFT_OK) {
+        log_debug("short all-reduces send messages: %s", weft_error_message());
+        weft_error_clear();
+    }
+    small->state = status == WEFT_OK ? SMALL_READY : SMALL_REFUSED;
+    return WEFT_OK;
+}
+
+/* Whether the vector goes through the window of short vectors, which the first that does makes. The same everywhere. */
+static weft_status small_fits(weft_comm *comm, int64_t count, weft_dtype dtype, bool *fits)
+{
+    *fits = coll_shared_possible(comm->layout, comm_size(comm)) &&
+            count <= SHARED_SLOT_BYTES / (int64_t)weft_dtype_bytes(dtype);
+    if (*fits && comm->small.state == SMALL_WANTED) {
+        WEFT_TRY(small_make(comm));
+    }
+    *fits = *fits && comm->small.state == SMALL_READY;
+    return WEFT_OK;
+}
+
 weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op)
 {
     WEFT_CHECK(count >= 0 && (buffer != NULL || count == 0), WEFT_ERR_INTERNAL, "all-reduce of %lld elements%s",
                (long long)count, buffer == NULL ? " without a buffer" : "");
     WEFT_CHECK(comm_reduce_supported(dtype, op), WEFT_ERR_UNSUPPORTED, "sums of %s overflow: use a wider type",
                weft_dtype_name(dtype));
-    const coll_algorithm *algorithm = coll_choose(&comm->model, comm->layout, comm_size(comm), count, dtype);
+    if (count == 0 || comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    bool small = false;
+    WEFT_TRY(small_fits(comm, count, dtype, &small));
+    if (small) {
+        coll_shared_aim(comm->small.shared, buffer, count, dtype, op);
+        return schedule_run(&comm->small.schedule);
+    }
+    const coll_algorithm *algorithm = coll_choose_messages(&comm->model, comm->layout, comm_size(comm), count, dtype);
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-reduce %s of %lld %s", algorithm->name, (long long)count, weft_dtype_name(dtype));
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);
-    if (count > 0 && comm_size(comm) > 1) {
-        coll_allreduce args = {comm_rank(comm), comm_size(comm), buffer, count, dtype, op};
-        algorithm->build(&comm->blocking, &args);
-    }
+    coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
+    coll_build(&comm->blocking, algorithm, &args);
     return finish(comm);
 }
 

@@ -5,19 +5,37 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 
-/* Without talking to anybody; t is the communicator's from now on, also on failure. */
-static weft_status comm_wrap(transport *t, comm_progress *progress, weft_comm **out)
+/* Seconds that the end of the job waits for a driver to leave the transport. */
+#define ABORT_PATIENCE 1.0
+
+/* A transport is used under the driver lock of the family it belongs to. progress: NULL = it is the first. */
+static void transport_destroy(transport *t, comm_progress *progress)
+{
+    if (progress != NULL) {
+        progress_lock(progress);
+    }
+    t->ops->destroy(t);
+    if (progress != NULL) {
+        progress_unlock(progress);
+    }
+}
+
+/* Without talking to anybody; t is the communicator's from now on, also on failure. parent: NULL = it is the first. */
+static weft_status comm_wrap(transport *t, const weft_comm *parent, weft_comm **out)
 {
     weft_status status = WEFT_OK;
     weft_comm *comm = NULL;
     *out = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&comm, 1, WEFT_MEM_COMM), status, done);
-    if (progress != NULL) {
-        comm->progress = progress_retain(progress);
+    if (parent != NULL) {
+        comm->progress = progress_retain(parent->progress);
+        comm->buffers = buffer_registry_retain(parent->buffers);
     } else {
         WEFT_TRY_GOTO(progress_create(&comm->progress), status, done);
+        WEFT_TRY_GOTO(buffer_registry_create(&comm->buffers), status, done);
     }
     /* One node, until the ranks have told each other. */
     WEFT_TRY_GOTO(layout_create(NULL, t->size, &comm->layout), status, done);
@@ -27,11 +45,12 @@ static weft_status comm_wrap(transport *t, comm_progress *progress, weft_comm **
     *out = comm;
     return WEFT_OK;
 done:
+    transport_destroy(t, parent != NULL ? parent->progress : NULL);
     if (comm != NULL) {
         progress_release(comm->progress);
+        buffer_registry_release(comm->buffers);
         weft_free(comm);
     }
-    t->ops->destroy(t);
     return status;
 }
 
@@ -42,6 +61,8 @@ weft_status comm_create(transport *t, weft_comm **comm)
     if (status != WEFT_OK) {
         comm_destroy(*comm);
         *comm = NULL;
+    } else {
+        (*comm)->small.state = SMALL_WANTED;
     }
     return status;
 }
@@ -68,8 +89,12 @@ void comm_destroy(weft_comm *comm)
         return;
     }
     schedule_free(&comm->blocking);
+    schedule_free(&comm->small.schedule);
+    coll_shared_destroy(comm->small.shared);
+    window_pool_destroy(&comm->pool);
+    buffer_registry_release(comm->buffers);
     layout_destroy(comm->layout);
-    comm->transport->ops->destroy(comm->transport);
+    transport_destroy(comm->transport, comm->progress);
     progress_release(comm->progress);
     weft_free(comm);
 }
@@ -103,18 +128,39 @@ const char *comm_transport_name(const weft_comm *comm)
 
 const char *comm_lane_name(comm_lane lane)
 {
-    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "shadow"};
+    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "shadow", "alarm"};
     return lane >= 0 && lane < COMM_LANES ? names[lane] : "unknown";
 }
 
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
 {
-    return comm->stats[lane];
+    const comm_counters *counters = &comm->counters[lane];
+    return (comm_stats){
+        .bytes_sent = atomic_load_explicit(&counters->bytes_sent, memory_order_relaxed),
+        .messages_sent = atomic_load_explicit(&counters->messages_sent, memory_order_relaxed),
+        .shared_bytes = atomic_load_explicit(&counters->shared_bytes, memory_order_relaxed),
+        .wait_seconds = 1e-9 * (double)atomic_load_explicit(&counters->wait_ns, memory_order_relaxed),
+        .busy_seconds = 1e-9 * (double)atomic_load_explicit(&counters->busy_ns, memory_order_relaxed),
+    };
 }
 
 void comm_set_stall_timeout(weft_comm *comm, double seconds)
 {
     progress_set_stall_timeout(comm->progress, seconds);
+}
+
+weft_status comm_thread_start(weft_comm *comm, int cpu)
+{
+    const transport_ops *ops = comm->transport->ops;
+    if (ops->allow_thread != NULL) {
+        WEFT_TRY(ops->allow_thread(comm->transport));
+    }
+    return progress_thread_start(comm->progress, cpu);
+}
+
+void comm_thread_stop(weft_comm *comm)
+{
+    progress_thread_stop(comm->progress);
 }
 
 int comm_next_tag(weft_comm *comm, comm_lane lane)
@@ -129,6 +175,7 @@ _Noreturn void comm_abort(weft_comm *comm, weft_status status)
     int code = (int)status;
     code = code < 1 || code > 125 ? (int)WEFT_ERR_INTERNAL : code;
     if (comm != NULL) {
+        progress_lock_for(comm->progress, ABORT_PATIENCE); /* a driver that hangs must not hold up the end */
         comm->transport->ops->abort(comm->transport, code);
     }
     fflush(NULL);
@@ -156,7 +203,9 @@ static weft_status split_gather(weft_comm *comm, int color, int key, split_entry
                                 int *count, int *me, uint64_t *token)
 {
     int size = comm_size(comm);
+    progress_lock(comm->progress);
     split_entry mine = {color, key, comm_rank(comm), comm->transport->ops->token(comm->transport)};
+    progress_unlock(comm->progress);
     for (int q = 0; q < size; ++q) {
         bytes[q] = (int64_t)sizeof mine;
     }
@@ -215,9 +264,11 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
         goto done;
     }
     WEFT_TRY_GOTO(split_gather(comm, color, key, entry, bytes, members, &count, &me, &token), status, done);
+    progress_lock(comm->progress);
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
+    progress_unlock(comm->progress);
     if (status == WEFT_OK) {
-        status = comm_wrap(t, comm->progress, out);
+        status = comm_wrap(t, comm, out);
     }
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
@@ -225,6 +276,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
         status = split_layout(comm, *out, members, count, leaders);
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    (*out)->small.state = SMALL_WANTED;
 done:
     if (status != WEFT_OK) {
         comm_destroy(*out);

@@ -13,7 +13,7 @@
  * Operations of one lane are posted in the same order on every rank; different lanes are independent.
  *
  * Progress. One driver at a time: the communication thread while the caller computes, or the thread that waits, so that
- * a blocking call pays no hand-off.
+ * a blocking call pays no hand-off (comm/progress.h).
  *
  * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
  * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
@@ -39,6 +39,7 @@ typedef enum comm_lane {
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
     COMM_LANE_SHADOW,
+    COMM_LANE_ALARM, /* the inquest after a stall (comm/inquest.h) */
     COMM_LANES
 } comm_lane;
 
@@ -61,9 +62,10 @@ int comm_node_size(const weft_comm *comm);
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out);
 
 /*
- * A wait in which nothing moves for this many seconds fails with WEFT_ERR_STALL; the message names rank, lane,
- * operation, phase and the peer that is missing. 0, the default: wait for ever. Holds for all communicators split from
- * one another.
+ * An operation that does not move for this many seconds, while somebody waits or the communication thread runs, fails
+ * with WEFT_ERR_STALL; the message names rank, lane, operation, phase and the peer that is missing. If nobody waits for
+ * it the next post says so: after a stall the ranks are out of step, and whatever is posted fails. 0, the default: wait
+ * for ever. Holds for all communicators split from one another.
  */
 void comm_set_stall_timeout(weft_comm *comm, double seconds);
 
@@ -71,6 +73,8 @@ void comm_set_stall_timeout(weft_comm *comm, double seconds);
  * A communication thread: drives posted operations while the caller computes. cpu: the processor it is pinned to, -1:
  * the caller's mask. Without it operations move only while somebody waits or tests. Of the whole family of
  * communicators split from one another; ends with comm_thread_stop or the last of them. Not collective.
+ * WEFT_ERR_LAUNCH when the MPI library allows calls from the main thread only, WEFT_ERR_RESOURCE when the system gives
+ * no thread, WEFT_ERR_INTERNAL when it runs already. Over MPI one family a process may have a thread.
  */
 weft_status comm_thread_start(weft_comm *comm, int cpu);
 void comm_thread_stop(weft_comm *comm);
@@ -106,17 +110,25 @@ typedef enum comm_algorithm {
     COMM_ALGO_RECURSIVE_DOUBLING, /* small */
     COMM_ALGO_HALVING_DOUBLING,   /* large; bit-stable in the position of an element */
     COMM_ALGO_RING,               /* large, bandwidth-optimal for any P */
-    COMM_ALGO_FIXED_ORDER, /* sums in rank order 0..P-1 on every element: bit-deterministic */
+    COMM_ALGO_FIXED_ORDER,        /* sums in rank order 0..P-1 on every element: bit-deterministic */
     COMM_ALGO_SHARED,             /* one node: direct sums in shared memory, in rank order */
     COMM_ALGO_TWO_LEVEL, /* 2-D: sum in the node, one all-reduce a local rank between nodes, gather in the node */
     COMM_ALGO_MASTER     /* reduce to one rank a node, all-reduce among those, broadcast in the node */
 } comm_algorithm;
 
-/* What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. */
+/*
+ * What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. For float32 sums
+ * by two-level and master (between nodes only), by fixed-order (between all ranks) and by AUTO, which ignores it on a
+ * single node. The error bound is in comm/coll/direct.h.
+ */
 typedef enum comm_wire { COMM_WIRE_SAME, COMM_WIRE_BF16, COMM_WIRE_FP16 } comm_wire;
 
-/* An all-reduce, or one half of it: a reduce-scatter and an all-gather of the same description, one after the other,
- * are the all-reduce to the bit. */
+/*
+ * An all-reduce, or one half of it. The reduce-scatter leaves a part of the vector complete on this rank
+ * (comm_plan_owned) and the rest of the buffer in no defined state; the all-gather brings everybody's part to all. Of
+ * one named algorithm both, one after the other, are the whole to the bit. halving-doubling, ring, fixed-order and
+ * two-level have halves, others are WEFT_ERR_UNSUPPORTED; AUTO takes the cheapest of those that do, the same for both.
+ */
 typedef enum comm_half { COMM_WHOLE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER } comm_half;
 
 typedef struct comm_allreduce_desc {
@@ -138,6 +150,9 @@ weft_status comm_post(comm_plan *plan);
 weft_status comm_test(comm_plan *plan, bool *done);
 weft_status comm_wait(comm_plan *plan);
 void comm_plan_destroy(comm_plan *plan);
+/* Elements [begin, begin + count) that this rank holds complete between the two halves of an all-reduce, the same for
+ * both; a rank may hold none, and together the ranks hold every element once. All of them for a whole. */
+void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count);
 const char *comm_algorithm_name(comm_algorithm algorithm);
 /* The algorithm that runs: what COMM_ALGO_AUTO became. */
 comm_algorithm comm_plan_algorithm(const comm_plan *plan);
@@ -146,7 +161,9 @@ comm_algorithm comm_plan_algorithm(const comm_plan *plan);
  */
 typedef struct comm_stats {
     uint64_t bytes_sent, messages_sent;
-    double wait_seconds; /* time callers stood still */
+    uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */
+    double wait_seconds;   /* time callers stood still */
+    double busy_seconds;   /* from the post to the end of each operation, summed: what is not waited for was hidden */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
 /* The sum of float32 by the MPI library's own blocking all-reduce, to be measured beside ours. send == recv: in place.

@@ -11,8 +11,10 @@
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds, peer by peer in rank order)
  *
- * Unpacking starts as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not
- * depend on arrival. Buffers are sized for float32 of max_width and double once if float64 comes.
+ * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
+ * and the caller computes with it while the driver, which may be another thread, moves the messages. Unpacking starts
+ * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
+ * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
  * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged.
  */
@@ -27,7 +29,7 @@
 #include "comm/comm_internal.h"
 #include "comm/transfer.h"
 
-typedef enum halo_phase { HALO_IDLE, HALO_TRANSFER, HALO_DONE } halo_phase;
+typedef enum halo_phase { HALO_START, HALO_TRANSFER, HALO_DONE } halo_phase;
 
 typedef enum piece_state { PIECE_EMPTY, PIECE_UNDER_WAY, PIECE_ARRIVED, PIECE_UNPACKED } piece_state;
 
@@ -36,8 +38,8 @@ typedef struct halo_piece {
     int64_t rows, first; /* first: position in the side's list */
     int64_t run_start;   /* first row when the rows are an ascending run, else -1 */
     bool in_place;       /* in the exchange under way */
-    int messages;        /* still under way */
-    piece_state state;
+    int messages;        /* still under way; the driver's */
+    atomic_int state;    /* piece_state: the driver sees it arrive, the caller unpacks it */
 } halo_piece;
 
 /* All pieces of one side, with the buffers that their rows pass through. */
@@ -59,12 +61,16 @@ struct comm_halo {
     halo_side own, leaf;
     comm_transfers transfers;
     /* the exchange under way */
-    halo_phase phase;
+    bool posted;        /* and not waited for */
+    atomic_int arrived; /* pieces that are complete; the driver's */
+    int looked_at;      /* of those, how many the caller has seen */
+    halo_phase phase;   /* the driver's */
     halo_direction direction;
     weft_dtype dtype;
     char *x;
     int64_t ld, width, row_bytes; /* row_bytes: of a packed row */
     int next_peer;                /* REVERSE: lowest peer that is not added yet */
+    double span_begin;            /* for the trace */
 };
 
 static halo_side *sending_side(comm_halo *halo)
@@ -110,7 +116,7 @@ static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo
 static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_piece *piece)
 {
     weft_hal *hal = halo->hal;
-    piece->state = PIECE_UNPACKED;
+    atomic_store_explicit(&piece->state, PIECE_UNPACKED, memory_order_relaxed);
     if (piece->in_place) {
         return WEFT_OK;
     }
@@ -122,7 +128,7 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
                                    halo->direction == HALO_REVERSE, packed, halo->width, halo->x, halo->ld);
 }
 
-static weft_status post_receives(comm_halo *halo)
+static void expect_pieces(comm_halo *halo)
 {
     halo_side *side = receiving_side(halo);
     for (int p = 0; p < comm_size(halo->comm); ++p) {
@@ -130,31 +136,41 @@ static weft_status post_receives(comm_halo *halo)
         int64_t bytes = piece->rows * halo->row_bytes;
         piece->in_place = piece_in_place(halo, piece, true);
         piece->messages = (int)transfers_chunks(halo->comm, bytes);
-        piece->state = bytes > 0 ? PIECE_UNDER_WAY : PIECE_EMPTY;
-        if (bytes > 0) {
-            WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, side, piece), bytes, p));
+        atomic_store_explicit(&piece->state, bytes > 0 ? PIECE_UNDER_WAY : PIECE_EMPTY, memory_order_relaxed);
+    }
+    atomic_store_explicit(&halo->arrived, 0, memory_order_relaxed);
+    halo->looked_at = 0;
+    halo->next_peer = 0;
+}
+
+static weft_status pack_pieces(comm_halo *halo)
+{
+    halo_side *side = sending_side(halo);
+    for (int p = 0; p < comm_size(halo->comm); ++p) {
+        halo_piece *piece = &side->piece[p];
+        piece->in_place = piece_in_place(halo, piece, false);
+        if (piece->rows * halo->row_bytes > 0 && !piece->in_place) {
+            WEFT_TRY(piece_pack(halo, side, piece));
         }
     }
     return WEFT_OK;
 }
 
 /* Peers are served from the next rank on, so that no rank is everybody's first target. */
-static weft_status post_sends(comm_halo *halo)
+static weft_status start_messages(comm_halo *halo)
 {
-    halo_side *side = sending_side(halo);
+    const halo_side *to = receiving_side(halo);
+    const halo_side *from = sending_side(halo);
     int size = comm_size(halo->comm);
+    transfers_clear(&halo->transfers);
+    for (int p = 0; p < size; ++p) {
+        const halo_piece *piece = &to->piece[p];
+        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, to, piece), piece->rows * halo->row_bytes, p));
+    }
     for (int k = 1; k < size; ++k) {
         int p = (comm_rank(halo->comm) + k) % size;
-        halo_piece *piece = &side->piece[p];
-        int64_t bytes = piece->rows * halo->row_bytes;
-        if (bytes == 0) {
-            continue;
-        }
-        piece->in_place = piece_in_place(halo, piece, false);
-        if (!piece->in_place) {
-            WEFT_TRY(piece_pack(halo, side, piece));
-        }
-        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, side, piece), bytes, p));
+        const halo_piece *piece = &from->piece[p];
+        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, from, piece), piece->rows * halo->row_bytes, p));
     }
     return WEFT_OK;
 }
@@ -165,40 +181,77 @@ static void note_arrivals(comm_halo *halo)
     for (int i = 0; i < halo->transfers.ended_count; ++i) {
         const transfer_info *info = &halo->transfers.info[halo->transfers.ended[i]];
         if (!info->is_send && --side->piece[info->group].messages == 0) {
-            side->piece[info->group].state = PIECE_ARRIVED;
+            atomic_store_explicit(&side->piece[info->group].state, PIECE_ARRIVED, memory_order_release);
+            atomic_fetch_add_explicit(&halo->arrived, 1, memory_order_release);
         }
     }
 }
 
-static weft_status unpack_arrived(comm_halo *halo)
+static piece_state state_of(const halo_piece *piece)
+{
+    return (piece_state)atomic_load_explicit(&piece->state, memory_order_acquire);
+}
+
+static bool has_arrivals(const comm_operation *op)
+{
+    const comm_halo *halo = (const comm_halo *)op;
+    return atomic_load_explicit(&halo->arrived, memory_order_acquire) != halo->looked_at;
+}
+
+static weft_status unpack_pieces(comm_halo *halo)
 {
     halo_side *side = receiving_side(halo);
     int size = comm_size(halo->comm);
+    halo->looked_at = atomic_load_explicit(&halo->arrived, memory_order_acquire);
     if (halo->direction == HALO_FORWARD) {
         for (int p = 0; p < size; ++p) {
-            if (side->piece[p].state == PIECE_ARRIVED) {
+            if (state_of(&side->piece[p]) == PIECE_ARRIVED) {
                 WEFT_TRY(piece_unpack(halo, side, &side->piece[p]));
             }
         }
         return WEFT_OK;
     }
-    for (; halo->next_peer < size && side->piece[halo->next_peer].state != PIECE_UNDER_WAY; ++halo->next_peer) {
-        if (side->piece[halo->next_peer].state == PIECE_ARRIVED) {
+    for (; halo->next_peer < size && state_of(&side->piece[halo->next_peer]) != PIECE_UNDER_WAY; ++halo->next_peer) {
+        if (state_of(&side->piece[halo->next_peer]) == PIECE_ARRIVED) {
             WEFT_TRY(piece_unpack(halo, side, &side->piece[halo->next_peer]));
         }
     }
     return WEFT_OK;
 }
 
+static weft_status unpack_arrived(comm_halo *halo)
+{
+    if (!has_arrivals(&halo->operation)) {
+        return WEFT_OK;
+    }
+    double begin = trace_begin();
+    WEFT_TRY(unpack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "unpack", -1);
+    return WEFT_OK;
+}
+
+/* The exchange from post to end, for the trace. */
+static void span_end(const comm_halo *halo)
+{
+    const char *name = halo->direction == HALO_FORWARD ? "halo forward" : "halo reverse";
+    trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
+    trace_end(halo->span_begin, category, name, comm_halo_rows(halo, halo->direction) * halo->row_bytes);
+}
+
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_halo *halo = (comm_halo *)op;
-    if (halo->phase == HALO_TRANSFER) {
-        WEFT_TRY(transfers_test(&halo->transfers));
-        *moved = halo->transfers.ended_count > 0;
-        note_arrivals(halo);
-        WEFT_TRY(unpack_arrived(halo));
-        halo->phase = transfers_done(&halo->transfers) ? HALO_DONE : HALO_TRANSFER;
+    if (halo->phase == HALO_START) {
+        WEFT_TRY(start_messages(halo));
+        *moved = true;
+        halo->phase = HALO_TRANSFER;
+    }
+    WEFT_TRY(transfers_test(&halo->transfers));
+    *moved = *moved || halo->transfers.ended_count > 0;
+    note_arrivals(halo);
+    if (transfers_done(&halo->transfers)) {
+        halo->phase = HALO_DONE;
+        span_end(halo);
     }
     *done = halo->phase == HALO_DONE;
     return WEFT_OK;
@@ -208,7 +261,6 @@ static void halo_cancel(comm_operation *op)
 {
     comm_halo *halo = (comm_halo *)op;
     transfers_cancel(&halo->transfers);
-    halo->phase = HALO_IDLE;
 }
 
 static void halo_describe(const comm_operation *op, char *text, size_t bytes)
@@ -391,6 +443,7 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
     }
     WEFT_TRY_GOTO(check_peers(comm, desc, counts), status, done);
     *halo = (comm_halo){.comm = comm, .hal = hal, .n_local = desc->n_local, .max_width = max_width};
+    halo->operation.comm = comm;
     halo->operation.lane = COMM_LANE_HALO;
     halo->operation.advance = halo_advance;
     halo->operation.cancel = halo_cancel;
@@ -418,7 +471,7 @@ static weft_status reserve_for_post(comm_halo *halo)
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
                            int64_t width)
 {
-    WEFT_CHECK(!halo->operation.active, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
+    WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
     WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64, WEFT_ERR_UNSUPPORTED, "halo: rows of %s",
                weft_dtype_name(dtype));
     WEFT_CHECK(width >= 0 && width <= halo->max_width && ld >= width, WEFT_ERR_INTERNAL,
@@ -431,29 +484,38 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
     halo->ld = ld;
     halo->width = width;
     halo->row_bytes = width * (int64_t)weft_dtype_bytes(dtype);
-    halo->next_peer = 0;
     snprintf(halo->operation.name, sizeof halo->operation.name, "halo %s of %lld rows of %lld %s",
              direction == HALO_FORWARD ? "forward" : "reverse", (long long)comm_halo_rows(halo, direction),
              (long long)width, weft_dtype_name(dtype));
     WEFT_TRY(reserve_for_post(halo));
-    transfers_clear(&halo->transfers);
+    expect_pieces(halo);
+    double begin = trace_begin();
+    WEFT_TRY(pack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "pack", -1);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
-    weft_status status = post_receives(halo);
-    status = status == WEFT_OK ? post_sends(halo) : status;
-    if (status != WEFT_OK) {
-        transfers_cancel(&halo->transfers);
-        return status;
-    }
-    halo->phase = HALO_TRANSFER;
+    halo->span_begin = trace_begin();
+    halo->phase = HALO_START;
     progress_post(halo->comm->progress, &halo->operation);
-    return halo->operation.active ? WEFT_OK : progress_status(&halo->operation);
+    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
+    halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
+    return halo->posted ? WEFT_OK : progress_status(&halo->operation);
 }
 
 weft_status comm_halo_wait(comm_halo *halo)
 {
+    comm_progress *progress = halo->comm->progress;
     double start = clock_seconds();
-    weft_status status = progress_wait(halo->comm->progress, &halo->operation, comm_rank(halo->comm));
-    halo->comm->stats[COMM_LANE_HALO].wait_seconds += clock_seconds() - start;
+    double begin = trace_begin();
+    weft_status status = halo->posted ? WEFT_OK : progress_status(&halo->operation);
+    while (halo->posted) {
+        bool ended = progress_wait_until(progress, &halo->operation, has_arrivals);
+        status = ended ? progress_status(&halo->operation) : WEFT_OK;
+        status = status == WEFT_OK ? unpack_arrived(halo) : status;
+        halo->posted = !ended && status == WEFT_OK;
+    }
+    progress_cancel(progress, &halo->operation); /* where unpacking failed */
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&halo->comm->counters[COMM_LANE_HALO].wait_ns, clock_seconds() - start);
     return status;
 }
 

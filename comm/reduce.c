@@ -68,7 +68,11 @@ void comm_reduce(weft_dtype dtype, comm_op op, void *to, const void *left, const
 {
     size_t element = weft_dtype_bytes(dtype);
     int64_t blocks = (count + BLOCK - 1) / BLOCK;
-#pragma omp parallel for schedule(static) if (blocks >= PARALLEL_BLOCKS)
+    if (blocks < PARALLEL_BLOCKS) {
+        reduce_block(dtype, op, to, left, right, count);
+        return;
+    }
+#pragma omp parallel for schedule(static)
     for (int64_t b = 0; b < blocks; ++b) {
         size_t offset = (size_t)b * BLOCK * element;
         int64_t rest = count - b * BLOCK;

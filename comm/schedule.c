@@ -7,13 +7,45 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/codec/codec.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
+
+/* Flags are looked at so often before the transport is given a chance to move its messages and to report a failure. */
+enum { BLOCKED_LOOKS = 64 };
 
 /* ---- running: one function a phase ----------------------------------------------------------------------- */
 static bool is_transfer(const schedule_step *step)
 {
     return step->kind == STEP_SEND || step->kind == STEP_RECEIVE;
+}
+
+static void span_end(comm_schedule *s)
+{
+    if (s->span.round >= 0) {
+        trace_end(s->span.begin, s->span.category, s->label[s->span.round], s->span.bytes);
+        s->span.round = -1;
+    }
+}
+
+/* A step begins, and with it perhaps a round. */
+static void span_step(comm_schedule *s, const schedule_step *step, int64_t bytes)
+{
+    if (!trace_on()) {
+        return;
+    }
+    if (step->round != s->span.round) {
+        span_end(s);
+        s->span = (schedule_span){.round = step->round, .category = TRACE_COMM, .begin = trace_begin(), .bytes = -1};
+    }
+    if (is_transfer(step)) {
+        const int *node_of = s->comm->layout->node_of;
+        bool inter = s->span.category == TRACE_INTER || node_of[step->peer] != node_of[comm_rank(s->comm)];
+        s->span.category = inter ? TRACE_INTER : TRACE_INTRA;
+        s->span.bytes = (s->span.bytes < 0 ? 0 : s->span.bytes) + (step->kind == STEP_SEND ? bytes : 0);
+    } else if (step->kind == STEP_AWAIT && s->span.category == TRACE_COMM) {
+        s->span.category = TRACE_INTRA;
+    }
 }
 
 static weft_status phase_post(comm_schedule *s)
@@ -29,6 +61,7 @@ static weft_status phase_post(comm_schedule *s)
                        "%s: a message of %lld bytes where at most %lld fit", s->operation.name, (long long)bytes,
                        (long long)step->amount);
         }
+        span_step(s, step, bytes);
         if (step->kind == STEP_SEND) {
             WEFT_TRY(transfers_send(&s->transfers, step->peer, step->left, bytes, 0));
         } else {
@@ -49,23 +82,49 @@ static weft_status phase_transfer(comm_schedule *s, bool *moved)
     return WEFT_OK;
 }
 
+static void local_work(const schedule_step *step)
+{
+    switch (step->kind) {
+    case STEP_REDUCE:
+        comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
+        break;
+    case STEP_COPY:
+        memmove(step->to, step->left, (size_t)step->amount);
+        break;
+    case STEP_ENCODE:
+        codec_encode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE:
+        codec_decode(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_DECODE_ADD:
+        codec_decode_add(step->wire, step->left, step->to, step->amount);
+        break;
+    case STEP_SEND:
+    case STEP_RECEIVE:
+    case STEP_CALL:
+    case STEP_AWAIT:
+        break;
+    }
+}
+
 /* *blocked: a flag is not there yet. */
 static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
 {
     *blocked = false;
     for (; s->cursor < s->steps && !is_transfer(&s->step[s->cursor]); ++s->cursor) {
         const schedule_step *step = &s->step[s->cursor];
+        span_step(s, step, 0);
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
-                return WEFT_OK;
+                return ++s->blocked % BLOCKED_LOOKS == 0 ? s->comm->transport->ops->poll(s->comm->transport) : WEFT_OK;
             }
+            s->missing = -1;
         } else if (step->kind == STEP_CALL) {
             WEFT_TRY(step->fn.call(step->argument, s->posts));
-        } else if (step->kind == STEP_REDUCE) {
-            comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
-        } else if (step->amount > 0) {
-            memmove(step->to, step->left, (size_t)step->amount);
+        } else {
+            local_work(step);
         }
         *moved = true;
     }
@@ -96,6 +155,7 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
             }
             break;
         case SCHEDULE_DONE:
+            span_end(s);
             *done = true;
             return WEFT_OK;
         }
@@ -104,7 +164,11 @@ static weft_status schedule_advance(comm_operation *op, bool *done, bool *moved)
 
 static void schedule_cancel(comm_operation *op)
 {
-    transfers_cancel(&((comm_schedule *)op)->transfers);
+    comm_schedule *s = (comm_schedule *)op;
+    transfers_cancel(&s->transfers);
+    if (s->phase == SCHEDULE_LOCAL) {
+        s->comm->transport->ops->abandon(s->comm->transport);
+    }
 }
 
 static void schedule_describe(const comm_operation *op, char *text, size_t bytes)
@@ -113,7 +177,8 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
     char missing[OPERATION_MESSAGE_BYTES / 2];
     bool awaits = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps && s->step[s->cursor].kind == STEP_AWAIT;
     if (awaits) {
-        snprintf(missing, sizeof missing, "rank %d has not come", s->step[s->cursor].peer);
+        snprintf(missing, sizeof missing, "rank %d has not come",
+                 s->missing >= 0 ? s->missing : s->step[s->cursor].peer);
     } else {
         transfers_describe(&s->transfers, missing, sizeof missing);
     }
@@ -124,22 +189,53 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
              (long long)s->rounds, missing);
 }
 
-void schedule_post(comm_schedule *s)
+static void rewind_steps(comm_schedule *s)
 {
-    assert(!s->operation.active);
+    assert(!operation_active(&s->operation));
     s->cursor = 0;
+    s->span.round = -1;
     ++s->posts;
     s->phase = s->steps == 0 ? SCHEDULE_DONE : is_transfer(&s->step[0]) ? SCHEDULE_POST : SCHEDULE_LOCAL;
     s->transfers.tag = comm_next_tag(s->comm, s->operation.lane);
+}
+
+void schedule_post(comm_schedule *s)
+{
+    double begin = trace_begin();
+    rewind_steps(s);
     progress_post(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "submit", -1);
+}
+
+weft_status schedule_test(comm_schedule *s, bool *done)
+{
+    if (operation_active(&s->operation)) {
+        progress_drive(s->comm->progress);
+    }
+    *done = !operation_active(&s->operation);
+    return *done ? progress_status(&s->operation) : WEFT_OK;
+}
+
+weft_status schedule_wait(comm_schedule *s)
+{
+    if (!operation_active(&s->operation)) {
+        return progress_status(&s->operation);
+    }
+    double start = clock_seconds();
+    double begin = trace_begin();
+    weft_status status = progress_wait(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, clock_seconds() - start);
+    return status;
 }
 
 weft_status schedule_run(comm_schedule *s)
 {
-    double start = clock_seconds();
-    schedule_post(s);
-    weft_status status = progress_wait(s->comm->progress, &s->operation, comm_rank(s->comm));
-    s->comm->stats[s->operation.lane].wait_seconds += clock_seconds() - start;
+    double begin = trace_begin();
+    rewind_steps(s);
+    weft_status status = progress_run(s->comm->progress, &s->operation);
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, s->operation.ended_at - s->operation.posted_at);
     return status;
 }
 
@@ -147,13 +243,16 @@ weft_status schedule_run(comm_schedule *s)
  * -------------------------------------------------------------------------------------------------------- */
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
 {
-    assert(!s->operation.active);
+    assert(!operation_active(&s->operation));
     s->comm = comm;
+    s->operation.comm = comm;
     s->transfers.comm = comm;
     s->transfers.lane = lane;
     s->steps = 0;
     s->rounds = 0;
     s->posts = 0;
+    s->missing = -1;
+    s->blocked = 0;
     s->member = NULL;
     s->build_status = WEFT_OK;
     s->operation.lane = lane;
@@ -253,6 +352,21 @@ void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, c
 void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes)
 {
     append(s, (schedule_step){.kind = STEP_COPY, .to = to, .left = from, .amount = bytes});
+}
+
+void schedule_encode(comm_schedule *s, comm_wire wire, void *to, const float *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_ENCODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE, .wire = wire, .to = to, .left = from, .amount = count});
+}
+
+void schedule_decode_add(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count)
+{
+    append(s, (schedule_step){.kind = STEP_DECODE_ADD, .wire = wire, .to = to, .left = from, .amount = count});
 }
 
 weft_status schedule_end(comm_schedule *s)

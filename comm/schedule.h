@@ -18,11 +18,22 @@
 #ifndef WEFT_COMM_SCHEDULE_H
 #define WEFT_COMM_SCHEDULE_H
 
+#include "base/trace.h"
 #include "comm/comm.h"
 #include "comm/progress.h"
 #include "comm/transfer.h"
 
-typedef enum schedule_kind { STEP_SEND, STEP_RECEIVE, STEP_REDUCE, STEP_COPY, STEP_CALL, STEP_AWAIT } schedule_kind;
+typedef enum schedule_kind {
+    STEP_SEND,
+    STEP_RECEIVE,
+    STEP_REDUCE,
+    STEP_COPY,
+    STEP_ENCODE,
+    STEP_DECODE,
+    STEP_DECODE_ADD,
+    STEP_CALL,
+    STEP_AWAIT
+} schedule_kind;
 
 /* Local work of an algorithm; runs on whichever thread drives. post: 1 for the first time the schedule was posted. */
 typedef weft_status (*schedule_fn)(void *argument, uint64_t post);
@@ -35,7 +46,8 @@ typedef struct schedule_step {
     int peer;
     weft_dtype dtype;
     comm_op op;
-    int64_t amount; /* bytes; elements of a reduction */
+    comm_wire wire;
+    int64_t amount; /* bytes; elements of a reduction, encoding or decoding */
     void *to;
     const void *left, *right; /* what is sent or copied is `left` */
     /* Of a transfer whose size is known only when its round begins; NULL: the fields above hold. */
@@ -48,6 +60,15 @@ typedef struct schedule_step {
 } schedule_step;
 
 typedef enum schedule_phase { SCHEDULE_POST, SCHEDULE_TRANSFER, SCHEDULE_LOCAL, SCHEDULE_DONE } schedule_phase;
+
+/* The round that is under way, for the trace: named by its label, "inter" when it sends to or hears from another node.
+ */
+typedef struct schedule_span {
+    int round; /* -1: none */
+    trace_category category;
+    double begin;
+    int64_t bytes; /* sent; -1: no messages */
+} schedule_span;
 
 typedef struct comm_schedule {
     comm_operation operation; /* first: the engine sees only this */
@@ -63,8 +84,11 @@ typedef struct comm_schedule {
     const int *member; /* peers named while building are member[peer]; NULL: ranks of the communicator */
     /* running */
     uint64_t posts;
+    int missing;      /* who has not come, set by a ready function that awaits several ranks; -1: the step's peer */
+    unsigned blocked; /* looks at a flag that was not there yet */
     schedule_phase phase;
     int64_t cursor;
+    schedule_span span;
 } comm_schedule;
 
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
@@ -79,19 +103,29 @@ void schedule_receive(comm_schedule *s, int peer, void *data, int64_t bytes);
 void schedule_reduce(comm_schedule *s, weft_dtype dtype, comm_op op, void *to, const void *left, const void *right,
                      int64_t count);
 void schedule_copy(comm_schedule *s, void *to, const void *from, int64_t bytes);
+/* float32 to the wire's type, and back: `to` = decoded, or += decoded. */
+void schedule_encode(comm_schedule *s, comm_wire wire, void *to, const float *from, int64_t count);
+void schedule_decode(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count);
+void schedule_decode_add(comm_schedule *s, comm_wire wire, float *to, const void *from, int64_t count);
 /* Transfers of *bytes, read when the round begins (0: nothing is sent) and never more than `most`, which reserves room
  * for the messages. Both sides must agree by then. */
 void schedule_send_late(comm_schedule *s, int peer, const void *data, const int64_t *bytes, int64_t most);
 void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t *bytes, int64_t most);
 /* Local work: a failure ends the operation with its status. */
 void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
-/* Wait, without blocking the driver, until fn says so. peer: who is named when it never does. */
+/* Wait, without blocking the driver, until fn says so. peer: who is named when it never does, unless fn sets
+ * s->missing.
+ */
 void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument);
 weft_status schedule_end(comm_schedule *s);
 
-/* Post on its lane; test and wait go through the engine. */
+/* Post on its lane. A failure of the first steps is told by the test or wait. */
 void schedule_post(comm_schedule *s);
-/* Post and wait; the time counts as waiting on the lane. */
+/* Take a pass unless it has ended; the status when it has. */
+weft_status schedule_test(comm_schedule *s, bool *done);
+/* The time counts as waiting on the lane. */
+weft_status schedule_wait(comm_schedule *s);
+/* Post and wait, without waking the communication thread. */
 weft_status schedule_run(comm_schedule *s);
 void schedule_free(comm_schedule *s); /* cancels; a zeroed schedule is fine */
 

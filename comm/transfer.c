@@ -59,8 +59,8 @@ static weft_status post_chunk(comm_transfers *set, int peer, bool is_send, const
     if (is_send) {
         WEFT_TRY(ops->isend(set->comm->transport, (int)set->lane, peer, set->tag, from, (size_t)bytes,
                             request_cell(set, i)));
-        set->comm->stats[set->lane].bytes_sent += (uint64_t)bytes;
-        set->comm->stats[set->lane].messages_sent += 1;
+        comm_count(&set->comm->counters[set->lane].bytes_sent, (uint64_t)bytes);
+        comm_count(&set->comm->counters[set->lane].messages_sent, 1);
     } else {
         WEFT_TRY(
             ops->irecv(set->comm->transport, (int)set->lane, peer, set->tag, to, (size_t)bytes, request_cell(set, i)));

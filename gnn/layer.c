@@ -169,8 +169,16 @@ static weft_tensor local_m(const gnn_layer *layer)
     return tensor_view(&layer->input, 0, layer->n_local, layer->plan->d_in, layer->plan->d_in);
 }
 
-static weft_status forward_linear_first(gnn_layer *layer, const hal_dropout *dropout)
+/* The weights and the bias are about to be read. */
+static weft_status need_weights(const gnn_layer *layer, const train_pass *pass)
 {
+    WEFT_TRY(train_need(pass, layer->weight));
+    return train_need(pass, layer->bias);
+}
+
+static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    WEFT_TRY(need_weights(layer, pass));
     weft_tensor bias = param_value(layer->params, layer->bias);
     activity_begin(ACTIVITY_LINEAR);
     weft_status status;
@@ -194,16 +202,17 @@ static weft_status forward_linear_first(gnn_layer *layer, const hal_dropout *dro
     return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
 }
 
-weft_status gnn_layer_forward(gnn_layer *layer, const hal_dropout *dropout)
+weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     if (layer->plan->flow == GNN_FLOW_LINEAR_FIRST) {
-        return forward_linear_first(layer, dropout);
+        return forward_linear_first(layer, pass, dropout);
     }
     if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
         weft_tensor x = local_x(layer);
         weft_tensor m = local_m(layer);
         WEFT_TRY(gnn_aggregate(layer->aggregator, false, &x, 0.0, &m));
     }
+    WEFT_TRY(need_weights(layer, pass));
     weft_tensor bias = param_value(layer->params, layer->bias);
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = multiply(layer, dropout, &bias);
@@ -231,7 +240,7 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
     return tensor_gemm(false, true, 1.0, &dy, &w_neigh, 0.0, NULL, &dm);
 }
 
-weft_status gnn_layer_backward(gnn_layer *layer, const hal_dropout *dropout, weft_tensor *dx)
+weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     const gnn_layer_plan *plan = layer->plan;
     weft_tensor dout = gnn_layer_out(layer);
@@ -244,9 +253,16 @@ weft_status gnn_layer_backward(gnn_layer *layer, const hal_dropout *dropout, wef
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = tensor_col_sum(&dout, 0.0, &dbias);
     status = status == WEFT_OK ? weight_gradient(layer, dropout) : status;
-    status = status == WEFT_OK && dx != NULL ? input_gradient(layer, dx) : status;
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
+    WEFT_TRY(train_ready(pass, layer->bias));
+    WEFT_TRY(train_ready(pass, layer->weight));
+    if (dx != NULL) {
+        activity_begin(ACTIVITY_LINEAR);
+        status = input_gradient(layer, dx);
+        activity_end(ACTIVITY_LINEAR);
+        WEFT_TRY(status);
+    }
     if (dx != NULL && plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
         weft_tensor dm = local_m(layer);
         return gnn_aggregate(layer->aggregator, true, &dm, plan->self ? 1.0 : 0.0, dx);

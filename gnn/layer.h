@@ -37,9 +37,9 @@ weft_tensor gnn_layer_x(const gnn_layer *layer);   /* [n_owned, d_in] */
 weft_tensor gnn_layer_out(const gnn_layer *layer); /* [n_owned, d_out] */
 
 /* dropout: of the input, used by the first layer's panels; NULL = none. Collective. */
-weft_status gnn_layer_forward(gnn_layer *layer, const hal_dropout *dropout);
+weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
 /* `out` holds its gradient. dx: [n_local or n_owned rows, d_in] receives the input gradient; NULL = not wanted. */
-weft_status gnn_layer_backward(gnn_layer *layer, const hal_dropout *dropout, weft_tensor *dx);
+weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip.
  */

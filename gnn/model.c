@@ -33,7 +33,7 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
     for (int l = 0; l < config->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l], l));
     }
-    return param_store_commit(&model->params);
+    return param_store_commit(&model->params, model->comm);
 }
 
 static bool keeps_features_apart(const gnn_model *model)
@@ -153,6 +153,8 @@ static weft_status activate(gnn_model *model, const train_pass *pass, int l)
     if (model->norm[l].kind == NORM_NONE) {
         return tensor_act_forward(&out, true, &dropout, &next);
     }
+    WEFT_TRY(train_need(pass, model->norm[l].gamma));
+    WEFT_TRY(train_need(pass, model->norm[l].beta));
     WEFT_TRY(norm_forward(&model->norm[l], pass->training, &out, &next));
     return tensor_act_forward(&next, true, &dropout, &next);
 }
@@ -175,7 +177,7 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
         activity_end(ACTIVITY_ELEMENTWISE);
     }
     for (int l = 0; status == WEFT_OK && l < layer_count(model); ++l) {
-        status = gnn_layer_forward(&model->layer[l], l == 0 ? &input_dropout : NULL);
+        status = gnn_layer_forward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL);
         if (status == WEFT_OK && l < layer_count(model) - 1) {
             activity_begin(ACTIVITY_ELEMENTWISE);
             status = activate(model, pass, l);
@@ -208,6 +210,8 @@ static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, w
     }
     weft_tensor out = gnn_layer_out(&model->layer[l]);
     WEFT_TRY(norm_backward(&model->norm[l], &out, &owned));
+    WEFT_TRY(train_ready(pass, model->norm[l].beta));
+    WEFT_TRY(train_ready(pass, model->norm[l].gamma));
     return tensor_axpby(1.0, &owned, 0.0, &out);
 }
 
@@ -222,7 +226,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
         if (l > 0) {
             below = gradient_of(model, l - 1);
         }
-        WEFT_TRY(gnn_layer_backward(&model->layer[l], l == 0 ? &input_dropout : NULL, l > 0 ? &below : NULL));
+        WEFT_TRY(gnn_layer_backward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL, l > 0 ? &below : NULL));
         if (l > 0) {
             activity_begin(ACTIVITY_ELEMENTWISE);
             weft_status status = deactivate(model, pass, l - 1, &below);

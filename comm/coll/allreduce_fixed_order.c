@@ -1,86 +1,63 @@
 /*
  * comm/coll/allreduce_fixed_order.c: the all-reduce whose result is the serial sum in rank order, to the bit.
  *
- * Rank s owns slice s of the vector. Everybody sends slice s straight to its owner, which sums
- * ((x0 + x1) + x2) + ... + x(P-1); the owners send their finished slices to everybody:
+ * Rank s owns slice s of the vector: direct exchange (comm/coll/direct.h) among all ranks. Neither the place of an
+ * element nor the timing matters: a run can be compared bit by bit with a serial one. With a wire type it is the
+ * compressed exchange, whose error bound is given there.
  *
- *      P = 3        slice 0    slice 1    slice 2
- *      rank 0       owner      -> 1       -> 2        1. scatter, all at once
- *      rank 1       -> 0       owner      -> 2        2. each owner sums in rank order
- *      rank 2       -> 0       -> 1       owner       3. gather, all at once
- *
- * Neither the place of an element nor the timing matters: a run can be compared bit by bit with a serial one.
- *
- * Cost: 2 rounds of P - 1 messages each, 2 (P - 1) / P M bytes a rank. Memory: (P - 1) / P M.
+ * Between the halves rank r owns slice r. Cost: 2 rounds of P - 1 messages each, 2 (P - 1) / P M bytes a rank; of a
+ * node of n ranks n (P - n) / P M leave and enter in each half. Memory: (P - 1) / P M.
  */
-#include "comm/coll/coll.h"
+#include "comm/codec/codec.h"
+#include "comm/coll/direct.h"
 
-typedef struct slice {
-    int64_t begin, count;
-} slice;
-
-static slice slice_of(int64_t count, int size, int s)
+static coll_direct direct_of(const coll_allreduce *args)
 {
-    slice out = {0, 0};
-    int64_t end = 0;
-    hal_split_rows(count, size, s, &out.begin, &end);
-    out.count = end - out.begin;
-    return out;
+    return (coll_direct){args->rank,  args->size,  args->size, args->buffer,
+                         args->count, args->dtype, args->op,   args->wire};
 }
 
-/* Where rank q's copy of this rank's slice lies: one slot a peer, none for the rank itself. */
-static char *slot_of(const coll_allreduce *args, char *slots, int64_t slice_bytes, char *own, int q)
+int64_t coll_fixed_order_scratch(const coll_allreduce *args)
 {
-    return q == args->rank ? own : slots + (q < args->rank ? q : q - 1) * slice_bytes;
+    coll_direct d = direct_of(args);
+    return coll_direct_scratch(&d);
 }
 
 void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args)
 {
-    int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
-    char *buffer = args->buffer;
-    slice mine = slice_of(args->count, args->size, args->rank);
-    char *own = buffer + mine.begin * element;
-    void *slots = NULL;
-    schedule_scratch(s, mine.count * element * (args->size - 1), &slots);
-    schedule_round(s, "scatter");
-    for (int k = 1; k < args->size; ++k) {
-        int from = (args->rank + args->size - k) % args->size;
-        int to = (args->rank + k) % args->size;
-        slice theirs = slice_of(args->count, args->size, to);
-        /* With no elements there are no slots. */
-        void *slot = slots == NULL ? NULL : slot_of(args, slots, mine.count * element, own, from);
-        schedule_receive(s, from, slot, mine.count * element);
-        schedule_send(s, to, buffer + theirs.begin * element, theirs.count * element);
+    coll_direct d = direct_of(args);
+    if (coll_scatters(args->half)) {
+        coll_direct_reduce_scatter(s, &d, args->scratch);
     }
-    /* The running sum stays in rank 0's slot until every operand has been read; the last one may land in the vector. */
-    char *sum = slots == NULL ? NULL : slot_of(args, slots, mine.count * element, own, 0);
-    for (int q = 1; sum != NULL && q < args->size; ++q) {
-        schedule_reduce(s, args->dtype, args->op, q == args->size - 1 ? own : sum, sum,
-                        slot_of(args, slots, mine.count * element, own, q), mine.count);
+    if (coll_gathers(args->half)) {
+        coll_direct_all_gather(s, &d, args->scratch);
     }
-    schedule_round(s, "gather");
-    for (int k = 1; k < args->size; ++k) {
-        int from = (args->rank + args->size - k) % args->size;
-        int to = (args->rank + k) % args->size;
-        slice theirs = slice_of(args->count, args->size, from);
-        schedule_receive(s, from, buffer + theirs.begin * element, theirs.count * element);
-        schedule_send(s, to, own, mine.count * element);
-    }
+}
+
+coll_range coll_fixed_order_owned(const coll_allreduce *args)
+{
+    return coll_split(args->count, args->size, args->rank);
 }
 
 comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element)
 {
-    int rank = place->rank;
-    int size = place->size;
     comm_cost cost = {0};
-    if (count == 0 || size == 1) {
+    if (count == 0 || place->size == 1) {
         return cost;
     }
-    int64_t slices = count < size ? count : size;
-    int64_t mine = slice_of(count, size, rank).count;
-    cost.messages_sent = slices - (mine > 0) + (mine > 0 ? size - 1 : 0);
-    cost.bytes_sent = (count - mine + (size - 1) * mine) * element;
-    coll_flat_path(&cost, place, 2 * (int64_t)(size - 1), 2 * (count - count / size) * element);
-    cost.reduced = (count - count / size) * element;
+    bool encoded = place->wire != COMM_WIRE_SAME;
+    int64_t link = encoded ? codec_bytes(place->wire) : element;
+    coll_direct d = {.rank = place->rank, .size = place->size, .owners = place->size, .count = count};
+    comm_cost half = {0};
+    coll_path_direct(&half, place, coll_split(count, place->size, 0).count * link);
+    coll_path_add(&cost, &half, coll_scatters(place->half) + coll_gathers(place->half));
+    coll_direct_sent(&cost, &d, place->half, link);
+    /* Encoding and decoding read or write the whole vector once in each half. */
+    if (coll_scatters(place->half)) {
+        cost.reduced += (count - count / place->size) * element + (encoded ? count * element : 0);
+    }
+    if (coll_gathers(place->half)) {
+        cost.reduced += encoded ? count * element : 0;
+    }
     return cost;
 }

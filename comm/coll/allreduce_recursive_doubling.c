@@ -11,19 +11,25 @@
  * The lower rank's part is always the left operand, so both partners compute the same bits. Other numbers of ranks are
  * folded onto a power of two (comm/coll/fold.c).
  *
- * Cost: log2 p rounds, M log2 p bytes a rank; + 2 rounds and up to 2 M when P is no power of two. Memory: M.
+ * It has no halves: every rank holds everything from the first round on.
+ * Cost: log2 p rounds, M log2 p bytes a rank; + 2 rounds and up to 2 M when P is no power of two. Through a node's link
+ * go n M in each round across nodes. Memory: M.
  *
  * R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. IJHPCA 19(1),
  * 2005, doi:10.1177/1094342005051521
  */
 #include "comm/coll/coll.h"
 
+int64_t coll_recursive_doubling_scratch(const coll_allreduce *args)
+{
+    return coll_vector_bytes(args);
+}
+
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
 {
     coll_fold fold = coll_fold_of(args->rank, args->size);
     int64_t bytes = coll_vector_bytes(args);
-    void *tmp = NULL;
-    schedule_scratch(s, bytes, &tmp);
+    void *tmp = args->scratch;
     coll_fold_in(s, &fold, args, tmp);
     for (int mask = 1; fold.virtual >= 0 && mask < fold.power; mask *= 2) {
         int partner = fold.virtual ^ mask;
@@ -39,17 +45,22 @@ void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
 
 comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element)
 {
-    int rank = place->rank;
-    int size = place->size;
-    coll_fold fold = coll_fold_of(rank, size);
+    coll_fold fold = coll_fold_of(place->rank, place->size);
+    int64_t bytes = count * element;
     comm_cost cost = {0};
-    if (count > 0) {
-        bool folded = rank < 2 * fold.extra;
-        int64_t rounds = fold.steps + (fold.extra > 0 ? 2 : 0);
-        cost.messages_sent = fold.virtual < 0 ? 1 : fold.steps + folded;
-        coll_flat_path(&cost, place, rounds, rounds * count * element);
+    if (count == 0) {
+        return cost;
     }
-    cost.bytes_sent = cost.messages_sent * count * element;
-    cost.reduced = (fold.steps + (fold.extra > 0 ? 1 : 0)) * count * element;
+    cost.messages_sent = fold.virtual < 0 ? 1 : fold.steps + (place->rank < 2 * fold.extra);
+    cost.bytes_sent = cost.messages_sent * bytes;
+    cost.reduced = (fold.steps + (fold.extra > 0 ? 1 : 0)) * bytes;
+    for (int mask = 1; mask < fold.power; mask *= 2) {
+        coll_path_pairs(&cost, place, &fold, mask, bytes);
+    }
+    if (fold.extra > 0) {
+        comm_cost folding = {0};
+        coll_path_pairs(&folding, place, &fold, 0, bytes);
+        coll_path_add(&cost, &folding, 2);
+    }
     return cost;
 }

@@ -14,68 +14,81 @@
  * Block b is summed in the order b, b + 1, ..., b + P - 1 (mod P): all ranks get the same bits, but an element's sum
  * depends on the block it lies in, so another bucket layout gives other roundings.
  *
- * Cost: 2 (P - 1) rounds, 2 (P - 1) / P M bytes a rank. Memory: M / P.
+ * Between the halves rank r owns block r + 1 (mod P).
+ * Cost: 2 (P - 1) rounds, 2 (P - 1) / P M bytes a rank, and as much through the link of a node whose ranks follow one
+ * another in the ring. Memory: M / P.
  *
  * P. Patarasuk, X. Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations. JPDC 69(2), 2009,
  * doi:10.1016/j.jpdc.2008.09.002
  */
 #include "comm/coll/coll.h"
 
-typedef struct ring_block {
-    int64_t begin, count;
-} ring_block;
-
-static ring_block block_of(int64_t count, int size, int b)
+static coll_range block_of(int64_t count, int size, int b)
 {
-    ring_block block = {0, 0};
-    int64_t end = 0;
-    hal_split_rows(count, size, ((b % size) + size) % size, &block.begin, &end);
-    block.count = end - block.begin;
-    return block;
+    return coll_split(count, size, ((b % size) + size) % size);
+}
+
+int64_t coll_ring_scratch(const coll_allreduce *args)
+{
+    return block_of(args->count, args->size, 0).count * (int64_t)weft_dtype_bytes(args->dtype);
+}
+
+/* One round: block `sent` to the right, block `got` from the left into `to`. */
+static void pass_on(comm_schedule *s, const coll_allreduce *args, coll_range sent, coll_range got, void *to)
+{
+    int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
+    schedule_receive(s, (args->rank + args->size - 1) % args->size, to, got.count * element);
+    schedule_send(s, (args->rank + 1) % args->size, (char *)args->buffer + sent.begin * element, sent.count * element);
 }
 
 void coll_ring_build(comm_schedule *s, const coll_allreduce *args)
 {
     int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
     int size = args->size;
-    int right = (args->rank + 1) % size;
-    int left = (args->rank + size - 1) % size;
+    int rank = args->rank;
     char *buffer = args->buffer;
-    void *tmp = NULL;
-    schedule_scratch(s, block_of(args->count, size, 0).count * element, &tmp);
-    for (int step = 0; step < size - 1; ++step) {
-        ring_block sent = block_of(args->count, size, args->rank - step);
-        ring_block got = block_of(args->count, size, args->rank - step - 1);
+    for (int step = 0; coll_scatters(args->half) && step < size - 1; ++step) {
+        coll_range got = block_of(args->count, size, rank - step - 1);
         char *mine = buffer + got.begin * element;
         schedule_round(s, "reduce-scatter");
-        schedule_receive(s, left, tmp, got.count * element);
-        schedule_send(s, right, buffer + sent.begin * element, sent.count * element);
-        schedule_reduce(s, args->dtype, args->op, mine, tmp, mine, got.count);
+        pass_on(s, args, block_of(args->count, size, rank - step), got, args->scratch);
+        schedule_reduce(s, args->dtype, args->op, mine, args->scratch, mine, got.count);
     }
-    for (int step = 0; step < size - 1; ++step) {
-        ring_block sent = block_of(args->count, size, args->rank + 1 - step);
-        ring_block got = block_of(args->count, size, args->rank - step);
+    for (int step = 0; coll_gathers(args->half) && step < size - 1; ++step) {
+        coll_range got = block_of(args->count, size, rank - step);
         schedule_round(s, "all-gather");
-        schedule_receive(s, left, buffer + got.begin * element, got.count * element);
-        schedule_send(s, right, buffer + sent.begin * element, sent.count * element);
+        pass_on(s, args, block_of(args->count, size, rank + 1 - step), got, buffer + got.begin * element);
     }
+}
+
+coll_range coll_ring_owned(const coll_allreduce *args)
+{
+    return block_of(args->count, args->size, args->rank + 1);
 }
 
 comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element)
 {
-    int rank = place->rank;
     int size = place->size;
     comm_cost cost = {0};
     if (count == 0 || size == 1) {
         return cost;
     }
-    /* Every block but one in each half: r + 1 is finished here, r + 2 is finished at the right neighbour. */
-    int64_t blocks = count < size ? count : size;
-    int64_t skipped_scatter = block_of(count, size, rank + 1).count;
-    int64_t skipped_gather = block_of(count, size, rank + 2).count;
-    cost.messages_sent = 2 * blocks - (skipped_scatter > 0) - (skipped_gather > 0);
-    cost.bytes_sent = (2 * count - skipped_scatter - skipped_gather) * element;
-    coll_flat_path(&cost, place, 2 * (int64_t)(size - 1), 2 * (count - count / size) * element);
-    cost.reduced = (count - count / size) * element;
+    int64_t blocks = count < size ? count : size; /* that hold anything */
+    int64_t passed = (count - count / size) * element;
+    if (coll_scatters(place->half)) {
+        /* Every block but the one that is finished here. */
+        int64_t skipped = block_of(count, size, place->rank + 1).count;
+        cost.messages_sent += blocks - (skipped > 0);
+        cost.bytes_sent += (count - skipped) * element;
+        cost.reduced = passed;
+        coll_path_ring(&cost, place, size - 1, passed);
+    }
+    if (coll_gathers(place->half)) {
+        /* Every block but the one that is finished at the right neighbour. */
+        int64_t skipped = block_of(count, size, place->rank + 2).count;
+        cost.messages_sent += blocks - (skipped > 0);
+        cost.bytes_sent += (count - skipped) * element;
+        coll_path_ring(&cost, place, size - 1, passed);
+    }
     return cost;
 }

@@ -6,7 +6,23 @@
  * the length of the critical path (which COMM_ALGO_AUTO minimises).
  * The critical path is the same number on every rank.
  *
- * Letters: P ranks, M bytes of the vector, p the largest power of two <= P, e bytes of an element.
+ * Which path a message takes depends on where the ranks stand. Inside a node all ranks move data at once, each at its
+ * own rate; between nodes the ranks of a node share one network link, so `inter_bytes` are those of the busiest node in
+ * its busier direction. A round in which some ranks talk across the network costs what those take.
+ *
+ * Bits. All ranks always get the same. Whether they depend on where in the vector an element lies, and so on how
+ * tensors are laid out in buckets:
+ *
+ *      fixed-order            never: the serial sum in rank order
+ *      recursive-doubling,    never, and both give the same bits (one tree over the ranks), so the size may switch
+ *      halving-doubling       between them
+ *      two-level, master      not within one vector length: node sums in a fixed order, then one of the flat algorithms
+ *                             over nodes, which the length chooses: doubling (as above) or the ring (as below)
+ *      ring                   yes: every block starts at another rank
+ *      any, with a wire type  yes: the part that an owner does not send is not rounded
+ *
+ * Letters: P ranks, m nodes, n ranks of a node, M bytes of the vector, p the largest power of two <= P, e bytes of an
+ * element.
  */
 #ifndef WEFT_COMM_COLL_H
 #define WEFT_COMM_COLL_H
@@ -15,44 +31,107 @@
 #include "comm/layout.h"
 #include "comm/schedule.h"
 
+/* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
+typedef struct coll_shared coll_shared;
+
+/* What one rank reduces. Inside a hierarchical algorithm rank and size are numbers in a group (schedule_members). */
 typedef struct coll_allreduce {
     int rank, size;
     void *buffer;
     int64_t count;
     weft_dtype dtype;
     comm_op op;
+    comm_wire wire;
+    comm_half half;
+    const comm_layout *layout; /* NULL: every rank is a node of its own */
+    const comm_model *model;   /* by which inner algorithms are chosen; NULL: the fixed constants */
+    char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
+    coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
 } coll_allreduce;
 
-/* Whose cost: rank `rank` of `size`, spread over nodes as the layout says. */
+/* Whose cost: rank `rank` of `size`, spread over nodes as the layout says (NULL: every rank a node), and of which form
+ * of the all-reduce. */
 typedef struct coll_place {
     int rank, size;
     const comm_layout *layout;
+    const comm_model *model; /* as in coll_allreduce */
+    comm_wire wire;
+    comm_half half;
+    bool messages; /* nothing through shared memory */
 } coll_place;
+
+/* Elements [begin, begin + count). */
+typedef struct coll_range {
+    int64_t begin, count;
+} coll_range;
 
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
+    bool asked_only;                                /* never chosen by itself */
+    bool hierarchy;                                 /* pays only with more than one node */
+    bool encodes;                                   /* takes a wire type */
+    int64_t (*scratch)(const coll_allreduce *args); /* bytes; NULL: none, or taken by build itself */
     void (*build)(comm_schedule *s, const coll_allreduce *args);
     comm_cost (*cost)(const coll_place *place, int64_t count, int64_t element);
+    /* The range that is complete on this rank between the two halves; NULL: the algorithm has no halves. */
+    coll_range (*owned)(const coll_allreduce *args);
 } coll_algorithm;
 
 /* NULL for AUTO and for numbers that are no algorithm. */
 const coll_algorithm *coll_algorithm_of(comm_algorithm id);
-/* The cheapest by the predicted critical path under the model; the same on every rank. */
+/* The cheapest by the predicted critical path under the model; the same on every rank. The whole, in its own type. */
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype);
-/* The share of a flat algorithm's critical path: all of it on the network when there is more than one node, else inside
- * the node. */
-void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes);
+/* The same for any form. Halves are chosen by the cost of the whole, among the algorithms that have them: both halves
+ * get the same one. */
+const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element);
+/*
+ * What `groups` groups of place->size ranks, one rank a node, run side by side in a hierarchical algorithm, on at most
+ * `count` elements each. Halving-doubling stands in for recursive doubling in halves, with the same bits, so a
+ * hierarchical algorithm's halves equal its whole.
+ */
+const coll_algorithm *coll_choose_inner(const coll_place *place, int groups, int64_t count, int64_t element);
+
+/* Arguments and place of a rank of the communicator; the form is the whole in its own type. */
+coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
+coll_place coll_place_of(const coll_allreduce *args);
+/* Scratch, then the steps; nothing for an empty vector or a single rank. args->scratch is filled in. */
+void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args);
+/* The same among the algorithms that send messages. */
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype);
 
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_recursive_doubling_scratch(const coll_allreduce *args);
 comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element);
+
 void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_halving_doubling_scratch(const coll_allreduce *args);
 comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int64_t element);
+coll_range coll_halving_doubling_owned(const coll_allreduce *args);
+
 void coll_ring_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_ring_scratch(const coll_allreduce *args);
 comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element);
+coll_range coll_ring_owned(const coll_allreduce *args);
+
 void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_fixed_order_scratch(const coll_allreduce *args);
 comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element);
+coll_range coll_fixed_order_owned(const coll_allreduce *args);
+
+void coll_two_level_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_two_level_scratch(const coll_allreduce *args);
+comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t element);
+coll_range coll_two_level_owned(const coll_allreduce *args);
+
+void coll_master_build(comm_schedule *s, const coll_allreduce *args);
+int64_t coll_master_scratch(const coll_allreduce *args);
+comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
+
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
 void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,
@@ -79,9 +158,52 @@ void coll_fold_in(comm_schedule *s, const coll_fold *fold, const coll_allreduce 
 /* One round after: the result goes back. */
 void coll_fold_out(comm_schedule *s, const coll_fold *fold, const coll_allreduce *args);
 
+/* ---- the critical path of a round, split by the layout (comm/coll/path.c) ---------------------------------------- */
+/* The ranks that act as v and v ^ mask exchange `bytes` both ways; mask 0: even folded ranks send theirs one way. */
+void coll_path_pairs(comm_cost *cost, const coll_place *place, const coll_fold *fold, int mask, int64_t bytes);
+/* `rounds` rounds in which every rank sends to the next one; `bytes`: of one rank in all rounds. */
+void coll_path_ring(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes);
+/* Every rank sends `bytes` to every other one, all at once. */
+void coll_path_direct(comm_cost *cost, const coll_place *place, int64_t bytes);
+/* A cost, plus `times` another one's path: for stages one after the other. What is sent stays. */
+void coll_path_add(comm_cost *cost, const comm_cost *stage, int64_t times);
+int coll_ceil_log2(int size);
+
+/* ---- small things ------------------------------------------------------------------------------------------------ */
 static inline int64_t coll_vector_bytes(const coll_allreduce *args)
 {
     return args->count * (int64_t)weft_dtype_bytes(args->dtype);
+}
+
+static inline bool coll_scatters(comm_half half)
+{
+    return half != COMM_ALL_GATHER;
+}
+
+static inline bool coll_gathers(comm_half half)
+{
+    return half != COMM_REDUCE_SCATTER;
+}
+
+/* Piece i of `parts`, as even as can be, the longer ones first. */
+static inline coll_range coll_split(int64_t count, int parts, int i)
+{
+    coll_range range = {0, 0};
+    int64_t end = 0;
+    hal_split_rows(count, parts, i, &range.begin, &end);
+    range.count = end - range.begin;
+    return range;
+}
+
+/* The layout's ranks and size of a node. */
+static inline const int *coll_node_members(const comm_layout *layout, int node)
+{
+    return layout->member + layout->first[node];
+}
+
+static inline int coll_node_ranks(const comm_layout *layout, int node)
+{
+    return layout->first[node + 1] - layout->first[node];
 }
 
 #endif

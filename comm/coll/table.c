@@ -1,19 +1,61 @@
 /*
  * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
- * (comm/cost.h). fixed_order is never chosen: it is asked for.
+ * (comm/cost.h).
  */
 #include "comm/coll/coll.h"
 
 static const coll_algorithm algorithms[] = {
-    {COMM_ALGO_RECURSIVE_DOUBLING, "recursive-doubling", "exchanges whole vectors: fewest rounds, for short vectors",
-     coll_recursive_doubling_build, coll_recursive_doubling_cost},
-    {COMM_ALGO_HALVING_DOUBLING, "halving-doubling",
-     "reduce-scatter and all-gather by halves: long vectors on a power of two of ranks", coll_halving_doubling_build,
-     coll_halving_doubling_cost},
-    {COMM_ALGO_RING, "ring", "reduce-scatter and all-gather around a ring: long vectors on any number of ranks",
-     coll_ring_build, coll_ring_cost},
-    {COMM_ALGO_FIXED_ORDER, "fixed-order", "sums in rank order on every element: bit-reproducible",
-     coll_fixed_order_build, coll_fixed_order_cost},
+    {.id = COMM_ALGO_RECURSIVE_DOUBLING,
+     .name = "recursive-doubling",
+     .description = "exchanges whole vectors: fewest rounds, for short vectors",
+     .scratch = coll_recursive_doubling_scratch,
+     .build = coll_recursive_doubling_build,
+     .cost = coll_recursive_doubling_cost},
+    {.id = COMM_ALGO_HALVING_DOUBLING,
+     .name = "halving-doubling",
+     .description = "reduce-scatter and all-gather by halves: long vectors on a power of two of ranks",
+     .scratch = coll_halving_doubling_scratch,
+     .build = coll_halving_doubling_build,
+     .cost = coll_halving_doubling_cost,
+     .owned = coll_halving_doubling_owned},
+    {.id = COMM_ALGO_RING,
+     .name = "ring",
+     .description = "reduce-scatter and all-gather around a ring: long vectors on any number of ranks",
+     .scratch = coll_ring_scratch,
+     .build = coll_ring_build,
+     .cost = coll_ring_cost,
+     .owned = coll_ring_owned},
+    {.id = COMM_ALGO_FIXED_ORDER,
+     .name = "fixed-order",
+     .description = "sums in rank order on every element: bit-reproducible",
+     .asked_only = true,
+     .encodes = true,
+     .scratch = coll_fixed_order_scratch,
+     .build = coll_fixed_order_build,
+     .cost = coll_fixed_order_cost,
+     .owned = coll_fixed_order_owned},
+    {.id = COMM_ALGO_SHARED,
+     .name = "shared",
+     .description = "sums in shared memory, in rank order: any length, ranks of one node",
+     .build = coll_shared_build,
+     .cost = coll_shared_cost},
+    {.id = COMM_ALGO_TWO_LEVEL,
+     .name = "two-level",
+     .description = "sums in the node, one all-reduce a local rank between nodes, gathers in the node",
+     .hierarchy = true,
+     .encodes = true,
+     .scratch = coll_two_level_scratch,
+     .build = coll_two_level_build,
+     .cost = coll_two_level_cost,
+     .owned = coll_two_level_owned},
+    {.id = COMM_ALGO_MASTER,
+     .name = "master",
+     .description = "reduces to one rank a node, which speaks for it: short vectors on nodes of many ranks",
+     .hierarchy = true,
+     .encodes = true,
+     .scratch = coll_master_scratch,
+     .build = coll_master_build,
+     .cost = coll_master_cost},
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
@@ -34,27 +76,106 @@ const char *comm_algorithm_name(comm_algorithm algorithm)
     return found != NULL ? found->name : algorithm == COMM_ALGO_AUTO ? "auto" : "unknown";
 }
 
-void coll_flat_path(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes)
+static double seconds_of(const coll_algorithm *algorithm, const coll_place *place, int64_t count, int64_t element)
 {
-    bool networked = place->layout->nodes > 1;
-    *(networked ? &cost->inter_rounds : &cost->intra_rounds) = rounds;
-    *(networked ? &cost->inter_bytes : &cost->intra_bytes) = bytes;
+    const comm_model fixed = comm_model_default();
+    comm_cost cost = algorithm->cost(place, count, element);
+    return comm_model_seconds(place->model != NULL ? place->model : &fixed, &cost);
+}
+
+const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
+{
+    coll_place whole = *place;
+    bool networked = place->layout == NULL || place->layout->nodes > 1;
+    bool may_share = !networked && !place->messages && place->size > 1;
+    const coll_algorithm *best = NULL;
+    double best_seconds = 0.0;
+    whole.rank = 0;
+    whole.half = COMM_WHOLE;
+    for (int i = 0; i < ALGORITHMS; ++i) {
+        const coll_algorithm *algorithm = &algorithms[i];
+        bool shared = algorithm->id == COMM_ALGO_SHARED;
+        if (algorithm->asked_only || (shared && !may_share) || (algorithm->hierarchy && !networked) ||
+            (place->wire != COMM_WIRE_SAME && !algorithm->encodes) ||
+            (place->half != COMM_WHOLE && algorithm->owned == NULL)) {
+            continue;
+        }
+        double seconds = seconds_of(algorithm, &whole, count, element);
+        if (best == NULL || seconds < best_seconds) {
+            best = algorithm;
+            best_seconds = seconds;
+        }
+    }
+    return best;
 }
 
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype)
 {
-    const coll_place place = {0, size, layout};
+    const coll_place place = {.size = size, .layout = layout, .model = model};
+    return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
+}
+
+const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
+                                           weft_dtype dtype)
+{
+    const coll_place place = {.size = size, .layout = layout, .model = model, .messages = true};
+    return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
+}
+
+const coll_algorithm *coll_choose_inner(const coll_place *place, int groups, int64_t count, int64_t element)
+{
+    static const comm_algorithm flat[] = {COMM_ALGO_RECURSIVE_DOUBLING, COMM_ALGO_HALVING_DOUBLING, COMM_ALGO_RING};
     const coll_algorithm *best = NULL;
     double best_seconds = 0.0;
-    for (int i = 0; i < ALGORITHMS; ++i) {
-        comm_cost cost = algorithms[i].cost(&place, count, (int64_t)weft_dtype_bytes(dtype));
-        double seconds = comm_model_seconds(model, &cost);
-        bool asked_only = algorithms[i].id == COMM_ALGO_FIXED_ORDER;
-        if (!asked_only && (best == NULL || seconds < best_seconds)) {
-            best = &algorithms[i];
+    if (place->wire != COMM_WIRE_SAME) {
+        return coll_algorithm_of(COMM_ALGO_FIXED_ORDER);
+    }
+    coll_place whole = *place;
+    whole.rank = 0;
+    whole.half = COMM_WHOLE;
+    for (size_t i = 0; i < sizeof flat / sizeof flat[0]; ++i) {
+        const coll_algorithm *algorithm = coll_algorithm_of(flat[i]);
+        /* The groups share each node's link: as one vector of all their elements. */
+        double seconds = seconds_of(algorithm, &whole, groups * count, element);
+        if (best == NULL || seconds < best_seconds) {
+            best = algorithm;
             best_seconds = seconds;
         }
     }
-    return best;
+    bool split = place->half != COMM_WHOLE && best->owned == NULL;
+    return split ? coll_algorithm_of(COMM_ALGO_HALVING_DOUBLING) : best;
+}
+
+coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op)
+{
+    return (coll_allreduce){.rank = comm_rank(comm),
+                            .size = comm_size(comm),
+                            .buffer = buffer,
+                            .count = count,
+                            .dtype = dtype,
+                            .op = op,
+                            .layout = comm_get_layout(comm),
+                            .model = comm_get_model(comm)};
+}
+
+coll_place coll_place_of(const coll_allreduce *args)
+{
+    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half, false};
+}
+
+void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args)
+{
+    if (args->count == 0 || args->size == 1) {
+        return;
+    }
+    if (algorithm->scratch != NULL) {
+        void *scratch = NULL;
+        int64_t bytes = algorithm->scratch(args);
+        schedule_scratch(s, bytes > 0 ? bytes : 1, &scratch);
+        args->scratch = scratch;
+    }
+    if (s->build_status == WEFT_OK) {
+        algorithm->build(s, args);
+    }
 }

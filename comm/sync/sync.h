@@ -23,6 +23,8 @@
  * with local updates hand back P times the share, the rank's own estimate of the sum, and average what it led to:
  * with plain SGD the mean of all updates is the exact one.
  *
+ * One rank has nobody to keep up with: every mode is SYNC_ALLREDUCE then, and no call does anything.
+ *
  * Buffers are host memory, float32 (float64: SYNC_ALLREDUCE only, WEFT_ERR_UNSUPPORTED otherwise). One thread calls;
  * the order of calls is the same on every rank; no call but the first allocates. All functions are collective in the
  * sense that every rank makes them in the same order; only sync_create, sync_average, sync_gradients and the modes that
@@ -122,9 +124,19 @@ weft_status sync_parameters(comm_sync *sync);
  * caller applies the optimiser to that bucket. True while bucket b is owed. */
 bool sync_owes(const comm_sync *sync, int bucket);
 weft_status sync_need(comm_sync *sync, int bucket);
-/* All ranks hold the mean of all parameters (state included). The modes' own variables go on as if nothing happened. */
+/* Whether a gradient of this rank was not finite since sync_begin, and the tensor it lies in. Such a bucket takes part
+ * as zeros, so that no rank is left waiting: the caller agrees with the other ranks and ends the run. */
+bool sync_diverged(const comm_sync *sync, const char **tensor);
+
+/*
+ * All ranks hold the mean of all parameters (state included). The modes' own variables go on as if nothing happened.
+ * Modes whose definition includes full averages keep it (divide-shuffle); the others train on from their own replicas:
+ * sync_resume puts those back, so that how often a run is evaluated does not change it. Nothing to do for exact modes
+ * and topk, whose replicas are equal.
+ */
 weft_status sync_average(comm_sync *sync);
-/* The last step of a run: background rounds end, all ranks in the same round. Implies sync_average. */
+weft_status sync_resume(comm_sync *sync);
+/* The last step of a run: background rounds end, all ranks in the same round. Implies sync_average, which stays. */
 weft_status sync_finish(comm_sync *sync);
 
 /* Steps of the longest rank: shorter ones go on with weight 0. Collective. */
@@ -138,6 +150,8 @@ typedef struct sync_figures {
                           at the last average, before it; 0 for exact modes */
     double gap;        /* mean steps between two synchronisations that reached this rank */
     int64_t staleness; /* largest, in steps */
+    uint64_t bytes_sent, messages_sent; /* over communicators of the mode's own (groups, sites, background rounds):
+                                           comm_lane_stats of the communicator given does not count them */
     uint64_t steps;
 } sync_figures;
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
@@ -146,7 +160,8 @@ const char *sync_mode_name(sync_mode mode);
 
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
- * rank of every start. First ends what is under way (collective). Writing the same bytes back continues to the bit.
+ * rank of every start. First ends what is under way (collective); a bucket that is owed must have been taken. Writing
+ * the same bytes back continues to the bit.
  */
 typedef struct sync_buffer {
     char name[48];
@@ -159,37 +174,55 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count);
 typedef struct sync_ops {
     const char *name;
     bool exact;
-    bool local_updates; /* gradients are handed back as P times the share */
-    weft_status (*create)(comm_sync *sync);
-    void (*destroy)(comm_sync *sync);
-    weft_status (*reset)(comm_sync *sync);
-    weft_status (*ready)(comm_sync *sync, int bucket);  /* NULL: nothing to do */
-    weft_status (*gradients)(comm_sync *sync);          /* NULL */
-    weft_status (*parameters)(comm_sync *sync);         /* NULL */
-    weft_status (*need)(comm_sync *sync, int bucket);   /* NULL */
-    weft_status (*settle)(comm_sync *sync, bool last);  /* end what is under way; NULL */
-    int (*state)(comm_sync *sync, sync_buffer *buffer); /* fills, returns how many (at most SYNC_BUFFERS); NULL */
+    bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients`;
+                           a mode with `ready` scales by itself, once its reductions have ended */
+    bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
+    weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
+    void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
+    weft_status (*reset)(comm_sync *sync);             /* parameters are rank 0's by now; NULL */
+    weft_status (*ready)(comm_sync *sync, int bucket); /* once a bucket and step, same order on all ranks; NULL */
+    weft_status (*gradients)(comm_sync *sync);         /* NULL */
+    weft_status (*parameters)(comm_sync *sync);        /* NULL */
+    bool (*owes)(const comm_sync *sync, int bucket);   /* NULL: never */
+    weft_status (*need)(comm_sync *sync, int bucket);  /* of a bucket that is owed; NULL */
+    weft_status (*settle)(comm_sync *sync, bool last); /* end what is under way; NULL */
+    /* Fills, returns how many: less than SYNC_BUFFERS, and SYNC_BUFFERS_EACH a bucket; NULL. */
+    int (*state)(comm_sync *sync, sync_buffer *buffer);
 } sync_ops;
 
-enum { SYNC_BUFFERS = 32 };
+enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
 struct comm_sync {
     const sync_ops *ops;
-    void *self; /* the mode's own */
+    sync_mode mode; /* that runs */
+    void *self;     /* the mode's own */
     weft_comm *comm;
-    sync_options options;
-    sync_desc desc; /* its arrays are the sync's own copies */
+    sync_options options; /* topology and sites: while the mode is created only */
+    sync_desc desc;       /* its arrays are the sync's own copies */
     double lr, weight;
     int64_t step; /* since reset, from 1 */
+    bool *ready;  /* [buckets] in this step */
+    int diverged; /* tensor whose gradient was not finite in this step, or -1 */
     sync_figures figures;
-    comm_plan *mean; /* full average of all parameters: an exact all-reduce */
-    void *mean_buffer;
-    sync_buffer buffer[SYNC_BUFFERS];
+    comm_plan *mean;    /* full average of all parameters: an exact all-reduce; modes with local updates only */
+    float *mean_buffer; /* [elements] the sum, then this rank's own parameters while the mean stands in their place */
+    bool averaged;
+    sync_buffer *buffer; /* [SYNC_BUFFERS + SYNC_BUFFERS_EACH * buckets] */
 };
 
 extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;
 
-/* Predicted seconds of one step's synchronisation by a mode with these options: comm/sync/choose.c. */
+/* For the modes: end the timed section that began at `start`: the caller stood still. */
+void sync_expose(comm_sync *sync, double start);
+/* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */
+int sync_tensor_of(const sync_desc *desc, int64_t element);
+
+/* ---- the choice: comm/sync/choose.c ----------------------------------------------------------------------------- */
+/* Predicted seconds of one step's communication by a mode with these options. Collective: files of racks and sites are
+ * read. */
 weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
+/* Resolve SYNC_AUTO: the fastest mode that is allowed, the same on every rank, with one line in the log that says why.
+ * float32 and more than one rank. Collective. */
+weft_status sync_choose(const comm_sync *sync, sync_mode *mode);
 
 #endif

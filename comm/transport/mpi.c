@@ -4,6 +4,10 @@
  * Only point-to-point calls carry data; the algorithms are ours (comm/coll). Every lane is a duplicate of the group's
  * communicator, made when the group is made: that keeps the collective calls in one place and costs a few context ids.
  *
+ * Shared memory is an MPI window with one segment a rank on pages of its own, so that the rank that touches it
+ * first decides where it lies. Only its addresses are used: loads, stores and the room's own flags. The
+ * library removes the backing file's name while it makes the window: a killed job leaves nothing behind.
+ *
  * MPI is initialised on first use with MPI_THREAD_SERIALIZED (one driver at a time) and finalised when the last group
  * ends, unless somebody else initialised it or a call failed: finalising waits for ranks that may be gone, while a
  * failed job must end (comm_abort).
@@ -13,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -22,8 +27,9 @@
 /* The state of MPI itself, which is one per process. */
 static struct {
     int groups;
-    bool ours;   /* initialised here, so finalised here */
-    bool failed; /* some call failed: never finalise */
+    int provided; /* level of thread support */
+    bool ours;    /* initialised here, so finalised here */
+    bool failed;  /* some call failed: never finalise */
 } mpi_process;
 
 typedef struct mpi_transport {
@@ -84,6 +90,141 @@ static uint64_t mpi_token(transport *t)
     return 0;
 }
 
+enum { SEGMENT_ALIGNMENT = 64 };
+
+/* ---- shared memory --------------------------------------------------------------------------------------- */
+/* Room in the file system of shared memory: a window that does not fit would end the job at its first touch. */
+static weft_status room_check(const transport_share *share)
+{
+    static const char path[] = "/dev/shm";
+    struct statvfs fs;
+    uint64_t wanted = 0;
+    for (int q = 0; q < share->count; ++q) {
+        wanted += (uint64_t)share->bytes[q] + 4096;
+    }
+    if (statvfs(path, &fs) != 0) {
+        return WEFT_OK; /* MPI keeps its windows elsewhere and says so if they do not fit */
+    }
+    uint64_t room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+    WEFT_CHECK(wanted <= room, WEFT_ERR_RESOURCE,
+               "%s has %llu MiB left where %d ranks want %llu MiB of shared memory: make it larger (mount -o "
+               "remount,size=..., docker --shm-size) or use smaller buffers",
+               path, (unsigned long long)(room >> 20), share->count, (unsigned long long)(wanted >> 20));
+    return WEFT_OK;
+}
+
+static weft_status node_group(mpi_transport *self, const transport_share *share, MPI_Comm *node)
+{
+    weft_status status = WEFT_OK;
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group members = MPI_GROUP_NULL;
+    *node = MPI_COMM_NULL;
+    WEFT_TRY(mpi_check(MPI_Comm_group(self->lane[0], &all), "MPI_Comm_group"));
+    WEFT_TRY_GOTO(mpi_check(MPI_Group_incl(all, share->count, share->member, &members), "MPI_Group_incl"), status,
+                  done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_create_group(self->lane[0], members, (int)(share->key % TRANSPORT_TAGS), node),
+                            "MPI_Comm_create_group"),
+                  status, done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Comm_set_errhandler(*node, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"), status,
+                  done);
+done:
+    MPI_Group_free(&all);
+    if (members != MPI_GROUP_NULL) {
+        MPI_Group_free(&members);
+    }
+    return status;
+}
+
+/* What one member finds, all members do. */
+static weft_status node_agree(MPI_Comm node, weft_status local)
+{
+    int worst = (int)local;
+    WEFT_TRY(mpi_check(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce"));
+    return worst == (int)local ? local : weft_fail((weft_status)worst, "another rank of the node has no shared memory");
+}
+
+static weft_status window_allocate(MPI_Comm node, const transport_share *share, void **segment, MPI_Win *window)
+{
+    weft_status status = WEFT_OK;
+    MPI_Info info = MPI_INFO_NULL;
+    void *base = NULL;
+    WEFT_TRY(mpi_check(MPI_Info_create(&info), "MPI_Info_create"));
+    WEFT_TRY_GOTO(mpi_check(MPI_Info_set(info, "alloc_shared_noncontig", "true"), "MPI_Info_set"), status, done);
+    WEFT_TRY_GOTO(mpi_check(MPI_Win_allocate_shared((MPI_Aint)share->bytes[share->me] + SEGMENT_ALIGNMENT, 1, info,
+                                                    node, &base, window),
+                            "MPI_Win_allocate_shared"),
+                  status, done);
+    for (int q = 0; q < share->count; ++q) {
+        MPI_Aint bytes = 0;
+        int unit = 0;
+        WEFT_TRY_GOTO(mpi_check(MPI_Win_shared_query(*window, q, &bytes, &unit, &segment[q]), "MPI_Win_shared_query"),
+                      status, done);
+        WEFT_CHECK_GOTO(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, status, done, WEFT_ERR_INTERNAL,
+                        "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
+                        (long long)share->bytes[q]);
+        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
+        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
+    }
+done:
+    MPI_Info_free(&info);
+    return status;
+}
+
+static weft_status mpi_share(transport *t, const transport_share *share, void **segment, void **handle)
+{
+    weft_status status = WEFT_OK;
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_Win *window = NULL;
+    *handle = NULL;
+    WEFT_TRY(node_group((mpi_transport *)t, share, &node));
+    weft_status local = WEFT_NEW(&window, 1, WEFT_MEM_COMM);
+    local = local == WEFT_OK && share->me == 0 ? room_check(share) : local;
+    WEFT_TRY_GOTO(node_agree(node, local), status, done);
+    *window = MPI_WIN_NULL;
+    WEFT_TRY_GOTO(window_allocate(node, share, segment, window), status, done);
+    *handle = window;
+    window = NULL;
+done:
+    weft_free(window);
+    MPI_Comm_free(&node); /* the window keeps a duplicate */
+    return status;
+}
+
+static void mpi_unshare(transport *t, void *handle)
+{
+    (void)t;
+    MPI_Win *window = handle;
+    if (!mpi_process.failed) {
+        MPI_Win_free(window);
+    }
+    weft_free(window);
+}
+
+static weft_status mpi_poll(transport *t)
+{
+    int found = 0;
+    return mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ((mpi_transport *)t)->lane[0], &found, MPI_STATUS_IGNORE),
+                     "MPI_Iprobe");
+}
+
+static void mpi_abandon(transport *t)
+{
+    (void)t;
+    mpi_process.failed = true;
+}
+
+static weft_status mpi_allow_thread(transport *t)
+{
+    (void)t;
+    WEFT_CHECK(
+        mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
+        "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
+        "--comm-thread off, or a library with thread support",
+        mpi_process.provided, MPI_THREAD_SERIALIZED);
+    return WEFT_OK;
+}
+
+/* ---- the library's own collective ---------------------------------------------------------------------------- */
 static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
 {
     mpi_transport *self = (mpi_transport *)t;
@@ -138,6 +279,11 @@ static const transport_ops mpi_ops = {
     .token = mpi_token,
     .split = mpi_split,
     .native_sum = mpi_native_sum,
+    .share = mpi_share,
+    .unshare = mpi_unshare,
+    .poll = mpi_poll,
+    .abandon = mpi_abandon,
+    .allow_thread = mpi_allow_thread,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };
@@ -148,9 +294,9 @@ static weft_status node_place(mpi_transport *self)
     MPI_Comm node = MPI_COMM_NULL;
     WEFT_TRY(mpi_check(MPI_Comm_split_type(self->lane[0], MPI_COMM_TYPE_SHARED, self->base.rank, MPI_INFO_NULL, &node),
                        "MPI_Comm_split_type"));
-    WEFT_TRY_GOTO(mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node),
-                            "MPI_Allreduce"),
-                  status, done);
+    WEFT_TRY_GOTO(
+        mpi_check(MPI_Allreduce(&self->base.rank, &self->base.node_leader, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce"),
+        status, done);
 done:
     MPI_Comm_free(&node);
     return status;
@@ -217,6 +363,7 @@ weft_status transport_mpi_create(transport **out)
     } else {
         WEFT_TRY(mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread"));
     }
+    mpi_process.provided = provided;
     /* FUNNELED is enough while the main thread is the only driver. */
     WEFT_CHECK(provided >= MPI_THREAD_FUNNELED, WEFT_ERR_LAUNCH,
                "this MPI library allows no threads (MPI_THREAD_SINGLE): install one built with thread support");

@@ -55,6 +55,17 @@ static weft_status self_split(transport *t, const int *members, int count, int m
     return transport_self_create(out);
 }
 
+static weft_status self_poll(transport *t)
+{
+    (void)t;
+    return WEFT_OK;
+}
+
+static void self_abandon(transport *t)
+{
+    (void)t;
+}
+
 static _Noreturn void self_abort(transport *t, int exit_status)
 {
     (void)t;
@@ -76,6 +87,8 @@ static const transport_ops self_ops = {
     .cancel = self_cancel,
     .token = self_token,
     .split = self_split,
+    .poll = self_poll,
+    .abandon = self_abandon,
     .abort = self_abort,
     .destroy = self_destroy,
 };

@@ -56,10 +56,23 @@ typedef struct mailbox {
     message_list sends, receives;
 } mailbox;
 
+/* Segments that some ranks share: made by the first that asks, freed by the last that leaves. */
+typedef struct shared_block shared_block;
+struct shared_block {
+    shared_block *next;
+    uint64_t context, key;
+    int holders, asked; /* members that hold it, members that have asked so far */
+    int leader;         /* member[0] in the world: groups of one context may use the same key */
+    void *memory;
+    weft_status status;
+};
+
 struct thread_world {
     int ranks;
     mailbox *box; /* [ranks] */
     _Atomic uint64_t next_context;
+    pthread_mutex_t share_lock;
+    shared_block *shared;
     atomic_bool failed;
     pthread_mutex_t failure_lock;
     int failed_rank;
@@ -237,6 +250,94 @@ static void thread_cancel(transport *t, void *request)
     atomic_store_explicit(&m->state, MESSAGE_IDLE, memory_order_relaxed);
 }
 
+/* ---- shared memory --------------------------------------------------------------------------------------- */
+static int64_t segments_bytes(const transport_share *share, int count)
+{
+    int64_t bytes = 0;
+    for (int q = 0; q < count; ++q) {
+        bytes += (share->bytes[q] + 63) / 64 * 64;
+    }
+    return bytes;
+}
+
+/* Under the lock. The block of these members, made if this is the first of them; NULL: no memory for its record. */
+static shared_block *share_find(thread_transport *self, const transport_share *share)
+{
+    int leader = self->world_rank[share->member[0]];
+    for (shared_block *at = self->world->shared; at != NULL; at = at->next) {
+        if (at->context == self->context && at->key == share->key && at->leader == leader) {
+            return at;
+        }
+    }
+    shared_block *block = NULL;
+    if (WEFT_NEW_ZERO(&block, 1, WEFT_MEM_COMM) != WEFT_OK) {
+        return NULL;
+    }
+    *block = (shared_block){.next = self->world->shared, .context = self->context, .key = share->key, .leader = leader};
+    block->status = weft_malloc((size_t)segments_bytes(share, share->count), 1, WEFT_MEM_COMM, &block->memory);
+    self->world->shared = block;
+    return block;
+}
+
+/* Under the lock. */
+static void share_drop(thread_world *world, shared_block *block)
+{
+    shared_block **at = &world->shared;
+    while (*at != block) {
+        at = &(*at)->next;
+    }
+    *at = block->next;
+    weft_free(block->memory);
+    weft_free(block);
+}
+
+static weft_status thread_share(transport *t, const transport_share *share, void **segment, void **handle)
+{
+    thread_transport *self = (thread_transport *)t;
+    *handle = NULL;
+    WEFT_TRY(world_check(self->world));
+    pthread_mutex_lock(&self->world->share_lock);
+    shared_block *block = share_find(self, share);
+    weft_status status = block == NULL ? WEFT_ERR_RESOURCE : block->status;
+    if (block != NULL) {
+        block->asked += 1;
+        block->holders += status == WEFT_OK;
+        for (int q = 0; q < share->count && status == WEFT_OK; ++q) {
+            segment[q] = (char *)block->memory + segments_bytes(share, q);
+        }
+        *handle = status == WEFT_OK ? block : NULL;
+        if (status != WEFT_OK && block->asked == share->count) {
+            share_drop(self->world, block);
+        }
+    }
+    pthread_mutex_unlock(&self->world->share_lock);
+    return status == WEFT_OK ? WEFT_OK
+                             : weft_fail(status, "no memory for %lld shared bytes of %d ranks",
+                                         (long long)segments_bytes(share, share->count), share->count);
+}
+
+static void thread_unshare(transport *t, void *handle)
+{
+    thread_world *world = ((thread_transport *)t)->world;
+    shared_block *block = handle;
+    pthread_mutex_lock(&world->share_lock);
+    if (--block->holders == 0) {
+        share_drop(world, block);
+    }
+    pthread_mutex_unlock(&world->share_lock);
+}
+
+static weft_status thread_poll(transport *t)
+{
+    return world_check(((thread_transport *)t)->world);
+}
+
+/* A rank that gives up either ends well on its own or fails the world, which the others see. */
+static void thread_abandon(transport *t)
+{
+    (void)t;
+}
+
 /* ---- transport ------------------------------------------------------------------------------------------- */
 static uint64_t thread_token(transport *t)
 {
@@ -270,6 +371,10 @@ static const transport_ops thread_ops = {
     .cancel = thread_cancel,
     .token = thread_token,
     .split = thread_split,
+    .share = thread_share,
+    .unshare = thread_unshare,
+    .poll = thread_poll,
+    .abandon = thread_abandon,
     .abort = thread_abort,
     .destroy = thread_destroy,
 };
@@ -320,6 +425,7 @@ weft_status thread_world_create(int ranks, thread_world **out)
     atomic_init(&world->next_context, 1);
     atomic_init(&world->failed, false);
     pthread_mutex_init(&world->failure_lock, NULL);
+    pthread_mutex_init(&world->share_lock, NULL);
     for (int r = 0; r < ranks; ++r) {
         pthread_mutex_init(&world->box[r].lock, NULL);
     }
@@ -339,6 +445,10 @@ void thread_world_destroy(thread_world *world)
         pthread_mutex_destroy(&world->box[r].lock);
     }
     pthread_mutex_destroy(&world->failure_lock);
+    pthread_mutex_destroy(&world->share_lock);
+    while (world->shared != NULL) { /* of ranks that failed on their way */
+        share_drop(world, world->shared);
+    }
     weft_free(world->box);
     weft_free(world);
 }

@@ -7,11 +7,13 @@
  * Requests are cells of request_bytes each in an array of the caller, so that posting allocates nothing and a transport
  * can test all of them in one call. A cell of zero bytes is idle; a cell must not move while its message is under way.
  *
- * Nothing here blocks except create, split and destroy. One thread at a time per transport.
+ * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport: whoever
+ * holds the driver lock (comm/progress.h).
  */
 #ifndef WEFT_COMM_TRANSPORT_H
 #define WEFT_COMM_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +23,14 @@
 enum { TRANSPORT_TAGS = 32768 };
 
 typedef struct transport transport;
+
+/* Memory that some ranks of one node share: one segment a member. */
+typedef struct transport_share {
+    const int *member;    /* [count] ranks of the transport, the same list on each of them */
+    int count, me;        /* this rank is member[me] */
+    const int64_t *bytes; /* [count] of each member's segment */
+    uint64_t key;         /* the same on all members; no two live sets of segments of a transport have the same */
+} transport_share;
 
 typedef struct transport_ops {
     const char *name;
@@ -40,6 +50,17 @@ typedef struct transport_ops {
     /* The library's own blocking sum of float32 over all ranks, to be measured beside ours; NULL: there is none. count
      * fits in an int. send == recv: in place. */
     weft_status (*native_sum)(transport *t, int lane, const float *send, float *recv, int64_t count);
+    /* Segments that all members read and write: segment[count], 64-byte aligned. Collective over the members, which all
+     * succeed or all fail; WEFT_ERR_RESOURCE when there is no room. NULL: only for transports of one rank. */
+    weft_status (*share)(transport *t, const transport_share *share, void **segment, void **handle);
+    void (*unshare)(transport *t, void *handle); /* collective over the members */
+    /* Now and then, from a wait that looks at shared memory only: moves messages that are still on their way and fails
+     * when a peer has failed. */
+    weft_status (*poll)(transport *t);
+    /* An operation was given up before its end: nothing that follows may wait for other ranks. */
+    void (*abandon)(transport *t);
+    /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */
+    weft_status (*allow_thread)(transport *t);
     /* End the job with this exit status; does not return. */
     void (*abort)(transport *t, int exit_status);
     void (*destroy)(transport *t);

@@ -7,6 +7,9 @@
 
 #include "base/launcher.h"
 #include "base/log.h"
+#include "comm/inquest.h"
+
+enum { INQUEST_SECONDS = 3 };
 
 typedef struct rank_card {
     cpu_set mask;
@@ -169,12 +172,28 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
 }
 
+/* The ranks tell each other where they stand; the lowest one that is heard speaks, the others leave the end to it. */
+static _Noreturn void end_stalled(const app_context *context)
+{
+    comm_inquest inquest;
+    comm_hold_inquest(context->comm, context->host, weft_error_message(), INQUEST_SECONDS, &inquest);
+    if (inquest.speaks) {
+        log_fatal(comm_rank(context->comm), WEFT_ERR_STALL, inquest.text);
+    } else {
+        sleep(INQUEST_SECONDS);
+    }
+    comm_abort(context->comm, WEFT_ERR_STALL);
+}
+
 void app_context_fail(const app_context *context, weft_status status)
 {
     if (context->comm == NULL || comm_size(context->comm) == 1) {
         return;
     }
     int rank = comm_rank(context->comm);
+    if (status == WEFT_ERR_STALL) {
+        end_stalled(context);
+    }
     if (rank != 0) {
         sleep(1);
     }

@@ -30,7 +30,7 @@ void app_context_close(app_context *context);
 /*
  * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
  * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
- * told once. With one rank it returns and the command closes as usual.
+ * told once. After a stall one rank speaks for all and names those that are missing (comm/inquest.h). With one rank it returns and the command closes as usual.
  */
 void app_context_fail(const app_context *context, weft_status status);
 

@@ -49,9 +49,17 @@ void memory_plan_make(const weft_graph *graph, const gnn_plan *plan, int parts, 
     memory->setup = plan->setup_bytes;
     uint64_t cutting = memory->mapped + memory->edges;
     uint64_t building = memory->edges + memory->matrix;
-    uint64_t training = memory->matrix + memory->features + memory->activations + memory->parameters +
-                        memory->communication + memory->setup + local * 24;
-    memory->peak = memory->process + max3(cutting, building, training);
+    memory->training = memory->matrix + memory->features + memory->activations + memory->parameters +
+                       memory->communication + memory->setup + local * 24;
+    memory->peak = memory->process + max3(cutting, building, memory->training);
+}
+
+void memory_plan_add_sync(memory_plan *memory, uint64_t bytes)
+{
+    memory->communication += bytes;
+    memory->training += bytes;
+    uint64_t training = memory->process + memory->training;
+    memory->peak = memory->peak > training ? memory->peak : training;
 }
 
 weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit)

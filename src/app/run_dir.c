@@ -159,6 +159,21 @@ static weft_status remove_file(const run_dir *dir, const char *name)
     return unlink(path) == 0 || errno == ENOENT ? WEFT_OK : weft_fail_errno(errno, path);
 }
 
+/* Traces of a replaced run, which may have had more ranks than this one. */
+static weft_status remove_traces(const run_dir *dir)
+{
+    char name[32];
+    char path[FILE_PATH_MAX];
+    for (int rank = 0;; ++rank) {
+        snprintf(name, sizeof name, "trace-%d.json", rank);
+        WEFT_TRY(file_path(path, "%s/%s", dir->path, name));
+        if (!file_exists(path)) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(remove_file(dir, name));
+    }
+}
+
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph)
 {
     static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
@@ -173,6 +188,7 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_g
     for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
         WEFT_TRY(remove_file(dir, results[i]));
     }
+    WEFT_TRY(remove_traces(dir));
     WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", dir->path));
     dir->metrics = fopen(metrics, "we");
     if (dir->metrics == NULL) {
@@ -199,6 +215,13 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_real(&json, "epoch_s", epoch->epoch_s);
     json_real(&json, "lr", epoch->lr);
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_real(&json, "comm_exposed_s", epoch->comm_exposed_s);
+    json_text(&json, "sync", sync_mode_name(epoch->sync));
+    if (epoch->sync != SYNC_ALLREDUCE) {
+        json_real(&json, "density", epoch->figures.density);
+        json_real(&json, "distance", epoch->figures.distance);
+        json_real(&json, "gap", epoch->figures.gap);
+    }
     json_end(&json);
     json_line_end(&json);
     return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");

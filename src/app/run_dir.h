@@ -6,6 +6,7 @@
  *   metrics.jsonl      a line an epoch
  *   summary.json       the result
  *   weights.npz        parameters at the best epoch of the last run
+ *   trace-RANK.json    with --trace: what each rank did when; by each rank itself
  *   predictions.npy    the model's answer for every vertex at that epoch
  *
  * Until training begins the folder may be taken back: a job that is refused leaves no folder that it made, and no file

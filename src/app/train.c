@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "app/command.h"
+#include "app/sync_setup.h"
 #include "app/train_job.h"
 
 /* What the layers will do and send, in words: for --dry-run and the log. */
@@ -19,7 +20,13 @@ static void print_plan(const train_job *job, const gnn_plan *plan)
         bytes += rows * legs * (double)layer->width * 4.0;
     }
     printf("halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch\n", rows, bytes / 1e6);
-    printf("gradients: %.3f MB all-reduced an epoch\n", (double)plan->parameter_bytes / 5.0 / 1e6);
+    printf("gradients: %.3f MB a rank and epoch\n", (double)plan->parameter_bytes / 5.0 / 1e6);
+    if (comm_size(job->context.comm) > 1) {
+        sync_options sync = sync_options_of(job->context.options);
+        char text[160];
+        sync_setup_describe(&sync, sync.mode, text, sizeof text);
+        printf("sync %s: %s\n", sync_mode_name(sync.mode), text);
+    }
 }
 
 static void print_dry_run(const train_job *job)

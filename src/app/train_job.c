@@ -1,9 +1,12 @@
 /* app/train_job.c: see app/train_job.h. */
 #include "app/train_job.h"
 
+#include "app/comm_setup.h"
+#include "app/sync_setup.h"
 #include "base/activity.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace.h"
 
 static gnn_config model_config(const weft_options *o, const weft_graph *graph, int64_t outputs)
 {
@@ -34,7 +37,6 @@ static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
 static train_options loop_options(const weft_options *o, train_loss loss)
 {
     int metric = option_choice(o, OPT_METRIC);
-    int allreduce = option_choice(o, OPT_ALLREDUCE);
     bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
     const char *weights = option_text(o, OPT_INIT_WEIGHTS);
     return (train_options){
@@ -44,7 +46,7 @@ static train_options loop_options(const weft_options *o, train_loss loss)
         .eval_every = option_int(o, OPT_EVAL_EVERY),
         .patience = option_int(o, OPT_PATIENCE),
         .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
-        .allreduce = option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)allreduce,
+        .sync = sync_options_of(o),
         .optimizer = {.kind = (optimizer_kind)option_choice(o, OPT_OPTIMIZER),
                       .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
                       .momentum = option_real(o, OPT_MOMENTUM),
@@ -85,8 +87,10 @@ static weft_status check_memory(train_job *job, int64_t n_owned, int64_t n_local
     const app_context *context = &job->context;
     gnn_plan plan;
     gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    sync_options sync = sync_options_of(context->options);
     memory_plan_make(&job->data.graph, &plan, comm_size(context->comm), edges, symmetric, halo, job->process,
                      &job->memory);
+    memory_plan_add_sync(&job->memory, sync_setup_bytes(&sync, plan.parameter_bytes / 5, comm_size(context->comm)));
     return memory_plan_check(context, &job->memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 
@@ -167,6 +171,11 @@ static weft_status train(train_job *job)
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                                  .started = clock_seconds()};
     const train_observer observer = train_report_observer(&job->report);
+    char sync[160];
+    sync_setup_describe(&job->options.sync, job->options.sync.mode, sync, sizeof sync);
+    if (comm_size(context->comm) > 1) {
+        log_info("sync %s: %s", sync_mode_name(job->options.sync.mode), sync);
+    }
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
@@ -176,6 +185,24 @@ static weft_status train(train_job *job)
     return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
 }
 
+/* The results are safe by now: a trace that cannot be written is a warning. */
+static weft_status write_trace(train_job *job)
+{
+    const app_context *context = &job->context;
+    char path[FILE_PATH_MAX];
+    if (!option_flag(context->options, OPT_TRACE)) {
+        return WEFT_OK;
+    }
+    weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
+    status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
+    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
+    if (comm_agree(context->comm, status) != WEFT_OK) {
+        log_warn("trace not written: %s", weft_error_message());
+        weft_error_clear();
+    }
+    return WEFT_OK;
+}
+
 static weft_status run_job(train_job *job)
 {
     app_context *context = &job->context;
@@ -183,7 +210,8 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
-    comm_set_stall_timeout(context->comm, option_real(o, OPT_STALL_TIMEOUT));
+    WEFT_TRY(sync_setup_check(o));
+    WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
     WEFT_TRY(check_data(job));
@@ -202,7 +230,8 @@ static weft_status run_job(train_job *job)
     weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(train_data_release(context, &job->data));
-    return train(job);
+    WEFT_TRY(train(job));
+    return write_trace(job);
 }
 
 /* What is on disk ends with the job, whatever ended it. */
@@ -228,6 +257,11 @@ weft_status train_job_run(train_job *job, const weft_options *options)
 {
     activity_reset();
     WEFT_TRY(app_context_open(options, &job->context));
+    if (option_flag(job->context.options, OPT_TRACE)) {
+        WEFT_TRY(trace_open(0));
+        job->traced = true;
+        trace_thread("main");
+    }
     return close_files(job, run_job(job));
 }
 
@@ -240,5 +274,8 @@ void train_job_destroy(train_job *job)
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
     app_context_close(&job->context);
+    if (job->traced) {
+        trace_close();
+    }
     weft_free(job);
 }

@@ -25,6 +25,7 @@ typedef struct train_job {
     train_options options;
     train_report report;
     train_result result;
+    bool traced; /* the process's trace is this job's */
 } train_job;
 
 /* An empty job: nothing is open. Free with train_job_destroy. */

@@ -40,6 +40,8 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     train_report *report = self;
     placement_refresh(&report->context->placement);
     report->done += 1;
+    report->exposed_s += epoch->comm_exposed_s;
+    report->figures = epoch->figures;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
     if (!first_time) {
@@ -85,10 +87,17 @@ static train_figures figures_of_rank(const train_report *report)
     }
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         comm_stats stats = comm_lane_stats(report->context->comm, (comm_lane)lane);
+        f.lane_bytes[lane] = (double)stats.bytes_sent;
+        f.lane_messages[lane] = (double)stats.messages_sent;
         f.bytes += (double)stats.bytes_sent;
         f.messages += (double)stats.messages_sent;
         f.wait += stats.wait_seconds;
     }
+    f.exposed = report->exposed_s;
+    f.group_bytes = (double)report->figures.bytes_sent;
+    f.group_messages = (double)report->figures.messages_sent;
+    f.bytes += f.group_bytes;
+    f.messages += f.group_messages;
     f.cpu = clock_cpu_seconds();
     f.peak_rss = (double)clock_peak_rss_bytes();
     f.allocated_peak = (double)weft_mem_usage_total().peak_bytes;
@@ -108,6 +117,38 @@ static weft_status spread_over_ranks(const train_report *report, train_spread *s
         avg[i] /= comm_size(comm);
     }
     return WEFT_OK;
+}
+
+static const char *lane_text(int lane)
+{
+    static const char *const texts[] = {"control", "halo", "gradients", "background", "alarm"};
+    _Static_assert(sizeof texts / sizeof *texts == COMM_LANES, "a text for each lane");
+    return texts[lane];
+}
+
+static void print_communication(const train_report *report, const train_result *result, const train_spread *s)
+{
+    const sync_figures *f = &result->figures;
+    if (comm_size(report->context->comm) == 1) {
+        return;
+    }
+    printf("\n%-28s %9s %9s %9s\n", "sent per rank", "MB avg", "MB max", "messages");
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        if (s->max.lane_messages[lane] > 0) {
+            printf("%-28s %9.3f %9.3f %9.0f\n", lane_text(lane), s->avg.lane_bytes[lane] / 1e6,
+                   s->max.lane_bytes[lane] / 1e6, s->avg.lane_messages[lane]);
+        }
+    }
+    if (s->max.group_messages > 0) {
+        printf("%-28s %9.3f %9.3f %9.0f\n", "groups of the sync mode", s->avg.group_bytes / 1e6,
+               s->max.group_bytes / 1e6, s->avg.group_messages);
+    }
+    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_mode_name(result->sync),
+           s->avg.exposed, s->max.exposed);
+    if (result->sync != SYNC_ALLREDUCE) {
+        printf("density %.4g, distance between replicas %.3g, gap %.3g steps, staleness at most %lld\n", f->density,
+               f->distance, f->gap, (long long)f->staleness);
+    }
 }
 
 static void print_table(const train_report *report, const train_spread *s)
@@ -168,6 +209,28 @@ static void write_activities(json_writer *json, const train_spread *s)
     json_end(json);
 }
 
+static void write_communication(json_writer *json, const train_result *result, const train_spread *s)
+{
+    const sync_figures *f = &result->figures;
+    json_text(json, "sync", sync_mode_name(result->sync));
+    json_real(json, "comm_exposed_s_avg", s->avg.exposed);
+    json_real(json, "comm_exposed_s_max", s->max.exposed);
+    json_real(json, "sync_density", f->density);
+    json_real(json, "sync_distance", f->distance);
+    json_real(json, "sync_gap", f->gap);
+    json_int(json, "sync_staleness", f->staleness);
+    json_real(json, "group_sent_bytes_avg", s->avg.group_bytes);
+    json_real(json, "group_sent_messages_avg", s->avg.group_messages);
+    json_object(json, "lanes");
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        json_object(json, lane_text(lane));
+        json_real(json, "sent_bytes_avg", s->avg.lane_bytes[lane]);
+        json_real(json, "sent_messages_avg", s->avg.lane_messages[lane]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
                                  const partition_report *partition, const train_spread *s, uint64_t predicted_bytes)
 {
@@ -200,6 +263,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
+    write_communication(&json, result, s);
     write_activities(&json, s);
     write_runs(&json, result);
     json_end(&json);
@@ -222,6 +286,7 @@ void train_report_print(const train_report *report, const train_result *result)
 {
     print_result(report, result);
     print_table(report, &report->spread);
+    print_communication(report, result, &report->spread);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
 }

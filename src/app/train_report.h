@@ -12,7 +12,8 @@
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */
 typedef struct train_figures {
     double seconds[ACTIVITY_COUNT];
-    double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak;
+    double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
+    double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
 } train_figures;
 
 /* The figures over all ranks. */
@@ -28,6 +29,8 @@ typedef struct train_report {
     double started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
     bool evaluated;            /* at least once */
+    double exposed_s;          /* this rank stood still for communication while it trained */
+    sync_figures figures;      /* of the last epoch */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
     train_spread spread;       /* of the whole job, once closed */
 } train_report;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/trace.h"
 
 enum { STACK_DEPTH = 16 };
 
@@ -16,6 +17,7 @@ static _Thread_local activity_row rows[ACTIVITY_COUNT];
 static _Thread_local weft_activity stack[STACK_DEPTH];
 static _Thread_local int depth;
 static _Thread_local double last;
+static _Thread_local double span_begin[STACK_DEPTH]; /* for the trace */
 
 static const char *const texts[ACTIVITY_COUNT] = {
 #define ACTIVITY_TEXT(name, text) text,
@@ -59,6 +61,7 @@ void activity_begin(weft_activity activity)
 {
     assert(depth < STACK_DEPTH);
     book();
+    span_begin[depth] = trace_begin();
     stack[depth++] = activity;
     rows[activity].calls += 1;
 }
@@ -66,9 +69,9 @@ void activity_begin(weft_activity activity)
 void activity_end(weft_activity activity)
 {
     assert(depth > 0 && stack[depth - 1] == activity);
-    (void)activity;
     book();
     depth -= 1;
+    trace_end(span_begin[depth], TRACE_COMPUTE, texts[activity], -1);
 }
 
 activity_row activity_get(weft_activity activity)

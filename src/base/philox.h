@@ -28,6 +28,7 @@ enum {
     WEFT_RNG_GENERATE = 16, /* graph, feature and label generators: 16..63 */
     WEFT_RNG_PARTITION = 64,
     WEFT_RNG_SPLIT = 65,
+    WEFT_RNG_SYNC = 66,     /* shuffles of ranks */
     WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
 };
 

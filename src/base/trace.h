@@ -8,7 +8,9 @@
  *      ...
  *      trace_end(begin, TRACE_COMM, "inter", bytes);
  *
- * The file is JSON (trace event format, complete events "X", microseconds): pid = rank, tid = thread of the process.
+ * The file is JSON (trace event format, complete events "X", microseconds): pid = rank; each thread of the process has
+ * one row or, where its spans overlap without being nested (operations under way together), several. otherData tells
+ * how to get wall-clock time (add wall_minus_trace_s) and how many spans were forgotten.
  */
 #ifndef WEFT_BASE_TRACE_H
 #define WEFT_BASE_TRACE_H
@@ -18,9 +20,16 @@
 
 #include "base/status.h"
 
-typedef enum trace_category { TRACE_STEP, TRACE_COMPUTE, TRACE_COMM, TRACE_SYNC } trace_category;
+typedef enum trace_category {
+    TRACE_STEP,
+    TRACE_COMPUTE,
+    TRACE_COMM,  /* local work of an operation */
+    TRACE_INTRA, /* messages or flags inside a node */
+    TRACE_INTER, /* messages between nodes */
+    TRACE_SYNC   /* the caller hands over or stands still: submit, wait */
+} trace_category;
 
-/* Record from now on, at most `spans` of each thread (0: 65536). One per process. */
+/* Record from now on, at most `spans` of each thread (0: 65536). One per process: WEFT_ERR_INTERNAL when open. */
 weft_status trace_open(int64_t spans);
 bool trace_on(void);
 /* Now, or 0 when off. */
@@ -28,8 +37,8 @@ double trace_begin(void);
 /* name must be a literal or live as long as the trace. bytes: an argument shown with the span; < 0: none. */
 void trace_end(double begin, trace_category category, const char *name, int64_t bytes);
 /* Name the calling thread ("main", "communication"). */
-void trace_thread(const char *name);
-/* Write everything recorded, atomically. Threads that record must be quiet. */
+void trace_thread(const char *name); /* a literal */
+/* Write everything recorded, whole or not at all. Threads that record must be quiet here and in trace_close. */
 weft_status trace_write(const char *path, int rank);
 void trace_close(void);
 

@@ -84,6 +84,9 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
  * threads born later inherit the mask of the thread that makes them. A refused binding is a warning, not a failure.
  */
 weft_status placement_apply(const placement *plan);
+/* For a thread of ours beside the team, called by it: on this CPU (-1: stay in the mask it was born with), and the
+ * parallel regions that it meets are serial. A refused binding is a warning. */
+void placement_helper_thread(int cpu);
 /*
  * Pin threads that were born since: libgomp ends the surplus threads when a region asks for fewer and makes new ones,
  * unpinned, when a later region asks for more. One short parallel region, no system call when nothing changed: call it

@@ -99,6 +99,20 @@ weft_status placement_apply(const placement *plan)
     return WEFT_OK;
 }
 
+void placement_helper_thread(int cpu)
+{
+    cpu_set one;
+    memset(&one, 0, sizeof one);
+    omp_set_num_threads(1);
+    if (cpu < 0) {
+        return;
+    }
+    cpu_set_add(&one, cpu);
+    if (!bind_thread(&one)) {
+        log_warn("the operating system refused to pin a thread to CPU %d: %s", cpu, strerror(errno));
+    }
+}
+
 void placement_refresh(const placement *plan)
 {
     if (plan->pinned && plan->threads > 1) {

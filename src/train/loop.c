@@ -17,39 +17,30 @@ typedef struct loop {
     const train_targets *targets;
     const train_options *options;
     const train_observer *observer;
-    train_optimizer optimizer;
+    train_replica replica;
     train_metrics metrics;
-    comm_plan *gradients;
-    void *staging;    /* host copy of the gradients when the backend's memory is not the host's */
+    int64_t epochs;   /* of the longest rank */
+    bool ended;       /* the run's last average was taken */
     weft_tensor best; /* parameters at the best validation score of the run */
     double *times;    /* [TIMES_KEPT] ring of epoch seconds */
     int64_t timed;
 } loop;
 
-static uint64_t bytes_sent(const weft_comm *comm)
+static uint64_t bytes_sent(const loop *l)
 {
-    uint64_t bytes = 0;
+    const weft_comm *comm = l->comm;
+    uint64_t bytes = sync_get_figures(l->replica.sync).bytes_sent; /* over the mode's own groups of ranks */
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         bytes += comm_lane_stats(comm, (comm_lane)lane).bytes_sent;
     }
     return bytes;
 }
 
-static weft_status plan_gradients(loop *l)
+/* Time that this rank stood still: for the gradients and averages by the mode's own account, for the rest by lane. */
+static double exposed(const loop *l)
 {
-    param_store *params = l->model->params;
-    void *buffer = params->grad.data;
-    if (!l->hal->mem.host_visible) {
-        WEFT_TRY(weft_malloc((size_t)params->trained, weft_dtype_bytes(params->dtype), WEFT_MEM_COMM, &l->staging));
-        buffer = l->staging;
-    }
-    const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
-                                      .algorithm = l->options->allreduce,
-                                      .dtype = params->dtype,
-                                      .op = COMM_SUM,
-                                      .count = params->trained,
-                                      .buffer = buffer};
-    return comm_allreduce_plan(l->comm, &desc, &l->gradients);
+    return comm_lane_stats(l->comm, COMM_LANE_CONTROL).wait_seconds +
+           comm_lane_stats(l->comm, COMM_LANE_HALO).wait_seconds + sync_get_figures(l->replica.sync).exposed_s;
 }
 
 static weft_status loop_create(loop *l)
@@ -58,21 +49,17 @@ static weft_status loop_create(loop *l)
     WEFT_CHECK(
         l->targets->loss_entries > 0, WEFT_ERR_DATA,
         "no vertex is both labelled and in the training split: choose another --split-index or convert with --split");
-    WEFT_TRY(optimizer_create(params, &l->options->optimizer, &l->optimizer));
     WEFT_TRY(metrics_create(l->comm, l->hal, params->dtype, l->targets, l->options->metric, &l->metrics));
     WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->elements, WEFT_MEM_PARAMETER, &l->best));
-    WEFT_TRY(WEFT_NEW(&l->times, TIMES_KEPT, WEFT_MEM_GENERAL));
-    return plan_gradients(l);
+    return WEFT_NEW(&l->times, TIMES_KEPT, WEFT_MEM_GENERAL);
 }
 
 static void loop_destroy(loop *l)
 {
-    comm_plan_destroy(l->gradients);
-    weft_free(l->staging);
+    replica_destroy(&l->replica);
     weft_free(l->times);
     tensor_destroy(&l->best);
     metrics_destroy(&l->metrics);
-    optimizer_destroy(&l->optimizer);
 }
 
 /* The local share of the loss, its gradient written over the logits. */
@@ -94,24 +81,52 @@ static weft_status loss_and_gradient(loop *l, weft_tensor *logits, double *loss)
     return WEFT_OK;
 }
 
-static weft_status reduce_gradients(loop *l)
+/* The loss and whether any rank's gradient is not finite, in one message. */
+static weft_status sum_up(loop *l, train_epoch *record, bool *diverged)
 {
-    param_store *params = l->model->params;
-    if (l->staging != NULL) {
-        WEFT_TRY(tensor_download(&params->grad, l->staging));
+    const char *tensor = NULL;
+    double sums[2] = {record->loss, sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
+    WEFT_TRY(comm_allreduce(l->comm, sums, 2, WEFT_DTYPE_F64, COMM_SUM));
+    record->loss = sums[0];
+    *diverged = sums[1] > 0;
+    return WEFT_OK;
+}
+
+/* Every rank ends in this epoch; the message names a rank and tensor. */
+static weft_status fail_diverged(loop *l, const train_epoch *record)
+{
+    const char *tensor = NULL;
+    weft_status mine = WEFT_OK;
+    if (sync_diverged(l->replica.sync, &tensor)) {
+        mine = weft_fail(WEFT_ERR_DIVERGED,
+                         "run %d, epoch %lld: the gradient of %s is not finite: lower --lr (now %g) or check the "
+                         "features",
+                         record->run + 1, (long long)record->epoch, tensor, record->lr);
     }
-    WEFT_TRY(comm_post(l->gradients));
-    WEFT_TRY(comm_wait(l->gradients));
-    if (l->staging != NULL) {
-        WEFT_TRY(tensor_upload(&params->grad, l->staging));
+    return comm_agree(l->comm, mine);
+}
+
+static weft_status reduce(loop *l, train_epoch *record)
+{
+    bool diverged = false;
+    WEFT_TRY(replica_gradients(&l->replica));
+    WEFT_TRY(sum_up(l, record, &diverged));
+    if (diverged) {
+        WEFT_TRY(fail_diverged(l, record));
     }
+    WEFT_CHECK(isfinite(record->loss), WEFT_ERR_DIVERGED,
+               "run %d, epoch %lld: the loss is %g: lower --lr (now %g) or check the features", record->run + 1,
+               (long long)record->epoch, record->loss, record->lr);
     return WEFT_OK;
 }
 
 static weft_status train_step(loop *l, uint64_t seed, train_epoch *record)
 {
-    const train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
+    const train_pass pass = {
+        .training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .hooks = replica_hooks(&l->replica)};
     weft_tensor logits;
+    /* A rank whose own epochs are over takes part in the others' with weight 0. */
+    WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
     WEFT_TRY(l->model->forward(l->model->self, &pass, &logits));
     activity_begin(ACTIVITY_LOSS);
     weft_status status = loss_and_gradient(l, &logits, &record->loss);
@@ -119,18 +134,25 @@ static weft_status train_step(loop *l, uint64_t seed, train_epoch *record)
     WEFT_TRY(status);
     WEFT_TRY(l->model->backward(l->model->self, &pass, &logits));
     activity_begin(ACTIVITY_ALLREDUCE);
-    status = comm_allreduce(l->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM);
-    if (status == WEFT_OK && comm_size(l->comm) > 1) {
-        status = reduce_gradients(l);
-    }
+    status = reduce(l, record);
     activity_end(ACTIVITY_ALLREDUCE);
     WEFT_TRY(status);
-    WEFT_CHECK(isfinite(record->loss), WEFT_ERR_DIVERGED,
-               "run %d, epoch %lld: the loss is %g: lower --lr (now %g) or check the features", record->run + 1,
-               (long long)record->epoch, record->loss, record->lr);
     activity_begin(ACTIVITY_OPTIMIZER);
-    status = optimizer_step(&l->optimizer, record->lr);
+    status = replica_update(&l->replica);
     activity_end(ACTIVITY_OPTIMIZER);
+    return status;
+}
+
+/* The replicas' average; once the run ends, for good. */
+static weft_status average(loop *l, bool last)
+{
+    if (l->ended) {
+        return WEFT_OK;
+    }
+    l->ended = last;
+    activity_begin(ACTIVITY_ALLREDUCE);
+    weft_status status = replica_average(&l->replica, last);
+    activity_end(ACTIVITY_ALLREDUCE);
     return status;
 }
 
@@ -138,6 +160,7 @@ static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 {
     const train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch};
     weft_tensor logits;
+    WEFT_TRY(average(l, record->epoch == l->epochs));
     activity_begin(ACTIVITY_EVALUATE);
     weft_status status = l->model->forward(l->model->self, &pass, &logits);
     if (status == WEFT_OK) {
@@ -150,7 +173,8 @@ static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 
 static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
 {
-    uint64_t sent = bytes_sent(l->comm);
+    uint64_t sent = bytes_sent(l);
+    double stood = exposed(l);
     uint64_t allocations = weft_mem_usage_total().allocations;
     int64_t every = l->options->eval_every;
     record->lr = schedule_lr(&l->options->schedule, record->epoch - 1);
@@ -159,11 +183,14 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     double trained = clock_seconds();
     record->epoch_s = trained - start;
     l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
-    if (record->epoch == l->options->epochs || (every > 0 && record->epoch % every == 0)) {
+    if (record->epoch == l->epochs || (every > 0 && record->epoch % every == 0)) {
         WEFT_TRY(evaluate(l, seed, record));
         record->eval_s = clock_seconds() - trained;
     }
-    record->comm_bytes = bytes_sent(l->comm) - sent;
+    record->comm_bytes = bytes_sent(l) - sent;
+    record->comm_exposed_s = exposed(l) - stood;
+    record->sync = sync_running(l->replica.sync);
+    record->figures = sync_get_figures(l->replica.sync);
     record->allocations = weft_mem_usage_total().allocations - allocations;
     return l->observer->on_epoch(l->observer->self, record);
 }
@@ -199,7 +226,8 @@ static weft_status begin_run(loop *l, uint64_t seed)
     if (l->options->init_weights != NULL) {
         WEFT_TRY(comm_agree(l->comm, param_load(params, l->options->init_weights)));
     }
-    return optimizer_reset(&l->optimizer);
+    l->ended = false;
+    return replica_reset(&l->replica);
 }
 
 static weft_status one_run(loop *l, int number, train_run *run)
@@ -207,7 +235,7 @@ static weft_status one_run(loop *l, int number, train_run *run)
     uint64_t seed = l->options->seed + (uint64_t)number;
     int64_t since_best = 0;
     WEFT_TRY(begin_run(l, seed));
-    for (int64_t epoch = 1; epoch <= l->options->epochs; ++epoch) {
+    for (int64_t epoch = 1; epoch <= l->epochs; ++epoch) {
         train_epoch record = {.run = number, .epoch = epoch};
         WEFT_TRY(one_epoch(l, seed, &record));
         run->epochs = epoch;
@@ -219,6 +247,7 @@ static weft_status one_run(loop *l, int number, train_run *run)
             break;
         }
     }
+    WEFT_TRY(average(l, true));
     return l->observer->on_run(l->observer->self, number, run);
 }
 
@@ -283,6 +312,8 @@ static void summarise(loop *l, train_result *result)
     result->epoch_s_q1 = quantile(l->times, count, 0.25);
     result->epoch_s_q3 = quantile(l->times, count, 0.75);
     result->epochs = l->timed;
+    result->sync = sync_running(l->replica.sync);
+    result->figures = sync_get_figures(l->replica.sync);
 }
 
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
@@ -292,6 +323,12 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     double start = clock_seconds();
     memset(result, 0, sizeof *result);
     weft_status status = comm_agree(comm, loop_create(&l));
+    if (status == WEFT_OK) {
+        status = replica_create(comm, model->params, &options->sync, &options->optimizer, &l.replica);
+    }
+    if (status == WEFT_OK) {
+        status = sync_agree_steps(comm, options->epochs, &l.epochs);
+    }
     if (status == WEFT_OK) {
         status = WEFT_NEW_ZERO(&result->run, options->runs, WEFT_MEM_GENERAL);
     }

@@ -3,7 +3,10 @@
  *
  * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score,
  * and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch
- * allocates nothing. A non-finite loss stops all ranks at the same epoch, before the update.
+ * allocates nothing. A loss or gradient that is not finite stops all ranks at the same epoch, before the update.
+ *
+ * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
+ * parameters are such an average; training goes on as comm/sync/sync.h says.
  */
 #ifndef WEFT_TRAIN_LOOP_H
 #define WEFT_TRAIN_LOOP_H
@@ -11,7 +14,7 @@
 #include "comm/comm.h"
 #include "train/metrics.h"
 #include "train/model.h"
-#include "train/optimizer.h"
+#include "train/replica.h"
 #include "train/schedule.h"
 
 typedef struct train_options {
@@ -21,7 +24,7 @@ typedef struct train_options {
     int64_t eval_every; /* 0: after the last epoch only */
     int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
     train_metric metric;
-    comm_algorithm allreduce;
+    sync_options sync; /* momentum is the optimiser's */
     optimizer_options optimizer;
     train_schedule schedule;
     const char *init_weights; /* .npz to start every run from, or NULL */
@@ -36,8 +39,11 @@ typedef struct train_epoch {
     double score[HAL_SPLITS]; /* train, valid, test after the update */
     double epoch_s;           /* forward, backward, all-reduce, update */
     double eval_s;
-    uint64_t comm_bytes;  /* this rank sent in the epoch, evaluation included */
-    uint64_t allocations; /* made during the epoch */
+    uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
+    double comm_exposed_s; /* this rank stood still for communication, evaluation included */
+    sync_mode sync;        /* that runs */
+    sync_figures figures;  /* of the synchronisation, since the start */
+    uint64_t allocations;  /* made during the epoch */
 } train_epoch;
 
 typedef struct train_run {
@@ -59,6 +65,8 @@ typedef struct train_result {
     double epoch_s_median, epoch_s_q1, epoch_s_q3;
     int64_t epochs; /* over all runs */
     double seconds;
+    sync_mode sync; /* that ran */
+    sync_figures figures;
 } train_result;
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).

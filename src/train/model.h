@@ -10,11 +10,30 @@
 
 #include "train/param.h"
 
+/* What the loop wants to hear from a training pass, by blocks of the parameter store; models call train_need and
+ * train_ready. A block that is never called ready counts as final when backward returns; need must not be left out. */
+typedef struct train_hooks {
+    void *self;
+    weft_status (*need)(void *self, int block);  /* before forward reads the block's parameters */
+    weft_status (*ready)(void *self, int block); /* the block's gradient is final: once a backward pass */
+} train_hooks;
+
 typedef struct train_pass {
-    bool training;  /* dropout on, batch statistics from the data */
-    uint64_t seed;  /* of the run */
-    uint32_t epoch; /* keys the dropout masks */
+    bool training;            /* dropout on, batch statistics from the data */
+    uint64_t seed;            /* of the run */
+    uint32_t epoch;           /* keys the dropout masks */
+    const train_hooks *hooks; /* NULL: nobody listens */
 } train_pass;
+
+static inline weft_status train_need(const train_pass *pass, int block)
+{
+    return pass->hooks != NULL ? pass->hooks->need(pass->hooks->self, block) : WEFT_OK;
+}
+
+static inline weft_status train_ready(const train_pass *pass, int block)
+{
+    return pass->hooks != NULL ? pass->hooks->ready(pass->hooks->self, block) : WEFT_OK;
+}
 
 typedef struct train_model {
     const char *name;

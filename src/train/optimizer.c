@@ -61,22 +61,36 @@ static weft_status update_range(train_optimizer *optimizer, int64_t begin, int64
     return hal->optim.sgd(hal, store->dtype, end - begin, &sgd, w, g, at(&optimizer->first, begin));
 }
 
-weft_status optimizer_step(train_optimizer *optimizer, double lr)
+void optimizer_begin(train_optimizer *optimizer)
+{
+    optimizer->step += 1;
+}
+
+weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t begin, int64_t end)
 {
     const param_store *store = optimizer->store;
-    optimizer->step += 1;
     int i = 0;
-    while (i < store->blocks && store->block[i].offset < store->trained) {
+    while (i < store->blocks && store->block[i].offset < end && store->block[i].offset < store->trained) {
         int j = i + 1;
         while (j < store->blocks && store->block[j].offset < store->trained &&
                store->block[j].decays == store->block[i].decays) {
             j += 1;
         }
-        int64_t end = j < store->blocks ? store->block[j].offset : store->trained;
-        WEFT_TRY(update_range(optimizer, store->block[i].offset, end, store->block[i].decays, lr));
+        int64_t run_end = j < store->blocks ? store->block[j].offset : store->trained;
+        int64_t from = store->block[i].offset > begin ? store->block[i].offset : begin;
+        int64_t to = run_end < end ? run_end : end;
+        if (from < to) {
+            WEFT_TRY(update_range(optimizer, from, to, store->block[i].decays, lr));
+        }
         i = j;
     }
     return WEFT_OK;
+}
+
+weft_status optimizer_step(train_optimizer *optimizer, double lr)
+{
+    optimizer_begin(optimizer);
+    return optimizer_step_range(optimizer, lr, 0, optimizer->store->trained);
 }
 
 void optimizer_destroy(train_optimizer *optimizer)

@@ -30,6 +30,10 @@ weft_status optimizer_create(param_store *store, const optimizer_options *option
 weft_status optimizer_reset(train_optimizer *optimizer);
 /* One update of every trained parameter from the store's gradients. */
 weft_status optimizer_step(train_optimizer *optimizer, double lr);
+/* The same in pieces: optimizer_begin, then every element once in ranges [begin, end) with borders on multiples of 16
+ * elements. The bits are those of optimizer_step. */
+void optimizer_begin(train_optimizer *optimizer);
+weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t begin, int64_t end);
 void optimizer_destroy(train_optimizer *optimizer);
 
 #endif

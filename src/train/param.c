@@ -9,6 +9,7 @@
 
 #include "base/npy.h"
 #include "base/philox.h"
+#include "comm/window.h"
 
 enum { ALIGN_ELEMENTS = 16 };
 
@@ -54,18 +55,45 @@ weft_status param_add(param_store *store, int block, int64_t row, int64_t col, i
     return WEFT_OK;
 }
 
-weft_status param_store_commit(param_store *store)
+static weft_status create_shared(const param_store *store, int64_t elements, weft_tensor *t)
 {
-    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->elements, WEFT_MEM_PARAMETER, &store->value));
-    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &store->grad));
+    void *data = NULL;
+    WEFT_TRY(comm_buffer_alloc(store->comm, elements * (int64_t)weft_dtype_bytes(store->dtype), &data));
+    *t = (weft_tensor){
+        .hal = store->hal, .dtype = store->dtype, .rows = 1, .cols = elements, .ld = elements, .data = data};
+    return WEFT_OK;
+}
+
+static weft_status create_flat(const param_store *store, int64_t elements, weft_tensor *t)
+{
+    if (store->comm != NULL) {
+        return create_shared(store, elements, t);
+    }
+    return tensor_create(store->hal, store->dtype, 1, elements, WEFT_MEM_PARAMETER, t);
+}
+
+weft_status param_store_commit(param_store *store, weft_comm *comm)
+{
+    bool shared = comm != NULL && comm_size(comm) > 1 && store->hal->mem.host_visible;
+    store->comm = shared ? comm : NULL;
+    WEFT_TRY(create_flat(store, store->elements, &store->value));
+    WEFT_TRY(create_flat(store, store->trained, &store->grad));
     WEFT_TRY(tensor_zero(&store->value));
     return tensor_zero(&store->grad);
 }
 
+static void destroy_flat(const param_store *store, weft_tensor *t)
+{
+    if (store->comm != NULL && t->data != NULL) {
+        comm_buffer_free(store->comm, t->data);
+    }
+    tensor_destroy(t);
+}
+
 void param_store_destroy(param_store *store)
 {
-    tensor_destroy(&store->value);
-    tensor_destroy(&store->grad);
+    destroy_flat(store, &store->grad);
+    destroy_flat(store, &store->value);
     store->blocks = 0;
     store->entries = 0;
 }

@@ -14,6 +14,7 @@
 #ifndef WEFT_TRAIN_PARAM_H
 #define WEFT_TRAIN_PARAM_H
 
+#include "comm/comm.h"
 #include "tensor/tensor.h"
 
 enum { PARAM_MAX = 512, PARAM_NAME_BYTES = 48 };
@@ -44,6 +45,7 @@ typedef struct param_store {
     int64_t trained;   /* elements with gradients, padding included */
     int64_t elements;  /* plus state */
     int64_t weights;   /* trained elements without padding */
+    weft_comm *comm;   /* whose buffers value and grad are, or NULL */
     weft_tensor value; /* [1, elements] */
     weft_tensor grad;  /* [1, trained] */
 } param_store;
@@ -54,8 +56,10 @@ int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained
 /* Name a sub-matrix of a block. */
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...) __attribute__((format(printf, 8, 9)));
-/* Allocate the buffers, zeroed. */
-weft_status param_store_commit(param_store *store);
+/* Allocate the buffers, zeroed. comm: the ranks that will synchronise them, so that they lie where ranks of a node can
+ * reduce them in place (comm_buffer_alloc; memory that the host sees only); NULL: one rank. Collective with a comm, and
+ * so is param_store_destroy then; comm must live until it. */
+weft_status param_store_commit(param_store *store, weft_comm *comm);
 void param_store_destroy(param_store *store);
 
 /* Draw every parameter: a pure function of the seed and the parameter's number, equal on all ranks. */

@@ -1,15 +1,29 @@
 /*
  * What goes over the wire, counted by ourselves. Without arguments: every rank's counters against the prediction. With
- * "ALGORITHM COUNT TIMES" (ALGORITHM may be "halo"): plan everything, run one kind TIMES times and print each rank's
- * counters, for tests/mpi/test_volume.sh, which compares them with Open MPI's own and with closed forms of its own.
+ * "ALGORITHM NODES HALF WIRE TIMES FILE" (each of the first four may be "any"; ALGORITHM may be "halo"): plan every
+ * form of every all-reduce on imitated nodes, run those that match, and write what each counted to FILE.<rank>, for
+ * tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of its own.
  *
  * ranks: 2 7
  */
 #include "comm/halo.h"
-#include "support/comm_cases.h"
+#include "support/allreduce_cases.h"
 #include "support/fake_hal.h"
 
-enum { WIDTH = 6 };
+/* Counts that 2, 3, 4, 7 and 8 divide, and halves of which they divide too: short and long by the default model. */
+enum { WIDTH = 6, SHORT = 840, LONG = 840 * 128, MOST_FORMS = 512 };
+
+typedef struct volume_form {
+    comm_plan *plan;
+    comm_allreduce_desc desc;
+    weft_comm *comm;
+    int node_ranks;
+} volume_form;
+
+typedef struct volume_filter {
+    const char *algorithm, *nodes, *half, *wire;
+    int times;
+} volume_filter;
 
 /* Every rank shares its first rank + 1 rows with the next one, which keeps them behind its own. */
 static weft_status ring_halo(weft_comm *comm, weft_hal *hal, comm_halo **halo)
@@ -32,48 +46,115 @@ static weft_status ring_halo(weft_comm *comm, weft_hal *hal, comm_halo **halo)
     return comm_halo_create(comm, hal, &desc, WIDTH, halo);
 }
 
-static weft_status run_kind(const char *kind, comm_plan **plans, comm_halo *halo, float *x, int times)
+static weft_status run_halo(weft_comm *comm, const char *algorithm, float *x, int times, FILE *out)
 {
-    for (int t = 0; t < times; ++t) {
-        if (strcmp(kind, "halo") == 0) {
-            WEFT_TRY(comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, WIDTH, WIDTH));
-            WEFT_TRY(comm_halo_wait(halo));
+    weft_hal hal = fake_hal(false);
+    comm_halo *halo = NULL;
+    WEFT_TRY(ring_halo(comm, &hal, &halo));
+    weft_status status = WEFT_OK;
+    for (int t = 0; t < times && strcmp(algorithm, "halo") == 0 && status == WEFT_OK; ++t) {
+        status = comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, WIDTH, WIDTH);
+        status = status == WEFT_OK ? comm_halo_wait(halo) : status;
+    }
+    comm_stats stats = comm_lane_stats(comm, COMM_LANE_HALO);
+    fprintf(out, "halo 0 whole float32 0 %d %llu %llu 0\n", stats.messages_sent > 0 ? times : 0,
+            (unsigned long long)stats.bytes_sent, (unsigned long long)stats.messages_sent);
+    comm_halo_destroy(halo);
+    return status;
+}
+
+/* All forms on one communicator. */
+static weft_status plan_forms(weft_comm *comm, int node_ranks, float *x, volume_form *form, int *forms)
+{
+    for (int i = 0; i < HIER_ALGORITHMS * 18; ++i) {
+        comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, hier_algorithms[i / 18], WEFT_DTYPE_F32, COMM_SUM,
+                                             i % 2 == 0 ? SHORT : LONG, x);
+        desc.half = (comm_half)(i / 2 % 3);
+        desc.wire = (comm_wire)(i / 6 % 3);
+        if (desc.algorithm == COMM_ALGO_AUTO || (desc.half != COMM_WHOLE && !hier_has_halves(desc.algorithm)) ||
+            (desc.wire != COMM_WIRE_SAME && !hier_encodes(desc.algorithm))) {
+            continue;
         }
-        for (int a = 1; a < CASE_ALGORITHMS; ++a) {
-            if (strcmp(kind, comm_algorithm_name(case_algorithms[a])) == 0) {
-                WEFT_TRY(comm_post(plans[a]));
-                WEFT_TRY(comm_wait(plans[a]));
-            }
-        }
+        CASE_CHECK(*forms < MOST_FORMS, "%d forms", *forms);
+        form[*forms] = (volume_form){.desc = desc, .comm = comm, .node_ranks = node_ranks};
+        WEFT_TRY(comm_allreduce_plan(comm, &desc, &form[*forms].plan));
+        ++*forms;
     }
     return WEFT_OK;
 }
 
-static weft_status measure(weft_comm *comm, const char *kind, int64_t count, int times)
+static bool matches(const char *filter, const char *text)
+{
+    return strcmp(filter, "any") == 0 || strcmp(filter, text) == 0;
+}
+
+/* Run one form if it is wanted, and write: algorithm, ranks a node, half, wire, count, runs, bytes and messages of this
+ * rank, bytes predicted through the busiest node's link. Forms run different numbers of times, so that the sum over all
+ * of them tells one from another. */
+static weft_status run_form(const volume_form *form, const volume_filter *filter, int index, FILE *out)
+{
+    static const char *const half_names[] = {"whole", "reduce-scatter", "all-gather"};
+    const comm_allreduce_desc *desc = &form->desc;
+    char nodes[16];
+    snprintf(nodes, sizeof nodes, "%d", form->node_ranks);
+    bool wanted = matches(filter->algorithm, comm_algorithm_name(desc->algorithm)) && matches(filter->nodes, nodes) &&
+                  matches(filter->half, half_names[desc->half]) && matches(filter->wire, codec_name(desc->wire));
+    int runs = wanted ? filter->times * (1 + index % 5) : 0;
+    coll_allreduce args = coll_arguments(form->comm, desc->buffer, desc->count, desc->dtype, desc->op);
+    args.half = desc->half;
+    args.wire = desc->wire;
+    coll_place place = coll_place_of(&args);
+    comm_cost cost = coll_algorithm_of(desc->algorithm)->cost(&place, desc->count, 4);
+    comm_stats before = comm_lane_stats(form->comm, desc->lane);
+    for (int t = 0; t < runs; ++t) {
+        WEFT_TRY(comm_post(form->plan));
+        WEFT_TRY(comm_wait(form->plan));
+    }
+    comm_stats after = comm_lane_stats(form->comm, desc->lane);
+    fprintf(out, "%s %d %s %s %lld %d %llu %llu %lld\n", comm_algorithm_name(desc->algorithm), form->node_ranks,
+            half_names[desc->half], codec_name(desc->wire), (long long)desc->count, runs,
+            (unsigned long long)(after.bytes_sent - before.bytes_sent),
+            (unsigned long long)(after.messages_sent - before.messages_sent), (long long)cost.inter_bytes);
+    return WEFT_OK;
+}
+
+static weft_status measure(weft_comm *comm, const volume_filter *filter, FILE *out)
 {
     weft_status status = WEFT_OK;
-    weft_hal hal = fake_hal(false);
-    comm_plan *plans[CASE_ALGORITHMS] = {NULL};
-    comm_halo *halo = NULL;
-    comm_stats gradient, rows;
-    float *x = calloc((size_t)count + 128 * WIDTH, sizeof *x);
-    for (int a = 1; a < CASE_ALGORITHMS; ++a) {
-        comm_allreduce_desc desc =
-            case_desc(COMM_LANE_GRADIENT, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, count, x);
-        WEFT_TRY_GOTO(comm_allreduce_plan(comm, &desc, &plans[a]), status, done);
+    weft_comm *nodes[HIER_NODES] = {NULL};
+    volume_form *form = calloc(MOST_FORMS, sizeof *form);
+    float *x = calloc(LONG, sizeof *x);
+    int forms = 0;
+    for (int n = 0; n < HIER_NODES; ++n) {
+        WEFT_TRY_GOTO(comm_split(comm, 0, 0, &nodes[n]), status, done);
+        WEFT_TRY_GOTO(comm_imitate_nodes(nodes[n], hier_node_ranks[n]), status, done);
+        WEFT_TRY_GOTO(plan_forms(nodes[n], hier_node_ranks[n], x, form, &forms), status, done);
     }
-    WEFT_TRY_GOTO(ring_halo(comm, &hal, &halo), status, done);
-    WEFT_TRY_GOTO(run_kind(kind, plans, halo, x, times), status, done);
-    gradient = comm_lane_stats(comm, COMM_LANE_GRADIENT);
-    rows = comm_lane_stats(comm, COMM_LANE_HALO);
-    printf("counted %d %llu %llu\n", comm_rank(comm), (unsigned long long)(gradient.bytes_sent + rows.bytes_sent),
-           (unsigned long long)(gradient.messages_sent + rows.messages_sent));
+    WEFT_TRY_GOTO(run_halo(comm, filter->algorithm, x, filter->times, out), status, done);
+    for (int f = 0; f < forms; ++f) {
+        WEFT_TRY_GOTO(run_form(&form[f], filter, f, out), status, done);
+    }
 done:
-    for (int a = 1; a < CASE_ALGORITHMS; ++a) {
-        comm_plan_destroy(plans[a]);
+    for (int f = 0; f < forms; ++f) {
+        comm_plan_destroy(form[f].plan);
     }
-    comm_halo_destroy(halo);
+    for (int n = HIER_NODES - 1; n >= 0; --n) {
+        comm_destroy(nodes[n]);
+    }
+    free(form);
     free(x);
+    return status;
+}
+
+static weft_status measure_to_file(weft_comm *comm, char **argv)
+{
+    volume_filter filter = {argv[1], argv[2], argv[3], argv[4], (int)strtol(argv[5], NULL, 10)};
+    char path[200];
+    snprintf(path, sizeof path, "%s.%d", argv[6], comm_rank(comm));
+    FILE *out = fopen(path, "w");
+    CASE_CHECK(out != NULL, "cannot write %s", path);
+    weft_status status = measure(comm, &filter, out);
+    CASE_CHECK(fclose(out) == 0 || status != WEFT_OK, "cannot write %s", path);
     return status;
 }
 
@@ -82,8 +163,7 @@ int main(int argc, char **argv)
     weft_comm *comm = NULL;
     weft_status status = comm_create_mpi(&comm);
     if (status == WEFT_OK) {
-        status = argc == 4 ? measure(comm, argv[1], strtoll(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10))
-                           : case_stats(comm, NULL);
+        status = argc == 7 ? measure_to_file(comm, argv) : case_stats(comm, NULL);
     }
     if (status != WEFT_OK) {
         fprintf(stderr, "%s: %s\n", weft_status_name(status), weft_error_message());

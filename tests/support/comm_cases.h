@@ -31,9 +31,10 @@ typedef struct comm_case {
         }                                                                                                              \
     } while (0)
 
-static const comm_algorithm case_algorithms[] = {COMM_ALGO_AUTO, COMM_ALGO_RECURSIVE_DOUBLING,
-                                                 COMM_ALGO_HALVING_DOUBLING, COMM_ALGO_RING, COMM_ALGO_FIXED_ORDER};
-enum { CASE_ALGORITHMS = 5, CASE_LONG = 100003 };
+static const comm_algorithm case_algorithms[] = {
+    COMM_ALGO_AUTO,        COMM_ALGO_RECURSIVE_DOUBLING, COMM_ALGO_HALVING_DOUBLING, COMM_ALGO_RING,
+    COMM_ALGO_FIXED_ORDER, COMM_ALGO_TWO_LEVEL,          COMM_ALGO_MASTER,           COMM_ALGO_SHARED};
+enum { CASE_ALGORITHMS = sizeof case_algorithms / sizeof case_algorithms[0], CASE_LONG = 100003 };
 
 static inline comm_allreduce_desc case_desc(comm_lane lane, comm_algorithm algorithm, weft_dtype dtype, comm_op op,
                                             int64_t count, void *buffer)
@@ -466,7 +467,7 @@ static weft_status case_interleaved(weft_comm *comm, void *argument)
     comm_plan *plan[CASE_PLANS] = {NULL};
     comm_allreduce_desc desc[CASE_PLANS];
     for (int p = 0; p < CASE_PLANS; ++p) {
-        desc[p] = case_desc((comm_lane)(1 + p % 3), case_algorithms[1 + p % 4], WEFT_DTYPE_F32, COMM_SUM,
+        desc[p] = case_desc((comm_lane)(1 + p % 3), case_algorithms[1 + p % 5], WEFT_DTYPE_F32, COMM_SUM,
                             CASE_PLAN_COUNT / (p + 1), x + p * CASE_PLAN_COUNT);
         WEFT_TRY_GOTO(comm_allreduce_plan(comm, &desc[p], &plan[p]), status, done);
     }
@@ -581,7 +582,8 @@ static weft_status case_stats(weft_comm *comm, void *argument)
             comm_plan *plan = NULL;
             comm_allreduce_desc desc =
                 case_desc(COMM_LANE_SHADOW, case_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], buffer);
-            const coll_place place = {comm_rank(comm), comm_size(comm), comm_get_layout(comm)};
+            const coll_allreduce args = coll_arguments(comm, buffer, counts[c], WEFT_DTYPE_F32, COMM_SUM);
+            const coll_place place = coll_place_of(&args);
             comm_cost cost = coll_algorithm_of(case_algorithms[a])->cost(&place, counts[c], 4);
             WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
             comm_stats before = comm_lane_stats(comm, COMM_LANE_SHADOW);

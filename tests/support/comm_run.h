@@ -1,5 +1,6 @@
 /*
- * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun.
+ * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun; each twice, without
+ * and with a communication thread.
  */
 #ifndef WEFT_TESTS_COMM_RUN_H
 #define WEFT_TESTS_COMM_RUN_H
@@ -9,20 +10,32 @@
 
 enum { COMM_RUN_PATIENCE = 60 }; /* seconds: a hang ends with the name of who is missing */
 
+typedef struct comm_run {
+    const comm_case *c;
+    bool threaded; /* every rank has a communication thread */
+} comm_run;
+
 static weft_status comm_run_rank(weft_comm *comm, void *argument)
 {
+    const comm_run *run = argument;
     comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
-    return ((const comm_case *)argument)->run(comm, NULL);
+    if (run->threaded) {
+        WEFT_TRY(comm_thread_start(comm, -1));
+    }
+    return run->c->run(comm, NULL);
 }
 
 static void comm_run_case(void **state)
 {
     static const int ranks[] = {1, 2, 3, 4, 7, 8};
-    comm_case *c = *state;
-    for (int i = 0; i < 6; ++i) {
-        weft_status status = comm_thread_run(ranks[i], comm_run_rank, c);
+    comm_run run = {.c = *state};
+    for (int i = 0; i < 12; ++i) {
+        run.threaded = i >= 6;
+        weft_status status = comm_thread_run(ranks[i % 6], comm_run_rank, &run);
         if (status != WEFT_OK) {
-            fail_msg("%s on %d ranks: %s: %s", c->name, ranks[i], weft_status_name(status), weft_error_message());
+            fail_msg("%s on %d ranks%s: %s: %s", run.c->name, ranks[i % 6],
+                     run.threaded ? " with communication threads" : "", weft_status_name(status),
+                     weft_error_message());
         }
     }
 }
@@ -48,10 +61,13 @@ static inline int comm_run_mpi(const comm_case *cases, int count)
     if (status == WEFT_OK) {
         comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
     }
-    for (int i = 0; i < count && status == WEFT_OK; ++i) {
-        status = comm_agree(comm, cases[i].run(comm, NULL));
+    for (int i = 0; i < 2 * count && status == WEFT_OK; ++i) {
+        if (i == count) {
+            status = comm_agree(comm, comm_thread_start(comm, -1));
+        }
+        status = status == WEFT_OK ? comm_agree(comm, cases[i % count].run(comm, NULL)) : status;
         if (status == WEFT_OK && comm_rank(comm) == 0) {
-            printf("ok %s\n", cases[i].name);
+            printf("ok %s%s\n", cases[i % count].name, i < count ? "" : " with communication threads");
         }
     }
     if (status != WEFT_OK) {

@@ -108,7 +108,7 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     param_store_begin(&r.params, hal, WEFT_DTYPE_F64);
     r.weight = param_add_block(&r.params, INPUTS, CLASSES, true, true);
     WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, PARAM_INIT_GLOROT, "w"), status, done);
-    WEFT_TRY_GOTO(param_store_commit(&r.params), status, done);
+    WEFT_TRY_GOTO(param_store_commit(&r.params, comm), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_FEATURE, &r.x), status, done);
     WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + begin * INPUTS), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, CLASSES, WEFT_MEM_FEATURE, &r.logits), status, done);
@@ -150,7 +150,7 @@ static void make_case(loop_case *c)
                                  .seed = 4,
                                  .eval_every = 1,
                                  .metric = TRAIN_METRIC_ACCURACY,
-                                 .allreduce = COMM_ALGO_AUTO,
+                                 .sync = sync_options_default(),
                                  .optimizer = {.kind = OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.01},
                                  .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.5, .epochs = EPOCHS}};
 }
@@ -314,7 +314,7 @@ static void make_store(param_store *params, weft_hal *hal)
     ASSERT_OK(param_add(params, wide, 0, 0, 3, 5, PARAM_INIT_GLOROT, "a.self"));
     ASSERT_OK(param_add(params, wide, 0, 5, 3, 5, PARAM_INIT_GLOROT, "a.neigh"));
     ASSERT_OK(param_add(params, state, 0, 0, 1, 5, PARAM_INIT_ONE, "a.var"));
-    ASSERT_OK(param_store_commit(params));
+    ASSERT_OK(param_store_commit(params, NULL));
 }
 
 static void test_parameters_survive_a_file(void **state)

@@ -1,0 +1,200 @@
+/* comm/calibrate.c: timing, the two links, and the fit; the rest is in comm/calibrate_node.c. */
+#include "comm/calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/calibrate_internal.h"
+
+/* Seconds that one figure may take, and the longest message worth waiting for, on one node and across a network. */
+static const double node_budget = 0.006;
+static const double network_budget = 0.04;
+static const double longest_round = 0.06;
+
+double calibrate_positive(double seconds)
+{
+    const double least = 1e-13; /* a byte at 10 TB/s */
+    return isfinite(seconds) && seconds > least ? seconds : least;
+}
+
+/* ---- timing ------------------------------------------------------------------------------------------------- */
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static weft_status run_once(calibration *c, double *seconds)
+{
+    double start = clock_seconds();
+    WEFT_TRY(schedule_run(&c->schedule));
+    *seconds = clock_seconds() - start;
+    return WEFT_OK;
+}
+
+weft_status calibration_time(calibration *c, double *seconds)
+{
+    double sample[CALIBRATE_SAMPLES];
+    WEFT_TRY(comm_agree(c->comm, schedule_end(&c->schedule)));
+    WEFT_TRY(run_once(c, seconds)); /* warm */
+    WEFT_TRY(run_once(c, seconds));
+    WEFT_TRY(comm_allreduce(c->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX));
+    double wanted = c->budget / calibrate_positive(*seconds);
+    int repeats = wanted < CALIBRATE_LEAST     ? CALIBRATE_LEAST
+                  : wanted > CALIBRATE_SAMPLES ? CALIBRATE_SAMPLES
+                                               : (int)wanted;
+    for (int i = 0; i < repeats; ++i) {
+        WEFT_TRY(run_once(c, &sample[i]));
+    }
+    qsort(sample, (size_t)repeats, sizeof *sample, compare_doubles);
+    *seconds = sample[repeats / 2];
+    return comm_allreduce(c->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+}
+
+/* ---- links -------------------------------------------------------------------------------------------------- */
+/* `rounds` times: every rank of the ring sends `bytes` to the next one. ring: [ranks]; ranks outside do nothing. */
+static void build_shift(calibration *c, const int *ring, int ranks, int64_t bytes, int rounds)
+{
+    int me = 0;
+    while (me < ranks && ring[me] != comm_rank(c->comm)) {
+        ++me;
+    }
+    schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of a link");
+    for (int i = 0; i < rounds && me < ranks && ranks > 1; ++i) {
+        schedule_round(&c->schedule, "shift");
+        schedule_receive(&c->schedule, ring[(me + ranks - 1) % ranks], c->right, bytes);
+        schedule_send(&c->schedule, ring[(me + 1) % ranks], c->left, bytes);
+    }
+}
+
+static weft_status measure_link(calibration *c, const int *ring, int ranks, comm_link *link)
+{
+    enum { POINTS = 6 };
+    static const int64_t sizes[POINTS] = {8, 4 << 10, 32 << 10, 256 << 10, 1 << 20, CALIBRATE_LONGEST};
+    static const int rounds[POINTS] = {8, 8, 4, 2, 1, 1};
+    double bytes[POINTS];
+    double seconds[POINTS];
+    int points = 0;
+    double expected = 0.0; /* of a round of the next size */
+    while (points < POINTS && (points < 2 || expected < longest_round)) {
+        build_shift(c, ring, ranks, sizes[points], rounds[points]);
+        WEFT_TRY(calibration_time(c, &seconds[points]));
+        seconds[points] = calibrate_positive(seconds[points] / rounds[points]);
+        bytes[points] = (double)sizes[points];
+        if (++points < POINTS) {
+            expected = seconds[points - 1] * (double)sizes[points] / (double)sizes[points - 1];
+        }
+    }
+    *link = link_fit(bytes, seconds, points);
+    return WEFT_OK;
+}
+
+comm_link link_fit(const double *bytes, const double *seconds, int points)
+{
+    /* Least squares of (latency + slope * bytes - seconds) / seconds. */
+    double w = 0.0;
+    double wx = 0.0;
+    double wxx = 0.0;
+    double wy = 0.0;
+    double wxy = 0.0;
+    for (int i = 0; i < points; ++i) {
+        double y = calibrate_positive(seconds[i]);
+        double weight = 1.0 / (y * y);
+        w += weight;
+        wx += weight * bytes[i];
+        wxx += weight * bytes[i] * bytes[i];
+        wy += weight * y;
+        wxy += weight * bytes[i] * y;
+    }
+    double determinant = w * wxx - wx * wx;
+    double slope = (w * wxy - wx * wy) / determinant;
+    double latency = (wxx * wy - wx * wxy) / determinant;
+    if (!(determinant > 0.0 && slope > 0.0 && latency > 0.0)) {
+        /* Noise: no line with a positive slope. The ends still tell something. */
+        latency = seconds[0];
+        slope = (seconds[points - 1] - seconds[0]) / bytes[points - 1];
+    }
+    return (comm_link){calibrate_positive(latency), calibrate_positive(slope)};
+}
+
+/* One rank of each node; [nodes] */
+static weft_status measure_inter(calibration *c)
+{
+    const comm_layout *layout = c->comm->layout;
+    int *ring = NULL;
+    WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&ring, layout->nodes, WEFT_MEM_COMM)));
+    for (int j = 0; j < layout->nodes; ++j) {
+        ring[j] = layout->member[layout->first[j]];
+    }
+    c->budget = network_budget;
+    weft_status status = measure_link(c, ring, layout->nodes, &c->model->inter);
+    weft_free(ring);
+    return status;
+}
+
+static weft_status measure_intra(calibration *c)
+{
+    const comm_layout *layout = c->comm->layout;
+    int node = layout->node_of[comm_rank(c->comm)];
+    c->budget = node_budget;
+    return measure_link(c, layout->member + layout->first[node], comm_node_size(c->comm), &c->model->intra);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------- */
+/* Floats of all magnitudes between 2^-16 and 1, so that a selection has work to do. */
+static void fill_noise(char *buffer)
+{
+    float *x = (float *)(void *)buffer;
+    uint32_t state = 2463534242u;
+    for (size_t i = 0; i < CALIBRATE_LONGEST / sizeof *x; ++i) {
+        state ^= state << 13; /* Marsaglia's xorshift: data to work on, not a result */
+        state ^= state >> 17;
+        state ^= state << 5;
+        uint32_t bits = (state & 0x807fffffu) | ((111u + (state >> 23) % 16u) << 23);
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+}
+
+static weft_status measure_all(calibration *c)
+{
+    const comm_layout *layout = c->comm->layout;
+    if (layout->nodes > 1) {
+        WEFT_TRY(measure_inter(c));
+    }
+    if (layout->most > 1) {
+        WEFT_TRY(measure_intra(c));
+    }
+    if (layout->nodes == 1) {
+        c->model->inter = c->model->intra;
+    }
+    c->budget = node_budget;
+    WEFT_TRY(calibrate_shared(c));
+    return calibrate_compute(c);
+}
+
+weft_status comm_calibrate(weft_comm *comm, comm_model *model)
+{
+    weft_status status = WEFT_OK;
+    calibration c = {.comm = comm, .model = model};
+    *model = comm_model_default();
+    if (comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    status = WEFT_NEW(&c.left, CALIBRATE_LONGEST, WEFT_MEM_COMM);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&c.right, CALIBRATE_LONGEST, WEFT_MEM_COMM) : status;
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    fill_noise(c.left);
+    WEFT_TRY_GOTO(measure_all(&c), status, done);
+    model->measured = true;
+    /* Every figure is a maximum over all ranks already; one rank's bits for all. */
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, model, (int64_t)sizeof *model), status, done);
+done:
+    schedule_free(&c.schedule);
+    weft_free(c.left);
+    weft_free(c.right);
+    return status;
+}

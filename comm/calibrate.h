@@ -1,0 +1,34 @@
+/*
+ * comm/calibrate.h: measure what communication costs on the nodes of this job (comm/cost.h).
+ *
+ * Every figure is the time of the very thing that algorithms do, run by the same engine: rounds of messages around a
+ * ring of one rank of each node (network) or of the ranks of each node (node), meetings and copies in a shared window,
+ * a local reduction, a selection, a scattered addition; all ranks at once, so that what they share is shared. The
+ * median over repetitions is taken, then the slowest rank's. Latency and seconds a byte are the straight line through
+ * the times of several sizes with the smallest relative errors, so that short and long messages count alike.
+ *
+ *      seconds |                . '
+ *              |          . '
+ *              |    . '              slope: seconds_per_byte
+ *      latency |. '
+ *              +-------------------- bytes
+ *
+ * What cannot be measured here keeps its fixed constant: the network and the node stand for each other when there is
+ * one node, or one rank a node; shared memory needs two ranks on a node.
+ */
+#ifndef WEFT_COMM_CALIBRATE_H
+#define WEFT_COMM_CALIBRATE_H
+
+#include "comm/cost.h"
+
+/*
+ * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one
+ * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane.
+ */
+weft_status comm_calibrate(weft_comm *comm, comm_model *model);
+
+/* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive
+ * whatever the noise. */
+comm_link link_fit(const double *bytes, const double *seconds, int points);
+
+#endif

@@ -1,0 +1,29 @@
+/* comm/calibrate_internal.h: what the parts of the calibration share. */
+#ifndef WEFT_COMM_CALIBRATE_INTERNAL_H
+#define WEFT_COMM_CALIBRATE_INTERNAL_H
+
+#include "comm/comm_internal.h"
+
+enum { CALIBRATE_LONGEST = 4 << 20, CALIBRATE_SAMPLES = 15, CALIBRATE_LEAST = 3 };
+
+typedef struct calibration {
+    weft_comm *comm;
+    comm_schedule schedule; /* what is timed */
+    char *left, *right;     /* [CALIBRATE_LONGEST] noise; zeros */
+    double budget;          /* seconds to spend on one figure */
+    comm_model *model;      /* being filled in */
+} calibration;
+
+/* The median time of the schedule on the slowest rank. Collective; every rank has built its own schedule. */
+weft_status calibration_time(calibration *c, double *seconds);
+
+/* Shared memory of a node: sync, shared_per_byte. Left as they are when no node has two ranks or shared memory is
+ * short. Collective. */
+weft_status calibrate_shared(calibration *c);
+/* reduce_per_byte, select_per_element, scatter_per_element. Collective. */
+weft_status calibrate_compute(calibration *c);
+
+/* Never zero, so that predictions stay ordered. */
+double calibrate_positive(double seconds);
+
+#endif

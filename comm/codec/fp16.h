@@ -1,0 +1,64 @@
+/*
+ * comm/codec/fp16.h: float32 to IEEE 754 binary16 and back, one number at a time, with the bits of the F16C
+ * instructions.
+ *
+ *      float32   sign | 8 bits of exponent, bias 127 | 23 bits        fp16   sign | 5 bits, bias 15 | 10 bits
+ *
+ * Normal numbers: the exponent is rebiased and the lower 13 bits are rounded away; a carry moves into the exponent and,
+ * past 65504, to infinity. Below 2^-14 the significand is shifted until the exponent is that of the denormals, then
+ * rounded. A NaN keeps its upper bits and is made quiet.
+ */
+#ifndef WEFT_COMM_CODEC_FP16_H
+#define WEFT_COMM_CODEC_FP16_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* x / 2^shift to nearest, ties to even; 1 <= shift <= 31. */
+static inline uint32_t fp16_round(uint32_t x, uint32_t shift)
+{
+    uint32_t half = (uint32_t)1 << (shift - 1);
+    return (x + half - 1u + ((x >> shift) & 1u)) >> shift;
+}
+
+static inline uint16_t fp16_from_float(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = (bits >> 16) & 0x8000u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    uint32_t exponent = magnitude >> 23;
+    uint32_t out = 0;
+    if (magnitude > 0x7f800000u) {
+        out = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
+    } else if (magnitude >= 0x47800000u) { /* 2^16 */
+        out = 0x7c00u;
+    } else if (exponent >= 113) { /* 2^-14: 65520 and more round to the pattern of infinity */
+        out = fp16_round(magnitude - (112u << 23), 13);
+    } else if (exponent >= 102) { /* 2^-25, half of the smallest denormal */
+        out = fp16_round((magnitude & 0x7fffffu) | 0x800000u, 126u - exponent);
+    }
+    return (uint16_t)(sign | out);
+}
+
+static inline float fp16_to_float(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    uint32_t exponent = (h >> 10) & 0x1fu;
+    uint32_t fraction = h & 0x3ffu;
+    uint32_t bits = 0;
+    float x = 0.0f;
+    if (exponent == 31) {
+        bits = 0x7f800000u | (fraction << 13) | (fraction != 0 ? 0x400000u : 0u);
+    } else if (exponent > 0) {
+        bits = ((exponent + 112u) << 23) | (fraction << 13);
+    } else {
+        x = (float)fraction * 0x1p-24f;
+        memcpy(&bits, &x, sizeof bits);
+    }
+    bits |= sign;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+#endif

@@ -1,0 +1,558 @@
+/*
+ * comm/coll/allreduce_shared.c: the all-reduce inside one node: loads and stores instead of messages.
+ *
+ * All ranks see all segments of a window (comm/window.h), so nothing is sent: ranks meet (each raises a flag and awaits
+ * the others'), and in between they read and write each other's memory. Sums run over the ranks in the order 0..n-1 on
+ * every element: the result is that of fixed_order to the bit, whoever computes it. Three forms:
+ *
+ * Slots, up to SHARED_SLOT_BYTES: one meeting. Each rank copies its vector into a slot of its own, raises, awaits all
+ * and sums all slots into its own vector.
+ *
+ *      rank 0   copy -> slot 0, raise | await all | slot 0 + slot 1 -> vector
+ *      rank 1   copy -> slot 1, raise | await all | slot 0 + slot 1 -> vector
+ *
+ *    Two slots alternate. Post p writes the slot that post p - 2 used. A rank writes it after it has seen everybody's
+ *    flag p - 1, and a rank raises p - 1 only after its own post p - 2 has read all slots: nobody reads it any more.
+ *
+ * Direct, when every rank's vector lies in one window (comm_buffer_alloc): two meetings and no copy. Rank r sums slice
+ * r of all vectors and writes it into all vectors.
+ *
+ *      slice        0         1         2
+ *      rank 0      sums                          HERE: my vector is complete     reads n slices, writes n slices
+ *      rank 1                sums                DONE: my slice is everywhere
+ *      rank 2                          sums
+ *
+ * Staged, otherwise: pieces of the vector go through the window, two halves alternating. Rank r keeps its slice of a
+ * piece to itself, the other slices are copied in; it sums slice r into its vector and into its own half, from where
+ * the others copy it out. While the others sum piece k + 1, piece k is copied out and piece k + 2 in:
+ *
+ *      in 0, in 1, sum 0 | sum 1, out 0, in 2 | sum 2, out 1, in 3 | ...        IN k: my piece k is in the window
+ *                                                                               OUT k: my slice of piece k is summed
+ *
+ *    Piece k + 2 takes the half of piece k. Copied in: my slices of piece k were read by their owners before they
+ *    raised OUT k, which I awaited before I copied piece k out, and in k + 2 comes after out k. Summed: the owner
+ *    overwrites its slice of piece k in sum k + 2, after it has seen everybody's IN k + 2, and everybody had copied
+ *    piece k out by then. Pieces are numbered through all posts, so the same holds from one post to the next.
+ *
+ * With one node the local numbers of the ranks are their ranks.
+ *
+ * Cost: no message; 1 or 2 meetings (2 a piece). Direct: n slices read and written, 2 M in all. Memory: 2 slots or two
+ * halves a rank, nothing for direct.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "comm/coll/shared.h"
+#include "comm/comm_internal.h"
+
+typedef enum shared_form { SHARED_SLOTS, SHARED_DIRECT, SHARED_STAGED } shared_form;
+
+/* Flags of the plan's window: slots and direct meet by the first and second, pieces come IN and go OUT. */
+enum { FLAG_FIRST = 0, FLAG_SECOND = 1, LINE = 64, SLOT_HEAD = 8, PIECE_BYTES = 1 << 18, STREAM_BYTES = 1 << 24 };
+
+typedef struct slice {
+    int64_t begin, count;
+} slice;
+
+struct coll_shared {
+    weft_comm *comm;
+    comm_schedule *schedule;
+    comm_window *window; /* leased */
+    int ranks, me;
+    shared_form form;
+    /* the vector, set anew by coll_shared_aim */
+    char *buffer;
+    int64_t count, element;
+    weft_dtype dtype;
+    comm_op op;
+    /* direct */
+    int64_t offset; /* of rank 0's vector: where cache lines begin */
+    void **vector;  /* [ranks] everybody's */
+    /* slots and staged */
+    int64_t slot_bytes;                    /* of one slot or one half */
+    int64_t piece;                         /* elements of a piece */
+    int64_t pieces, entered, summed, left; /* of this post */
+    /* work space */
+    void **to;         /* [ranks] */
+    const void **from; /* [ranks] */
+    int awaited;       /* ranks before it have come */
+};
+
+bool coll_shared_possible(const comm_layout *layout, int size)
+{
+    return layout->nodes == 1 && size > 1;
+}
+
+static char *segment(const coll_shared *shared, int q)
+{
+    return window_segment(shared->window, q);
+}
+
+static void count_shared(const coll_shared *shared, int64_t bytes)
+{
+    comm_count(&shared->comm->counters[shared->schedule->operation.lane].shared_bytes, (uint64_t)bytes);
+}
+
+/* Whether everybody's flag has reached the value; who has not is left to the schedule's message. */
+static bool all_raised(coll_shared *shared, int flag, uint64_t value)
+{
+    for (; shared->awaited < shared->ranks; ++shared->awaited) {
+        int q = shared->awaited;
+        if (q != shared->me && window_flag(shared->window, q, flag) < value) {
+            shared->schedule->missing = q;
+            return false;
+        }
+    }
+    shared->awaited = 0;
+    return true;
+}
+
+/* Slice q of `count` elements, cut between cache lines; `lead` elements of the first line lie before the vector. */
+static slice slice_of(const coll_shared *shared, int64_t count, int64_t lead, int q)
+{
+    int64_t line = LINE / shared->element;
+    int64_t begin = 0;
+    int64_t end = 0;
+    hal_split_rows((lead + count + line - 1) / line, shared->ranks, q, &begin, &end);
+    begin = begin * line - lead;
+    end = end * line - lead;
+    begin = begin < 0 ? 0 : begin > count ? count : begin;
+    end = end < 0 ? 0 : end > count ? count : end;
+    return (slice){begin, end - begin};
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+/* A slot begins with its own flag, so that a short vector and the word that it is there travel in one cache line. */
+static char *slot_of(const coll_shared *shared, int q, uint64_t post)
+{
+    return segment(shared, q) + (int64_t)(post % 2) * shared->slot_bytes;
+}
+
+static uint64_t *slot_flag(char *slot)
+{
+    return (uint64_t *)(void *)slot;
+}
+
+static weft_status slots_begin(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    char *slot = slot_of(shared, shared->me, post);
+    shared->awaited = 0;
+    memcpy(slot + SLOT_HEAD, shared->buffer, (size_t)(shared->count * shared->element));
+    __atomic_store_n(slot_flag(slot), post, __ATOMIC_RELEASE);
+    return WEFT_OK;
+}
+
+static bool slots_here(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    for (; shared->awaited < shared->ranks; ++shared->awaited) {
+        char *slot = slot_of(shared, shared->awaited, post);
+        if (__atomic_load_n(slot_flag(slot), __ATOMIC_ACQUIRE) < post) {
+            shared->schedule->missing = shared->awaited;
+            return false;
+        }
+    }
+    shared->awaited = 0;
+    return true;
+}
+
+static weft_status slots_sum(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    for (int q = 0; q < shared->ranks; ++q) {
+        shared->from[q] = slot_of(shared, q, post) + SLOT_HEAD;
+    }
+    shared->to[0] = shared->buffer;
+    shared_reduce(shared->dtype, shared->op, shared->to, 1, shared->from, shared->ranks, shared->count, false);
+    count_shared(shared, shared->ranks * shared->count * shared->element);
+    return WEFT_OK;
+}
+
+/* ---- direct ------------------------------------------------------------------------------------------------------ */
+static weft_status direct_here(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    shared->awaited = 0;
+    window_raise(shared->window, FLAG_FIRST, post);
+    return WEFT_OK;
+}
+
+static bool direct_all_here(void *argument, uint64_t post)
+{
+    return all_raised(argument, FLAG_FIRST, post);
+}
+
+static weft_status direct_sum(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    slice mine = slice_of(shared, shared->count, shared->offset % LINE / shared->element, shared->me);
+    for (int q = 0; q < shared->ranks; ++q) {
+        shared->to[q] = (char *)shared->vector[q] + mine.begin * shared->element;
+        shared->from[q] = shared->to[q];
+    }
+    shared_reduce(shared->dtype, shared->op, shared->to, shared->ranks, shared->from, shared->ranks, mine.count,
+                  shared->count * shared->element > STREAM_BYTES);
+    window_raise(shared->window, FLAG_SECOND, post);
+    count_shared(shared, 2 * shared->ranks * mine.count * shared->element);
+    return WEFT_OK;
+}
+
+static bool direct_all_done(void *argument, uint64_t post)
+{
+    return all_raised(argument, FLAG_SECOND, post);
+}
+
+/* ---- staged ------------------------------------------------------------------------------------------------------ */
+/* Pieces of all posts are numbered through; flags carry the number plus one. */
+static int64_t piece_number(const coll_shared *shared, uint64_t post, int64_t k)
+{
+    return (int64_t)(post - 1) * shared->pieces + k;
+}
+
+static char *half_of(const coll_shared *shared, int q, int64_t number)
+{
+    return segment(shared, q) + number % 2 * shared->slot_bytes;
+}
+
+static int64_t piece_count(const coll_shared *shared, int64_t k)
+{
+    int64_t rest = shared->count - k * shared->piece;
+    return rest < shared->piece ? rest : shared->piece;
+}
+
+static char *piece_of(const coll_shared *shared, int64_t k)
+{
+    return shared->buffer + k * shared->piece * shared->element;
+}
+
+/* Slice q of piece k. All pieces are cut at the same places, the last one wherever it ends: what is copied in never
+ * touches what the owner of a slice wrote in the piece before. */
+static slice piece_slice(const coll_shared *shared, int64_t k, int q)
+{
+    int64_t count = piece_count(shared, k);
+    slice whole = slice_of(shared, shared->piece, 0, q);
+    int64_t begin = whole.begin < count ? whole.begin : count;
+    int64_t rest = count - begin;
+    return (slice){begin, whole.count < rest ? whole.count : rest};
+}
+
+/* Everything of the next piece but this rank's own slice. */
+static void piece_in(coll_shared *shared, uint64_t post)
+{
+    int64_t k = shared->entered++;
+    int64_t number = piece_number(shared, post, k);
+    int64_t count = piece_count(shared, k);
+    char *half = half_of(shared, shared->me, number);
+    const char *piece = piece_of(shared, k);
+    slice mine = piece_slice(shared, k, shared->me);
+    int64_t behind = (mine.begin + mine.count) * shared->element;
+    memcpy(half, piece, (size_t)(mine.begin * shared->element));
+    memcpy(half + behind, piece + behind, (size_t)(count * shared->element - behind));
+    window_raise(shared->window, FLAG_FIRST, (uint64_t)number + 1);
+    count_shared(shared, (count - mine.count) * shared->element);
+}
+
+static weft_status staged_begin(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    shared->awaited = 0;
+    shared->entered = 0;
+    shared->summed = 0;
+    shared->left = 0;
+    piece_in(shared, post);
+    if (shared->pieces > 1) {
+        piece_in(shared, post);
+    }
+    return WEFT_OK;
+}
+
+static bool staged_all_in(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    return all_raised(shared, FLAG_FIRST, (uint64_t)piece_number(shared, post, shared->summed) + 1);
+}
+
+static weft_status staged_sum(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    int64_t k = shared->summed++;
+    int64_t number = piece_number(shared, post, k);
+    slice mine = piece_slice(shared, k, shared->me);
+    int64_t begin = mine.begin * shared->element;
+    for (int q = 0; q < shared->ranks; ++q) {
+        shared->from[q] = half_of(shared, q, number) + begin;
+    }
+    shared->from[shared->me] = piece_of(shared, k) + begin;
+    shared->to[0] = piece_of(shared, k) + begin;
+    shared->to[1] = half_of(shared, shared->me, number) + begin;
+    shared_reduce(shared->dtype, shared->op, shared->to, 2, shared->from, shared->ranks, mine.count, false);
+    window_raise(shared->window, FLAG_SECOND, (uint64_t)number + 1);
+    count_shared(shared, shared->ranks * mine.count * shared->element);
+    return WEFT_OK;
+}
+
+static bool staged_all_out(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    return all_raised(shared, FLAG_SECOND, (uint64_t)piece_number(shared, post, shared->left) + 1);
+}
+
+/* The others' slices of the oldest piece come home; the next piece takes its half. */
+static weft_status staged_out(void *argument, uint64_t post)
+{
+    coll_shared *shared = argument;
+    int64_t k = shared->left++;
+    int64_t number = piece_number(shared, post, k);
+    for (int q = 0; q < shared->ranks; ++q) {
+        slice theirs = piece_slice(shared, k, q);
+        if (q != shared->me && theirs.count > 0) {
+            int64_t begin = theirs.begin * shared->element;
+            memcpy(piece_of(shared, k) + begin, half_of(shared, q, number) + begin,
+                   (size_t)(theirs.count * shared->element));
+            count_shared(shared, theirs.count * shared->element);
+        }
+    }
+    if (shared->entered < shared->pieces) {
+        piece_in(shared, post);
+    }
+    return WEFT_OK;
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------------- */
+static void build_slots(comm_schedule *s, coll_shared *shared)
+{
+    schedule_round(s, "copy in");
+    schedule_call(s, slots_begin, shared);
+    schedule_round(s, "meet");
+    schedule_await(s, 0, slots_here, shared);
+    schedule_call(s, slots_sum, shared);
+}
+
+static void build_direct(comm_schedule *s, coll_shared *shared)
+{
+    schedule_round(s, "vectors complete");
+    schedule_call(s, direct_here, shared);
+    schedule_await(s, 0, direct_all_here, shared);
+    schedule_round(s, "slices summed");
+    schedule_call(s, direct_sum, shared);
+    schedule_await(s, 0, direct_all_done, shared);
+}
+
+static void build_staged(comm_schedule *s, coll_shared *shared)
+{
+    schedule_round(s, "first pieces");
+    schedule_call(s, staged_begin, shared);
+    schedule_await(s, 0, staged_all_in, shared);
+    schedule_call(s, staged_sum, shared);
+    for (int64_t k = 0; k < shared->pieces; ++k) {
+        schedule_round(s, "piece");
+        if (k + 1 < shared->pieces) {
+            schedule_await(s, 0, staged_all_in, shared);
+            schedule_call(s, staged_sum, shared);
+        }
+        schedule_await(s, 0, staged_all_out, shared);
+        schedule_call(s, staged_out, shared);
+    }
+}
+
+void coll_shared_build_small(comm_schedule *s, coll_shared *shared)
+{
+    shared->schedule = s;
+    build_slots(s, shared);
+}
+
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args)
+{
+    coll_shared *shared = args->shared;
+    shared->schedule = s;
+    switch (shared->form) {
+    case SHARED_SLOTS:
+        build_slots(s, shared);
+        break;
+    case SHARED_DIRECT:
+        build_direct(s, shared);
+        break;
+    case SHARED_STAGED:
+        build_staged(s, shared);
+        break;
+    }
+}
+
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element)
+{
+    comm_cost cost = {0};
+    int64_t bytes = count * element;
+    if (count == 0 || place->size == 1) {
+        return cost;
+    }
+    bool slots = bytes <= SHARED_SLOT_BYTES;
+    cost.shared_syncs = slots ? 1 : 2;
+    cost.shared_bytes = slots ? place->size * bytes : 2 * bytes;
+    cost.reduced = slots ? (place->size - 1) * bytes : (count - count / place->size) * element;
+    return cost;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+void coll_shared_destroy(coll_shared *shared)
+{
+    if (shared != NULL) {
+        comm_window_return(shared->comm, shared->window);
+        weft_free((void *)shared->vector);
+        weft_free((void *)shared->to);
+        weft_free((void *)shared->from);
+        weft_free(shared);
+    }
+}
+
+static weft_status shared_new(weft_comm *comm, coll_shared **out)
+{
+    weft_status status = WEFT_OK;
+    coll_shared *shared = NULL;
+    int ranks = comm_size(comm);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared, 1, WEFT_MEM_COMM), status, done);
+    *shared = (coll_shared){.comm = comm, .ranks = ranks, .me = comm_rank(comm)};
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->vector, ranks, WEFT_MEM_COMM), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->to, ranks, WEFT_MEM_COMM), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->from, ranks, WEFT_MEM_COMM), status, done);
+    *out = shared;
+    shared = NULL;
+done:
+    coll_shared_destroy(shared);
+    return status;
+}
+
+/* Where a rank's vector lies. */
+typedef struct vector_card {
+    uint64_t window; /* its id; 0: in none */
+    int64_t local, offset;
+} vector_card;
+
+/* Collective: direct when all vectors lie in one window. card, bytes: [ranks] of work space. */
+static weft_status find_vectors(weft_comm *comm, coll_shared *shared, vector_card *card, int64_t *bytes)
+{
+    int64_t offset = 0;
+    comm_window *window = comm_buffer_window(comm, shared->buffer, shared->count * shared->element, &offset);
+    vector_card mine = {0};
+    if (window != NULL) {
+        mine = (vector_card){window_id(window), window_me(window), offset};
+    }
+    for (int q = 0; q < shared->ranks; ++q) {
+        bytes[q] = (int64_t)sizeof mine;
+    }
+    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, bytes));
+    for (int q = 0; q < shared->ranks; ++q) {
+        if (window == NULL || card[q].window != mine.window) {
+            return WEFT_OK;
+        }
+    }
+    for (int q = 0; q < shared->ranks; ++q) {
+        const vector_card *theirs = &card[q];
+        shared->vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
+    }
+    shared->offset = card[0].offset;
+    shared->form = SHARED_DIRECT;
+    return WEFT_OK;
+}
+
+static weft_status place_vectors(weft_comm *comm, coll_shared *shared)
+{
+    weft_status status = WEFT_OK;
+    vector_card *card = NULL;
+    int64_t *bytes = NULL;
+    weft_status local = WEFT_NEW(&card, shared->ranks, WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, shared->ranks, WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (status == WEFT_OK) {
+        status = find_vectors(comm, shared, card, bytes);
+    }
+    weft_free(card);
+    weft_free(bytes);
+    return status;
+}
+
+static int64_t rounded_up(int64_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Everything but the window of the form that is set. */
+static int64_t lay_out(coll_shared *shared, int64_t bytes)
+{
+    int64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    switch (shared->form) {
+    case SHARED_SLOTS:
+        shared->slot_bytes = rounded_up(SLOT_HEAD + bytes);
+        break;
+    case SHARED_DIRECT:
+        shared->slot_bytes = 0;
+        break;
+    case SHARED_STAGED:
+        shared->slot_bytes = rounded_up((bytes + pieces - 1) / pieces);
+        shared->piece = shared->slot_bytes / shared->element;
+        shared->pieces = (shared->count + shared->piece - 1) / shared->piece;
+        break;
+    }
+    return 2 * shared->slot_bytes;
+}
+
+/* Collective: the window; a slot's flag starts below every post. The next meeting makes that known. */
+static weft_status lease(weft_comm *comm, coll_shared *shared, int64_t bytes)
+{
+    WEFT_TRY(comm_window_lease(comm, lay_out(shared, bytes), &shared->window));
+    for (uint64_t slot = 0; shared->form == SHARED_SLOTS && slot < 2; ++slot) {
+        __atomic_store_n(slot_flag(slot_of(shared, shared->me, slot)), 0, __ATOMIC_RELEASE);
+    }
+    return comm_agree(comm, WEFT_OK);
+}
+
+void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op)
+{
+    shared->buffer = buffer;
+    shared->count = count;
+    shared->element = (int64_t)weft_dtype_bytes(dtype);
+    shared->dtype = dtype;
+    shared->op = op;
+}
+
+weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll_shared **out)
+{
+    weft_status status = WEFT_OK;
+    int64_t bytes = coll_vector_bytes(args);
+    *out = NULL;
+    coll_shared *shared = NULL;
+    weft_status local = shared_new(comm, &shared);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    coll_shared_aim(shared, args->buffer, args->count, args->dtype, args->op);
+    shared->form = bytes <= SHARED_SLOT_BYTES ? SHARED_SLOTS : SHARED_STAGED;
+    if (shared->form == SHARED_STAGED) {
+        WEFT_TRY_GOTO(place_vectors(comm, shared), status, done);
+    }
+    WEFT_TRY_GOTO(lease(comm, shared, bytes), status, done);
+    *out = shared;
+    shared = NULL;
+done:
+    coll_shared_destroy(shared);
+    return status;
+}
+
+weft_status coll_shared_create_small(weft_comm *comm, coll_shared **out)
+{
+    weft_status status = WEFT_OK;
+    coll_shared *shared = NULL;
+    *out = NULL;
+    weft_status local = shared_new(comm, &shared);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(lease(comm, shared, SHARED_SLOT_BYTES), status, done);
+    *out = shared;
+    shared = NULL;
+done:
+    coll_shared_destroy(shared);
+    return status;
+}

@@ -1,0 +1,44 @@
+/*
+ * comm/coll/shared.h: the all-reduce inside a node, through shared memory (comm/coll/allreduce_shared.c).
+ *
+ * Its state outlives the schedule's steps: the window with the flags and where everybody's vector lies.
+ */
+#ifndef WEFT_COMM_COLL_SHARED_H
+#define WEFT_COMM_COLL_SHARED_H
+
+#include "comm/coll/coll.h"
+#include "comm/window.h"
+
+/* Vectors up to this size meet once; longer ones are reduced in slices. */
+enum { SHARED_SLOT_BYTES = 1 << 13 };
+
+/* The ranks of the communicator share one node and there are at least two. */
+bool coll_shared_possible(const comm_layout *layout, int size);
+
+/* The window and the places of one operation. Collective. WEFT_ERR_RESOURCE: no shared memory, on all ranks. */
+weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll_shared **shared);
+void coll_shared_destroy(coll_shared *shared); /* NULL is allowed */
+
+/* For vectors of up to SHARED_SLOT_BYTES that change with every post: the schedule is built once, the vector is set
+ * before a post. */
+weft_status coll_shared_create_small(weft_comm *comm, coll_shared **shared);
+void coll_shared_build_small(comm_schedule *s, coll_shared *shared);
+void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
+
+/* ---- the arithmetic (comm/coll/shared_reduce.c) ------------------------------------------------------------------ */
+/* to[t][i] = (from[0][i] op from[1][i]) op ... for all t < tos, i < count; a `to` may be one of the `from`. stream:
+ * past the caches. tos >= 1, froms >= 2. */
+void shared_reduce(weft_dtype dtype, comm_op op, void *const *to, int tos, const void *const *from, int froms,
+                   int64_t count, bool stream);
+
+/* Sums of float32 over elements [begin, end) on one instruction set. */
+typedef void (*shared_sum_fn)(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end,
+                              bool stream);
+void shared_sum_base(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end,
+                     bool stream);
+void shared_sum_avx2(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end,
+                     bool stream);
+void shared_sum_avx512(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end,
+                       bool stream);
+
+#endif

@@ -1,0 +1,61 @@
+/* comm/progress_internal.h: the engine as its two files see it: progress.c (whoever drives) and progress_thread.c. */
+#ifndef WEFT_COMM_PROGRESS_INTERNAL_H
+#define WEFT_COMM_PROGRESS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/progress.h"
+
+typedef struct lane_queue {
+    comm_operation *first, *last;
+} lane_queue;
+
+/* The communication thread. It sleeps on `wake` while nothing is posted. */
+typedef struct progress_thread {
+    atomic_bool running; /* posts wake it */
+    atomic_bool posted;  /* something was, since it last found the queues empty */
+    atomic_bool stop;
+    int cpu; /* -1: any */
+    pthread_t id;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+} progress_thread;
+
+struct comm_progress {
+    atomic_bool driven; /* the driver lock */
+    atomic_int waiting; /* callers that wait for an operation without the lock: the thread steps aside */
+    atomic_int wanting; /* callers that want the lock for themselves: every driver steps aside */
+    _Atomic(comm_operation *) submitted; /* posted without the lock; the newest first */
+    atomic_int queued;                   /* in the lanes; written under the lock */
+    _Atomic double stall_seconds;
+    atomic_int references;
+    /* under the lock */
+    lane_queue lane[COMM_LANES];
+    double looked_at; /* when a driver last looked for stalls */
+    weft_status failure;
+    char failure_text[OPERATION_MESSAGE_BYTES];
+    progress_thread thread;
+};
+
+/* Rounds of a pause: spin, then give the core away, then sleep. */
+enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096 };
+/* The idle-th pause in a row; sleeps from `yields` on. */
+void engine_pause(int idle, int yields);
+
+bool engine_try_lock(comm_progress *engine);
+void engine_unlock(comm_progress *engine);
+/* Is nothing posted? */
+bool engine_empty(comm_progress *engine);
+/* Does a caller wait for the lock? */
+bool engine_wanted(comm_progress *engine);
+/* One pass over everything that is posted, under the lock; true when something moved. step_aside: stop early when a
+ * caller wants to drive. */
+bool engine_pass(comm_progress *engine, bool step_aside);
+/* End operations that stood still for too long; under the lock, after a pass in which nothing moved. */
+void engine_watch(comm_progress *engine);
+
+/* Wake the thread if there is one: after something was posted. */
+void engine_wake(comm_progress *engine);
+
+#endif

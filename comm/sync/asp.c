@@ -1,0 +1,526 @@
+/*
+ * comm/sync/asp.c: ranks of a site stay equal step by step; between sites an update travels when it matters.
+ *
+ *      backward     gradients are summed inside the site (bucket by bucket, behind backward)
+ *      gradients    times P / n, n ranks in the site: the site's own estimate of the sum over all P
+ *      optimiser    w' = w + u: the same on every rank of the site
+ *      parameters   w = w + u n / P, acc += u n / P: the site's share of the mean of all sites' updates, at once
+ *                   where |acc| > theta |w|: sent to the other sites, acc = 0
+ *                   what has come from other sites: w += it
+ *
+ * With plain SGD u n / P is -lr times the site's gradient, so theta = 0 gives the exact update. At any time
+ *
+ *      w of a site + acc of all others + what is under way from them = the sum of all updates:      nothing is lost
+ *
+ * One rank a site (the leader: the lowest) holds acc and talks to the other sites; it hands on what comes, message by
+ * message, so that all ranks of the site add the same numbers in the same order.
+ *
+ * Clocks. Each message carries the clock (step) of its site, one message a bucket and step, empty or not. The mirror
+ * clock of a site's bucket is that of the last message added. A site that would be more than `slack` steps ahead of a
+ * mirror clock waits for that site's messages, others' are added when they are there. Messages of the future are left
+ * alone, so slack = 0 adds the same numbers in the same order whatever the timing is: the same bits.
+ *
+ * theta: fixed, following the learning rate, or steered to a bandwidth (comm/sync/significance.h; by the clock on the
+ * wall, hence not repeatable). Every flush_every steps, and at the end of a run, it is 0: everything goes.
+ *
+ * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. sync_finish
+ * flushes first: the mean is then that of all updates. Batch statistics are averaged inside the site every step, over
+ * sites by sync_average. Density and staleness are reported by the leaders.
+ *
+ * Bytes of a step and site: at most min(8 significant, 4 d) to each other site. Memory of a leader: acc, the parameters
+ * before the step, slack + 2 payloads of all parameters, one of the largest bucket for each other site.
+ *
+ * K. Hsieh, A. Harlap, N. Vijaykumar, D. Konomis, G. Ganger, P. Gibbons, O. Mutlu: Gaia: geo-distributed machine
+ * learning approaching LAN speeds. NSDI 2017.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/sync/asp_link.h"
+#include "comm/sync/mode.h"
+#include "comm/sync/significance.h"
+#include "comm/sync/topology.h"
+
+/* Each step of slack takes memory for one more payload of all parameters. */
+enum { MOST_SLACK = 62 };
+
+/* What a checkpoint keeps beside the vectors. */
+typedef struct asp_counters {
+    int64_t begun; /* there was a reset */
+    int64_t clock;
+    significance_threshold threshold;
+} asp_counters;
+
+typedef struct asp {
+    int sites, site, buckets;
+    weft_comm *group[2];   /* the ranks of this site; the leaders of all sites (the other ranks: themselves) */
+    comm_plan **plan;      /* [buckets] sums of gradients inside the site */
+    comm_plan *statistics; /* sum of batch statistics inside the site */
+    float *before;         /* [trained] parameters before the optimiser */
+    asp_counters counters;
+    double posted_s; /* when the first bucket of the step was posted */
+    void *arrived;   /* other ranks than the leader: payload of the largest bucket */
+    /* leader */
+    float *acc;              /* [trained] */
+    int64_t *mirror;         /* [sites, buckets] */
+    float *outgoing;         /* [slack + 2, trained] payloads */
+    unsigned char *incoming; /* [sites] payloads of the largest bucket */
+    asp_message *send;       /* [slack + 2, buckets, sites] */
+    asp_message *receive;    /* [sites] */
+    double sent_s;           /* when the last step was sent */
+} asp;
+
+static weft_comm *site_comm(const asp *a)
+{
+    return a->group[0];
+}
+
+static weft_comm *leaders_comm(const asp *a)
+{
+    return a->group[1];
+}
+
+static bool leads(const asp *a)
+{
+    return comm_rank(site_comm(a)) == 0;
+}
+
+static int64_t slots(const comm_sync *sync)
+{
+    return sync->options.slack + 2;
+}
+
+static asp_message *sending(const asp *a, int64_t slot, int bucket, int site)
+{
+    return &a->send[(slot * a->buckets + bucket) * a->sites + site];
+}
+
+/* ---- creation -------------------------------------------------------------------------------------------- */
+static weft_status allocate(comm_sync *sync)
+{
+    asp *a = NULL;
+    const sync_options *options = &sync->options;
+    WEFT_TRY(WEFT_NEW_ZERO(&a, 1, WEFT_MEM_COMM));
+    sync->self = a;
+    a->buckets = sync->desc.buckets;
+    WEFT_CHECK(options->slack >= 0 && options->slack <= MOST_SLACK, WEFT_ERR_USAGE,
+               "--asp-slack %lld: each step takes memory for the parameters; use 0 to %d", (long long)options->slack,
+               MOST_SLACK);
+    WEFT_CHECK(options->threshold >= 0 && options->flush_every >= 0 && options->bandwidth > 0, WEFT_ERR_USAGE,
+               "--asp-threshold %g, --asp-flush %lld, --asp-bandwidth %g: the first two are not negative, the last is "
+               "positive",
+               options->threshold, (long long)options->flush_every, options->bandwidth);
+    for (int b = 0; b < a->buckets; ++b) {
+        WEFT_CHECK(sync->desc.bucket[b].count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+                   "bucket %d has %lld elements: --sync asp takes at most 2^31 - 1, use a smaller --bucket", b,
+                   (long long)sync->desc.bucket[b].count);
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&a->plan, a->buckets, WEFT_MEM_COMM));
+    return WEFT_NEW_ZERO(&a->before, sync->desc.trained, WEFT_MEM_COMM);
+}
+
+/* Communicators of the site and of the leaders, whose ranks are the sites' numbers. */
+static weft_status split(comm_sync *sync)
+{
+    asp *a = sync->self;
+    weft_status status = WEFT_OK;
+    comm_topology *sites = NULL;
+    int rank = comm_rank(sync->comm);
+    if (sync->options.sites != NULL) {
+        WEFT_TRY_GOTO(topology_read(sync->comm, sync->options.sites, &sites), status, done);
+    } else {
+        WEFT_TRY_GOTO(comm_agree(sync->comm, topology_nodes(sync->comm, &sites)), status, done);
+    }
+    a->sites = sites->sets;
+    a->site = sites->set_of[rank];
+    WEFT_TRY_GOTO(comm_split(sync->comm, a->site, rank, &a->group[0]), status, done);
+    WEFT_TRY_GOTO(comm_split(sync->comm, leads(a) ? 0 : 1, a->site, &a->group[1]), status, done);
+done:
+    topology_destroy(sites);
+    return status;
+}
+
+static weft_status plan_site(comm_sync *sync)
+{
+    asp *a = sync->self;
+    const sync_desc *desc = &sync->desc;
+    char name[64];
+    for (int b = 0; b < a->buckets; ++b) {
+        snprintf(name, sizeof name, "bucket %d of site %d", b, a->site);
+        float *grad = (float *)desc->grad + desc->bucket[b].offset;
+        WEFT_TRY(mode_plan_sum(sync, site_comm(a), COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->plan[b]));
+    }
+    snprintf(name, sizeof name, "batch statistics of site %d", a->site);
+    return mode_plan_sum(sync, site_comm(a), COMM_LANE_GRADIENT, (float *)desc->value + desc->trained,
+                         desc->elements - desc->trained, name, &a->statistics);
+}
+
+static int64_t largest_bucket(const sync_desc *desc)
+{
+    int64_t most = 0;
+    for (int b = 0; b < desc->buckets; ++b) {
+        most = desc->bucket[b].count > most ? desc->bucket[b].count : most;
+    }
+    return most * (int64_t)sizeof(float);
+}
+
+static weft_status create_messages(comm_sync *sync)
+{
+    asp *a = sync->self;
+    const sync_desc *desc = &sync->desc;
+    int64_t room = largest_bucket(desc);
+    for (int q = 0; q < a->sites; ++q) {
+        if (q == a->site) {
+            continue;
+        }
+        WEFT_TRY(asp_message_init(&a->receive[q], leaders_comm(a), q, false, a->incoming + q * room, room));
+        for (int64_t slot = 0; slot < slots(sync); ++slot) {
+            for (int b = 0; b < a->buckets; ++b) {
+                const sync_bucket *bucket = &desc->bucket[b];
+                WEFT_TRY(asp_message_init(sending(a, slot, b, q), leaders_comm(a), q, true,
+                                          a->outgoing + slot * desc->trained + bucket->offset,
+                                          bucket->count * (int64_t)sizeof(float)));
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status create_leader(comm_sync *sync)
+{
+    asp *a = sync->self;
+    size_t sites = (size_t)a->sites;
+    size_t messages = (size_t)slots(sync) * (size_t)a->buckets * sites;
+    size_t room = (size_t)largest_bucket(&sync->desc);
+    if (a->sites == 1) {
+        return WEFT_OK;
+    }
+    if (!leads(a)) {
+        return weft_malloc(room, 1, WEFT_MEM_COMM, &a->arrived);
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&a->acc, sync->desc.trained, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->mirror, sites * (size_t)a->buckets, WEFT_MEM_COMM));
+    WEFT_TRY(weft_malloc((size_t)sync->desc.trained, (size_t)slots(sync) * sizeof(float), WEFT_MEM_COMM,
+                         (void **)&a->outgoing));
+    WEFT_TRY(weft_malloc(sites, room, WEFT_MEM_COMM, (void **)&a->incoming));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->send, messages, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->receive, sites, WEFT_MEM_COMM));
+    return create_messages(sync);
+}
+
+static weft_status create(comm_sync *sync)
+{
+    WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
+    WEFT_TRY(split(sync));
+    WEFT_TRY(comm_agree(sync->comm, plan_site(sync)));
+    return create_leader(sync);
+}
+
+static void destroy_messages(comm_sync *sync)
+{
+    asp *a = sync->self;
+    int64_t messages = slots(sync) * a->buckets * a->sites;
+    for (int64_t i = 0; a->send != NULL && i < messages; ++i) {
+        asp_message_free(&a->send[i]);
+    }
+    for (int q = 0; a->receive != NULL && q < a->sites; ++q) {
+        asp_message_free(&a->receive[q]);
+    }
+}
+
+static void destroy(comm_sync *sync)
+{
+    asp *a = sync->self;
+    if (a == NULL) {
+        return;
+    }
+    destroy_messages(sync);
+    for (int b = 0; a->plan != NULL && b < a->buckets; ++b) {
+        comm_plan_destroy(a->plan[b]);
+    }
+    comm_plan_destroy(a->statistics);
+    comm_destroy(a->group[1]);
+    comm_destroy(a->group[0]);
+    weft_free(a->plan);
+    weft_free(a->before);
+    weft_free(a->arrived);
+    weft_free(a->acc);
+    weft_free(a->mirror);
+    weft_free(a->outgoing);
+    weft_free(a->incoming);
+    weft_free(a->send);
+    weft_free(a->receive);
+    weft_free(a);
+    sync->self = NULL;
+}
+
+static weft_status reset(comm_sync *sync)
+{
+    asp *a = sync->self;
+    a->counters = (asp_counters){.begun = 1, .threshold.theta = sync->options.threshold};
+    a->sent_s = clock_seconds();
+    if (a->acc != NULL) {
+        memset(a->acc, 0, (size_t)sync->desc.trained * sizeof *a->acc);
+        memset(a->mirror, 0, (size_t)a->sites * (size_t)a->buckets * sizeof *a->mirror);
+    }
+    return WEFT_OK;
+}
+
+/* ---- inside the site ------------------------------------------------------------------------------------- */
+static weft_status ready(comm_sync *sync, int bucket)
+{
+    asp *a = sync->self;
+    if (bucket == 0) {
+        a->posted_s = clock_seconds();
+    }
+    return comm_post(a->plan[bucket]);
+}
+
+static weft_status gradients(comm_sync *sync)
+{
+    asp *a = sync->self;
+    float *grad = sync->desc.grad;
+    float scale = (float)comm_size(sync->comm) / (float)comm_size(site_comm(a));
+    for (int b = 0; b < a->buckets; ++b) {
+        WEFT_TRY(comm_wait(a->plan[b]));
+    }
+    sync->figures.busy_s += clock_seconds() - a->posted_s;
+    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+        grad[i] *= scale;
+    }
+    if (sync->desc.trained > 0) {
+        memcpy(a->before, sync->desc.value, (size_t)sync->desc.trained * sizeof *a->before);
+    }
+    return WEFT_OK;
+}
+
+/* The site's part in the mean of all sites' updates is made at once, and remembered for the others. */
+static void take_share(comm_sync *sync)
+{
+    asp *a = sync->self;
+    float *w = sync->desc.value;
+    float share = (float)comm_size(site_comm(a)) / (float)comm_size(sync->comm);
+    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+        float update = (w[i] - a->before[i]) * share;
+        w[i] = a->before[i] + update;
+        if (a->acc != NULL) {
+            a->acc[i] += update;
+        }
+    }
+}
+
+static weft_status average_statistics(comm_sync *sync)
+{
+    asp *a = sync->self;
+    if (sync->desc.elements > sync->desc.trained && comm_size(site_comm(a)) > 1) {
+        WEFT_TRY(comm_post(a->statistics));
+        WEFT_TRY(comm_wait(a->statistics));
+        mode_divide((float *)sync->desc.value + sync->desc.trained, sync->desc.elements - sync->desc.trained,
+                    (float)comm_size(site_comm(a)));
+    }
+    return WEFT_OK;
+}
+
+/* ---- between sites --------------------------------------------------------------------------------------- */
+/* A message that a slower site has not taken yet holds its slot. */
+static weft_status await_slot(const comm_sync *sync, int64_t slot)
+{
+    const asp *a = sync->self;
+    for (int b = 0; b < a->buckets; ++b) {
+        for (int q = 0; q < a->sites; ++q) {
+            if (sending(a, slot, b, q)->posted) {
+                WEFT_TRY(asp_message_wait(sending(a, slot, b, q)));
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status send_updates(comm_sync *sync, double theta)
+{
+    asp *a = sync->self;
+    const float *w = sync->desc.value;
+    int64_t slot = a->counters.clock % slots(sync);
+    int64_t sent = 0;
+    WEFT_TRY(await_slot(sync, slot));
+    for (int b = 0; b < a->buckets; ++b) {
+        const sync_bucket *bucket = &sync->desc.bucket[b];
+        void *payload = a->outgoing + slot * sync->desc.trained + bucket->offset;
+        int64_t entries = significance_take(w + bucket->offset, a->acc + bucket->offset, bucket->count, theta, payload);
+        bool dense = entries == SIGNIFICANCE_DENSE;
+        int64_t bytes = dense ? bucket->count * (int64_t)sizeof(float) : entries * (int64_t)sizeof(significance_entry);
+        sent += dense ? bucket->count : entries;
+        for (int q = 0; q < a->sites; ++q) {
+            if (q != a->site) {
+                asp_message *message = sending(a, slot, b, q);
+                message->head = (asp_head){a->counters.clock, b, entries, bytes};
+                asp_message_post(message);
+            }
+        }
+    }
+    sync->figures.density = sync->desc.trained > 0 ? (double)sent / (double)sync->desc.trained : 0.0;
+    return WEFT_OK;
+}
+
+static int64_t mirror_of(const asp *a, int site)
+{
+    int64_t least = a->counters.clock;
+    for (int b = 0; b < a->buckets; ++b) {
+        int64_t clock = a->mirror[(ptrdiff_t)site * a->buckets + b];
+        least = clock < least ? clock : least;
+    }
+    return least;
+}
+
+static weft_status add_updates(comm_sync *sync, const asp_head *head, const void *payload)
+{
+    asp *a = sync->self;
+    WEFT_CHECK(head->bucket >= 0 && head->bucket < a->buckets, WEFT_ERR_INTERNAL, "updates of bucket %lld of %d",
+               (long long)head->bucket, a->buckets);
+    const sync_bucket *bucket = &sync->desc.bucket[head->bucket];
+    int64_t bytes = head->entries == SIGNIFICANCE_DENSE ? bucket->count * (int64_t)sizeof(float)
+                                                        : head->entries * (int64_t)sizeof(significance_entry);
+    WEFT_CHECK(head->entries >= SIGNIFICANCE_DENSE && head->entries <= bucket->count && head->bytes == bytes,
+               WEFT_ERR_INTERNAL, "%lld updates of bucket %lld in %lld bytes", (long long)head->entries,
+               (long long)head->bucket, (long long)head->bytes);
+    return significance_apply((float *)sync->desc.value + bucket->offset, bucket->count, head->entries, payload);
+}
+
+/* Leader: a message to the other ranks of the site; payload may be NULL with bytes 0. */
+static weft_status hand_on(const asp *a, asp_head *head, void *payload)
+{
+    WEFT_TRY(comm_bcast(site_comm(a), 0, head, (int64_t)sizeof *head));
+    return head->bytes > 0 ? comm_bcast(site_comm(a), 0, payload, head->bytes) : WEFT_OK;
+}
+
+/* Everything of one site up to this site's clock: what is behind `target` is waited for, the rest taken if it is there.
+ */
+static weft_status hear_site(comm_sync *sync, int site, int64_t target)
+{
+    asp *a = sync->self;
+    asp_message *message = &a->receive[site];
+    while (mirror_of(a, site) < a->counters.clock) {
+        bool done = true;
+        if (!message->posted) {
+            asp_message_post(message);
+        }
+        WEFT_TRY(mirror_of(a, site) < target ? asp_message_wait(message) : asp_message_test(message, &done));
+        if (!done) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(hand_on(a, &message->head, message->payload));
+        WEFT_TRY(add_updates(sync, &message->head, message->payload));
+        a->mirror[(ptrdiff_t)site * a->buckets + message->head.bucket] = message->head.clock;
+    }
+    return WEFT_OK;
+}
+
+static weft_status hear(comm_sync *sync, int64_t target)
+{
+    asp *a = sync->self;
+    for (int q = 0; q < a->sites; ++q) {
+        if (q != a->site) {
+            WEFT_TRY(hear_site(sync, q, target));
+            int64_t behind = a->counters.clock - mirror_of(a, q);
+            sync->figures.staleness = behind > sync->figures.staleness ? behind : sync->figures.staleness;
+        }
+    }
+    asp_head end = {.clock = a->counters.clock, .bucket = -1};
+    return hand_on(a, &end, NULL);
+}
+
+static weft_status follow(comm_sync *sync)
+{
+    asp *a = sync->self;
+    asp_head head;
+    for (;;) {
+        WEFT_TRY(comm_bcast(site_comm(a), 0, &head, (int64_t)sizeof head));
+        if (head.bucket < 0) {
+            return WEFT_OK;
+        }
+        WEFT_CHECK(head.bytes >= 0 && head.bytes <= largest_bucket(&sync->desc), WEFT_ERR_INTERNAL,
+                   "updates of %lld bytes", (long long)head.bytes);
+        if (head.bytes > 0) {
+            WEFT_TRY(comm_bcast(site_comm(a), 0, a->arrived, head.bytes));
+        }
+        WEFT_TRY(add_updates(sync, &head, a->arrived));
+    }
+}
+
+/* One clock: tell the other sites what passes theta, hear those that are `slack` or more behind. */
+static weft_status exchange(comm_sync *sync, double theta, int64_t slack)
+{
+    asp *a = sync->self;
+    a->counters.clock += 1;
+    if (!leads(a)) {
+        return follow(sync);
+    }
+    uint64_t before = comm_lane_stats(leaders_comm(a), COMM_LANE_GRADIENT).bytes_sent;
+    WEFT_TRY(send_updates(sync, theta));
+    WEFT_TRY(hear(sync, a->counters.clock - slack));
+    double now = clock_seconds();
+    uint64_t bytes = comm_lane_stats(leaders_comm(a), COMM_LANE_GRADIENT).bytes_sent - before;
+    significance_note(&a->counters.threshold, &sync->options, bytes, now - a->sent_s);
+    a->sent_s = now;
+    return WEFT_OK;
+}
+
+static weft_status parameters(comm_sync *sync)
+{
+    asp *a = sync->self;
+    const sync_options *options = &sync->options;
+    WEFT_TRY(average_statistics(sync));
+    if (a->sites > 1) {
+        bool flush = options->flush_every > 0 && (a->counters.clock + 1) % options->flush_every == 0;
+        double theta = significance_theta(&a->counters.threshold, options, sync->lr);
+        take_share(sync);
+        WEFT_TRY(exchange(sync, flush ? 0.0 : theta, options->slack));
+    }
+    mode_count_traffic(sync, a->group, 2);
+    return WEFT_OK;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------ */
+/* All sites are at the same step here: what they sent is heard; at the end of a run, after a flush. */
+static weft_status settle(comm_sync *sync, bool last)
+{
+    asp *a = sync->self;
+    if (a->counters.begun == 0 || a->sites == 1) {
+        return WEFT_OK;
+    }
+    if (last) {
+        WEFT_TRY(exchange(sync, 0.0, 0));
+    } else {
+        WEFT_TRY(leads(a) ? hear(sync, a->counters.clock) : follow(sync));
+    }
+    for (int64_t slot = 0; leads(a) && slot < slots(sync); ++slot) {
+        WEFT_TRY(await_slot(sync, slot));
+    }
+    return WEFT_OK;
+}
+
+static int state(comm_sync *sync, sync_buffer *buffer)
+{
+    asp *a = sync->self;
+    bool keeps = a->acc != NULL;
+    int64_t acc = keeps ? sync->desc.trained * (int64_t)sizeof *a->acc : 0;
+    int64_t mirror = keeps ? (int64_t)a->sites * a->buckets * (int64_t)sizeof *a->mirror : 0;
+    buffer[0] = (sync_buffer){.name = "asp counters", .data = &a->counters, .bytes = (int64_t)sizeof a->counters};
+    buffer[1] = (sync_buffer){.name = "asp accumulator", .data = a->acc, .bytes = acc};
+    buffer[2] = (sync_buffer){.name = "asp clocks", .data = a->mirror, .bytes = mirror};
+    return 3;
+}
+
+const sync_ops sync_asp_ops = {.name = "asp",
+                               .local_updates = true,
+                               .create = create,
+                               .destroy = destroy,
+                               .reset = reset,
+                               .ready = ready,
+                               .gradients = gradients,
+                               .parameters = parameters,
+                               .settle = settle,
+                               .state = state};

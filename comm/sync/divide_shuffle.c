@@ -1,0 +1,178 @@
+/*
+ * comm/sync/divide_shuffle.c: every rank updates by itself, then parameters (and batch statistics) are averaged in
+ * groups that change from step to step: comm/sync/groups.h says which.
+ *
+ *      step t     optimiser: w -= lr * own estimate          group of t: w = mean of the group's w
+ *      T | t      optimiser                                  all ranks:  w = mean of all w          (full_every = T)
+ *
+ * The optimiser's own variables (momentum) stay where they are, as in the authors' programs.
+ *
+ * Communicators and plans are made once, one a division of the cycle; divisions that come twice share them.
+ * Cost of a step: 2 (g - 1) messages and 2 (g - 1) / g of the parameters' bytes a rank (ring), whatever P is.
+ * Limits: only 1/g of a gradient is hidden a step; the replicas differ between full averages. The distance is reported.
+ *
+ * W. Wang, C. Zhang, L. Yang, K. Chen, K. Tan: Addressing network bottlenecks with divide-and-shuffle synchronization
+ * for distributed DNN training. arXiv:2007.03298, 2020.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/sync/groups.h"
+#include "comm/sync/mode.h"
+
+/* What a checkpoint keeps. */
+typedef struct shuffle_counters {
+    int64_t step, round;
+} shuffle_counters;
+
+typedef struct divide_shuffle {
+    sync_groups *groups;
+    weft_comm **group; /* [rounds] of this rank; NULL where an earlier round has the same division */
+    comm_plan **plan;  /* [rounds] */
+    int *same_as;      /* [rounds] the first round with this division */
+    shuffle_counters counters;
+} divide_shuffle;
+
+static weft_status allocate(comm_sync *sync)
+{
+    divide_shuffle *d = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&d, 1, WEFT_MEM_COMM));
+    sync->self = d;
+    return WEFT_OK;
+}
+
+static weft_status divide(comm_sync *sync, const comm_topology *racks)
+{
+    divide_shuffle *d = sync->self;
+    WEFT_TRY(groups_create(racks, sync->options.group, sync->options.seed, &d->groups));
+    WEFT_TRY(WEFT_NEW_ZERO(&d->group, d->groups->rounds, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&d->plan, d->groups->rounds, WEFT_MEM_COMM));
+    return WEFT_NEW_ZERO(&d->same_as, d->groups->rounds, WEFT_MEM_COMM);
+}
+
+static int first_alike(const sync_groups *groups, int round)
+{
+    size_t bytes = (size_t)groups->ranks * sizeof *groups->color;
+    const int *color = groups->color + (ptrdiff_t)round * groups->ranks;
+    int first = 0;
+    while (memcmp(groups->color + (ptrdiff_t)first * groups->ranks, color, bytes) != 0) {
+        ++first;
+    }
+    return first;
+}
+
+static weft_status plan_round(comm_sync *sync, int round)
+{
+    divide_shuffle *d = sync->self;
+    char name[64];
+    int rank = comm_rank(sync->comm);
+    d->same_as[round] = first_alike(d->groups, round);
+    if (d->same_as[round] < round) {
+        return WEFT_OK;
+    }
+    int color = d->groups->color[(ptrdiff_t)round * d->groups->ranks + rank];
+    WEFT_TRY(comm_split(sync->comm, color, rank, &d->group[round]));
+    snprintf(name, sizeof name, "parameters of group %d in division %d", color, round);
+    return comm_agree(sync->comm, mode_plan_sum(sync, d->group[round], COMM_LANE_GRADIENT, sync->desc.value,
+                                                sync->desc.elements, name, &d->plan[round]));
+}
+
+static weft_status create(comm_sync *sync)
+{
+    weft_status status = WEFT_OK;
+    comm_topology *racks = NULL;
+    WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
+    if (sync->options.topology != NULL) {
+        WEFT_TRY_GOTO(topology_read(sync->comm, sync->options.topology, &racks), status, done);
+    } else {
+        WEFT_TRY_GOTO(comm_agree(sync->comm, topology_whole(sync->comm, &racks)), status, done);
+    }
+    WEFT_TRY_GOTO(comm_agree(sync->comm, divide(sync, racks)), status, done);
+    divide_shuffle *d = sync->self;
+    for (int t = 0; t < d->groups->rounds; ++t) {
+        WEFT_TRY_GOTO(plan_round(sync, t), status, done);
+    }
+done:
+    topology_destroy(racks);
+    return status;
+}
+
+static void destroy(comm_sync *sync)
+{
+    divide_shuffle *d = sync->self;
+    if (d == NULL) {
+        return;
+    }
+    for (int t = 0; d->groups != NULL && t < d->groups->rounds; ++t) {
+        comm_plan_destroy(d->plan != NULL ? d->plan[t] : NULL);
+        comm_destroy(d->group != NULL ? d->group[t] : NULL);
+    }
+    groups_destroy(d->groups);
+    weft_free(d->group);
+    weft_free(d->plan);
+    weft_free(d->same_as);
+    weft_free(d);
+    sync->self = NULL;
+}
+
+static weft_status reset(comm_sync *sync)
+{
+    ((divide_shuffle *)sync->self)->counters = (shuffle_counters){0};
+    return WEFT_OK;
+}
+
+static weft_status average_all(comm_sync *sync)
+{
+    size_t bytes = (size_t)sync->desc.elements * sizeof(float);
+    memcpy(sync->mean_buffer, sync->desc.value, bytes);
+    WEFT_TRY(comm_post(sync->mean));
+    WEFT_TRY(comm_wait(sync->mean));
+    memcpy(sync->desc.value, sync->mean_buffer, bytes);
+    mode_divide(sync->desc.value, sync->desc.elements, (float)comm_size(sync->comm));
+    return WEFT_OK;
+}
+
+static weft_status average_group(comm_sync *sync)
+{
+    divide_shuffle *d = sync->self;
+    int division = d->same_as[d->counters.round];
+    WEFT_TRY(comm_post(d->plan[division]));
+    WEFT_TRY(comm_wait(d->plan[division]));
+    mode_divide(sync->desc.value, sync->desc.elements, (float)comm_size(d->group[division]));
+    d->counters.round = (d->counters.round + 1) % d->groups->rounds;
+    return WEFT_OK;
+}
+
+static weft_status parameters(comm_sync *sync)
+{
+    divide_shuffle *d = sync->self;
+    int64_t every = sync->options.full_every;
+    if (sync->desc.elements == 0) {
+        return WEFT_OK;
+    }
+    double start = clock_seconds();
+    d->counters.step += 1;
+    WEFT_TRY(every > 0 && d->counters.step % every == 0 ? average_all(sync) : average_group(sync));
+    sync->figures.busy_s += clock_seconds() - start;
+    mode_count_traffic(sync, d->group, d->groups->rounds);
+    return WEFT_OK;
+}
+
+static int state(comm_sync *sync, sync_buffer *buffer)
+{
+    divide_shuffle *d = sync->self;
+    buffer[0] =
+        (sync_buffer){.name = "divide-shuffle counters", .data = &d->counters, .bytes = (int64_t)sizeof d->counters};
+    return 1;
+}
+
+const sync_ops sync_divide_shuffle_ops = {.name = "divide-shuffle",
+                                          .local_updates = true,
+                                          .average_stays = true,
+                                          .create = create,
+                                          .destroy = destroy,
+                                          .reset = reset,
+                                          .parameters = parameters,
+                                          .state = state};

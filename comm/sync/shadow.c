@@ -1,0 +1,318 @@
+/*
+ * comm/sync/shadow.c: every rank trains by itself while averages are made in the background.
+ *
+ *      training      w0 --step--> w1 --step--> w2 --step--> w3 --step--> ...
+ *      background    snapshot s = w0 ....... all-reduce ....... mean m
+ *                                                 after the step in which it has come:  w += mix (target - s)
+ *                                                 and the next snapshot goes out
+ *
+ * The correction is taken against the snapshot, not against today's parameters: training moved on meanwhile, and what
+ * it learnt stays. target is, with P ranks and variables that every rank computes alike from the same mean,
+ *
+ *      ma      m
+ *      bmuf    c += v,  v = block_momentum v + block_rate (m - c)      blockwise model update filtering
+ *      easgd   c += mix (m - c)                                        elastic averaging without a server: the centre c
+ * is kept by every rank
+ *
+ * c begins as the parameters at reset. Batch statistics always follow ma: a momentum may drive a variance below zero.
+ *
+ * Rounds run over a communicator of their own on the shadow lane, moved by the communication thread. With gap = 0 a
+ * round is applied when it is found ended: training never waits, and when it happens depends on timing. With gap > 0 it
+ * is applied exactly so many steps after its snapshot, waiting if it must: the same bits every time.
+ *
+ * The end: the buffer carries one element more, the number of ranks that are through. A rank that is through goes on
+ * with rounds until one says P: every rank reads the same number, so all leave after the same round.
+ *
+ * Memory: two copies of the parameters; three with easgd, four with bmuf. Bytes of a round: those of one all-reduce.
+ *
+ * Q. Zheng, B. Jiang, J. Dean et al.: ShadowSync: performing synchronization in the background for highly scalable
+ * distributed training. arXiv:2003.03477, 2020. K. Chen, Q. Huo: Scalable training of deep learning machines by
+ * incremental block training with intra-block parallel optimization and blockwise model-update filtering. ICASSP 2016,
+ * doi:10.1109/ICASSP.2016.7472805. S. Zhang, A. Choromanska, Y. LeCun: Deep learning with elastic averaging SGD. NIPS
+ * 2015, arXiv:1412.6651.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/sync/mode.h"
+
+/* What a checkpoint keeps beside the vectors. */
+typedef struct shadow_counters {
+    int64_t begun;     /* there was a reset */
+    int64_t step;      /* since reset */
+    int64_t rounds;    /* posted */
+    int64_t pending;   /* the last one is not applied yet */
+    int64_t arrived;   /* ... but its sum lies in `sum` */
+    int64_t posted_at; /* step of its snapshot */
+} shadow_counters;
+
+typedef struct shadow {
+    weft_comm *comm; /* all ranks again: rounds that are given up leave no trace in the caller's lanes */
+    comm_plan *plan;
+    float *sum;      /* [elements + 1] what is being summed; last: ranks that are through */
+    float *snapshot; /* [elements] */
+    float *centre;   /* [trained] bmuf, easgd */
+    float *velocity; /* [trained] bmuf */
+    shadow_counters counters;
+    double posted_s; /* time of the last post */
+    int64_t applied; /* rounds, for the mean gap */
+} shadow;
+
+static weft_status allocate(comm_sync *sync)
+{
+    shadow *s = NULL;
+    sync_shadow_algorithm algorithm = sync->options.shadow;
+    size_t elements = (size_t)sync->desc.elements;
+    WEFT_TRY(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_COMM));
+    sync->self = s;
+    WEFT_CHECK(sync->options.mix >= 0 && sync->options.mix <= 1 && sync->options.gap >= 0, WEFT_ERR_USAGE,
+               "--shadow-mix %g and --shadow-gap %lld: the mix lies between 0 and 1, the gap is not negative",
+               sync->options.mix, (long long)sync->options.gap);
+    WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 1, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->snapshot, elements, WEFT_MEM_COMM));
+    if (algorithm != SHADOW_MA) {
+        WEFT_TRY(WEFT_NEW_ZERO(&s->centre, sync->desc.trained, WEFT_MEM_COMM));
+    }
+    if (algorithm == SHADOW_BMUF) {
+        WEFT_TRY(WEFT_NEW_ZERO(&s->velocity, sync->desc.trained, WEFT_MEM_COMM));
+    }
+    return WEFT_OK;
+}
+
+static weft_status create(comm_sync *sync)
+{
+    WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
+    shadow *s = sync->self;
+    WEFT_TRY(comm_split(sync->comm, 0, comm_rank(sync->comm), &s->comm));
+    return mode_plan_sum(sync, s->comm, COMM_LANE_SHADOW, s->sum, sync->desc.elements + 1, "background average",
+                         &s->plan);
+}
+
+static void destroy(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    if (s == NULL) {
+        return;
+    }
+    comm_plan_destroy(s->plan);
+    comm_destroy(s->comm);
+    weft_free(s->sum);
+    weft_free(s->snapshot);
+    weft_free(s->centre);
+    weft_free(s->velocity);
+    weft_free(s);
+    sync->self = NULL;
+}
+
+static weft_status reset(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    size_t trained = (size_t)sync->desc.trained * sizeof(float);
+    s->counters = (shadow_counters){.begun = 1};
+    if (s->centre != NULL) {
+        memcpy(s->centre, sync->desc.value, trained);
+    }
+    if (s->velocity != NULL) {
+        memset(s->velocity, 0, trained);
+    }
+    return WEFT_OK;
+}
+
+/* ---- a round --------------------------------------------------------------------------------------------- */
+static weft_status post(comm_sync *sync, bool through)
+{
+    shadow *s = sync->self;
+    size_t elements = (size_t)sync->desc.elements;
+    if (elements > 0) {
+        memcpy(s->snapshot, sync->desc.value, elements * sizeof(float));
+        memcpy(s->sum, sync->desc.value, elements * sizeof(float));
+    }
+    s->sum[elements] = through ? 1.0f : 0.0f;
+    s->counters.rounds += 1;
+    s->counters.pending = 1;
+    s->counters.arrived = 0;
+    s->counters.posted_at = s->counters.step;
+    s->posted_s = clock_seconds();
+    return comm_post(s->plan);
+}
+
+static weft_status await(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    if (s->counters.arrived == 0) {
+        WEFT_TRY(comm_wait(s->plan));
+        s->counters.arrived = 1;
+        sync->figures.busy_s += clock_seconds() - s->posted_s;
+    }
+    return WEFT_OK;
+}
+
+static weft_status look(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    bool done = false;
+    if (s->counters.arrived == 0) {
+        WEFT_TRY(comm_test(s->plan, &done));
+        if (done) {
+            s->counters.arrived = 1;
+            sync->figures.busy_s += clock_seconds() - s->posted_s;
+        }
+    }
+    return WEFT_OK;
+}
+
+static void mix_average(comm_sync *sync, int64_t begin, int64_t end)
+{
+    const shadow *s = sync->self;
+    float *w = sync->desc.value;
+    float mix = (float)sync->options.mix;
+    float ranks = (float)comm_size(s->comm);
+    for (int64_t i = begin; i < end; ++i) {
+        w[i] += mix * (s->sum[i] / ranks - s->snapshot[i]);
+    }
+}
+
+static void mix_filtered(comm_sync *sync)
+{
+    const shadow *s = sync->self;
+    float *w = sync->desc.value;
+    float mix = (float)sync->options.mix;
+    float momentum = (float)sync->options.block_momentum;
+    float rate = (float)sync->options.block_rate;
+    float ranks = (float)comm_size(s->comm);
+    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+        float update = s->sum[i] / ranks - s->centre[i];
+        s->velocity[i] = momentum * s->velocity[i] + rate * update;
+        s->centre[i] += s->velocity[i];
+        w[i] += mix * (s->centre[i] - s->snapshot[i]);
+    }
+}
+
+static void mix_elastic(comm_sync *sync)
+{
+    const shadow *s = sync->self;
+    float *w = sync->desc.value;
+    float mix = (float)sync->options.mix;
+    float ranks = (float)comm_size(s->comm);
+    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+        s->centre[i] += mix * (s->sum[i] / ranks - s->centre[i]);
+        w[i] += mix * (s->centre[i] - s->snapshot[i]);
+    }
+}
+
+/* The round that has arrived moves the replica. */
+static void apply(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    sync_figures *figures = &sync->figures;
+    int64_t stale = s->counters.step - s->counters.posted_at;
+    switch (sync->options.shadow) {
+    case SHADOW_MA:
+        mix_average(sync, 0, sync->desc.trained);
+        break;
+    case SHADOW_BMUF:
+        mix_filtered(sync);
+        break;
+    case SHADOW_EASGD:
+        mix_elastic(sync);
+        break;
+    }
+    mix_average(sync, sync->desc.trained, sync->desc.elements);
+    s->counters.pending = 0;
+    s->counters.arrived = 0;
+    s->applied += 1;
+    figures->staleness = stale > figures->staleness ? stale : figures->staleness;
+    figures->gap = (double)figures->steps / (double)s->applied;
+    mode_count_traffic(sync, &s->comm, 1);
+}
+
+static weft_status parameters(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    shadow_counters *c = &s->counters;
+    int64_t gap = sync->options.gap;
+    c->step += 1;
+    if (c->pending != 0) {
+        if (gap > 0 && c->step < c->posted_at + gap) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(gap > 0 ? await(sync) : look(sync));
+        if (c->arrived == 0) {
+            return WEFT_OK;
+        }
+        apply(sync);
+    }
+    return post(sync, false);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------ */
+/* Ranks that run ahead wait in a round that others have not posted yet: those catch up. The last round stays pending,
+ * its sum at hand. */
+static weft_status pause_rounds(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    int64_t most = s->counters.rounds;
+    WEFT_TRY(comm_allreduce(sync->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
+    while (s->counters.rounds < most) {
+        if (s->counters.pending != 0) {
+            WEFT_TRY(await(sync));
+            apply(sync);
+        }
+        WEFT_TRY(post(sync, false));
+    }
+    return s->counters.pending != 0 ? await(sync) : WEFT_OK;
+}
+
+static weft_status end_rounds(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    float ranks = (float)comm_size(s->comm);
+    float through = 0;
+    while (through < ranks) {
+        if (s->counters.pending == 0) {
+            WEFT_TRY(post(sync, true));
+        }
+        WEFT_TRY(await(sync));
+        through = s->sum[sync->desc.elements];
+        apply(sync);
+    }
+    return WEFT_OK;
+}
+
+static weft_status settle(comm_sync *sync, bool last)
+{
+    const shadow *s = sync->self;
+    if (s->counters.begun == 0) {
+        return WEFT_OK;
+    }
+    return last ? end_rounds(sync) : pause_rounds(sync);
+}
+
+static int state(comm_sync *sync, sync_buffer *buffer)
+{
+    shadow *s = sync->self;
+    int64_t elements = sync->desc.elements * (int64_t)sizeof(float);
+    int64_t trained = sync->desc.trained * (int64_t)sizeof(float);
+    int count = 0;
+    buffer[count++] =
+        (sync_buffer){.name = "shadow counters", .data = &s->counters, .bytes = (int64_t)sizeof s->counters};
+    buffer[count++] = (sync_buffer){.name = "shadow sum", .data = s->sum, .bytes = elements + (int64_t)sizeof(float)};
+    buffer[count++] = (sync_buffer){.name = "shadow snapshot", .data = s->snapshot, .bytes = elements};
+    if (s->centre != NULL) {
+        buffer[count++] = (sync_buffer){.name = "shadow centre", .data = s->centre, .bytes = trained};
+    }
+    if (s->velocity != NULL) {
+        buffer[count++] = (sync_buffer){.name = "shadow velocity", .data = s->velocity, .bytes = trained};
+    }
+    return count;
+}
+
+const sync_ops sync_shadow_ops = {.name = "shadow",
+                                  .local_updates = true,
+                                  .create = create,
+                                  .destroy = destroy,
+                                  .reset = reset,
+                                  .parameters = parameters,
+                                  .settle = settle,
+                                  .state = state};

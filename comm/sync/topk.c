@@ -1,0 +1,408 @@
+/*
+ * comm/sync/topk.c: the largest gradients are summed over all ranks now, the rest waits its turn.
+ *
+ *      bucket   | W (selected from) | b | gamma | W' (selected from) |        small and 1-D tensors go whole,
+ *                        |            \     |             |                   together, in one all-reduce a step
+ *                   sparse_plan        side buffer    (same plan)
+ *
+ * A bucket is exchanged where it lies: its small tensors are moved aside and leave zeros, which are never among the
+ * largest. What is not sent stays in the plan's residual (comm/sparse).
+ *
+ * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
+ * accumulated; where this rank sent, its velocity starts anew (factor masking), so that an element that waited long is
+ * not pushed twice. The optimiser then applies plain sums: weight decay acts outside the momentum. Tensors that go
+ * whole have one velocity, of the sum, the same on all ranks.
+ *
+ * Warm-up: the density falls exponentially from 1/4 to its value.
+ *
+ *   Y. Lin, S. Han, H. Mao, Y. Wang, W. Dally: Deep gradient compression: reducing the communication bandwidth for
+ *   distributed training. ICLR 2018, arXiv 1712.01887.
+ *
+ * Memory: a velocity of the whole gradient with momentum, the side buffer, and what comm/sparse keeps for each bucket.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/sync/sync.h"
+
+#define WARMUP_DENSITY 0.25
+
+/* A run of a bucket that is selected from, or one that goes whole and stands at `side` of the side buffer. */
+typedef struct topk_run {
+    int64_t offset, count;
+    int64_t side; /* -1: selected from */
+} topk_run;
+
+typedef struct topk_bucket {
+    sparse_plan *plan;    /* NULL: everything goes whole */
+    int64_t count;        /* elements of the bucket */
+    int64_t selected;     /* of those, the ones that are selected from */
+    int first_run, runs;  /* of topk.run */
+    bool waiting, posted; /* handed in; under way */
+    double start;
+} topk_bucket;
+
+typedef struct topk {
+    topk_bucket *bucket; /* [buckets] */
+    int buckets;
+    topk_run *run;
+    int runs;
+    float *velocity; /* [trained], or NULL */
+    float *side;     /* [whole] */
+    int64_t whole;   /* elements of tensors that go whole */
+    comm_plan *dense;
+    bool dense_posted;
+} topk;
+
+/* ---- creation -------------------------------------------------------------------------------------------- */
+
+static bool goes_whole(const sync_options *options, const sync_tensor *tensor)
+{
+    return tensor->rows <= 1 || tensor->cols <= 1 || tensor->rows * tensor->cols < options->dense_below;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const topk_run *x = a;
+    const topk_run *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void add_run(topk *t, topk_bucket *bucket, int64_t offset, int64_t count, bool whole)
+{
+    t->run[t->runs++] = (topk_run){.offset = offset, .count = count, .side = whole ? t->whole : -1};
+    t->whole += whole ? count : 0;
+    bucket->selected += whole ? 0 : count;
+    bucket->runs += 1;
+}
+
+/* The bucket as runs in order; `found` is work space for its tensors that go whole. */
+static weft_status cut_bucket(const comm_sync *sync, topk *t, int b, topk_run *found)
+{
+    const sync_bucket *bucket = &sync->desc.bucket[b];
+    topk_bucket *out = &t->bucket[b];
+    int64_t end = bucket->offset + bucket->count;
+    int count = 0;
+    for (int i = 0; i < sync->desc.tensors; ++i) {
+        const sync_tensor *tensor = &sync->desc.tensor[i];
+        int64_t from = tensor->offset > bucket->offset ? tensor->offset : bucket->offset;
+        int64_t to = tensor->offset + tensor->rows * tensor->cols;
+        to = to < end ? to : end;
+        if (from < to && goes_whole(&sync->options, tensor)) {
+            found[count++] = (topk_run){.offset = from, .count = to - from, .side = 0};
+        }
+    }
+    qsort(found, (size_t)count, sizeof *found, compare_runs);
+    int64_t at = bucket->offset;
+    out->count = bucket->count;
+    out->first_run = t->runs;
+    for (int i = 0; i < count; ++i) {
+        WEFT_CHECK(found[i].offset >= at, WEFT_ERR_INTERNAL, "tensors overlap at element %lld of the gradient",
+                   (long long)found[i].offset);
+        if (found[i].offset > at) {
+            add_run(t, out, at, found[i].offset - at, false);
+        }
+        add_run(t, out, found[i].offset, found[i].count, true);
+        at = found[i].offset + found[i].count;
+    }
+    if (at < end) {
+        add_run(t, out, at, end - at, false);
+    }
+    return WEFT_OK;
+}
+
+static weft_status allocate(comm_sync *sync)
+{
+    weft_status status = WEFT_OK;
+    const sync_desc *desc = &sync->desc;
+    topk_run *found = NULL;
+    topk *t = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&t, 1, WEFT_MEM_COMM));
+    sync->self = t;
+    WEFT_TRY(WEFT_NEW_ZERO(&t->bucket, desc->buckets, WEFT_MEM_COMM));
+    t->buckets = desc->buckets;
+    /* A tensor that goes whole adds itself and what follows; borders of buckets cut it further. */
+    WEFT_TRY(WEFT_NEW(&t->run, 2 * ((int64_t)desc->tensors + desc->buckets) + desc->buckets, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW(&found, (int64_t)desc->tensors + 1, WEFT_MEM_WORKSPACE));
+    for (int b = 0; b < desc->buckets; ++b) {
+        WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
+    }
+    if (sync->options.momentum > 0) {
+        WEFT_TRY_GOTO(WEFT_NEW_ZERO(&t->velocity, desc->trained, WEFT_MEM_COMM), status, done);
+    }
+    status = WEFT_NEW_ZERO(&t->side, t->whole, WEFT_MEM_COMM);
+done:
+    weft_free(found);
+    return status;
+}
+
+/* Of a bucket's selected elements; all there is (the zeros that tensors left included) once nothing is held back. */
+static int64_t count_to_send(const topk_bucket *bucket, double density)
+{
+    double k = ceil(density * (double)bucket->selected);
+    return k < (double)bucket->selected ? (int64_t)k : bucket->count;
+}
+
+static double density_of_step(const sync_options *options, int64_t step)
+{
+    if (step > options->warmup || options->density >= WARMUP_DENSITY) {
+        return options->density;
+    }
+    double part = (double)(step - 1) / (double)options->warmup;
+    return WARMUP_DENSITY * pow(options->density / WARMUP_DENSITY, part);
+}
+
+static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
+{
+    const sync_bucket *bucket = &sync->desc.bucket[b];
+    if (out->selected == 0) {
+        return WEFT_OK;
+    }
+    const sparse_desc desc = {.lane = COMM_LANE_GRADIENT,
+                              .exchange = sync->options.exchange,
+                              .select = sync->options.select,
+                              .count = bucket->count,
+                              .most = count_to_send(out, density_of_step(&sync->options, 1)),
+                              .buffer = (float *)sync->desc.grad + bucket->offset};
+    return sparse_create(sync->comm, &desc, &out->plan);
+}
+
+static weft_status plan_dense(comm_sync *sync, topk *t)
+{
+    if (t->whole == 0) {
+        return WEFT_OK;
+    }
+    const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
+                                      .algorithm = sync->options.algorithm,
+                                      .dtype = WEFT_DTYPE_F32,
+                                      .op = COMM_SUM,
+                                      .count = t->whole,
+                                      .buffer = t->side,
+                                      .wire = sync->options.wire,
+                                      .name = "small tensors"};
+    return comm_allreduce_plan(sync->comm, &desc, &t->dense);
+}
+
+static weft_status create(comm_sync *sync)
+{
+    WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
+    topk *t = sync->self;
+    for (int b = 0; b < t->buckets; ++b) {
+        WEFT_TRY(plan_bucket(sync, b, &t->bucket[b]));
+    }
+    return plan_dense(sync, t);
+}
+
+static void destroy(comm_sync *sync)
+{
+    topk *t = sync->self;
+    if (t == NULL) {
+        return;
+    }
+    for (int b = 0; b < t->buckets; ++b) {
+        sparse_destroy(t->bucket[b].plan);
+    }
+    comm_plan_destroy(t->dense);
+    weft_free(t->bucket);
+    weft_free(t->run);
+    weft_free(t->velocity);
+    weft_free(t->side);
+    weft_free(t);
+    sync->self = NULL;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------------------- */
+
+/* u = m u + g, and u is what is sent of. */
+static void accumulate(float *velocity, float *grad, float momentum, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        velocity[i] = momentum * velocity[i] + grad[i];
+        grad[i] = velocity[i];
+    }
+}
+
+static void pack(const comm_sync *sync, topk *t, const topk_bucket *bucket)
+{
+    float *grad = sync->desc.grad;
+    for (int i = bucket->first_run; i < bucket->first_run + bucket->runs; ++i) {
+        const topk_run *run = &t->run[i];
+        if (run->side >= 0) {
+            memcpy(t->side + run->side, grad + run->offset, (size_t)run->count * sizeof *grad);
+            memset(grad + run->offset, 0, (size_t)run->count * sizeof *grad);
+        } else if (t->velocity != NULL) {
+            accumulate(t->velocity + run->offset, grad + run->offset, (float)sync->options.momentum, run->count);
+        }
+    }
+}
+
+static weft_status post(comm_sync *sync, topk_bucket *bucket)
+{
+    bucket->waiting = false;
+    if (bucket->plan == NULL) {
+        return WEFT_OK;
+    }
+    bucket->posted = true;
+    bucket->start = clock_seconds();
+    return sparse_post(bucket->plan, count_to_send(bucket, density_of_step(&sync->options, sync->step)));
+}
+
+static weft_status ready(comm_sync *sync, int b)
+{
+    topk *t = sync->self;
+    pack(sync, t, &t->bucket[b]);
+    t->bucket[b].waiting = true;
+    return sync->options.overlap == OVERLAP_OFF ? WEFT_OK : post(sync, &t->bucket[b]);
+}
+
+static weft_status await(comm_sync *sync, topk_bucket *bucket)
+{
+    if (!bucket->posted) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sparse_wait(bucket->plan));
+    bucket->posted = false;
+    sync->figures.busy_s += clock_seconds() - bucket->start;
+    return WEFT_OK;
+}
+
+/* Factor masking: what was sent has had its push. */
+static void mask(topk *t, const topk_bucket *bucket, int64_t offset)
+{
+    int64_t found = 0;
+    if (t->velocity == NULL || bucket->plan == NULL) {
+        return;
+    }
+    const int32_t *index = sparse_sent(bucket->plan, &found);
+    for (int i = bucket->first_run; index == NULL && i < bucket->first_run + bucket->runs; ++i) {
+        if (t->run[i].side < 0 && found > 0) { /* everything was sent */
+            memset(t->velocity + t->run[i].offset, 0, (size_t)t->run[i].count * sizeof *t->velocity);
+        }
+    }
+    for (int64_t i = 0; index != NULL && i < found; ++i) {
+        t->velocity[offset + index[i]] = 0.0f;
+    }
+}
+
+/* The sums of the tensors that went whole, back in their places. */
+static void unpack(const comm_sync *sync, const topk *t)
+{
+    float *grad = sync->desc.grad;
+    for (int i = 0; i < t->runs; ++i) {
+        const topk_run *run = &t->run[i];
+        if (run->side < 0) {
+            continue;
+        }
+        memcpy(grad + run->offset, t->side + run->side, (size_t)run->count * sizeof *grad);
+        if (t->velocity != NULL) {
+            accumulate(t->velocity + run->offset, grad + run->offset, (float)sync->options.momentum, run->count);
+        }
+    }
+}
+
+static void note_density(comm_sync *sync, const topk *t)
+{
+    double density = density_of_step(&sync->options, sync->step);
+    double sent = (double)t->whole;
+    for (int b = 0; b < t->buckets; ++b) {
+        const topk_bucket *bucket = &t->bucket[b];
+        double k = bucket->plan != NULL ? (double)count_to_send(bucket, density) : 0.0;
+        sent += fmin(k, (double)bucket->selected);
+    }
+    sync->figures.density = sync->desc.trained > 0 ? sent / (double)sync->desc.trained : 0.0;
+}
+
+static weft_status gradients(comm_sync *sync)
+{
+    topk *t = sync->self;
+    for (int b = 0; b < t->buckets; ++b) {
+        if (t->bucket[b].waiting) {
+            WEFT_TRY(post(sync, &t->bucket[b]));
+        }
+    }
+    if (t->dense != NULL) {
+        WEFT_TRY(comm_post(t->dense));
+        t->dense_posted = true;
+    }
+    for (int b = 0; b < t->buckets; ++b) {
+        WEFT_TRY(await(sync, &t->bucket[b]));
+        mask(t, &t->bucket[b], sync->desc.bucket[b].offset);
+    }
+    if (t->dense != NULL) {
+        WEFT_TRY(comm_wait(t->dense));
+        t->dense_posted = false;
+        unpack(sync, t);
+    }
+    note_density(sync, t);
+    return WEFT_OK;
+}
+
+/* ---- between steps ---------------------------------------------------------------------------------------- */
+
+static weft_status settle(comm_sync *sync, bool last)
+{
+    topk *t = sync->self;
+    (void)last;
+    for (int b = 0; b < t->buckets; ++b) {
+        t->bucket[b].waiting = false;
+        WEFT_TRY(await(sync, &t->bucket[b]));
+    }
+    if (t->dense_posted) {
+        WEFT_TRY(comm_wait(t->dense));
+        t->dense_posted = false;
+    }
+    return WEFT_OK;
+}
+
+static int state(comm_sync *sync, sync_buffer *buffer)
+{
+    topk *t = sync->self;
+    int count = 0;
+    if (t->velocity != NULL) {
+        buffer[count++] = (sync_buffer){
+            .name = "topk velocity", .data = t->velocity, .bytes = sync->desc.trained * (int64_t)sizeof *t->velocity};
+    }
+    for (int b = 0; b < t->buckets; ++b) {
+        int64_t begin = 0;
+        int64_t elements = 0;
+        if (t->bucket[b].plan == NULL) {
+            continue;
+        }
+        sync_buffer *residual = &buffer[count++];
+        sync_buffer *selection = &buffer[count++];
+        residual->data = sparse_residual(t->bucket[b].plan, &begin, &elements);
+        residual->bytes = elements * (int64_t)sizeof(float);
+        selection->data = selector_state(sparse_selector(t->bucket[b].plan), &selection->bytes);
+        snprintf(residual->name, sizeof residual->name, "topk bucket %d residual", b);
+        snprintf(selection->name, sizeof selection->name, "topk bucket %d selection", b);
+        sync_buffer *exchange = &buffer[count];
+        exchange->data = sparse_state(t->bucket[b].plan, &exchange->bytes);
+        snprintf(exchange->name, sizeof exchange->name, "topk bucket %d exchange", b);
+        count += exchange->bytes > 0;
+    }
+    return count;
+}
+
+static weft_status reset(comm_sync *sync)
+{
+    int count = state(sync, sync->buffer);
+    for (int i = 0; i < count; ++i) {
+        if (sync->buffer[i].bytes > 0) {
+            memset(sync->buffer[i].data, 0, (size_t)sync->buffer[i].bytes);
+        }
+    }
+    return WEFT_OK;
+}
+
+const sync_ops sync_topk_ops = {.name = "topk",
+                                .create = create,
+                                .destroy = destroy,
+                                .reset = reset,
+                                .ready = ready,
+                                .gradients = gradients,
+                                .settle = settle,
+                                .state = state};

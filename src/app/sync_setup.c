@@ -1,0 +1,111 @@
+/* app/sync_setup.c: see app/sync_setup.h. */
+#include "app/sync_setup.h"
+
+#include <stdio.h>
+
+static const char *text_or_null(const weft_options *o, option_id id)
+{
+    const char *text = option_text(o, id);
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void set_lossy(const weft_options *o, sync_options *sync)
+{
+    sync->group = (int)option_int(o, OPT_GROUP_SIZE);
+    sync->full_every = option_int(o, OPT_FULL_EVERY);
+    sync->seed = (uint64_t)option_int(o, OPT_SEED);
+    sync->topology = text_or_null(o, OPT_TOPOLOGY);
+    sync->shadow = (sync_shadow_algorithm)option_choice(o, OPT_SHADOW_ALGORITHM);
+    sync->mix = option_real(o, OPT_SHADOW_MIX);
+    sync->block_rate = option_real(o, OPT_SHADOW_RATE);
+    sync->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
+    sync->gap = option_int(o, OPT_SHADOW_GAP);
+    sync->sites = text_or_null(o, OPT_SITES);
+    sync->threshold = option_real(o, OPT_ASP_THRESHOLD);
+    sync->policy = (sync_asp_policy)option_choice(o, OPT_ASP_POLICY);
+    sync->bandwidth = (double)option_size(o, OPT_ASP_BANDWIDTH);
+    sync->slack = option_int(o, OPT_ASP_SLACK);
+    sync->flush_every = option_int(o, OPT_ASP_FLUSH);
+}
+
+sync_options sync_options_of(const weft_options *o)
+{
+    sync_options sync = sync_options_default();
+    sync.mode = (sync_mode)option_choice(o, OPT_SYNC);
+    sync.allow_lossy = option_flag(o, OPT_ALLOW_LOSSY);
+    sync.algorithm =
+        option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)option_choice(o, OPT_ALLREDUCE);
+    sync.wire = (comm_wire)option_choice(o, OPT_WIRE);
+    sync.overlap = (sync_overlap)option_choice(o, OPT_OVERLAP);
+    sync.bucket_bytes = (int64_t)option_size(o, OPT_BUCKET);
+    sync.density = option_real(o, OPT_TOPK_DENSITY);
+    sync.select.method = (select_method)option_choice(o, OPT_TOPK_SELECT);
+    sync.select.seed = (uint64_t)option_int(o, OPT_SEED);
+    sync.exchange = (sparse_exchange)option_choice(o, OPT_TOPK_EXCHANGE);
+    sync.warmup = option_int(o, OPT_TOPK_WARMUP);
+    sync.dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
+    set_lossy(o, &sync);
+    return sync;
+}
+
+weft_status sync_setup_check(const weft_options *o)
+{
+    bool topk = option_choice(o, OPT_SYNC) == SYNC_TOPK;
+    WEFT_CHECK(!option_flag(o, OPT_REPRODUCIBLE) || option_choice(o, OPT_WIRE) == COMM_WIRE_SAME, WEFT_ERR_USAGE,
+               "--reproducible needs --wire same: rounded sums depend on the order");
+    WEFT_CHECK(!topk || !option_flag(o, OPT_NESTEROV), WEFT_ERR_USAGE,
+               "--sync topk corrects plain momentum only: leave out --nesterov");
+    return WEFT_OK;
+}
+
+void sync_setup_describe(const sync_options *options, sync_mode mode, char *text, size_t bytes)
+{
+    static const char *const overlaps[] = {"summed behind the backward pass",
+                                           "summed behind the backward pass, gathered behind the next forward pass",
+                                           "summed after the backward pass"};
+    switch (mode) {
+    case SYNC_ALLREDUCE:
+        snprintf(text, bytes, "all gradients, %s; %s", overlaps[options->overlap],
+                 options->wire == COMM_WIRE_SAME ? "exact" : "rounded to 16 bits between nodes, not exact");
+        return;
+    case SYNC_TOPK:
+        snprintf(text, bytes, "sends %g %% of the gradient, keeps the rest for later steps; not exact",
+                 100.0 * options->density);
+        return;
+    case SYNC_DIVIDE_SHUFFLE:
+        snprintf(text, bytes, "averages parameters in changing groups of %d ranks; not exact", options->group);
+        return;
+    case SYNC_SHADOW:
+        snprintf(text, bytes, "averages parameters in the background, training never waits; not exact");
+        return;
+    case SYNC_ASP:
+        snprintf(text, bytes, "sends updates between sites once they pass %g %% of their parameter; not exact",
+                 100.0 * options->threshold);
+        return;
+    case SYNC_AUTO:
+        snprintf(text, bytes, "the fastest mode by prediction, %s",
+                 options->allow_lossy ? "exact or not" : "exact ones only");
+        return;
+    }
+}
+
+uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes, int ranks)
+{
+    if (ranks == 1) {
+        return 0;
+    }
+    switch (options->mode) {
+    case SYNC_ALLREDUCE:
+        return parameter_bytes; /* what arrives while it is summed */
+    case SYNC_TOPK:
+        return 4 * parameter_bytes; /* velocity, residual, selection, what arrives */
+    case SYNC_DIVIDE_SHUFFLE:
+        return 3 * parameter_bytes; /* the mean, the group's mean, what arrives */
+    case SYNC_SHADOW:
+        return 5 * parameter_bytes; /* the mean, snapshot, average, block state, what arrives */
+    case SYNC_ASP:
+    case SYNC_AUTO:
+        return 6 * parameter_bytes; /* the most that a mode keeps */
+    }
+    return 0;
+}

@@ -1,0 +1,239 @@
+/* train/replica.c: see train/replica.h. */
+#include "train/replica.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool alone(const train_replica *r)
+{
+    return comm_size(r->comm) == 1;
+}
+
+/* ---- staging --------------------------------------------------------------------------------------------- */
+
+static void *at(const train_replica *r, void *host, int64_t element)
+{
+    return (unsigned char *)host + (size_t)element * weft_dtype_bytes(r->params->dtype);
+}
+
+static weft_status stage_gradient(train_replica *r, const sync_bucket *bucket, bool down)
+{
+    if (r->grad == NULL) {
+        return WEFT_OK;
+    }
+    weft_tensor view = tensor_view(&r->params->grad, 0, 1, bucket->offset, bucket->count);
+    void *host = at(r, r->grad, bucket->offset);
+    return down ? tensor_download(&view, host) : tensor_upload(&view, host);
+}
+
+static weft_status stage_values(train_replica *r, bool down)
+{
+    if (r->value == NULL) {
+        return WEFT_OK;
+    }
+    return down ? tensor_download(&r->params->value, r->value) : tensor_upload(&r->params->value, r->value);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------------------------ */
+
+/* A sum that was on its way is here: the optimiser takes the bucket. */
+static weft_status take(train_replica *r, int b)
+{
+    const sync_bucket *bucket = &r->buckets.bucket[b];
+    if (!sync_owes(r->sync, b)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sync_need(r->sync, b));
+    WEFT_TRY(stage_gradient(r, bucket, false));
+    return optimizer_step_range(&r->optimizer, r->lr, bucket->offset, bucket->offset + bucket->count);
+}
+
+static weft_status take_all(train_replica *r)
+{
+    for (int b = r->buckets.buckets - 1; b >= 0; --b) {
+        WEFT_TRY(take(r, b));
+    }
+    return WEFT_OK;
+}
+
+static weft_status on_need(void *self, int block)
+{
+    train_replica *r = self;
+    for (int b = r->buckets.first[block]; b <= r->buckets.last[block]; ++b) {
+        WEFT_TRY(take(r, b));
+    }
+    return WEFT_OK;
+}
+
+static weft_status hand_in(train_replica *r, int b)
+{
+    WEFT_CHECK(!sync_owes(r->sync, b), WEFT_ERR_INTERNAL,
+               "bucket %d has a new gradient before the last was applied: the forward pass did not call train_need", b);
+    WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], true));
+    return sync_ready(r->sync, b);
+}
+
+static weft_status on_ready(void *self, int block)
+{
+    train_replica *r = self;
+    for (int b = r->buckets.first[block]; b <= r->buckets.last[block]; ++b) {
+        r->buckets.missing[b] -= 1;
+        if (r->buckets.missing[b] == 0) {
+            WEFT_TRY(hand_in(r, b));
+        }
+    }
+    return WEFT_OK;
+}
+
+const train_hooks *replica_hooks(train_replica *r)
+{
+    return alone(r) ? NULL : &r->hooks;
+}
+
+/* ---- creation --------------------------------------------------------------------------------------------- */
+
+static weft_status allocate(train_replica *r, const sync_options *options, sync_tensor **tensor)
+{
+    const param_store *params = r->params;
+    size_t bytes = weft_dtype_bytes(params->dtype);
+    WEFT_TRY(buckets_create(params, options->bucket_bytes, &r->buckets));
+    if (!params->hal->mem.host_visible && !alone(r)) {
+        WEFT_TRY(weft_malloc((size_t)params->trained, bytes, WEFT_MEM_COMM, &r->grad));
+        WEFT_TRY(weft_malloc((size_t)params->elements, bytes, WEFT_MEM_COMM, &r->value));
+    }
+    WEFT_TRY(WEFT_NEW(&r->name, r->buckets.blocks, WEFT_MEM_COMM));
+    return WEFT_NEW(tensor, r->buckets.blocks, WEFT_MEM_COMM);
+}
+
+/* A block is a tensor: parameters that share one lie interleaved in its rows. Its name joins theirs. */
+static void list_tensors(const param_store *params, replica_name *name, sync_tensor *tensor, int blocks)
+{
+    for (int i = 0; i < blocks; ++i) {
+        const param_block *block = &params->block[i];
+        int64_t end = block->offset + block->rows * block->cols;
+        size_t used = 0;
+        name[i][0] = '\0';
+        for (int e = 0; e < params->entries; ++e) {
+            int64_t offset = params->entry[e].offset;
+            if (offset >= block->offset && offset < end && used < sizeof name[i]) {
+                used += (size_t)snprintf(name[i] + used, sizeof name[i] - used, "%s%s", used > 0 ? "+" : "",
+                                         params->entry[e].name);
+            }
+        }
+        tensor[i] = (sync_tensor){name[i], block->offset, block->rows, block->cols};
+    }
+}
+
+weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
+                           const optimizer_options *optimizer, train_replica *r)
+{
+    sync_tensor *tensor = NULL;
+    sync_options options = *sync;
+    optimizer_options rule = *optimizer;
+    memset(r, 0, sizeof *r);
+    r->comm = comm;
+    r->params = params;
+    r->hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready};
+    options.momentum = rule.kind == OPTIMIZER_SGD ? rule.momentum : 0.0;
+    weft_status status = comm_agree(comm, allocate(r, &options, &tensor));
+    if (status == WEFT_OK) {
+        list_tensors(params, r->name, tensor, r->buckets.blocks);
+        const sync_desc desc = {.dtype = params->dtype,
+                                .value = r->value != NULL ? r->value : params->value.data,
+                                .grad = r->grad != NULL ? r->grad : params->grad.data,
+                                .trained = params->trained,
+                                .elements = params->elements,
+                                .bucket = r->buckets.bucket,
+                                .buckets = r->buckets.buckets,
+                                .tensor = tensor,
+                                .tensors = r->buckets.blocks};
+        status = sync_create(comm, &options, &desc, &r->sync);
+    }
+    if (status == WEFT_OK) {
+        rule.momentum = sync_running(r->sync) == SYNC_TOPK ? 0.0 : rule.momentum;
+        status = comm_agree(comm, optimizer_create(params, &rule, &r->optimizer));
+    }
+    weft_free(tensor);
+    return status;
+}
+
+void replica_destroy(train_replica *r)
+{
+    sync_destroy(r->sync);
+    optimizer_destroy(&r->optimizer);
+    buckets_destroy(&r->buckets);
+    weft_free(r->name);
+    weft_free(r->grad);
+    weft_free(r->value);
+    memset(r, 0, sizeof *r);
+}
+
+/* ---- a step ----------------------------------------------------------------------------------------------- */
+
+weft_status replica_reset(train_replica *r)
+{
+    WEFT_TRY(optimizer_reset(&r->optimizer));
+    WEFT_TRY(stage_values(r, true));
+    WEFT_TRY(sync_reset(r->sync));
+    return stage_values(r, false);
+}
+
+weft_status replica_begin(train_replica *r, double lr, double weight)
+{
+    if (r->sync->averaged) {
+        WEFT_TRY(sync_resume(r->sync));
+        WEFT_TRY(stage_values(r, false));
+    }
+    buckets_begin(&r->buckets);
+    r->step_lr = lr;
+    return sync_begin(r->sync, lr, weight);
+}
+
+weft_status replica_gradients(train_replica *r)
+{
+    if (alone(r)) {
+        return WEFT_OK;
+    }
+    for (int b = 0; b < r->buckets.buckets; ++b) {
+        if (r->buckets.missing[b] > 0) { /* the model told nobody */
+            WEFT_TRY(hand_in(r, b));
+        }
+    }
+    return sync_gradients(r->sync);
+}
+
+weft_status replica_update(train_replica *r)
+{
+    bool owed = false;
+    for (int b = 0; b < r->buckets.buckets; ++b) {
+        owed = owed || sync_owes(r->sync, b);
+    }
+    optimizer_begin(&r->optimizer);
+    r->lr = r->step_lr;
+    if (owed) {
+        return WEFT_OK;
+    }
+    for (int b = 0; !alone(r) && b < r->buckets.buckets; ++b) {
+        WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], false));
+    }
+    WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
+    if (r->sync->ops->parameters == NULL || alone(r)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(stage_values(r, true));
+    WEFT_TRY(sync_parameters(r->sync));
+    return stage_values(r, false);
+}
+
+weft_status replica_average(train_replica *r, bool last)
+{
+    WEFT_TRY(take_all(r));
+    if (alone(r)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(stage_values(r, true));
+    WEFT_TRY(last ? sync_finish(r->sync) : sync_average(r->sync));
+    return stage_values(r, false);
+}

@@ -1,0 +1,49 @@
+/*
+ * train/replica.h: a rank's parameters, kept together with those of the other ranks while they are trained.
+ *
+ * It joins the parameter store, the optimiser and a synchronisation mode (comm/sync/sync.h): blocks of the model become
+ * buckets, hooks of the passes become sync_need and sync_ready, and memory of the backend that the host cannot see is
+ * staged.
+ *
+ *      replica_begin                       the step: learning rate, weight
+ *      model forward, backward             with replica_hooks
+ *      replica_gradients                   the reduction ends
+ *      replica_update                      optimiser, averages; a split reduction updates in the next forward pass
+ */
+#ifndef WEFT_TRAIN_REPLICA_H
+#define WEFT_TRAIN_REPLICA_H
+
+#include "train/buckets.h"
+#include "train/model.h"
+#include "train/optimizer.h"
+
+typedef char replica_name[2 * PARAM_NAME_BYTES];
+
+typedef struct train_replica {
+    weft_comm *comm;
+    param_store *params;
+    train_optimizer optimizer;
+    train_buckets buckets;
+    comm_sync *sync;
+    void *grad, *value; /* host copies when the backend's memory is not the host's */
+    replica_name *name; /* [blocks] */
+    double step_lr, lr; /* of this step, and of the update that is owed */
+    train_hooks hooks;
+} train_replica;
+
+/* The optimiser's momentum moves into the mode where the mode corrects it (topk). Collective. */
+weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
+                           const optimizer_options *optimizer, train_replica *replica);
+void replica_destroy(train_replica *replica);
+
+/* A run begins from the parameters of rank 0. Collective. */
+weft_status replica_reset(train_replica *replica);
+weft_status replica_begin(train_replica *replica, double lr, double weight);
+const train_hooks *replica_hooks(train_replica *replica);
+weft_status replica_gradients(train_replica *replica);
+weft_status replica_update(train_replica *replica);
+/* All ranks hold the same parameters, everything owed included: before evaluation. The next replica_begin goes on from
+ * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
+weft_status replica_average(train_replica *replica, bool last);
+
+#endif

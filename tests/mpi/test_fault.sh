@@ -1,0 +1,40 @@
+#!/bin/bash
+# A rank that is killed, stopped, that leaves, plans otherwise or fails: all ranks end soon, with the right exit status,
+# nothing hangs, and the cause is told once.
+# needs: mpirun
+# timeout: 200
+set -u
+program=$(dirname "$1")/tests/mpi_fault
+if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then
+    echo "skipped: no mpirun or no $program"
+    exit 77
+fi
+failures=0
+expect() { # kind, exit status, text of the cause, seconds at most, [thread]
+    local started=$SECONDS output code took causes
+    output=$(timeout -k 5 60 mpirun --oversubscribe --bind-to none -np 4 "$program" "$1" ${5:-} 2>&1)
+    code=$?
+    took=$((SECONDS - started))
+    causes=$(grep -c '^weft: error' <<<"$output")
+    if [ "$code" -ne "$2" ] || [ "$took" -gt "$4" ] || ! grep -Eq "$3" <<<"$output" || [ "$causes" -gt 1 ]; then
+        echo "$1 ${5:-}: exit status $code (expected $2) after $took s (at most $4), $causes causes:"
+        echo "$output"
+        failures=1
+    else
+        echo "$1 ${5:-}: exit status $code after $took s"
+    fi
+    if pgrep -f "^$program $1" >/dev/null; then
+        echo "$1 ${5:-}: left ranks behind"
+        failures=1
+    fi
+}
+for thread in "" thread; do
+    expect none 0 '^$|' 10 $thread
+    expect kill 137 'signal 9|killed' 10 $thread
+    # 2 s of stall timeout, 3 s of inquest, and mpirun's time to kill a stopped process.
+    expect stop 79 'rank 1 of 4 does not answer' 12 $thread
+    expect leave 1 'exit' 12 $thread
+    expect plan 70 'bucket' 10 $thread
+    expect data 65 'rank 1.*row 17 is bad' 10 $thread
+done
+exit $failures

@@ -1,0 +1,345 @@
+/*
+ * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
+ * parameters; top-k that sends everything is momentum SGD; a gradient that is not finite ends all ranks, with its name.
+ * timeout: 300
+ */
+#include <math.h>
+
+#include "gnn/dataset.h"
+#include "gnn/model.h"
+#include "support/labelled_graphs.h"
+#include "train/loop.h"
+
+enum { CLASSES = 3, EPOCHS = 20, MOST_ELEMENTS = 4096, MOST_RANKS = 8, NOBODY = -1 };
+
+typedef struct sync_case {
+    const labelled_graph *graph;
+    const char *backend;
+    train_options options;
+    /* Make the gradient of this block NaN on this rank at this epoch. */
+    int poisoned_rank, poisoned_block;
+    /* results */
+    int64_t elements;
+    float value[MOST_RANKS][MOST_ELEMENTS]; /* of each rank, at its end */
+    double loss[EPOCHS];
+    sync_mode ran;
+    sync_figures figures;
+    uint64_t late_allocations;
+} sync_case;
+
+/* ---- a model that spoils its own gradient ------------------------------------------------------------------- */
+
+typedef struct spoiled {
+    gnn_model *model;
+    const sync_case *c;
+    int rank;
+    const train_hooks *hooks; /* the loop's */
+} spoiled;
+
+static weft_status spoil_need(void *self, int block)
+{
+    const spoiled *s = self;
+    return s->hooks->need(s->hooks->self, block);
+}
+
+static weft_status spoil_ready(void *self, int block)
+{
+    const spoiled *s = self;
+    if (block == s->c->poisoned_block && s->rank == s->c->poisoned_rank) {
+        weft_tensor grad = param_grad(&s->model->params, block);
+        ((float *)grad.data)[0] = NAN;
+    }
+    return s->hooks->ready(s->hooks->self, block);
+}
+
+static weft_status spoiled_forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    const spoiled *s = self;
+    return s->model->interface.forward(s->model, pass, logits);
+}
+
+static weft_status spoiled_backward(void *self, const train_pass *pass, weft_tensor *dlogits)
+{
+    spoiled *s = self;
+    train_hooks hooks = {.self = s, .need = spoil_need, .ready = spoil_ready};
+    train_pass spoiling = *pass;
+    if (pass->hooks == NULL || pass->epoch != 5) {
+        return s->model->interface.backward(s->model, pass, dlogits);
+    }
+    s->hooks = pass->hooks;
+    spoiling.hooks = &hooks;
+    return s->model->interface.backward(s->model, &spoiling, dlogits);
+}
+
+/* ---- a rank -------------------------------------------------------------------------------------------------- */
+
+static weft_status on_epoch(void *self, const train_epoch *epoch)
+{
+    sync_case *c = self;
+    c->loss[epoch->epoch - 1] = epoch->loss;
+    c->ran = epoch->sync;
+    c->figures = epoch->figures;
+    c->late_allocations += epoch->epoch > 2 ? epoch->allocations : 0;
+    return WEFT_OK;
+}
+
+static weft_status no_epoch(void *self, const train_epoch *epoch)
+{
+    (void)self;
+    (void)epoch;
+    return WEFT_OK;
+}
+
+static weft_status no_run(void *self, int run, const train_run *result)
+{
+    (void)self;
+    (void)run;
+    (void)result;
+    return WEFT_OK;
+}
+
+static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, gnn_model *model,
+                                  const train_targets *targets)
+{
+    int rank = comm_rank(comm);
+    train_result result = {0};
+    spoiled spoiled_model = {.model = model, .c = c, .rank = rank};
+    train_model interface = model->interface;
+    if (c->poisoned_rank != NOBODY) {
+        interface.self = &spoiled_model;
+        interface.forward = spoiled_forward;
+        interface.backward = spoiled_backward;
+    }
+    const train_observer observer = {.self = c, .on_epoch = rank == 0 ? on_epoch : no_epoch, .on_run = no_run};
+    weft_status status = train_loop(comm, hal, &interface, targets, &c->options, &observer, &result);
+    weft_free(result.run);
+    WEFT_TRY(status);
+    WEFT_CHECK(model->params.elements <= MOST_ELEMENTS, WEFT_ERR_INTERNAL, "the test's model is too large");
+    if (rank == 0) {
+        c->elements = model->params.elements;
+    }
+    return tensor_download(&model->params.value, c->value[rank]);
+}
+
+static weft_status case_rank(weft_comm *comm, void *argument)
+{
+    sync_case *c = argument;
+    weft_status status = WEFT_OK;
+    weft_hal *hal = NULL;
+    weft_partition partition = {0};
+    partition_report report;
+    weft_part part = {0};
+    gnn_model *model = NULL;
+    gnn_labels labels = {0};
+    const weft_graph *graph = &c->graph->graph;
+    const partition_options cut = {
+        .method = "random", .parts = comm_size(comm), .seed = 1, .balance = 1.1, .threads = 1};
+    const gnn_config config = {.kind = GNN_SAGE,
+                               .layers = 3,
+                               .inputs = 9,
+                               .hidden = 17,
+                               .outputs = CLASSES,
+                               .norm = NORM_BATCH,
+                               .dropout = 0.2f};
+    WEFT_TRY_GOTO(weft_hal_open(c->backend, 1, &hal), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(partition_compute(graph, &cut, &partition, &report), status, done);
+    WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, &part), status, done);
+    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F32, &config, &part, HAL_SPMM_ROWS, model), status, done);
+    weft_tensor features = gnn_model_features(model);
+    WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features), status, done);
+    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, &labels), status, done);
+    WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
+    status = train_model_of(comm, hal, c, model, &labels.targets);
+done:
+    gnn_labels_destroy(&labels);
+    if (model != NULL) {
+        gnn_model_destroy(model);
+    }
+    weft_free(model);
+    part_destroy(&part);
+    partition_destroy(&partition);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------------------------- */
+
+static labelled_graph graph;
+
+static int make_graph(void **state)
+{
+    const labelled_graph_spec spec = {
+        .vertices = 60, .degree = 4, .features = 9, .classes = CLASSES, .isolated = 5, .seed = 1};
+    (void)state;
+    labelled_graph_make(&spec, &graph);
+    return 0;
+}
+
+static int free_graph(void **state)
+{
+    (void)state;
+    labelled_graph_free(&graph);
+    return 0;
+}
+
+static sync_case *make_case(optimizer_kind optimizer)
+{
+    sync_case *c = calloc(1, sizeof *c);
+    c->graph = &graph;
+    c->backend = "cpu";
+    c->poisoned_rank = NOBODY;
+    c->options = (train_options){
+        .epochs = EPOCHS,
+        .runs = 1,
+        .seed = 3,
+        .eval_every = 5,
+        .metric = TRAIN_METRIC_ACCURACY,
+        .sync = sync_options_default(),
+        .optimizer = {.kind = optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+        .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
+    c->options.optimizer.weight_decay = optimizer == OPTIMIZER_ADAM ? 1e-3 : 0.0;
+    return c;
+}
+
+static void check_same(const sync_case *a, const sync_case *b, int ranks, const char *what)
+{
+    assert_int_equal(a->elements, b->elements);
+    for (int r = 0; r < ranks; ++r) {
+        if (memcmp(a->value[r], b->value[0], (size_t)b->elements * sizeof b->value[0][0]) != 0) {
+            fail_msg("%s, rank %d of %d: parameters differ", what, r, ranks);
+        }
+    }
+    if (memcmp(a->loss, b->loss, sizeof b->loss) != 0) {
+        fail_msg("%s on %d ranks: losses differ", what, ranks);
+    }
+}
+
+static void bits_do_not_depend(optimizer_kind optimizer, int ranks)
+{
+    static const int64_t sizes[] = {0, 4096, 64};
+    static const char *const backends[] = {"cpu", "shadow"};
+    sync_case *base = make_case(optimizer);
+    base->options.sync.algorithm = COMM_ALGO_FIXED_ORDER;
+    base->options.sync.overlap = OVERLAP_OFF;
+    base->options.sync.bucket_bytes = 0;
+    ASSERT_OK(comm_thread_run(ranks, case_rank, base));
+    assert_true(base->loss[EPOCHS - 1] < base->loss[0]);
+    for (int i = 0; i < 12; ++i) {
+        sync_case *c = make_case(optimizer);
+        char what[160];
+        c->options.sync.algorithm = COMM_ALGO_FIXED_ORDER;
+        c->options.sync.overlap = i % 2 == 0 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
+        c->options.sync.bucket_bytes = sizes[i / 2 % 3];
+        c->backend = backends[i / 6];
+        snprintf(what, sizeof what, "overlap %d, buckets of %lld bytes, backend %s, optimiser %d",
+                 (int)c->options.sync.overlap, (long long)c->options.sync.bucket_bytes, c->backend, (int)optimizer);
+        ASSERT_OK(comm_thread_run(ranks, case_rank, c));
+        check_same(c, base, ranks, what);
+        free(c);
+    }
+    free(base);
+}
+
+static void test_bits_do_not_depend_on_buckets_or_overlap(void **state)
+{
+    static const int ranks[] = {1, 2, 3};
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        bits_do_not_depend(OPTIMIZER_SGD, ranks[i]);
+        bits_do_not_depend(OPTIMIZER_ADAM, ranks[i]);
+    }
+}
+
+/* With everything sent nothing waits: the corrected momentum is that of the optimiser. */
+static void test_topk_of_density_1_is_momentum_sgd(void **state)
+{
+    static const int ranks[] = {2, 4, 7};
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        sync_case *exact = make_case(OPTIMIZER_SGD);
+        sync_case *topk = make_case(OPTIMIZER_SGD);
+        topk->options.sync.mode = SYNC_TOPK;
+        topk->options.sync.density = 1.0;
+        topk->options.sync.dense_below = 64;
+        topk->options.sync.bucket_bytes = 2048;
+        topk->options.optimizer.momentum = 0.0; /* masking forgets the velocity of all that was sent */
+        exact->options.optimizer.momentum = 0.0;
+        ASSERT_OK(comm_thread_run(ranks[i], case_rank, exact));
+        ASSERT_OK(comm_thread_run(ranks[i], case_rank, topk));
+        assert_int_equal(topk->ran, SYNC_TOPK);
+        for (int e = 0; e < EPOCHS; ++e) {
+            ASSERT_NEAR(topk->loss[e], exact->loss[e], 1e-4);
+        }
+        free(exact);
+        free(topk);
+    }
+}
+
+/* Sending a twentieth of the gradient still trains, and every rank holds the same bits. */
+static void test_topk_trains(void **state)
+{
+    static const char *const backends[] = {"cpu", "shadow"};
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        sync_case *c = make_case(OPTIMIZER_SGD);
+        c->backend = backends[i];
+        c->options.sync.mode = SYNC_TOPK;
+        c->options.sync.density = 0.05;
+        c->options.sync.warmup = 5;
+        c->options.sync.dense_below = 64;
+        ASSERT_OK(comm_thread_run(4, case_rank, c));
+        assert_true(c->figures.density > 0.04 && c->figures.density < 0.3);
+        assert_true(c->loss[EPOCHS - 1] < 0.95 * c->loss[0]);
+        for (int r = 1; r < 4; ++r) {
+            assert_memory_equal(c->value[r], c->value[0], (size_t)c->elements * sizeof c->value[0][0]);
+        }
+        free(c);
+    }
+}
+
+static void test_nan_on_one_rank_ends_all(void **state)
+{
+    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_ALLREDUCE, SYNC_TOPK};
+    static const sync_overlap overlaps[] = {OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_BACKWARD};
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        sync_case *c = make_case(OPTIMIZER_ADAM);
+        c->backend = "ref";
+        c->options.sync.mode = modes[i];
+        c->options.sync.overlap = overlaps[i];
+        c->options.sync.dense_below = 64;
+        c->options.sync.bucket_bytes = 1024;
+        c->poisoned_rank = 2;
+        c->poisoned_block = 4; /* the second layer's weights */
+        ASSERT_STATUS(comm_thread_run(4, case_rank, c), WEFT_ERR_DIVERGED);
+        ASSERT_MESSAGE("epoch 5");
+        ASSERT_MESSAGE("layer1");
+        free(c);
+    }
+}
+
+static void test_epochs_allocate_nothing(void **state)
+{
+    (void)state;
+    for (int split = 0; split < 2; ++split) {
+        sync_case *c = make_case(OPTIMIZER_ADAM);
+        c->options.sync.overlap = split == 1 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
+        c->options.eval_every = 1;
+        ASSERT_OK(comm_thread_run(1, case_rank, c));
+        assert_int_equal(c->late_allocations, 0);
+        free(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits_do_not_depend_on_buckets_or_overlap),
+        cmocka_unit_test(test_topk_of_density_1_is_momentum_sgd),
+        cmocka_unit_test(test_topk_trains),
+        cmocka_unit_test(test_nan_on_one_rank_ends_all),
+        cmocka_unit_test(test_epochs_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_graph, free_graph);
+}
