@@ -225,7 +225,9 @@ weft_status schedule_wait(comm_schedule *s)
     double begin = trace_begin();
     weft_status status = progress_wait(s->comm->progress, &s->operation);
     trace_end(begin, TRACE_SYNC, "wait", -1);
-    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, clock_seconds() - start);
+    /* It may have ended between the look above and the clock. */
+    double waited = s->operation.ended_at - start;
+    comm_count_seconds(&s->comm->counters[s->operation.lane].wait_ns, waited > 0.0 ? waited : 0.0);
     return status;
 }
 

@@ -170,7 +170,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     weft_status status = WEFT_OK;
     comm_sync *sync = NULL;
     *out = NULL;
-    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM)));
+    WEFT_TRY_GOTO(comm_agree(comm, WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM)), status, done);
     sync->comm = comm;
     sync->options = *options;
     sync->diverged = -1;

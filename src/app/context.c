@@ -8,6 +8,7 @@
 #include "base/launcher.h"
 #include "base/log.h"
 #include "comm/inquest.h"
+#include "comm/layout.h"
 
 enum { INQUEST_SECONDS = 3 };
 
@@ -15,7 +16,7 @@ typedef struct rank_card {
     cpu_set mask;
     char host[64];
     int node_rank;
-    char line[256]; /* of the node, from its first rank */
+    char line[512]; /* of the node, from its first rank */
 } rank_card;
 
 static weft_status open_comm(app_context *context)
@@ -103,7 +104,11 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
                                        .node_rank = comm_node_rank(context->comm),
                                        .masks = masks,
                                        .threads = requested_threads(context->options),
-                                       .pin = (pin_mode)option_choice(context->options, OPT_PIN)};
+                                       .pin = (pin_mode)option_choice(context->options, OPT_PIN),
+                                       .comm_thread =
+                                           (comm_thread_mode)option_choice(context->options, OPT_COMM_THREAD),
+                                       .job_ranks = comm_size(context->comm),
+                                       .nodes = comm_get_layout(context->comm)->nodes};
     WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);
     WEFT_TRY_GOTO(placement_apply(&context->placement), status, done);
     *node_mask = context->placement.mask;
@@ -151,6 +156,20 @@ done:
     return status;
 }
 
+/* A library that takes calls from the main thread only is no failure unless the thread was asked for. */
+static weft_status start_comm_thread(const app_context *context)
+{
+    if (!context->placement.comm_thread) {
+        return WEFT_OK;
+    }
+    weft_status status = comm_thread_start(context->comm, context->placement.comm_cpu);
+    if (status != WEFT_OK && option_choice(context->options, OPT_COMM_THREAD) == COMM_THREAD_AUTO) {
+        log_warn("no communication thread: %s", weft_error_message());
+        return WEFT_OK;
+    }
+    return status;
+}
+
 weft_status app_set_log_level(const weft_options *options)
 {
     bool quiet = option_flag(options, OPT_QUIET), verbose = option_flag(options, OPT_VERBOSE);
@@ -168,6 +187,7 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     log_set_speaker(comm_rank(context->comm) == 0);
     WEFT_TRY(share_options(context, options));
     WEFT_TRY(place_threads(context));
+    WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
     const char *backend = option_text(context->options, OPT_BACKEND);
     return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
 }

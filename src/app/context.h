@@ -23,14 +23,16 @@ typedef struct app_context {
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
 weft_status app_set_log_level(const weft_options *options);
 
-/* Under a launcher over MPI, else one rank. Logs one line a node. Collective over all processes of the job. */
+/* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
+ * node. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);
 void app_context_close(app_context *context);
 
 /*
  * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
  * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
- * told once. After a stall one rank speaks for all and names those that are missing (comm/inquest.h). With one rank it returns and the command closes as usual.
+ * told once. After a stall one rank speaks for all and names those that are missing (comm/inquest.h). With one rank it
+ * returns and the command closes as usual.
  */
 void app_context_fail(const app_context *context, weft_status status);
 

@@ -10,7 +10,8 @@
  *
  *    The widest share that lets all ranks stay within one NUMA node is taken, then within one package; a rank with
  * fewer threads than its share uses the first cores of it, so that ranks spread over the memory controllers.
- * 4. One thread a core, first allowed hardware thread; siblings only when an explicit number of threads asks for them.
+ * 4. Set a core of the rank aside for the communication thread, if there shall be one and the rank has enough.
+ * 5. One thread a core, first allowed hardware thread; siblings only when an explicit number of threads asks for them.
  *
  * Cost: O(ranks x cores + cores x share width) on numbers of a few hundred.
  */
@@ -190,10 +191,14 @@ static int share_of_rank(const machine *m, const int *share, int rank)
 
 /*
  * One thread a core in the order given, on CPUs of `within`; when there are more threads than cores, second rounds take
- * the siblings. The plan's mask becomes the CPUs used.
+ * the siblings. The plan's mask becomes the CPUs used. A core set aside is the last of the list.
  */
-static weft_status put_threads(const machine *m, const int *cores, int count, const cpu_set *within, placement *plan)
+static weft_status put_threads(const machine *m, const int *cores, int count, bool aside, const cpu_set *within,
+                               placement *plan)
 {
+    if (aside) {
+        plan->comm_cpu = core_cpu(m, cores[--count], within, 0);
+    }
     WEFT_TRY(WEFT_NEW(&plan->cpu, plan->threads, WEFT_MEM_GENERAL));
     int placed = 0;
     memset(&plan->mask, 0, sizeof plan->mask);
@@ -215,8 +220,10 @@ static weft_status put_threads(const machine *m, const int *cores, int count, co
     return WEFT_OK;
 }
 
-static weft_status plan_share(const machine *m, const placement_request *request, const survey *s, placement *plan)
+static weft_status plan_share(const machine *m, const placement_request *request, const survey *s, bool aside,
+                              placement *plan)
 {
+    int wants = plan->threads + (aside ? 1 : 0);
     int widest = s->cores / request->node_ranks;
     int *share = NULL;
     int *mine = NULL;
@@ -225,16 +232,16 @@ static weft_status plan_share(const machine *m, const placement_request *request
     WEFT_TRY_GOTO(WEFT_NEW(&mine, m->cores, WEFT_MEM_GENERAL), status, done);
     level at = LEVEL_NODE;
     int width = 0;
-    choose_share(m, request->node_ranks, plan->threads < widest ? plan->threads : widest, widest, &at, &width);
+    choose_share(m, request->node_ranks, wants < widest ? wants : widest, widest, &at, &width);
     deal_cores(m, request->node_ranks, at, width, share);
     int wanted = share_of_rank(m, share, request->node_rank);
     int count = 0;
-    for (int i = 0; i < m->cores && count < plan->threads; i++) {
+    for (int i = 0; i < m->cores && count < wants; i++) {
         if (share[i] == wanted) {
             mine[count++] = i;
         }
     }
-    WEFT_TRY_GOTO(put_threads(m, mine, count, &m->allowed, plan), status, done);
+    WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &m->allowed, plan), status, done);
     plan->healed = s->least < count || (s->overlapping && request->node_ranks > 1);
     if (s->least < count) {
         snprintf(plan->reason, sizeof plan->reason,
@@ -252,7 +259,8 @@ done:
 
 /* ---- the launcher's masks, kept -------------------------------------------------------------------------------- */
 
-static weft_status plan_kept(const machine *m, const placement_request *request, const survey *s, placement *plan)
+static weft_status plan_kept(const machine *m, const placement_request *request, const survey *s, bool aside,
+                             placement *plan)
 {
     plan->mask = request->masks[request->node_rank];
     plan->oversubscribed = (int64_t)plan->threads * request->node_ranks > s->cpus;
@@ -277,7 +285,7 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
         "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use --threads "
         "%d, or --pin on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
         plan->threads, request->node_rank, count, cpus, count, plan->threads);
-    WEFT_TRY_GOTO(put_threads(m, mine, count, &request->masks[request->node_rank], plan), status, done);
+    WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &request->masks[request->node_rank], plan), status, done);
     if (s->together == s->cores && request->node_ranks == 1) {
         snprintf(plan->reason, sizeof plan->reason, "all %d cores of the node", s->cores);
     } else {
@@ -323,6 +331,32 @@ static int default_threads(const machine *m, const placement_request *request, c
     return threads > 0 ? threads : 1;
 }
 
+/* Whether there is a communication thread; true when a core of the rank's share is set aside for it. */
+static bool plan_comm_thread(const placement_request *request, int share, placement *plan)
+{
+    bool fits = share > 2 && request->threads < share;
+    bool wanted = request->comm_thread == COMM_THREAD_ON ||
+                  (request->comm_thread == COMM_THREAD_AUTO && (request->nodes > 1 || (fits && share >= 4)));
+    plan->comm_thread = wanted && request->job_ranks > 1;
+    return plan->comm_thread && fits;
+}
+
+/* The reason says where the communication thread runs. */
+static void add_comm_thread(bool aside, placement *plan)
+{
+    size_t used = strlen(plan->reason);
+    char *end = plan->reason + used;
+    size_t left = sizeof plan->reason - used;
+    if (!plan->comm_thread) {
+        return;
+    }
+    if (plan->comm_cpu >= 0) {
+        snprintf(end, left, "; a core a rank for communication, here CPU %d", plan->comm_cpu);
+    } else {
+        snprintf(end, left, aside ? "; a core a rank is left for communication" : "; communication shares the cores");
+    }
+}
+
 static weft_status check_request(const machine *m, const placement_request *request)
 {
     WEFT_CHECK(request->node_ranks > 0 && request->node_rank >= 0 && request->node_rank < request->node_ranks &&
@@ -340,10 +374,13 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
     WEFT_TRY(check_request(m, request));
     survey s = survey_masks(m, request);
     bool kept = keeps_masks(request, &s);
-    plan->threads = request->threads > 0 ? request->threads : default_threads(m, request, &s, kept);
+    plan->comm_cpu = -1;
+    int share = default_threads(m, request, &s, kept);
+    bool aside = plan_comm_thread(request, share, plan);
+    plan->threads = request->threads > 0 ? request->threads : share - (aside ? 1 : 0);
     weft_status status = WEFT_OK;
     if (kept) {
-        WEFT_TRY_GOTO(plan_kept(m, request, &s, plan), status, done);
+        WEFT_TRY_GOTO(plan_kept(m, request, &s, aside, plan), status, done);
     } else if (plan->threads == 1 && request->node_ranks > s.cores) {
         plan->oversubscribed = true;
         plan->mask = m->allowed;
@@ -356,8 +393,9 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
                         "--threads %d, fewer ranks a node, or --pin off to oversubscribe on purpose",
                         request->node_ranks, plan->threads, s.cores, s.cpus,
                         s.cores >= request->node_ranks ? s.cores / request->node_ranks : 1);
-        WEFT_TRY_GOTO(plan_share(m, request, &s, plan), status, done);
+        WEFT_TRY_GOTO(plan_share(m, request, &s, aside, plan), status, done);
     }
+    add_comm_thread(aside, plan);
 done:
     if (status != WEFT_OK) {
         placement_free(plan);

@@ -57,11 +57,16 @@ void machine_free(machine *m);
 
 typedef enum pin_mode { PIN_AUTO, PIN_ON, PIN_OFF, PIN_INHERIT } pin_mode; /* order of --pin's choices */
 
+/* A thread that moves messages beside the computing ones; order of --comm-thread's choices. */
+typedef enum comm_thread_mode { COMM_THREAD_AUTO, COMM_THREAD_ON, COMM_THREAD_OFF } comm_thread_mode;
+
 typedef struct placement_request {
     int node_ranks, node_rank;
     const cpu_set *masks; /* [node_ranks] affinity mask of every rank of the node at start, by node rank */
     int threads;          /* --threads or OMP_NUM_THREADS; 0 = decide */
     pin_mode pin;
+    comm_thread_mode comm_thread;
+    int job_ranks, nodes; /* of the whole job: a single rank has nothing to communicate */
 } placement_request;
 
 typedef struct placement {
@@ -69,12 +74,19 @@ typedef struct placement {
     bool pinned;         /* threads are pinned one by one to cpu[i] */
     bool healed;         /* the launcher's masks overlap or starve a rank of the node, and were replaced */
     bool oversubscribed; /* more ranks or threads on the node than cores or CPUs: nothing is pinned */
+    bool comm_thread;    /* there shall be one */
+    int comm_cpu;        /* of the communication thread alone; -1: none is set aside, it runs within the mask */
     int *cpu;            /* [threads], NULL when not pinned */
     cpu_set mask;        /* the rank's CPUs: those of its threads; when loose, all it may use */
-    char reason[160];
+    char reason[200];
 } placement;
 
 /* Pure function of its arguments: tested on recorded and synthetic machines. Free with placement_free.
+ *
+ * Communication thread: a rank with more than two cores sets one aside for it, which no other thread uses; on fewer, or
+ * when an explicit number of threads takes them all, it shares the rank's mask. auto: with several ranks, when they
+ * span nodes or when a rank of four cores or more can set one aside.
+ *
  * WEFT_ERR_LAUNCH when explicitly requested threads exceed the CPUs (says the cure). SMT siblings are used only when
  * the explicit number does not fit otherwise. */
 weft_status placement_plan(const machine *m, const placement_request *request, placement *plan);

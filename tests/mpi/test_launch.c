@@ -66,7 +66,8 @@ static void test_launch(void **state)
     ASSERT_OK(machine_detect(&m));
     ASSERT_OK(placement_current_mask(&mine));
     MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, masks, (int)sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    placement_request request = {node_ranks, node_rank, masks, 0, PIN_AUTO};
+    placement_request request = {
+        .node_ranks = node_ranks, .node_rank = node_rank, .masks = masks, .threads = 0, .pin = PIN_AUTO};
     placement plan;
     ASSERT_OK(placement_plan(&m, &request, &plan));
     ASSERT_OK(placement_apply(&plan));

@@ -43,7 +43,8 @@ static int core_of(const machine *m, int cpu)
 static void plan_all(const machine *m, int ranks, const cpu_set *masks, int threads, pin_mode pin, placement *plans)
 {
     for (int r = 0; r < ranks; r++) {
-        placement_request request = {ranks, r, masks, threads, pin};
+        placement_request request = {
+            .node_ranks = ranks, .node_rank = r, .masks = masks, .threads = threads, .pin = pin};
         ASSERT_OK(placement_plan(m, &request, &plans[r]));
     }
 }
@@ -294,12 +295,12 @@ static void test_placement_explicit_threads(void **state)
         masks[r] = m.allowed;
     }
     placement plan;
-    placement_request many = {2, 0, masks, 33, PIN_AUTO};
+    placement_request many = {.node_ranks = 2, .node_rank = 0, .masks = masks, .threads = 33, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &many, &plan), WEFT_ERR_LAUNCH);
     ASSERT_MESSAGE("--threads 16");
     assert_null(plan.cpu);
     /* 32 threads a rank do fit when siblings work too: the user's explicit number wins. */
-    placement_request siblings = {2, 1, masks, 32, PIN_AUTO};
+    placement_request siblings = {.node_ranks = 2, .node_rank = 1, .masks = masks, .threads = 32, .pin = PIN_AUTO};
     ASSERT_OK(placement_plan(&m, &siblings, &plan));
     assert_true(plan.pinned);
     assert_int_equal(cpu_set_count(&plan.mask), 32);
@@ -308,15 +309,15 @@ static void test_placement_explicit_threads(void **state)
     placement_free(&plan);
     /* A kept mask of 4 cores (8 CPUs) does not grow behind the launcher's back. */
     cpu_set narrow[2] = {cpus(0, 8, 1), cpus(8, 8, 1)};
-    placement_request wide = {2, 0, narrow, 9, PIN_AUTO};
+    placement_request wide = {.node_ranks = 2, .node_rank = 0, .masks = narrow, .threads = 9, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &wide, &plan), WEFT_ERR_LAUNCH);
     ASSERT_MESSAGE("--pin on");
     /* One thread a rank on too many ranks is a crowded node, not a wrong number. */
-    placement_request crowd = {33, 32, masks, 1, PIN_AUTO};
+    placement_request crowd = {.node_ranks = 33, .node_rank = 32, .masks = masks, .threads = 1, .pin = PIN_AUTO};
     ASSERT_OK(placement_plan(&m, &crowd, &plan));
     assert_true(plan.oversubscribed);
     placement_free(&plan);
-    placement_request crowd2 = {33, 32, masks, 2, PIN_AUTO};
+    placement_request crowd2 = {.node_ranks = 33, .node_rank = 32, .masks = masks, .threads = 2, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &crowd2, &plan), WEFT_ERR_LAUNCH);
     machine_free(&m);
 }
@@ -332,6 +333,125 @@ static void test_placement_cpu_quota(void **state)
     plan_all(&m, 2, masks, 0, PIN_AUTO, plans);
     assert_int_equal(plans[0].threads, 3);
     free_all(plans, 2);
+    machine_free(&m);
+}
+
+/* ---- the communication thread ------------------------------------------------------------------------------------ */
+typedef struct comm_wish {
+    const char *machine;
+    int ranks, nodes, threads; /* of this node, of the job, asked for */
+    pin_mode pin;
+    comm_thread_mode mode;
+    /* expected */
+    int computing;
+    bool thread, aside; /* aside: a CPU of its own */
+} comm_wish;
+
+#define ONE_PACKAGE(cores) "package:1 [numa] core:" #cores " pu:2"
+
+static const comm_wish comm_wishes[] = {
+    /* One rank has nobody to talk to. */
+    {TWO_PACKAGES, 1, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 32, false, false},
+    {TWO_PACKAGES, 1, 1, 0, PIN_AUTO, COMM_THREAD_ON, 32, false, false},
+    /* 16, 4, 3 and 2 cores a rank. */
+    {TWO_PACKAGES, 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 15, true, true},
+    {TWO_PACKAGES, 8, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 3, true, true},
+    {ONE_PACKAGE(6), 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 3, false, false},
+    {ONE_PACKAGE(6), 2, 1, 0, PIN_AUTO, COMM_THREAD_ON, 2, true, true},
+    {ONE_PACKAGE(6), 2, 2, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, true, true},
+    {ONE_PACKAGE(4), 2, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, false, false},
+    {ONE_PACKAGE(4), 2, 1, 0, PIN_AUTO, COMM_THREAD_ON, 2, true, false},
+    {ONE_PACKAGE(4), 2, 4, 0, PIN_AUTO, COMM_THREAD_AUTO, 2, true, false},
+    /* One rank a node of several. */
+    {ONE_PACKAGE(8), 1, 4, 0, PIN_AUTO, COMM_THREAD_AUTO, 7, true, true},
+    {ONE_PACKAGE(8), 1, 4, 0, PIN_AUTO, COMM_THREAD_OFF, 8, false, false},
+    /* More ranks than cores. */
+    {ONE_PACKAGE(2), 3, 1, 0, PIN_AUTO, COMM_THREAD_AUTO, 1, false, false},
+    {ONE_PACKAGE(2), 3, 1, 0, PIN_AUTO, COMM_THREAD_ON, 1, true, false},
+    /* An explicit number of threads is kept; the core comes from what it leaves. */
+    {TWO_PACKAGES, 2, 1, 12, PIN_AUTO, COMM_THREAD_AUTO, 12, true, true},
+    {TWO_PACKAGES, 2, 1, 16, PIN_AUTO, COMM_THREAD_AUTO, 16, false, false},
+    {TWO_PACKAGES, 2, 1, 16, PIN_AUTO, COMM_THREAD_ON, 16, true, false},
+    {TWO_PACKAGES, 2, 1, 32, PIN_AUTO, COMM_THREAD_ON, 32, true, false},
+    /* Nothing is pinned, but there is room. */
+    {TWO_PACKAGES, 2, 1, 0, PIN_OFF, COMM_THREAD_AUTO, 15, true, false},
+    {TWO_PACKAGES, 2, 1, 0, PIN_ON, COMM_THREAD_ON, 15, true, true},
+};
+
+static void check_comm_wish(const comm_wish *wish)
+{
+    machine m;
+    cpu_set masks[MAX_RANKS];
+    cpu_set used;
+    int threads = 0;
+    memset(&used, 0, sizeof used);
+    ASSERT_OK(machine_from_synthetic(wish->machine, NULL, &m));
+    for (int r = 0; r < wish->ranks; r++) {
+        masks[r] = m.allowed;
+    }
+    for (int r = 0; r < wish->ranks; r++) {
+        placement plan;
+        placement_request request = {.node_ranks = wish->ranks,
+                                     .node_rank = r,
+                                     .masks = masks,
+                                     .threads = wish->threads,
+                                     .pin = wish->pin,
+                                     .comm_thread = wish->mode,
+                                     .job_ranks = wish->ranks * wish->nodes,
+                                     .nodes = wish->nodes};
+        ASSERT_OK(placement_plan(&m, &request, &plan));
+        assert_int_equal(plan.threads, wish->computing);
+        assert_int_equal(plan.comm_thread, wish->thread);
+        assert_int_equal(plan.comm_cpu >= 0, wish->aside);
+        assert_int_equal(strstr(plan.reason, "communication") != NULL, wish->thread);
+        if (wish->aside) { /* a whole core that nobody else uses, next to the rank's */
+            int core = core_of(&m, plan.comm_cpu);
+            assert_false(cpu_set_has(&plan.mask, plan.comm_cpu));
+            for (int k = 0; k < 2; k++) {
+                assert_false(cpu_set_has(&used, m.core[core].cpus[k]));
+            }
+            assert_int_equal(m.core[core].numa, m.core[core_of(&m, plan.cpu[0])].numa);
+            cpu_set_add(&used, plan.comm_cpu);
+            threads++;
+        }
+        for (int i = 0; plan.pinned && i < plan.threads; i++) {
+            assert_false(cpu_set_has(&used, plan.cpu[i]));
+            cpu_set_add(&used, plan.cpu[i]);
+            threads++;
+        }
+        placement_free(&plan);
+    }
+    assert_int_equal(cpu_set_count(&used), threads);
+    machine_free(&m);
+}
+
+static void test_placement_of_the_communication_thread(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof comm_wishes / sizeof comm_wishes[0]; i++) {
+        check_comm_wish(&comm_wishes[i]);
+    }
+}
+
+/* Masks of the launcher are kept: the core comes out of the rank's own. */
+static void test_placement_of_the_communication_thread_in_kept_masks(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic(TWO_PACKAGES, NULL, &m));
+    cpu_set masks[2] = {cpus(8, 12, 1), cpus(20, 12, 1)}; /* 6 whole cores each */
+    for (int r = 0; r < 2; r++) {
+        placement plan;
+        placement_request request = {
+            .node_ranks = 2, .node_rank = r, .masks = masks, .pin = PIN_AUTO, .job_ranks = 2, .nodes = 1};
+        ASSERT_OK(placement_plan(&m, &request, &plan));
+        assert_int_equal(plan.threads, 5);
+        assert_true(plan.comm_thread);
+        assert_int_equal(plan.comm_cpu, 8 + 12 * r + 10);
+        assert_false(cpu_set_has(&plan.mask, plan.comm_cpu));
+        assert_int_equal(cpu_set_count(&plan.mask), 5);
+        placement_free(&plan);
+    }
     machine_free(&m);
 }
 
@@ -425,7 +545,8 @@ static void test_placement_survives_failed_allocations(void **state)
     ASSERT_OK(machine_from_synthetic(TWO_PACKAGES, NULL, &m));
     cpu_set starved[2] = {cpus(0, 2, 1), cpus(0, 2, 1)};
     cpu_set wide[2] = {cpus(0, 8, 1), cpus(8, 8, 1)};
-    const placement_request requests[] = {{2, 1, starved, 0, PIN_AUTO}, {2, 1, wide, 0, PIN_AUTO}};
+    const placement_request requests[] = {{.node_ranks = 2, .node_rank = 1, .masks = starved, .pin = PIN_AUTO},
+                                          {.node_ranks = 2, .node_rank = 1, .masks = wide, .pin = PIN_AUTO}};
     machine again;
     int failures = 0;
     for (size_t k = 0; k < sizeof requests / sizeof requests[0]; k++) {
@@ -543,6 +664,8 @@ int main(void)
         cmocka_unit_test(test_placement_inherit_and_off),
         cmocka_unit_test(test_placement_explicit_threads),
         cmocka_unit_test(test_placement_cpu_quota),
+        cmocka_unit_test(test_placement_of_the_communication_thread),
+        cmocka_unit_test(test_placement_of_the_communication_thread_in_kept_masks),
         cmocka_unit_test(test_placement_text),
         cmocka_unit_test(test_placement_survives_failed_allocations),
         cmocka_unit_test(test_machine_from_xml),
