@@ -23,7 +23,8 @@
 
 /*
  * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one
- * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane.
+ * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane,
+ * whose counters are put back afterwards.
  */
 weft_status comm_calibrate(weft_comm *comm, comm_model *model);
 

@@ -297,9 +297,22 @@ weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds)
 }
 
 /* ---- the choice --------------------------------------------------------------------------------------------- */
+static const char *duration(double seconds, char text[32])
+{
+    if (seconds >= 1.0) {
+        snprintf(text, 32, "%.3g s", seconds);
+    } else if (seconds >= 1e-3) {
+        snprintf(text, 32, "%.3g ms", 1e3 * seconds);
+    } else {
+        snprintf(text, 32, "%.3g us", 1e6 * seconds);
+    }
+    return text;
+}
+
 static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], sync_mode fastest, sync_mode chosen)
 {
     char text[512];
+    char one[32];
     size_t used = 0;
     const char *why = "every other mode is slower or saves less than a tenth";
     if (chosen != SYNC_ALLREDUCE) {
@@ -308,8 +321,8 @@ static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], s
         why = "the others are not exact; --allow-lossy would let them run";
     }
     for (int mode = 0; mode < SYNC_AUTO; ++mode) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.3g ms", mode > 0 ? ", " : "",
-                                 sync_mode_name((sync_mode)mode), 1e3 * seconds[mode]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", mode > 0 ? ", " : "",
+                                 sync_mode_name((sync_mode)mode), duration(seconds[mode], one));
     }
     log_info("sync: a step's communication by the %s model: %s; %s runs: %s",
              comm_get_model(sync->comm)->measured ? "measured" : "fixed", text, sync_mode_name(chosen), why);
