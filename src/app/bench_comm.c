@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "app/comm_setup.h"
 #include "comm/cost.h"
 #include "comm/layout.h"
 
@@ -70,12 +71,8 @@ static weft_status print(const comm_bench *bench, const weft_options *options)
 static weft_status run(comm_bench *bench, app_context *context)
 {
     const weft_options *options = context->options;
-    const int imitated = (int)option_int(options, OPT_RANKS_PER_NODE);
     bench->context = context;
-    if (imitated > 0) {
-        WEFT_TRY(comm_imitate_nodes(context->comm, imitated));
-    }
-    comm_set_stall_timeout(context->comm, option_real(options, OPT_STALL_TIMEOUT));
+    WEFT_TRY(comm_setup(context, true));
     WEFT_TRY(run_op(bench, options));
     if (comm_rank(context->comm) == 0) {
         WEFT_TRY(print(bench, options));

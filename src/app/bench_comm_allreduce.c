@@ -1,9 +1,9 @@
 /*
  * app/bench_comm_allreduce.c: weft bench comm --op allreduce: our all-reduces of float32 beside the MPI library's own.
  *
- * Both sides start from vectors that are in the caches as far as they fit. Ours reduces in place; MPI_Allreduce is
- * given ordinary memory, in place or not, whichever of the two is faster at this size. What is summed while the clock
- * runs is zero, so that sums of sums neither overflow nor become denormal.
+ * Both sides start from vectors that are in the caches as far as they fit. Ours reduces a buffer of comm_buffer_alloc
+ * in place; MPI_Allreduce is given ordinary memory, in place or not, whichever of the two is faster at this size. What
+ * is summed while the clock runs is zero, so that sums of sums neither overflow nor become denormal.
  *
  * Before and after the timing a sum of known inputs is checked on every rank and element (app/bench_check.h), and all
  * ranks must hold the same bits.
@@ -16,6 +16,7 @@
 #include "app/bench_pair.h"
 #include "base/alloc.h"
 #include "comm/coll/coll.h"
+#include "comm/window.h"
 
 enum { CHOICE_TRIES = 3 };
 
@@ -38,6 +39,7 @@ static const bench_column columns[] = {
     {"model_seconds", CELL_REAL, true},
     {"bytes_sent", CELL_INT, true},
     {"messages", CELL_INT, true},
+    {"shared_bytes", CELL_INT, false},
     {"bus_gb_per_s", CELL_REAL, true},
     {"valid", CELL_BOOL, true},
 };
@@ -52,8 +54,8 @@ typedef struct sum_case {
     float *mpi_send, *mpi_recv; /* [count] or NULL */
     bool in_place;              /* MPI's side */
     bench_pair times;
-    int64_t sent, messages; /* of one operation, of the busiest rank */
-    double worst;           /* largest error over its bound */
+    int64_t sent, messages, shared; /* of one operation, of the busiest rank */
+    double worst;                   /* largest error over its bound */
 } sum_case;
 
 static weft_status run_ours(void *argument)
@@ -76,16 +78,17 @@ static weft_status check(sum_case *c)
     bench_fill(comm_rank(c->comm), c->buffer, c->count);
     WEFT_TRY(run_ours(c));
     comm_stats after = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
-    int64_t figure[4] = {(int64_t)(after.bytes_sent - before.bytes_sent),
-                         (int64_t)(after.messages_sent - before.messages_sent),
-                         (int64_t)bench_bits_hash(c->buffer, c->count), 0};
-    figure[3] = ~figure[2]; /* its maximum tells the least hash */
+    int64_t figure[5] = {
+        (int64_t)(after.bytes_sent - before.bytes_sent), (int64_t)(after.messages_sent - before.messages_sent),
+        (int64_t)(after.shared_bytes - before.shared_bytes), (int64_t)bench_bits_hash(c->buffer, c->count), 0};
+    figure[4] = ~figure[3]; /* its maximum tells the least hash */
     double worst = bench_sum_error(c->buffer, c->count, comm_size(c->comm), c->wire);
-    WEFT_TRY(comm_allreduce(c->comm, figure, 4, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_TRY(comm_allreduce(c->comm, figure, 5, WEFT_DTYPE_I64, COMM_MAX));
     WEFT_TRY(comm_allreduce(c->comm, &worst, 1, WEFT_DTYPE_F64, COMM_MAX));
     c->sent = figure[0];
     c->messages = figure[1];
-    worst = figure[2] == ~figure[3] ? worst : (double)INFINITY;
+    c->shared = figure[2];
+    worst = figure[3] == ~figure[4] ? worst : (double)INFINITY;
     c->worst = worst > c->worst ? worst : c->worst;
     return WEFT_OK;
 }
@@ -149,6 +152,7 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
                                                        cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
                                                        cell_int(c->sent),
                                                        cell_int(c->messages),
+                                                       cell_int(c->shared),
                                                        cell_real(bus),
                                                        cell_flag(valid)});
 }
@@ -188,10 +192,10 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
     weft_comm *comm = bench->context->comm;
     weft_status status = WEFT_OK;
     sum_case c = {.comm = comm, .bytes = bytes, .count = bytes / (int64_t)sizeof(float)};
-    float *buffer = NULL;
+    void *buffer = NULL;
     float *send = NULL;
     float *recv = NULL;
-    WEFT_TRY(comm_agree(comm, new_touched(c.count, &buffer)));
+    WEFT_TRY(comm_buffer_alloc(comm, bytes, &buffer));
     if (comm_native_available(comm)) {
         status = new_touched(c.count, &send);
         status = status == WEFT_OK ? new_touched(c.count, &recv) : status;
@@ -219,7 +223,7 @@ done:
     comm_plan_destroy(c.plan);
     weft_free(send);
     weft_free(recv);
-    weft_free(buffer);
+    comm_buffer_free(comm, buffer);
     return status;
 }
 
