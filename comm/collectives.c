@@ -183,11 +183,14 @@ weft_status comm_native_sum(weft_comm *comm, const float *send, float *recv, int
     transport *t = comm->transport;
     WEFT_CHECK(comm_native_available(comm), WEFT_ERR_UNSUPPORTED, "the transport %s has no all-reduce of its own",
                t->ops->name);
-    for (int64_t at = 0; at < count; at += most) {
+    weft_status status = WEFT_OK;
+    progress_lock(comm->progress);
+    for (int64_t at = 0; at < count && status == WEFT_OK; at += most) {
         const int64_t part = count - at < most ? count - at : most;
-        WEFT_TRY(t->ops->native_sum(t, COMM_LANE_CONTROL, send + at, recv + at, part));
+        status = t->ops->native_sum(t, COMM_LANE_CONTROL, send + at, recv + at, part);
     }
-    return WEFT_OK;
+    progress_unlock(comm->progress);
+    return status;
 }
 
 /* ---- agreement

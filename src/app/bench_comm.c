@@ -15,7 +15,7 @@
 #include "comm/cost.h"
 #include "comm/layout.h"
 
-enum { OP_ALLREDUCE }; /* order of --op's choices */
+enum { OP_ALLREDUCE, OP_SYNC, OP_SELECT }; /* order of --op's choices */
 
 static const bench_column skip_columns[] = {
     {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
@@ -42,8 +42,15 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
     case OP_ALLREDUCE:
         WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_ALLREDUCE)->choices, &bench->names));
         return bench_comm_allreduce(bench);
+    case OP_SYNC:
+        WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_SYNC)->choices, &bench->names));
+        return bench_comm_sync(bench);
+    case OP_SELECT:
+        WEFT_TRY(bench_names_parse(option_is_set(options, OPT_ALGORITHMS) ? algorithms : "all",
+                                   option_row_of(OPT_TOPK_SELECT)->choices, &bench->names));
+        return bench_comm_select(bench);
     default:
-        return weft_fail(WEFT_ERR_UNSUPPORTED, "--op %s is not in this build", option_text(options, OPT_OP));
+        return weft_fail(WEFT_ERR_INTERNAL, "--op %s has no bench", option_text(options, OPT_OP));
     }
 }
 

@@ -44,5 +44,7 @@ void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, doubl
 
 /* The operations: each sets the grid's columns and adds its rows. Collective. */
 weft_status bench_comm_allreduce(comm_bench *bench);
+weft_status bench_comm_sync(comm_bench *bench);
+weft_status bench_comm_select(comm_bench *bench);
 
 #endif

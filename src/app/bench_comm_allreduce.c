@@ -223,7 +223,9 @@ done:
     comm_plan_destroy(c.plan);
     weft_free(send);
     weft_free(recv);
-    comm_buffer_free(comm, buffer);
+    if (status == WEFT_OK || comm_size(comm) == 1) {
+        comm_buffer_free(comm, buffer); /* after a failure the job ends, and other ranks may not come to meet */
+    }
     return status;
 }
 
