@@ -100,11 +100,12 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
         coll_shared_aim(comm->small.shared, buffer, count, dtype, op);
         return schedule_run(&comm->small.schedule);
     }
-    const coll_algorithm *algorithm = coll_choose_messages(&comm->model, comm->layout, comm_size(comm), count, dtype);
+    coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
+    const coll_place place = coll_place_of(&args);
+    const coll_algorithm *algorithm = coll_choose_messages(&place, count, (int64_t)weft_dtype_bytes(dtype));
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-reduce %s of %lld %s", algorithm->name, (long long)count, weft_dtype_name(dtype));
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);
-    coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
     coll_build(&comm->blocking, algorithm, &args);
     return finish(comm);
 }

@@ -118,9 +118,8 @@ static weft_status prepare(weft_comm *comm, const comm_allreduce_desc *desc, con
     if (status == WEFT_ERR_RESOURCE && desc->algorithm == COMM_ALGO_AUTO) {
         log_warn("an all-reduce of %lld elements sends messages inside the node: %s", (long long)desc->count,
                  weft_error_message());
-        coll_place place = coll_place_of(args);
-        place.messages = true;
-        *algorithm = coll_choose_form(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
+        const coll_place place = coll_place_of(args);
+        *algorithm = coll_choose_messages(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
         return WEFT_OK;
     }
     return status;

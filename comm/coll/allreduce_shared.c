@@ -5,7 +5,7 @@
  * the others'), and in between they read and write each other's memory. Sums run over the ranks in the order 0..n-1 on
  * every element: the result is that of fixed_order to the bit, whoever computes it. Three forms:
  *
- * Slots, up to SHARED_SLOT_BYTES: one meeting. Each rank copies its vector into a slot of its own, raises, awaits all
+ * Slots, for short vectors: one meeting. Each rank copies its vector into a slot of its own, raises, awaits all
  * and sums all slots into its own vector.
  *
  *      rank 0   copy -> slot 0, raise | await all | slot 0 + slot 1 -> vector
@@ -48,7 +48,7 @@
 typedef enum shared_form { SHARED_SLOTS, SHARED_DIRECT, SHARED_STAGED } shared_form;
 
 /* Flags of the plan's window: slots and direct meet by the first and second, pieces come IN and go OUT. */
-enum { FLAG_FIRST = 0, FLAG_SECOND = 1, LINE = 64, SLOT_HEAD = 8, PIECE_BYTES = 1 << 18, STREAM_BYTES = 1 << 24 };
+enum { FLAG_FIRST = 0, FLAG_SECOND = 1, LINE = 64, PIECE_BYTES = 1 << 18, SLOT_WINDOWED_BYTES = 512 };
 
 typedef struct slice {
     int64_t begin, count;
@@ -77,6 +77,14 @@ struct coll_shared {
     const void **from; /* [ranks] */
     int awaited;       /* ranks before it have come */
 };
+
+/* One meeting moves the whole vector to everybody, two move a slice of it: what the second costs, the rest of the
+ * vector may cost. A vector that lies in a window needs no copy in its favour, so for it slots end earlier. */
+static bool fits_slot(int ranks, int64_t bytes, bool windowed)
+{
+    return windowed ? bytes <= SLOT_WINDOWED_BYTES
+                    : bytes <= SLOT_WINDOWED_BYTES || bytes * (ranks - 1) <= SHARED_SLOT_BYTES;
+}
 
 bool coll_shared_possible(const comm_layout *layout, int size)
 {
@@ -122,10 +130,17 @@ static slice slice_of(const coll_shared *shared, int64_t count, int64_t lead, in
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
-/* A slot begins with its own flag, so that a short vector and the word that it is there travel in one cache line. */
+/* A slot begins with its own flag. A short vector follows at once, so that both travel in one cache line; a longer one
+ * begins at the next line, where it is aligned. */
 static char *slot_of(const coll_shared *shared, int q, uint64_t post)
 {
     return segment(shared, q) + (int64_t)(post % 2) * shared->slot_bytes;
+}
+
+static char *slot_data(const coll_shared *shared, char *slot)
+{
+    return slot +
+           (shared->count * shared->element <= LINE - (int64_t)sizeof(uint64_t) ? (int64_t)sizeof(uint64_t) : LINE);
 }
 
 static uint64_t *slot_flag(char *slot)
@@ -138,7 +153,7 @@ static weft_status slots_begin(void *argument, uint64_t post)
     coll_shared *shared = argument;
     char *slot = slot_of(shared, shared->me, post);
     shared->awaited = 0;
-    memcpy(slot + SLOT_HEAD, shared->buffer, (size_t)(shared->count * shared->element));
+    memcpy(slot_data(shared, slot), shared->buffer, (size_t)(shared->count * shared->element));
     __atomic_store_n(slot_flag(slot), post, __ATOMIC_RELEASE);
     return WEFT_OK;
 }
@@ -161,10 +176,10 @@ static weft_status slots_sum(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
     for (int q = 0; q < shared->ranks; ++q) {
-        shared->from[q] = slot_of(shared, q, post) + SLOT_HEAD;
+        shared->from[q] = slot_data(shared, slot_of(shared, q, post));
     }
     shared->to[0] = shared->buffer;
-    shared_reduce(shared->dtype, shared->op, shared->to, 1, shared->from, shared->ranks, shared->count, false);
+    shared_reduce(shared->dtype, shared->op, shared->to, 1, shared->from, shared->ranks, shared->count);
     count_shared(shared, shared->ranks * shared->count * shared->element);
     return WEFT_OK;
 }
@@ -191,8 +206,7 @@ static weft_status direct_sum(void *argument, uint64_t post)
         shared->to[q] = (char *)shared->vector[q] + mine.begin * shared->element;
         shared->from[q] = shared->to[q];
     }
-    shared_reduce(shared->dtype, shared->op, shared->to, shared->ranks, shared->from, shared->ranks, mine.count,
-                  shared->count * shared->element > STREAM_BYTES);
+    shared_reduce(shared->dtype, shared->op, shared->to, shared->ranks, shared->from, shared->ranks, mine.count);
     window_raise(shared->window, FLAG_SECOND, post);
     count_shared(shared, 2 * shared->ranks * mine.count * shared->element);
     return WEFT_OK;
@@ -286,7 +300,7 @@ static weft_status staged_sum(void *argument, uint64_t post)
     shared->from[shared->me] = piece_of(shared, k) + begin;
     shared->to[0] = piece_of(shared, k) + begin;
     shared->to[1] = half_of(shared, shared->me, number) + begin;
-    shared_reduce(shared->dtype, shared->op, shared->to, 2, shared->from, shared->ranks, mine.count, false);
+    shared_reduce(shared->dtype, shared->op, shared->to, 2, shared->from, shared->ranks, mine.count);
     window_raise(shared->window, FLAG_SECOND, (uint64_t)number + 1);
     count_shared(shared, shared->ranks * mine.count * shared->element);
     return WEFT_OK;
@@ -386,7 +400,7 @@ comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t eleme
     if (count == 0 || place->size == 1) {
         return cost;
     }
-    bool slots = bytes <= SHARED_SLOT_BYTES;
+    bool slots = fits_slot(place->size, bytes, true);
     cost.shared_syncs = slots ? 1 : 2;
     cost.shared_bytes = slots ? place->size * bytes : 2 * bytes;
     cost.reduced = slots ? (place->size - 1) * bytes : (count - count / place->size) * element;
@@ -482,7 +496,7 @@ static int64_t lay_out(coll_shared *shared, int64_t bytes)
     int64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     switch (shared->form) {
     case SHARED_SLOTS:
-        shared->slot_bytes = rounded_up(SLOT_HEAD + bytes);
+        shared->slot_bytes = rounded_up(LINE + bytes);
         break;
     case SHARED_DIRECT:
         shared->slot_bytes = 0;
@@ -527,8 +541,8 @@ weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll
         goto done;
     }
     coll_shared_aim(shared, args->buffer, args->count, args->dtype, args->op);
-    shared->form = bytes <= SHARED_SLOT_BYTES ? SHARED_SLOTS : SHARED_STAGED;
-    if (shared->form == SHARED_STAGED) {
+    shared->form = fits_slot(shared->ranks, bytes, false) ? SHARED_SLOTS : SHARED_STAGED;
+    if (!fits_slot(shared->ranks, bytes, true)) {
         WEFT_TRY_GOTO(place_vectors(comm, shared), status, done);
     }
     WEFT_TRY_GOTO(lease(comm, shared, bytes), status, done);

@@ -45,8 +45,8 @@ typedef struct coll_allreduce {
     comm_half half;
     const comm_layout *layout; /* NULL: every rank is a node of its own */
     const comm_model *model;   /* by which inner algorithms are chosen; NULL: the fixed constants */
-    char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
     coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
+    char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
 } coll_allreduce;
 
 /* Whose cost: rank `rank` of `size`, spread over nodes as the layout says (NULL: every rank a node), and of which form
@@ -57,7 +57,6 @@ typedef struct coll_place {
     const comm_model *model; /* as in coll_allreduce */
     comm_wire wire;
     comm_half half;
-    bool messages; /* nothing through shared memory */
 } coll_place;
 
 /* Elements [begin, begin + count). */
@@ -68,9 +67,10 @@ typedef struct coll_range {
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
-    bool asked_only;                                /* never chosen by itself */
-    bool hierarchy;                                 /* pays only with more than one node */
-    bool encodes;                                   /* takes a wire type */
+    bool asked_only; /* never chosen by itself */
+    bool one_node;   /* works only inside one node, with shared memory (coll_shared_possible) */
+    bool hierarchy;  /* pays only with more than one node */
+    bool encodes;    /* takes a wire type */
     int64_t (*scratch)(const coll_allreduce *args); /* bytes; NULL: none, or taken by build itself */
     void (*build)(comm_schedule *s, const coll_allreduce *args);
     comm_cost (*cost)(const coll_place *place, int64_t count, int64_t element);
@@ -86,6 +86,8 @@ const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *la
 /* The same for any form. Halves are chosen by the cost of the whole, among the algorithms that have them: both halves
  * get the same one. */
 const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element);
+/* The same among the algorithms that need no shared memory. */
+const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element);
 /*
  * What `groups` groups of place->size ranks, one rank a node, run side by side in a hierarchical algorithm, on at most
  * `count` elements each. Halving-doubling stands in for recursive doubling in halves, with the same bits, so a
@@ -98,9 +100,6 @@ coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count
 coll_place coll_place_of(const coll_allreduce *args);
 /* Scratch, then the steps; nothing for an empty vector or a single rank. args->scratch is filled in. */
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args);
-/* The same among the algorithms that send messages. */
-const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
-                                           weft_dtype dtype);
 
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_recursive_doubling_scratch(const coll_allreduce *args);
@@ -126,12 +125,12 @@ int64_t coll_two_level_scratch(const coll_allreduce *args);
 comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t element);
 coll_range coll_two_level_owned(const coll_allreduce *args);
 
+void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
+comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
+
 void coll_master_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_master_scratch(const coll_allreduce *args);
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
-
-void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
-comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
 void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,

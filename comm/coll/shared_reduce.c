@@ -39,20 +39,29 @@ static void reduce_any(weft_dtype dtype, comm_op op, void *const *to, int tos, c
     }
 }
 
+static void reduce_part(shared_sum_fn sum, weft_dtype dtype, comm_op op, void *const *to, int tos,
+                        const void *const *from, int froms, int64_t begin, int64_t end)
+{
+    if (sum != NULL) {
+        sum(to, tos, from, froms, begin, end);
+    } else {
+        reduce_any(dtype, op, to, tos, from, froms, begin, end);
+    }
+}
+
 void shared_reduce(weft_dtype dtype, comm_op op, void *const *to, int tos, const void *const *from, int froms,
-                   int64_t count, bool stream)
+                   int64_t count)
 {
     shared_sum_fn sum = dtype == WEFT_DTYPE_F32 && op == COMM_SUM ? best_sum() : NULL;
     int64_t part = PART_BYTES / (int64_t)weft_dtype_bytes(dtype);
     int64_t parts = (count + part - 1) / part;
-#pragma omp parallel for schedule(static) if (parts >= PARALLEL_PARTS)
+    if (parts < PARALLEL_PARTS) {
+        reduce_part(sum, dtype, op, to, tos, from, froms, 0, count);
+        return;
+    }
+#pragma omp parallel for schedule(static)
     for (int64_t p = 0; p < parts; ++p) {
-        int64_t begin = p * part;
-        int64_t end = begin + part < count ? begin + part : count;
-        if (sum != NULL) {
-            sum(to, tos, from, froms, begin, end, stream);
-        } else {
-            reduce_any(dtype, op, to, tos, from, froms, begin, end);
-        }
+        int64_t end = (p + 1) * part < count ? (p + 1) * part : count;
+        reduce_part(sum, dtype, op, to, tos, from, froms, p * part, end);
     }
 }

@@ -4,10 +4,9 @@
 
 #include "comm/coll/shared.h"
 
-#define VECTOR        __m256
-#define VECTOR_LOAD   _mm256_loadu_ps
-#define VECTOR_ADD    _mm256_add_ps
-#define VECTOR_STORE  _mm256_storeu_ps
-#define VECTOR_STREAM _mm256_stream_ps
-#define SHARED_SUM    shared_sum_avx2
+#define VECTOR       __m256
+#define VECTOR_LOAD  _mm256_loadu_ps
+#define VECTOR_ADD   _mm256_add_ps
+#define VECTOR_STORE _mm256_storeu_ps
+#define SHARED_SUM   shared_sum_avx2
 #include "comm/coll/shared_sum_body.h"

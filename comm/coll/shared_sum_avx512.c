@@ -4,10 +4,9 @@
 
 #include "comm/coll/shared.h"
 
-#define VECTOR        __m512
-#define VECTOR_LOAD   _mm512_loadu_ps
-#define VECTOR_ADD    _mm512_add_ps
-#define VECTOR_STORE  _mm512_storeu_ps
-#define VECTOR_STREAM _mm512_stream_ps
-#define SHARED_SUM    shared_sum_avx512
+#define VECTOR       __m512
+#define VECTOR_LOAD  _mm512_loadu_ps
+#define VECTOR_ADD   _mm512_add_ps
+#define VECTOR_STORE _mm512_storeu_ps
+#define SHARED_SUM   shared_sum_avx512
 #include "comm/coll/shared_sum_body.h"

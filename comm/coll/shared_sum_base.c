@@ -4,10 +4,9 @@
 
 #include "comm/coll/shared.h"
 
-#define VECTOR        __m128
-#define VECTOR_LOAD   _mm_loadu_ps
-#define VECTOR_ADD    _mm_add_ps
-#define VECTOR_STORE  _mm_storeu_ps
-#define VECTOR_STREAM _mm_stream_ps
-#define SHARED_SUM    shared_sum_base
+#define VECTOR       __m128
+#define VECTOR_LOAD  _mm_loadu_ps
+#define VECTOR_ADD   _mm_add_ps
+#define VECTOR_STORE _mm_storeu_ps
+#define SHARED_SUM   shared_sum_base
 #include "comm/coll/shared_sum_body.h"

@@ -1,12 +1,14 @@
 /*
  * comm/coll/shared_sum_body.h: sums of float32 vectors in a fixed order; included once for each instruction set with
- *   VECTOR, VECTOR_LOAD, VECTOR_ADD, VECTOR_STORE, VECTOR_STREAM   the type and its operations (unaligned but STREAM)
- *   SHARED_SUM                                                     the function's name
+ *   VECTOR, VECTOR_LOAD, VECTOR_ADD, VECTOR_STORE   the type and its operations on any address
+ *   SHARED_SUM                                      the function's name
  *
  * Two operands and up to two results, the common case, go straight through. More operands are added block by block in
  * the first-level cache: as many streams as operands at once would be more than the prefetchers follow.
  *
- * Streaming stores bypass the caches. They are weakly ordered: a fence ends them before a flag may be raised.
+ * No streaming stores: every line that is written was read before, so there is no read for ownership to save, and the
+ * result leaves the caches that its next reader looks into (measured on two ranks: 2 MiB 0.43 ms instead of 0.07 ms,
+ * 64 MiB 14 ms instead of 10 ms, no size faster).
  */
 enum { LANES = (int)(sizeof(VECTOR) / sizeof(float)), SUM_BLOCK = 1024 };
 
@@ -36,40 +38,7 @@ static void sum_one(float *to, const float *left, const float *right, int64_t co
     }
 }
 
-/* Elements until `to` is aligned for streaming. */
-static int64_t head_of(const float *to)
-{
-    return (int64_t)((-(uintptr_t)to % sizeof(VECTOR)) / sizeof(float));
-}
-
-static void stream_pair(float *to, float *also, const float *left, const float *right, int64_t count)
-{
-    int64_t head = head_of(to);
-    head = head < count ? head : count;
-    int64_t whole = head + (count - head) / LANES * LANES;
-    sum_pair(to, also, left, right, head);
-    for (int64_t i = head; i < whole; i += LANES) {
-        VECTOR sum = VECTOR_ADD(VECTOR_LOAD(left + i), VECTOR_LOAD(right + i));
-        VECTOR_STREAM(to + i, sum);
-        VECTOR_STREAM(also + i, sum);
-    }
-    sum_pair(to + whole, also + whole, left + whole, right + whole, count - whole);
-}
-
-static void stream_copy(float *to, const float *from, int64_t count)
-{
-    int64_t head = head_of(to);
-    head = head < count ? head : count;
-    int64_t whole = head + (count - head) / LANES * LANES;
-    memcpy(to, from, (size_t)head * sizeof *to);
-    for (int64_t i = head; i < whole; i += LANES) {
-        VECTOR_STREAM(to + i, VECTOR_LOAD(from + i));
-    }
-    memcpy(to + whole, from + whole, (size_t)(count - whole) * sizeof *to);
-}
-
-static void sum_blocks(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end,
-                       bool stream)
+static void sum_blocks(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end)
 {
     float sum[SUM_BLOCK];
     for (int64_t at = begin; at < end; at += SUM_BLOCK) {
@@ -79,32 +48,21 @@ static void sum_blocks(void *const *to, int tos, const void *const *from, int fr
             sum_one(sum, sum, (const float *)from[q] + at, block);
         }
         for (int t = 0; t < tos; ++t) {
-            float *out = (float *)to[t] + at;
-            if (stream) {
-                stream_copy(out, sum, block);
-            } else {
-                memcpy(out, sum, (size_t)block * sizeof *sum);
-            }
+            memcpy((float *)to[t] + at, sum, (size_t)block * sizeof *sum);
         }
     }
 }
 
-void SHARED_SUM(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end, bool stream)
+void SHARED_SUM(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end)
 {
     const float *left = (const float *)from[0] + begin;
     const float *right = (const float *)from[1] + begin;
     float *out = (float *)to[0] + begin;
-    float *also = (float *)to[tos - 1] + begin;
-    if (froms == 2 && tos == 1 && !stream) {
+    if (froms == 2 && tos == 1) {
         sum_one(out, left, right, end - begin);
-    } else if (froms == 2 && tos == 2 && !stream) {
-        sum_pair(out, also, left, right, end - begin);
-    } else if (froms == 2 && tos == 2 && head_of(out) == head_of(also)) {
-        stream_pair(out, also, left, right, end - begin);
+    } else if (froms == 2 && tos == 2) {
+        sum_pair(out, (float *)to[1] + begin, left, right, end - begin);
     } else {
-        sum_blocks(to, tos, from, froms, begin, end, stream);
-    }
-    if (stream) {
-        _mm_sfence();
+        sum_blocks(to, tos, from, froms, begin, end);
     }
 }

@@ -2,7 +2,7 @@
  * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
  * (comm/cost.h).
  */
-#include "comm/coll/coll.h"
+#include "comm/coll/shared.h"
 
 static const coll_algorithm algorithms[] = {
     {.id = COMM_ALGO_RECURSIVE_DOUBLING,
@@ -37,6 +37,7 @@ static const coll_algorithm algorithms[] = {
     {.id = COMM_ALGO_SHARED,
      .name = "shared",
      .description = "sums in shared memory, in rank order: any length, ranks of one node",
+     .one_node = true,
      .build = coll_shared_build,
      .cost = coll_shared_cost},
     {.id = COMM_ALGO_TWO_LEVEL,
@@ -83,19 +84,17 @@ static double seconds_of(const coll_algorithm *algorithm, const coll_place *plac
     return comm_model_seconds(place->model != NULL ? place->model : &fixed, &cost);
 }
 
-const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
+static const coll_algorithm *choose(const coll_place *place, int64_t count, int64_t element, bool shared)
 {
     coll_place whole = *place;
     bool networked = place->layout == NULL || place->layout->nodes > 1;
-    bool may_share = !networked && !place->messages && place->size > 1;
     const coll_algorithm *best = NULL;
     double best_seconds = 0.0;
     whole.rank = 0;
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
         const coll_algorithm *algorithm = &algorithms[i];
-        bool shared = algorithm->id == COMM_ALGO_SHARED;
-        if (algorithm->asked_only || (shared && !may_share) || (algorithm->hierarchy && !networked) ||
+        if (algorithm->asked_only || (algorithm->hierarchy && !networked) || (algorithm->one_node && !shared) ||
             (place->wire != COMM_WIRE_SAME && !algorithm->encodes) ||
             (place->half != COMM_WHOLE && algorithm->owned == NULL)) {
             continue;
@@ -109,17 +108,20 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
     return best;
 }
 
+const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
+{
+    return choose(place, count, element, place->layout != NULL && coll_shared_possible(place->layout, place->size));
+}
+
+const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element)
+{
+    return choose(place, count, element, false);
+}
+
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype)
 {
     const coll_place place = {.size = size, .layout = layout, .model = model};
-    return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
-}
-
-const coll_algorithm *coll_choose_messages(const comm_model *model, const comm_layout *layout, int size, int64_t count,
-                                           weft_dtype dtype)
-{
-    const coll_place place = {.size = size, .layout = layout, .model = model, .messages = true};
     return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
 }
 
@@ -161,7 +163,7 @@ coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count
 
 coll_place coll_place_of(const coll_allreduce *args)
 {
-    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half, false};
+    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half};
 }
 
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args)

@@ -12,8 +12,10 @@
  *
  *      vector + residual before  ==  what was sent + residual after           (element by element, in float32)
  *
- * An element is either sent whole or kept whole, so this needs no rounding. The result is the sum of what was sent, the
- * same bits on every rank (shards are added in node or rank order).
+ * An element is either sent whole or kept whole, so this needs no rounding. ("Vector" is what the selection sees: the
+ * rank's own with ALL_GATHER, the node's sum of the rank's shard with the others.) The result is the sum of what was
+ * sent, the same bits on every rank (shards are added in node or rank order). k = count sends everything through a
+ * dense all-reduce.
  */
 #ifndef WEFT_COMM_SPARSE_SPARSE_H
 #define WEFT_COMM_SPARSE_SPARSE_H
@@ -41,13 +43,16 @@ typedef struct sparse_desc {
 
 typedef struct sparse_plan sparse_plan;
 
-/* Collective; descriptions are compared. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
+/* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes the exchange that is
+ * predicted to be cheapest for a hundredth of the elements, and goes dense in every call whose k is predicted to be
+ * slower than a dense all-reduce. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
  * lie. */
 weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan);
 void sparse_destroy(sparse_plan *plan);
 
 /* As comm_post / test / wait. k: elements of the whole vector that each sender may send (HIERARCHICAL: spread evenly
  * over the shards), equal on all ranks, at most desc->most. k = count sends everything. */
+/* A vector that is not finite on any rank: WEFT_ERR_DIVERGED on all ranks from the same call, naming that rank. */
 weft_status sparse_post(sparse_plan *plan, int64_t k);
 weft_status sparse_test(sparse_plan *plan, bool *done);
 weft_status sparse_wait(sparse_plan *plan);
@@ -56,10 +61,14 @@ weft_status sparse_wait(sparse_plan *plan);
  * keeps. */
 float *sparse_residual(sparse_plan *plan, int64_t *begin, int64_t *count);
 selector *sparse_selector(sparse_plan *plan);
-/* Where this rank's last selection lies: the factor masking of momentum (Lin et al., Deep gradient compression, ICLR
- * 2018, arXiv 1712.01887) zeroes its velocity there. Indices into the whole vector. */
+/* What else the exchange remembers between calls (OK_TOPK: regions and the global threshold); 0 bytes otherwise. */
+void *sparse_state(sparse_plan *plan, int64_t *bytes);
+/* Where this rank's last selection lies (NULL with found = count when everything was sent): the factor masking of
+ * momentum (Lin et al., Deep gradient compression, ICLR 2018, arXiv 1712.01887) zeroes its velocity there. Indices into
+ * the whole vector. */
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
-/* Prediction, bytes_sent exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. */
+/* Prediction for exact selections through messages; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound
+ * for OK_TOPK. Not for AUTO. */
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k);
 const char *sparse_exchange_name(sparse_exchange exchange);
 

@@ -310,8 +310,13 @@ static void note_density(comm_sync *sync, const topk *t)
     double sent = (double)t->whole;
     for (int b = 0; b < t->buckets; ++b) {
         const topk_bucket *bucket = &t->bucket[b];
-        double k = bucket->plan != NULL ? (double)count_to_send(bucket, density) : 0.0;
-        sent += fmin(k, (double)bucket->selected);
+        int64_t found = 0;
+        if (bucket->plan != NULL) {
+            /* The exchange sends everything where that is faster. */
+            bool all = sparse_sent(bucket->plan, &found) == NULL && found > 0;
+            sent +=
+                all ? (double)bucket->selected : fmin((double)count_to_send(bucket, density), (double)bucket->selected);
+        }
     }
     sync->figures.density = sync->desc.trained > 0 ? sent / (double)sync->desc.trained : 0.0;
 }

@@ -8,5 +8,5 @@
 
 int main(void)
 {
-    return comm_run_mpi(allreduce_cases, ALLREDUCE_CASES);
+    return comm_run_mpi(allreduce_cases, ALLREDUCE_CASES, 1);
 }

@@ -7,5 +7,5 @@
 
 int main(void)
 {
-    return comm_run_mpi(comm_cases, COMM_CASES);
+    return comm_run_mpi(comm_cases, COMM_CASES, 2);
 }

@@ -8,5 +8,5 @@
 
 int main(void)
 {
-    return comm_run_mpi(halo_cases, HALO_CASES);
+    return comm_run_mpi(halo_cases, HALO_CASES, 2);
 }

@@ -54,6 +54,13 @@ static bool hier_encodes(comm_algorithm algorithm)
            algorithm == COMM_ALGO_MASTER;
 }
 
+/* What runs does not depend on the nodes: one layout of them is enough. */
+static bool hier_skipped(const weft_comm *comm, comm_algorithm algorithm)
+{
+    bool hierarchy = algorithm == COMM_ALGO_AUTO || algorithm == COMM_ALGO_TWO_LEVEL || algorithm == COMM_ALGO_MASTER;
+    return !hierarchy && comm_get_layout(comm)->nodes > 1;
+}
+
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 static weft_status hier_values_on(weft_comm *comm)
 {
@@ -62,6 +69,9 @@ static weft_status hier_values_on(weft_comm *comm)
     const int64_t counts[] = {0, 1, size - 1, 37, 1000};
     double *buffer = malloc(HIER_LONG * sizeof *buffer);
     for (int a = 0; a < HIER_ALGORITHMS; ++a) {
+        if (hier_skipped(comm, hier_algorithms[a])) {
+            continue;
+        }
         for (int c = 0; c < 5; ++c) {
             for (int kind = 0; kind < 15; ++kind) {
                 comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], (weft_dtype)(kind / 3),
@@ -167,7 +177,10 @@ static weft_status hier_halves_on(weft_comm *comm)
     float *x = malloc(HIER_LONG * sizeof *x);
     float *whole = malloc(HIER_LONG * sizeof *whole);
     for (int a = 1; a < HIER_ALGORITHMS; ++a) {
-        for (int c = 0; c < 3 && hier_has_halves(hier_algorithms[a]); ++c) {
+        if (!hier_has_halves(hier_algorithms[a]) || hier_skipped(comm, hier_algorithms[a])) {
+            continue;
+        }
+        for (int c = 0; c < 3; ++c) {
             for (int wire = COMM_WIRE_SAME; wire <= COMM_WIRE_FP16; ++wire) {
                 comm_allreduce_desc desc =
                     case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
@@ -254,7 +267,7 @@ static weft_status hier_wire_on(weft_comm *comm)
         comm_allreduce_desc desc =
             case_desc(COMM_LANE_GRADIENT, hier_algorithms[kind / 8], WEFT_DTYPE_F32, COMM_SUM, counts[kind % 4], x);
         desc.wire = kind / 4 % 2 == 0 ? COMM_WIRE_BF16 : COMM_WIRE_FP16;
-        if (!hier_encodes(desc.algorithm)) {
+        if (!hier_encodes(desc.algorithm) || hier_skipped(comm, desc.algorithm)) {
             continue;
         }
         hier_fill(comm_rank(comm), x, desc.count);
@@ -397,11 +410,11 @@ static weft_status hier_stats_of(weft_comm *comm, const comm_allreduce_desc *des
 
 static weft_status hier_stats_on(weft_comm *comm)
 {
-    static const int64_t counts[] = {0, 1, 3, 8, 1000, HIER_LONG};
+    static const int64_t counts[] = {0, 3, 1000, HIER_LONG};
     weft_status status = WEFT_OK;
     float *x = calloc(HIER_LONG, sizeof *x);
     for (int a = 1; a < HIER_ALGORITHMS; ++a) {
-        for (int c = 0; c < 6; ++c) {
+        for (int c = 0; c < 4; ++c) {
             for (int form = 0; form < 9; ++form) {
                 comm_allreduce_desc desc =
                     case_desc(COMM_LANE_SHADOW, hier_algorithms[a], WEFT_DTYPE_F32, COMM_SUM, counts[c], x);
@@ -456,10 +469,12 @@ static weft_status hier_position_on(weft_comm *comm)
 {
     static const comm_algorithm stable[] = {COMM_ALGO_RECURSIVE_DOUBLING, COMM_ALGO_HALVING_DOUBLING,
                                             COMM_ALGO_FIXED_ORDER};
-    for (int a = 0; a < 3; ++a) {
-        WEFT_TRY(hier_position_of(comm, stable[a], true));
+    if (comm_get_layout(comm)->nodes == 1) {
+        for (int a = 0; a < 3; ++a) {
+            WEFT_TRY(hier_position_of(comm, stable[a], true));
+        }
+        WEFT_TRY(hier_position_of(comm, COMM_ALGO_RING, comm_size(comm) <= 2));
     }
-    WEFT_TRY(hier_position_of(comm, COMM_ALGO_RING, comm_size(comm) <= 2));
     /* Hierarchical ones are as stable as what runs between the nodes; doubling on a power of two of them. */
     const comm_layout *layout = comm_get_layout(comm);
     if ((layout->nodes & (layout->nodes - 1)) == 0) {

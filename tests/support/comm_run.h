@@ -1,6 +1,6 @@
 /*
  * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun; each twice,
- * without and with a communication thread.
+ * without and with a communication thread, or (many short operations, which only wake that thread) once without.
  */
 #ifndef WEFT_TESTS_COMM_RUN_H
 #define WEFT_TESTS_COMM_RUN_H
@@ -25,42 +25,52 @@ static weft_status comm_run_rank(weft_comm *comm, void *argument)
     return run->c->run(comm, NULL);
 }
 
-static void comm_run_case(void **state)
+static void comm_run_times(const comm_case *c, int times)
 {
-    static const int ranks[] = {1, 2, 3, 4, 7, 8, 2, 3, 8};
-    comm_run run = {.c = *state};
-    for (int i = 0; i < 9; ++i) {
+    static const int ranks[] = {1, 2, 3, 4, 7, 8};
+    comm_run run = {.c = c};
+    for (int i = 0; i < 6 * times; ++i) {
         run.threaded = i >= 6;
-        weft_status status = comm_thread_run(ranks[i], comm_run_rank, &run);
+        weft_status status = comm_thread_run(ranks[i % 6], comm_run_rank, &run);
         if (status != WEFT_OK) {
-            fail_msg("%s on %d ranks%s: %s: %s", run.c->name, ranks[i],
+            fail_msg("%s on %d ranks%s: %s: %s", run.c->name, ranks[i % 6],
                      run.threaded ? " with communication threads" : "", weft_status_name(status), weft_error_message());
         }
     }
 }
 
-/* Over threads, on 1 to 8 ranks. */
-static inline int comm_run_threads(const comm_case *cases, int count)
+static inline void comm_run_case(void **state)
+{
+    comm_run_times(*state, 2);
+}
+
+static inline void comm_run_case_once(void **state)
+{
+    comm_run_times(*state, 1);
+}
+
+/* Over threads, on 1 to 8 ranks; test: comm_run_case or comm_run_case_once. */
+static inline int comm_run_threads(const comm_case *cases, int count, CMUnitTestFunction test)
 {
     struct CMUnitTest tests[32];
     memset(tests, 0, sizeof tests);
     for (int i = 0; i < count; ++i) {
         tests[i].name = cases[i].name;
-        tests[i].test_func = comm_run_case;
+        tests[i].test_func = test;
         tests[i].initial_state = (void *)(uintptr_t)&cases[i]; /* cmocka takes no const */
     }
     return _cmocka_run_group_tests("comm", tests, (size_t)count, NULL, NULL);
 }
 
 /* Over the ranks of mpirun; a failure ends them all. */
-static inline int comm_run_mpi(const comm_case *cases, int count)
+static inline int comm_run_mpi(const comm_case *cases, int count, int times)
 {
     weft_comm *comm = NULL;
     weft_status status = comm_create_mpi(&comm);
     if (status == WEFT_OK) {
         comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
     }
-    for (int i = 0; i < 2 * count && status == WEFT_OK; ++i) {
+    for (int i = 0; i < times * count && status == WEFT_OK; ++i) {
         if (i == count) {
             status = comm_agree(comm, comm_thread_start(comm, -1));
         }

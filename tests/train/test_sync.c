@@ -1,6 +1,6 @@
 /*
  * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
- * parameters; top-k that sends everything is momentum SGD; a gradient that is not finite ends all ranks, with its name.
+ * parameters; top-k that sends everything is SGD; a gradient that is not finite ends all ranks, with its name.
  * timeout: 300
  */
 #include <math.h>
@@ -251,8 +251,8 @@ static void test_bits_do_not_depend_on_buckets_or_overlap(void **state)
     }
 }
 
-/* With everything sent nothing waits: the corrected momentum is that of the optimiser. */
-static void test_topk_of_density_1_is_momentum_sgd(void **state)
+/* With everything sent nothing waits. */
+static void test_topk_of_density_1_is_sgd(void **state)
 {
     static const int ranks[] = {2, 4, 7};
     (void)state;
@@ -263,7 +263,7 @@ static void test_topk_of_density_1_is_momentum_sgd(void **state)
         topk->options.sync.density = 1.0;
         topk->options.sync.dense_below = 64;
         topk->options.sync.bucket_bytes = 2048;
-        topk->options.optimizer.momentum = 0.0; /* masking forgets the velocity of all that was sent */
+        topk->options.optimizer.momentum = 0.0; /* masking forgets the velocity of what was sent */
         exact->options.optimizer.momentum = 0.0;
         ASSERT_OK(comm_thread_run(ranks[i], case_rank, exact));
         ASSERT_OK(comm_thread_run(ranks[i], case_rank, topk));
@@ -286,6 +286,7 @@ static void test_topk_trains(void **state)
         c->backend = backends[i];
         c->options.sync.mode = SYNC_TOPK;
         c->options.sync.density = 0.05;
+        c->options.sync.exchange = i == 0 ? SPARSE_HIERARCHICAL : SPARSE_ALL_GATHER;
         c->options.sync.warmup = 5;
         c->options.sync.dense_below = 64;
         ASSERT_OK(comm_thread_run(4, case_rank, c));
@@ -336,7 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_do_not_depend_on_buckets_or_overlap),
-        cmocka_unit_test(test_topk_of_density_1_is_momentum_sgd),
+        cmocka_unit_test(test_topk_of_density_1_is_sgd),
         cmocka_unit_test(test_topk_trains),
         cmocka_unit_test(test_nan_on_one_rank_ends_all),
         cmocka_unit_test(test_epochs_allocate_nothing),

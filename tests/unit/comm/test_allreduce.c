@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return comm_run_threads(allreduce_cases, ALLREDUCE_CASES);
+    return comm_run_threads(allreduce_cases, ALLREDUCE_CASES, comm_run_case_once);
 }

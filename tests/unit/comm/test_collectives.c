@@ -3,5 +3,5 @@
 
 int main(void)
 {
-    return comm_run_threads(comm_cases, COMM_CASES);
+    return comm_run_threads(comm_cases, COMM_CASES, comm_run_case);
 }

@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return comm_run_threads(halo_cases, HALO_CASES);
+    return comm_run_threads(halo_cases, HALO_CASES, comm_run_case);
 }

@@ -425,8 +425,9 @@ static weft_status conserved(weft_comm *comm, rig *r, const layout_case *layout)
     }
     WEFT_TRY(comm_allreduce(comm, &waits, 1, WEFT_DTYPE_F64, COMM_SUM));
     CASE_CHECK(in == out + waits, "in %g, out %g, waits %g", in, out, waits);
-    CASE_CHECK(comm_size(comm) == 1 || sync_get_figures(r->sync).density < 0.2, "density %g",
-               sync_get_figures(r->sync).density);
+    /* AUTO may find that everything is sent faster than a part of so little. */
+    bool judged = r->sync->options.exchange != SPARSE_AUTO && comm_size(comm) > 1;
+    CASE_CHECK(!judged || sync_get_figures(r->sync).density < 0.2, "density %g", sync_get_figures(r->sync).density);
     return WEFT_OK;
 }
 
@@ -577,5 +578,5 @@ int main(void)
         {"topk of density 1 is the sum", case_topk_sends_everything},
         {"state saved and restored", case_state},
     };
-    return comm_run_threads(cases, sizeof cases / sizeof *cases);
+    return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case);
 }

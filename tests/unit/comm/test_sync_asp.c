@@ -356,5 +356,5 @@ int main(void)
         {"same bits", case_timing},
         {"refused", case_refuses},
     };
-    return comm_run_threads(cases, sizeof cases / sizeof *cases);
+    return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
 }

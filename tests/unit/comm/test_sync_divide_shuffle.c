@@ -231,5 +231,5 @@ int main(void)
         {"racks", case_racks},
         {"bytes", case_bytes},
     };
-    return comm_run_threads(cases, sizeof cases / sizeof *cases);
+    return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
 }

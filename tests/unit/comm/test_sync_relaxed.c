@@ -317,6 +317,6 @@ int main(void)
         {"batch statistics", case_statistics},
         {"convergence", case_convergence},
     };
-    int failed = comm_run_threads(cases, sizeof cases / sizeof *cases);
+    int failed = comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
     return failed + run_shortage();
 }

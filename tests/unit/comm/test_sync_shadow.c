@@ -219,5 +219,5 @@ int main(void)
         {"uneven ranks leave together", case_uneven},
         {"pause", case_pause},
     };
-    return comm_run_threads(cases, sizeof cases / sizeof *cases);
+    return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
 }

@@ -1,0 +1,388 @@
+/*
+ * comm/sparse/sparse.c: sparse all-reduces: made, posted, waited for; and what the exchanges share.
+ *
+ * The residual is the accumulator: a stage adds this step's vector (or the node's sum) to it, the selection reads it,
+ * and what is sent is set to zero. So nothing is copied and an element is in exactly one place.
+ */
+#include "comm/sparse/sparse.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "comm/coll/coll.h"
+#include "comm/sparse/select_kernel.h"
+#include "comm/sparse/sparse_internal.h"
+
+enum { JUDGED_DENSITY = 100 }; /* AUTO chooses an exchange for one element in so many */
+
+const char *sparse_exchange_name(sparse_exchange exchange)
+{
+    static const char *const names[] = {"auto", "hierarchical", "ok-topk", "all-gather"};
+    return exchange >= SPARSE_AUTO && exchange <= SPARSE_ALL_GATHER ? names[exchange] : "unknown";
+}
+
+int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
+{
+    int64_t capacity = select->method == SELECT_REUSE ? k + k / 4 + 1 : k;
+    return capacity < count ? capacity : count;
+}
+
+/* ---- which exchange ----------------------------------------------------------------------------------------- */
+static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, int64_t count, int64_t k)
+{
+    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, count, k);
+    return comm_model_seconds(comm_get_model(comm), &cost);
+}
+
+static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_desc *desc)
+{
+    static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
+    int64_t k = desc->count / JUDGED_DENSITY < desc->most ? desc->count / JUDGED_DENSITY : desc->most;
+    sparse_exchange best = SPARSE_HIERARCHICAL;
+    for (int i = 1; i < 3; ++i) {
+        if (sparse_seconds(comm, candidates[i], desc->count, k) < sparse_seconds(comm, best, desc->count, k)) {
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+/* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
+static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, int64_t count)
+{
+    const coll_place place = {.rank = comm_rank(comm),
+                              .size = comm_size(comm),
+                              .layout = comm_get_layout(comm),
+                              .model = comm_get_model(comm)};
+    const coll_algorithm *algorithm =
+        coll_choose(comm_get_model(comm), place.layout, place.size, count, WEFT_DTYPE_F32);
+    comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
+    double dense = comm_model_seconds(comm_get_model(comm), &cost);
+    int64_t low = 0;
+    int64_t high = count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (sparse_seconds(comm, exchange, count, middle) < dense) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------- */
+static void describe(const sparse_desc *desc, char text[OPERATION_NAME_BYTES])
+{
+    snprintf(text, OPERATION_NAME_BYTES,
+             "sparse all-reduce %s of %lld float32, at most %lld, selection %d (%d, %d), lane %s",
+             sparse_exchange_name(desc->exchange), (long long)desc->count, (long long)desc->most,
+             (int)desc->select.method, desc->select.samplings, desc->select.refresh, comm_lane_name(desc->lane));
+}
+
+static weft_status check(const sparse_desc *desc)
+{
+    WEFT_CHECK(desc->lane >= 0 && desc->lane < COMM_LANES, WEFT_ERR_INTERNAL, "lane %d of %d", (int)desc->lane,
+               (int)COMM_LANES);
+    WEFT_CHECK(desc->count >= 0 && desc->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "a sparse all-reduce of %lld elements: at most %d, use smaller buckets", (long long)desc->count,
+               INT32_MAX);
+    WEFT_CHECK(desc->most >= 0 && desc->most <= desc->count, WEFT_ERR_INTERNAL, "at most %lld of %lld elements",
+               (long long)desc->most, (long long)desc->count);
+    WEFT_CHECK(desc->buffer != NULL || desc->count == 0, WEFT_ERR_INTERNAL,
+               "a sparse all-reduce of %lld elements without a buffer", (long long)desc->count);
+    WEFT_CHECK(desc->exchange >= SPARSE_AUTO && desc->exchange <= SPARSE_ALL_GATHER, WEFT_ERR_INTERNAL,
+               "sparse exchange %d is unknown", (int)desc->exchange);
+    return WEFT_OK;
+}
+
+/* Ranks with this rank's local number, node by node; or all ranks, node by node. */
+static weft_status make_group(sparse_plan *plan)
+{
+    const comm_layout *layout = comm_get_layout(plan->comm);
+    int rank = comm_rank(plan->comm);
+    bool flat = plan->exchange == SPARSE_ALL_GATHER;
+    plan->nodes = layout->nodes;
+    plan->node = layout->node_of[rank];
+    plan->senders = flat ? comm_size(plan->comm) : plan->nodes;
+    WEFT_TRY(WEFT_NEW(&plan->group, plan->senders, WEFT_MEM_COMM));
+    for (int i = 0; i < plan->senders; ++i) {
+        int local = layout->local_of[rank] < layout->least ? layout->local_of[rank] : 0;
+        plan->group[i] = flat ? layout->member[i] : layout->member[layout->first[i] + local];
+        plan->sender = plan->group[i] == rank ? i : plan->sender;
+    }
+    return WEFT_OK;
+}
+
+static weft_status build_exchange(sparse_plan *plan)
+{
+    WEFT_TRY(make_group(plan));
+    switch (plan->exchange) {
+    case SPARSE_OK_TOPK:
+        WEFT_TRY(sparse_ok_topk_create(plan));
+        break;
+    case SPARSE_ALL_GATHER:
+        WEFT_TRY(sparse_all_gather_create(plan));
+        break;
+    case SPARSE_AUTO: /* resolved before */
+    case SPARSE_HIERARCHICAL:
+        WEFT_TRY(sparse_hierarchical_create(plan));
+        break;
+    }
+    return schedule_end(&plan->schedule);
+}
+
+static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *text, sparse_plan **out)
+{
+    weft_status status = WEFT_OK;
+    sparse_plan *plan = NULL;
+    WEFT_TRY(check(desc));
+    WEFT_TRY(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM));
+    *out = plan;
+    plan->comm = comm;
+    plan->desc = *desc;
+    bool chosen = desc->exchange == SPARSE_AUTO;
+    plan->exchange = chosen ? cheapest_exchange(comm, desc) : desc->exchange;
+    plan->dense_from = chosen ? break_even(comm, plan->exchange, desc->count) : desc->count;
+    plan->variable = desc->select.method == SELECT_REUSE || plan->exchange == SPARSE_OK_TOPK;
+    schedule_begin(&plan->schedule, comm, desc->lane, text);
+    WEFT_TRY_GOTO(build_exchange(plan), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan->residual, plan->count, WEFT_MEM_COMM), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&plan->sent, sparse_capacity(&desc->select, desc->most, plan->count), WEFT_MEM_COMM), status,
+                  done);
+    WEFT_TRY_GOTO(selector_create(&desc->select, plan->count, &plan->selector), status, done);
+done:
+    if (status != WEFT_OK) {
+        sparse_destroy(plan);
+        *out = NULL;
+    }
+    return status;
+}
+
+weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan)
+{
+    char text[OPERATION_NAME_BYTES];
+    *plan = NULL;
+    describe(desc, text);
+    WEFT_TRY(comm_check_same(comm, text));
+    weft_status status = comm_agree(comm, build(comm, desc, text, plan));
+    if (status == WEFT_OK && (*plan)->dense_from <= desc->most) {
+        status = dense_create(*plan);
+    }
+    if (status != WEFT_OK) {
+        sparse_destroy(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+void sparse_destroy(sparse_plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    schedule_free(&plan->schedule);
+    dense_free(plan);
+    node_free(plan);
+    sparse_ok_topk_free(plan);
+    slots_free(&plan->slots);
+    selector_destroy(plan->selector);
+    weft_free(plan->group);
+    weft_free(plan->residual);
+    weft_free(plan->sent);
+    weft_free(plan);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------ */
+weft_status sparse_post(sparse_plan *plan, int64_t k)
+{
+    WEFT_CHECK(!operation_active(&plan->schedule.operation) && !plan->runs_dense, WEFT_ERR_INTERNAL,
+               "%s is posted twice without a wait", plan->schedule.operation.name);
+    WEFT_CHECK(k >= 0 && k <= plan->desc.most, WEFT_ERR_INTERNAL, "%s: %lld asked for", plan->schedule.operation.name,
+               (long long)k);
+    bool flat = plan->exchange == SPARSE_ALL_GATHER;
+    plan->k = k;
+    plan->share = flat ? k : plan->at.mine >= 0 ? sparse_share(k, plan->at.shards, plan->at.mine) : 0;
+    plan->trouble = (sparse_note){.rank = -1};
+    plan->sent_count = 0;
+    if (k >= plan->dense_from) {
+        return dense_post(plan);
+    }
+    for (int i = 0; i < plan->slots.count && !plan->variable; ++i) {
+        plan->slots.bytes[i] = NOTE_BYTES + plan->share * ENTRY_BYTES;
+    }
+    schedule_post(&plan->schedule);
+    return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
+}
+
+weft_status sparse_test(sparse_plan *plan, bool *done)
+{
+    if (plan->runs_dense) {
+        return dense_test(plan, done);
+    }
+    return schedule_test(&plan->schedule, done);
+}
+
+weft_status sparse_wait(sparse_plan *plan)
+{
+    if (plan->runs_dense) {
+        return dense_wait(plan);
+    }
+    return schedule_wait(&plan->schedule);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------- */
+float *sparse_residual(sparse_plan *plan, int64_t *begin, int64_t *count)
+{
+    *begin = plan->begin;
+    *count = plan->count;
+    return plan->residual;
+}
+
+selector *sparse_selector(sparse_plan *plan)
+{
+    return plan->selector;
+}
+
+void *sparse_state(sparse_plan *plan, int64_t *bytes)
+{
+    *bytes = 0;
+    return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_state(plan, bytes) : NULL;
+}
+
+const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found)
+{
+    bool everything = plan->k >= plan->dense_from;
+    *found = everything ? plan->desc.count : plan->sent_count;
+    return everything ? NULL : plan->sent;
+}
+
+/* ---- steps that exchanges share ----------------------------------------------------------------------------- */
+void sparse_blame(sparse_plan *plan, const sparse_note *note)
+{
+    sparse_note *known = &plan->trouble;
+    bool earlier = note->rank < known->rank || (note->rank == known->rank && note->index < known->index);
+    if (note->rank >= 0 && (known->rank < 0 || earlier)) {
+        *known = (sparse_note){.rank = note->rank, .index = note->index};
+    }
+}
+
+weft_status sparse_verdict(void *argument, uint64_t post)
+{
+    (void)post;
+    const sparse_plan *plan = argument;
+    WEFT_CHECK(plan->trouble.rank < 0, WEFT_ERR_DIVERGED,
+               "rank %d: element %d of a vector of %lld, or its sum, is not finite: lower the learning rate",
+               plan->trouble.rank, plan->trouble.index, (long long)plan->desc.count);
+    return WEFT_OK;
+}
+
+/* Whose vector made the residual infinite; this rank's if it was the sum. */
+static sparse_note find_trouble(const sparse_plan *plan)
+{
+    sparse_note note = {.rank = comm_rank(plan->comm)};
+    int64_t i = 0;
+    while (i < plan->count - 1 && select_bits(plan->residual[i]) < SELECT_INFINITY) {
+        ++i;
+    }
+    for (int q = 0; q < plan->at.ranks; ++q) {
+        if (select_bits(plan->at.source[q][i]) >= SELECT_INFINITY) {
+            note.rank = plan->at.member[q];
+            break;
+        }
+    }
+    note.index = (int32_t)(plan->begin + i);
+    return note;
+}
+
+weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i)
+{
+    sparse_note *note = slots_note(slots, i);
+    int64_t room = plan->desc.select.method == SELECT_REUSE ? slots->capacity : plan->share;
+    int64_t found = 0;
+    int32_t *index = slots_index(slots, i);
+    float *value = (float *)(void *)(index + room);
+    weft_status status =
+        selector_run(plan->selector, plan->residual, plan->count, plan->share, room, index, value, &found);
+    *note = (sparse_note){.rank = -1, .amount = found};
+    if (status == WEFT_ERR_DIVERGED) {
+        *note = find_trouble(plan);
+        return WEFT_OK;
+    }
+    if (status == WEFT_OK && found < room) {
+        memmove(index + found, value, (size_t)found * sizeof *value);
+    }
+    return status;
+}
+
+weft_status sparse_select(void *argument, uint64_t post)
+{
+    (void)post;
+    sparse_plan *plan = argument;
+    WEFT_TRY(sparse_select_into(plan, &plan->slots, plan->sender));
+    const int32_t *index = slots_index(&plan->slots, plan->sender);
+    plan->sent_count = slots_note(&plan->slots, plan->sender)->amount;
+    for (int64_t e = 0; e < plan->sent_count; ++e) {
+        plan->residual[index[e]] = 0.0f;
+        plan->sent[e] = (int32_t)plan->begin + index[e];
+    }
+    return WEFT_OK;
+}
+
+weft_status sparse_add_slots(void *argument, uint64_t post)
+{
+    (void)post;
+    sparse_plan *plan = argument;
+    float *to = plan->desc.buffer + plan->begin;
+    int64_t bytes = 0;
+    memset(to, 0, (size_t)plan->count * sizeof *to);
+    for (int i = 0; i < plan->slots.count; ++i) {
+        sparse_blame(plan, slots_note(&plan->slots, i));
+        WEFT_TRY(slot_add((const char *)slots_note(&plan->slots, i), to, plan->count, &bytes));
+    }
+    return WEFT_OK;
+}
+
+static weft_status announce(void *argument, uint64_t post)
+{
+    (void)post;
+    return slots_announce(argument);
+}
+
+/* header: the first bytes of a slot that travel in this part. */
+static void build_part(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in, int64_t from,
+                       bool late)
+{
+    comm_schedule *s = &plan->schedule;
+    for (int k = 1; k < plan->senders; ++k) {
+        int to = (plan->sender + k) % plan->senders;
+        int source = (plan->sender + plan->senders - k) % plan->senders;
+        int sent = one_a_receiver ? to : plan->sender;
+        const char *mine = (const char *)slots_note(out, sent) + from;
+        char *theirs = (char *)slots_note(in, source) + from;
+        if (late) {
+            schedule_receive_late(s, source, theirs, &in->bytes[source], in->stride - from);
+            schedule_send_late(s, to, mine, &out->bytes[sent], out->stride - from);
+        } else {
+            schedule_receive(s, source, theirs, NOTE_BYTES);
+            schedule_send(s, to, mine, NOTE_BYTES);
+        }
+    }
+}
+
+void sparse_exchange_slots(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in)
+{
+    comm_schedule *s = &plan->schedule;
+    schedule_members(s, plan->group);
+    schedule_round(s, "inter");
+    if (plan->variable) {
+        build_part(plan, out, one_a_receiver, in, 0, false);
+        schedule_call(s, announce, in);
+        if (out != in) {
+            schedule_call(s, announce, out);
+        }
+        schedule_round(s, "inter");
+    }
+    build_part(plan, out, one_a_receiver, in, plan->variable ? NOTE_BYTES : 0, true);
+    schedule_members(s, NULL);
+}

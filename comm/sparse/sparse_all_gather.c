@@ -1,0 +1,86 @@
+/*
+ * comm/sparse/sparse_all_gather.c: every rank selects from its own vector and all selections go to all: the baseline.
+ *
+ * Selections travel around a ring of ranks ordered node by node, so that every one of them crosses a node's network
+ * link once. Everybody adds them in that order.
+ *
+ * Cost: P - 1 rounds, (P - 1) (16 + 8 k) bytes a rank and link. Memory: a residual of M, P selections.
+ */
+#include "comm/sparse/sparse_internal.h"
+
+static weft_status add_vector(void *argument, uint64_t post)
+{
+    (void)post;
+    const sparse_plan *plan = argument;
+    float *to = plan->residual;
+    const float *from = plan->desc.buffer;
+    int64_t count = plan->count;
+    int threads = count >= (1 << 16) ? plan->desc.select.threads : 1;
+    if (threads == 1) {
+        for (int64_t i = 0; i < count; ++i) {
+            to[i] += from[i];
+        }
+        return WEFT_OK;
+    }
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < count; ++i) {
+        to[i] += from[i];
+    }
+    return WEFT_OK;
+}
+
+static weft_status announce_own(void *argument, uint64_t post)
+{
+    (void)post;
+    return slots_announce(argument);
+}
+
+/* Slots are numbered along the ring. Where sizes vary, all notes go to all first. */
+static void build_ring(sparse_plan *plan)
+{
+    comm_schedule *s = &plan->schedule;
+    sparse_slots *slots = &plan->slots;
+    int size = plan->senders;
+    int right = (plan->sender + 1) % size;
+    int left = (plan->sender + size - 1) % size;
+    int64_t from = plan->variable ? NOTE_BYTES : 0;
+    schedule_members(s, plan->group);
+    for (int k = 1; plan->variable && k < size; ++k) {
+        int to = (plan->sender + k) % size;
+        int source = (plan->sender + size - k) % size;
+        if (k == 1) {
+            schedule_round(s, "inter");
+        }
+        schedule_receive(s, source, slots_note(slots, source), NOTE_BYTES);
+        schedule_send(s, to, slots_note(slots, plan->sender), NOTE_BYTES);
+    }
+    if (plan->variable) {
+        schedule_round(s, "inter");
+        schedule_call(s, announce_own, slots);
+    }
+    for (int k = 0; k < size - 1; ++k) {
+        int sent = (plan->sender - k + size) % size;
+        int got = (plan->sender - k - 1 + size) % size;
+        schedule_round(s, "inter");
+        schedule_receive_late(s, left, (char *)slots_note(slots, got) + from, &slots->bytes[got], slots->stride - from);
+        schedule_send_late(s, right, (const char *)slots_note(slots, sent) + from, &slots->bytes[sent],
+                           slots->stride - from);
+    }
+    schedule_members(s, NULL);
+}
+
+weft_status sparse_all_gather_create(sparse_plan *plan)
+{
+    comm_schedule *s = &plan->schedule;
+    plan->count = plan->desc.count;
+    WEFT_TRY(slots_create(&plan->slots, plan->senders,
+                          sparse_capacity(&plan->desc.select, plan->desc.most, plan->desc.count)));
+    schedule_round(s, "select");
+    schedule_call(s, add_vector, plan);
+    schedule_call(s, sparse_select, plan);
+    build_ring(plan);
+    schedule_round(s, "unpack");
+    schedule_call(s, sparse_add_slots, plan);
+    schedule_call(s, sparse_verdict, plan);
+    return WEFT_OK;
+}

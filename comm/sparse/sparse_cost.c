@@ -1,0 +1,126 @@
+/*
+ * comm/sparse/sparse_cost.c: what a sparse all-reduce costs.
+ *
+ * Bytes and messages are this rank's own, for exact selections; the critical path is the same number on every rank: the
+ * largest shard, the largest node.
+ */
+#include "comm/sparse/sparse_internal.h"
+
+enum { FLOAT_BYTES = 4 };
+
+typedef struct shard_size {
+    int64_t bytes;  /* dense */
+    int64_t slot;   /* one sender's message */
+    int64_t gather; /* what its owner sends to each rank of the node */
+} shard_size;
+
+static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, int j)
+{
+    int64_t begin = 0;
+    int64_t end = 0;
+    hal_split_rows(count, layout->least, j, &begin, &end);
+    shard_size size = {.bytes = (end - begin) * FLOAT_BYTES,
+                       .slot = NOTE_BYTES + sparse_share(k, layout->least, j) * ENTRY_BYTES};
+    int64_t bundle = layout->nodes * size.slot;
+    size.gather = bundle < size.bytes ? bundle : size.bytes;
+    return size;
+}
+
+/* The stages in the node: sum and gather. */
+static void node_cost(comm_cost *cost, const comm_layout *layout, int rank, int64_t count, int64_t k)
+{
+    int local = layout->local_of[rank];
+    int node = layout->node_of[rank];
+    int ranks = layout->first[node + 1] - layout->first[node];
+    for (int j = 0; j < layout->least; ++j) {
+        shard_size size = size_of(layout, count, k, j);
+        if (j != local) {
+            cost->bytes_sent += size.bytes;
+            cost->messages_sent += size.bytes > 0;
+        } else {
+            cost->bytes_sent += (ranks - 1) * (NOTE_BYTES + size.gather);
+            cost->messages_sent += (ranks - 1) * (int64_t)(1 + (size.gather > 0));
+        }
+    }
+    shard_size first = size_of(layout, count, k, 0);
+    int64_t others = layout->most - 1;
+    cost->intra_rounds += 3 * others;
+    cost->intra_bytes += others * (first.bytes + NOTE_BYTES + first.gather);
+    cost->reduced += (others + 1) * first.bytes;
+}
+
+static comm_cost hierarchical_cost(const comm_layout *layout, int rank, int64_t count, int64_t k)
+{
+    comm_cost cost = {0};
+    shard_size first = size_of(layout, count, k, 0);
+    int64_t others = layout->nodes - 1;
+    node_cost(&cost, layout, rank, count, k);
+    if (layout->local_of[rank] < layout->least) {
+        cost.bytes_sent += others * size_of(layout, count, k, layout->local_of[rank]).slot;
+        cost.messages_sent += others;
+    }
+    cost.inter_rounds = others;
+    cost.inter_bytes = others * layout->least * first.slot;
+    cost.selected = first.bytes / FLOAT_BYTES;
+    cost.scattered = layout->nodes * k;
+    return cost;
+}
+
+/* bytes_sent: every entry of a selection has another owner, every owner keeps as many as it selected, and shards go
+ * dense inside the node. */
+static comm_cost ok_topk_cost(const comm_layout *layout, int rank, int64_t count, int64_t k)
+{
+    comm_cost cost = {0};
+    shard_size first = size_of(layout, count, k, 0);
+    int64_t others = layout->nodes - 1;
+    int64_t entries = first.slot - NOTE_BYTES;
+    int64_t most = entries + entries / 4 + ENTRY_BYTES; /* reused thresholds let a quarter more pass */
+    node_cost(&cost, layout, rank, count, k);
+    if (layout->local_of[rank] < layout->least) {
+        shard_size mine = size_of(layout, count, k, layout->local_of[rank]);
+        int node = layout->node_of[rank];
+        cost.bytes_sent += (layout->first[node + 1] - layout->first[node] - 1) * (mine.bytes - mine.gather);
+        int64_t positions = others * (int64_t)sizeof(int64_t);
+        cost.bytes_sent += others * (positions + 2 * NOTE_BYTES) + (others > 0 ? most : 0) + others * most;
+        cost.messages_sent += 5 * others;
+    }
+    cost.inter_rounds = 4 * others;
+    cost.inter_bytes = layout->least * (2 * others * NOTE_BYTES + 2 * entries * others / layout->nodes);
+    cost.selected = first.bytes / FLOAT_BYTES;
+    cost.scattered = 2 * k;
+    return cost;
+}
+
+static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64_t k)
+{
+    int64_t ranks = layout->first[layout->nodes];
+    int64_t slot = NOTE_BYTES + k * ENTRY_BYTES;
+    comm_cost cost = {.bytes_sent = (ranks - 1) * slot,
+                      .messages_sent = ranks - 1,
+                      .reduced = count * FLOAT_BYTES,
+                      .selected = count,
+                      .scattered = ranks * k};
+    bool networked = layout->nodes > 1;
+    *(networked ? &cost.inter_rounds : &cost.intra_rounds) = ranks - 1;
+    *(networked ? &cost.inter_bytes : &cost.intra_bytes) = (ranks - 1) * slot;
+    return cost;
+}
+
+comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k)
+{
+    comm_cost cost = {0};
+    switch (exchange) {
+    case SPARSE_AUTO:
+    case SPARSE_HIERARCHICAL:
+        cost = hierarchical_cost(layout, rank, count, k);
+        break;
+    case SPARSE_OK_TOPK:
+        cost = ok_topk_cost(layout, rank, count, k);
+        break;
+    case SPARSE_ALL_GATHER:
+        cost = all_gather_cost(layout, count, k);
+        break;
+    }
+    cost.reduced += count * FLOAT_BYTES; /* the vector is cleared before entries are added */
+    return cost;
+}

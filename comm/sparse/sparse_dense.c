@@ -1,0 +1,93 @@
+/*
+ * comm/sparse/sparse_dense.c: past break-even: the residual goes into the vector and the vector through a dense
+ * all-reduce; nothing remains.
+ *
+ * A second all-reduce, of one number, carries who is not finite: P - rank above, what is left of 2^31 - 1 after the
+ * index below, so that the maximum names the lowest rank and its first element.
+ */
+#include "comm/sparse/select_kernel.h"
+#include "comm/sparse/sparse_internal.h"
+
+weft_status dense_create(sparse_plan *plan)
+{
+    comm_allreduce_desc flag = {.lane = plan->desc.lane,
+                                .algorithm = COMM_ALGO_AUTO,
+                                .dtype = WEFT_DTYPE_I64,
+                                .op = COMM_MAX,
+                                .count = 1,
+                                .buffer = &plan->flag_value,
+                                .name = "finite"};
+    comm_allreduce_desc dense = {.lane = plan->desc.lane,
+                                 .algorithm = COMM_ALGO_AUTO,
+                                 .dtype = WEFT_DTYPE_F32,
+                                 .op = COMM_SUM,
+                                 .count = plan->desc.count,
+                                 .buffer = plan->desc.buffer,
+                                 .name = "dense"};
+    WEFT_TRY(comm_allreduce_plan(plan->comm, &flag, &plan->flag));
+    return comm_allreduce_plan(plan->comm, &dense, &plan->dense);
+}
+
+void dense_free(sparse_plan *plan)
+{
+    comm_plan_destroy(plan->flag);
+    comm_plan_destroy(plan->dense);
+}
+
+/* This rank's number for the flag: 0 when its vector is finite. */
+static int64_t flag_of(const sparse_plan *plan)
+{
+    const float *x = plan->desc.buffer;
+    int64_t count = plan->desc.count;
+    if (select_kernels_of_cpu()->count(x, 0, count, SELECT_INFINITY) == 0) {
+        return 0;
+    }
+    int64_t i = 0;
+    while (i < count - 1 && select_bits(x[i]) < SELECT_INFINITY) {
+        ++i;
+    }
+    return (int64_t)(comm_size(plan->comm) - comm_rank(plan->comm)) << 32 | (INT32_MAX - i);
+}
+
+weft_status dense_post(sparse_plan *plan)
+{
+    float *to = plan->desc.buffer + plan->begin;
+    for (int64_t i = 0; i < plan->count; ++i) {
+        to[i] += plan->residual[i];
+        plan->residual[i] = 0.0f;
+    }
+    plan->flag_value = flag_of(plan);
+    plan->runs_dense = true;
+    WEFT_TRY(comm_post(plan->flag));
+    return comm_post(plan->dense);
+}
+
+static weft_status dense_verdict(sparse_plan *plan)
+{
+    if (plan->flag_value > 0) {
+        plan->trouble.rank = comm_size(plan->comm) - (int32_t)(plan->flag_value >> 32);
+        plan->trouble.index = INT32_MAX - (int32_t)(plan->flag_value & INT32_MAX);
+    }
+    return sparse_verdict(plan, 0);
+}
+
+weft_status dense_test(sparse_plan *plan, bool *done)
+{
+    bool flagged = false;
+    WEFT_TRY(comm_test(plan->flag, &flagged));
+    WEFT_TRY(comm_test(plan->dense, done));
+    *done = *done && flagged;
+    if (!*done) {
+        return WEFT_OK;
+    }
+    plan->runs_dense = false;
+    return dense_verdict(plan);
+}
+
+weft_status dense_wait(sparse_plan *plan)
+{
+    plan->runs_dense = false;
+    WEFT_TRY(comm_wait(plan->flag));
+    WEFT_TRY(comm_wait(plan->dense));
+    return dense_verdict(plan);
+}

@@ -1,0 +1,143 @@
+/*
+ * comm/sparse/sparse_internal.h: a sparse all-reduce as its exchanges see it.
+ *
+ * What one sender has to say travels as a slot: a note, then the places, then the values:
+ *
+ *      note (16 bytes): who is not finite, if any; entries | int32 index [entries] | float32 value [entries]
+ *
+ * The note keeps every rank in step: a rank whose vector is not finite sends no entries and its name, so that all ranks
+ * finish the same messages and then fail with the same words. Where the number of entries is not known beforehand the
+ * notes travel in a round of their own, ahead of the entries.
+ */
+#ifndef WEFT_COMM_SPARSE_SPARSE_INTERNAL_H
+#define WEFT_COMM_SPARSE_SPARSE_INTERNAL_H
+
+#include <string.h>
+
+#include "comm/comm_internal.h"
+#include "comm/sparse/sparse.h"
+
+typedef struct sparse_note {
+    int32_t rank;  /* whose vector is not finite, -1: nobody's */
+    int32_t index; /* where */
+    int64_t amount;
+} sparse_note;
+
+enum { NOTE_BYTES = 16, ENTRY_BYTES = 8 };
+_Static_assert(sizeof(sparse_note) == NOTE_BYTES, "a note has no padding");
+
+typedef struct sparse_slots {
+    int count;
+    int64_t capacity, stride; /* entries and bytes of a slot */
+    char *data;               /* [count] slots */
+    int64_t *bytes;           /* [count] what travels of each, read when its round begins */
+} sparse_slots;
+
+weft_status slots_create(sparse_slots *slots, int count, int64_t capacity);
+void slots_free(sparse_slots *slots);
+sparse_note *slots_note(const sparse_slots *slots, int i);
+int32_t *slots_index(const sparse_slots *slots, int i);
+/* Values begin behind note->amount indices. */
+float *slots_value(const sparse_slots *slots, int i);
+/* bytes[i] = the entries that note i announces. WEFT_ERR_INTERNAL when they do not fit. */
+weft_status slots_announce(sparse_slots *slots);
+
+/* A whole slot at `data`, added into to[count]; *bytes: its length. WEFT_ERR_INTERNAL for a place outside. */
+weft_status slot_add(const char *data, float *to, int64_t count, int64_t *bytes);
+
+/* One shard of the vector: what the ranks with one local number select from. */
+typedef struct sparse_shard {
+    int64_t begin, count;
+    int64_t capacity;                  /* most entries of one sender */
+    int64_t bundle_most;               /* longest bundle; longer ones go dense */
+    char *inbox;                       /* [bundle_most] the bundle of that shard's owner in this node */
+    int64_t dense_bytes, bundle_bytes; /* what its owner sends this time: one of both is 0 */
+    sparse_note status;
+} sparse_shard;
+
+/* The parts of a node's ranks in the sum. */
+typedef struct sparse_node {
+    int ranks, local; /* of this node */
+    int *member;      /* [ranks] */
+    int shards;       /* n: ranks of the smallest node */
+    int mine;         /* this rank's shard, -1: none */
+    sparse_shard *shard;
+    const float **source; /* [ranks] every rank's copy of this rank's shard */
+    char *bundle;         /* what this rank's shard became: slots one behind the other */
+    int bundle_slots;     /* of every bundle */
+} sparse_node;
+
+typedef struct sparse_ok_topk sparse_ok_topk;
+
+struct sparse_plan {
+    weft_comm *comm;
+    sparse_desc desc;
+    sparse_exchange exchange; /* that runs; never AUTO */
+    comm_schedule schedule;
+    bool variable;       /* the number of entries is not known beforehand */
+    int nodes, node;     /* m and this rank's */
+    int *group;          /* [senders] ranks that exchange selections, in the order of sums */
+    int senders, sender; /* slots, and this rank's */
+    sparse_slots slots;
+    sparse_node at;
+    sparse_ok_topk *ok_topk;
+    selector *selector;
+    /* error feedback */
+    float *residual; /* [count] */
+    int64_t begin, count;
+    int32_t *sent; /* [capacity] */
+    int64_t sent_count;
+    /* the running post */
+    int64_t k, share; /* of the whole vector, of this rank */
+    sparse_note trouble;
+    /* past break-even */
+    int64_t dense_from; /* smallest k that is sent dense */
+    comm_plan *dense, *flag;
+    int64_t flag_value;
+    bool runs_dense;
+};
+
+static inline int64_t sparse_share(int64_t k, int shards, int shard)
+{
+    return k / shards + (shard < k % shards);
+}
+
+/* Most entries that a sender of shard elements may send where `k` are asked for. */
+int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count);
+/* Keep the first trouble: the lowest rank's. */
+void sparse_blame(sparse_plan *plan, const sparse_note *note);
+/* Ends every exchange: WEFT_ERR_DIVERGED with the same words on all ranks if there was trouble. */
+weft_status sparse_verdict(void *plan, uint64_t post);
+/* Select from the residual into slot i; trouble is noted there, not returned. */
+weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i);
+/* The step of a schedule: select into slot `sender` of plan->slots; the residual keeps the rest. */
+weft_status sparse_select(void *plan, uint64_t post);
+/* plan->slots make the shard (or the vector), in place. */
+weft_status sparse_add_slots(void *plan, uint64_t post);
+/* Rounds in which every member i of the group gets a slot straight from every other: slot `sender` of `out`, or, if out
+ * is one a receiver, slot i; it arrives in slot i of `in`. */
+void sparse_exchange_slots(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in);
+
+/* ---- the node's part: comm/sparse/sparse_node.c ------------------------------------------------------------------ */
+weft_status node_create(sparse_plan *plan);
+void node_free(sparse_plan *plan);
+/* residual += the node's sum of this rank's shard. */
+void node_build_sum(sparse_plan *plan);
+/* This rank's shard to the others of its node, theirs into the vector. The shard is complete in desc.buffer. */
+void node_build_gather(sparse_plan *plan);
+
+/* ---- exchanges: called on every rank; schedule is begun and is ended by the caller ------------------------------- */
+weft_status sparse_hierarchical_create(sparse_plan *plan);
+weft_status sparse_ok_topk_create(sparse_plan *plan);
+void *sparse_ok_topk_state(sparse_plan *plan, int64_t *bytes);
+void sparse_ok_topk_free(sparse_plan *plan);
+weft_status sparse_all_gather_create(sparse_plan *plan);
+
+/* ---- past break-even: comm/sparse/sparse_dense.c ----------------------------------------------------------------- */
+weft_status dense_create(sparse_plan *plan); /* collective */
+weft_status dense_post(sparse_plan *plan);
+weft_status dense_test(sparse_plan *plan, bool *done);
+weft_status dense_wait(sparse_plan *plan);
+void dense_free(sparse_plan *plan);
+
+#endif

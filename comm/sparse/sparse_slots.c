@@ -1,0 +1,73 @@
+/* comm/sparse/sparse_slots.c: the form in which selections travel; see sparse_internal.h. */
+#include "base/alloc.h"
+#include "comm/sparse/sparse_internal.h"
+
+weft_status slots_create(sparse_slots *slots, int count, int64_t capacity)
+{
+    weft_status status = WEFT_OK;
+    *slots = (sparse_slots){.count = count, .capacity = capacity, .stride = NOTE_BYTES + capacity * ENTRY_BYTES};
+    WEFT_TRY_GOTO(weft_malloc((size_t)count, (size_t)slots->stride, WEFT_MEM_COMM, (void **)&slots->data), status,
+                  done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&slots->bytes, count, WEFT_MEM_COMM), status, done);
+    for (int i = 0; i < count; ++i) {
+        *slots_note(slots, i) = (sparse_note){.rank = -1};
+    }
+done:
+    if (status != WEFT_OK) {
+        slots_free(slots);
+    }
+    return status;
+}
+
+void slots_free(sparse_slots *slots)
+{
+    weft_free(slots->data);
+    weft_free(slots->bytes);
+    *slots = (sparse_slots){0};
+}
+
+sparse_note *slots_note(const sparse_slots *slots, int i)
+{
+    return (sparse_note *)(void *)(slots->data + i * slots->stride);
+}
+
+int32_t *slots_index(const sparse_slots *slots, int i)
+{
+    return (int32_t *)(void *)(slots->data + i * slots->stride + NOTE_BYTES);
+}
+
+float *slots_value(const sparse_slots *slots, int i)
+{
+    return (float *)(void *)(slots_index(slots, i) + slots_note(slots, i)->amount);
+}
+
+weft_status slots_announce(sparse_slots *slots)
+{
+    for (int i = 0; i < slots->count; ++i) {
+        int64_t amount = slots_note(slots, i)->amount;
+        WEFT_CHECK(amount >= 0 && amount <= slots->capacity, WEFT_ERR_INTERNAL,
+                   "sparse exchange: %lld entries announced where %lld fit", (long long)amount,
+                   (long long)slots->capacity);
+        slots->bytes[i] = amount * ENTRY_BYTES;
+    }
+    return WEFT_OK;
+}
+
+weft_status slot_add(const char *data, float *to, int64_t count, int64_t *bytes)
+{
+    sparse_note note;
+    memcpy(&note, data, sizeof note);
+    const char *index = data + NOTE_BYTES;
+    const char *value = index + note.amount * (int64_t)sizeof(int32_t);
+    for (int64_t e = 0; e < note.amount; ++e) {
+        int32_t i = 0;
+        float v = 0.0f;
+        memcpy(&i, index + e * (int64_t)sizeof i, sizeof i);
+        memcpy(&v, value + e * (int64_t)sizeof v, sizeof v);
+        WEFT_CHECK(i >= 0 && i < count, WEFT_ERR_INTERNAL, "sparse exchange: entry %lld is for element %d of %lld",
+                   (long long)e, i, (long long)count);
+        to[i] += v;
+    }
+    *bytes = NOTE_BYTES + note.amount * ENTRY_BYTES;
+    return WEFT_OK;
+}
