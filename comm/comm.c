@@ -242,6 +242,22 @@ static weft_status split_layout(const weft_comm *comm, weft_comm *group, const i
     return layout_create(leader, count, &group->layout);
 }
 
+/* Memory of what agreements are made of, before the group needs one to say that memory is short. */
+static weft_status split_reserve(weft_comm *group)
+{
+    int64_t pair[2] = {0};
+    int size = comm_size(group);
+    if (size == 1) {
+        return WEFT_OK;
+    }
+    coll_allreduce args = coll_arguments(group, pair, 2, WEFT_DTYPE_I64, COMM_MAX);
+    const coll_place place = coll_place_of(&args);
+    schedule_begin(&group->blocking, group, COMM_LANE_CONTROL, "agreement");
+    coll_build(&group->blocking, coll_choose_messages(&place, 2, (int64_t)sizeof *pair), &args);
+    WEFT_TRY(schedule_end(&group->blocking));
+    return transfers_reserve(&group->blocking.transfers, 2 * (int64_t)size);
+}
+
 weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
 {
     weft_status status = WEFT_OK;
@@ -274,6 +290,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
         (*out)->chunk_bytes = comm->chunk_bytes;
         (*out)->model = comm->model;
         status = split_layout(comm, *out, members, count, leaders);
+        status = status == WEFT_OK ? split_reserve(*out) : status;
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     (*out)->small.state = SMALL_WANTED;

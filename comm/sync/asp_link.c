@@ -65,6 +65,7 @@ weft_status asp_message_init(asp_message *message, weft_comm *comm, int peer, bo
     message->sends = sends;
     message->payload = payload;
     message->room = room;
+    message->operation.comm = comm;
     message->operation.lane = COMM_LANE_GRADIENT;
     message->operation.advance = message_advance;
     message->operation.cancel = message_cancel;
@@ -93,10 +94,10 @@ void asp_message_post(asp_message *message)
 
 weft_status asp_message_test(asp_message *message, bool *done)
 {
-    if (message->operation.active) {
+    if (operation_active(&message->operation)) {
         progress_drive(message->transfers.comm->progress);
     }
-    *done = !message->operation.active;
+    *done = !operation_active(&message->operation);
     if (*done) {
         message->posted = false;
         return progress_status(&message->operation);

@@ -93,35 +93,32 @@ static weft_status run_from(replica *r, int first, int last)
     return WEFT_OK;
 }
 
-/* One run without a stop; one that is saved after `stop` steps and goes on from a fresh object, with and without a
- * reset before; all end with the same bits. */
-static weft_status state_run(weft_comm *comm, const sync_options *options, int stop)
+/* One run without a stop; one that is saved after `stop` steps and goes on from an object made anew (running already,
+ * or not begun): both end with the same bits. */
+static weft_status state_run(weft_comm *comm, const sync_options *options, int stop, bool running)
 {
-    enum { STEPS = 24 };
+    enum { STEPS = 20 };
     replica whole;
     replica part;
     checkpoint c;
     WEFT_TRY(replica_open(comm, options, &whole));
     WEFT_TRY(run_from(&whole, 0, STEPS));
     WEFT_TRY(sync_finish(whole.sync));
-    for (int with_reset = 0; with_reset < 2; ++with_reset) {
-        WEFT_TRY(replica_open(comm, options, &part));
-        WEFT_TRY(run_from(&part, 0, stop));
-        WEFT_TRY(save(&part, &c));
-        sync_destroy(part.sync);
-        WEFT_TRY(replica_create(comm, options, &part));
-        if (with_reset) {
-            WEFT_TRY(sync_reset(part.sync));
-            WEFT_TRY(run_from(&part, 0, 2));
-        }
-        WEFT_TRY(restore(&part, &c));
-        WEFT_TRY(run_from(&part, stop, STEPS));
-        WEFT_TRY(sync_finish(part.sync));
-        CASE_CHECK(memcmp(whole.value, part.value, sizeof whole.value) == 0,
-                   "%s saved after %d steps%s ends with other bits", sync_mode_name(options->mode), stop,
-                   with_reset ? ", restored into a running object," : "");
-        sync_destroy(part.sync);
+    WEFT_TRY(replica_open(comm, options, &part));
+    WEFT_TRY(run_from(&part, 0, stop));
+    WEFT_TRY(save(&part, &c));
+    sync_destroy(part.sync);
+    WEFT_TRY(replica_create(comm, options, &part));
+    if (running) {
+        WEFT_TRY(sync_reset(part.sync));
+        WEFT_TRY(run_from(&part, 0, 2));
     }
+    WEFT_TRY(restore(&part, &c));
+    WEFT_TRY(run_from(&part, stop, STEPS));
+    WEFT_TRY(sync_finish(part.sync));
+    CASE_CHECK(memcmp(whole.value, part.value, sizeof whole.value) == 0, "%s saved after %d steps ends with other bits",
+               sync_mode_name(options->mode), stop);
+    sync_destroy(part.sync);
     sync_destroy(whole.sync);
     return WEFT_OK;
 }
@@ -133,8 +130,8 @@ static weft_status case_state(weft_comm *comm, void *argument)
     for (int k = 0; k < MODES; ++k) {
         sync_options options = options_of(k);
         WEFT_TRY(sites_of_one(comm, &options, path));
-        for (int stop = 9; stop < 12; ++stop) { /* all places in a round of gap 3 */
-            WEFT_TRY(state_run(comm, &options, stop));
+        for (int stop = 10; stop < 13; ++stop) { /* all places in a round of gap 3 */
+            WEFT_TRY(state_run(comm, &options, stop, stop % 2 == 0));
         }
         WEFT_TRY(quad_remove(comm, path));
     }
@@ -173,6 +170,7 @@ static weft_status case_destroy_under_way(weft_comm *comm, void *argument)
 static weft_status create_short(weft_comm *comm, void *argument)
 {
     const int *plan = argument; /* mode, allocation that fails */
+    comm_set_stall_timeout(comm, COMM_RUN_PATIENCE);
     replica r;
     sync_options options = options_of(plan[0]);
     WEFT_TRY(comm_barrier(comm));
@@ -260,10 +258,10 @@ static weft_status case_statistics(weft_comm *comm, void *argument)
 
 /* ---- convergence ----------------------------------------------------------------------------------------- */
 /*
- * Ranks with different optima and curvatures, falling rates, 300 steps: every mode ends at the optimum of the sum
- * within 0.02. The ranks' own optima lie up to 2 apart, so training alone, or averaging only at the end, misses it.
+ * Ranks with different optima and curvatures, falling rates, 150 steps: every mode ends at the optimum of the sum
+ * within 0.03. Replicas averaged only at the end would come to the mean of the ranks' optima, over 0.1 off.
  */
-static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst)
+static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst, double *alone)
 {
     replica r;
     char path[64];
@@ -273,7 +271,7 @@ static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst)
     WEFT_TRY(sites_of_one(comm, &options, path));
     WEFT_TRY(replica_open(comm, &options, &r));
     r.equal = false;
-    for (int s = 0; s < 300; ++s) {
+    for (int s = 0; s < 150; ++s) {
         WEFT_TRY(replica_step(&r, 0.4 / (1.0 + 0.1 * s), 1.0));
         if (gap == 0) { /* free running, but side by side: a rank alone would be through before the next has begun */
             WEFT_TRY(comm_barrier(comm));
@@ -282,7 +280,13 @@ static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst)
     WEFT_TRY(sync_finish(r.sync));
     WEFT_TRY(replica_check_equal(&r));
     *worst = 0;
+    *alone = 0;
     for (int i = 0; i < QUAD_TRAINED; ++i) {
+        double mean = 0;
+        for (int q = 0; q < comm_size(comm); ++q) {
+            mean += quad_target(q, i) / comm_size(comm);
+        }
+        *alone = fmax(*alone, fabs(mean - quad_optimum(comm_size(comm), i, false)));
         *worst = fmax(*worst, fabs((double)r.value[i] - quad_optimum(comm_size(comm), i, false)));
     }
     sync_destroy(r.sync);
@@ -292,11 +296,13 @@ static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst)
 static weft_status case_convergence(weft_comm *comm, void *argument)
 {
     double worst = 0;
+    double alone = 0;
     (void)argument;
     for (int k = 0; k < MODES; ++k) {
-        for (int64_t gap = 0; gap < 2; ++gap) {
-            WEFT_TRY(converge(comm, k, gap, &worst));
-            CASE_CHECK(worst < 0.02, "mode %d, gap %d: %g from the optimum", k, (int)gap, worst);
+        for (int64_t gap = 0; gap < (k < 2 ? 1 : 2); ++gap) { /* divide-shuffle has none */
+            WEFT_TRY(converge(comm, k, gap, &worst, &alone));
+            CASE_CHECK(comm_size(comm) == 1 || alone > 0.1, "the mean of the ranks' optima is only %g off", alone);
+            CASE_CHECK(worst < 0.03, "mode %d, gap %d: %g from the optimum", k, (int)gap, worst);
         }
     }
     return WEFT_OK;
