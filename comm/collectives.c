@@ -101,8 +101,9 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
         return schedule_run(&comm->small.schedule);
     }
     coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
+    args.shared_memory = false; /* the long ones are rare here, and a window would be made for each */
     const coll_place place = coll_place_of(&args);
-    const coll_algorithm *algorithm = coll_choose_messages(&place, count, (int64_t)weft_dtype_bytes(dtype));
+    const coll_algorithm *algorithm = coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-reduce %s of %lld %s", algorithm->name, (long long)count, weft_dtype_name(dtype));
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);

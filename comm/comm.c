@@ -251,9 +251,10 @@ static weft_status split_reserve(weft_comm *group)
         return WEFT_OK;
     }
     coll_allreduce args = coll_arguments(group, pair, 2, WEFT_DTYPE_I64, COMM_MAX);
+    args.shared_memory = false;
     const coll_place place = coll_place_of(&args);
     schedule_begin(&group->blocking, group, COMM_LANE_CONTROL, "agreement");
-    coll_build(&group->blocking, coll_choose_messages(&place, 2, (int64_t)sizeof *pair), &args);
+    coll_build(&group->blocking, coll_choose_form(&place, 2, (int64_t)sizeof *pair), &args);
     WEFT_TRY(schedule_end(&group->blocking));
     return transfers_reserve(&group->blocking.transfers, 2 * (int64_t)size);
 }

@@ -47,6 +47,7 @@ struct weft_comm {
     comm_counters counters[COMM_LANES];
     int next_tag[COMM_LANES];
     int64_t chunk_bytes;    /* longest message; a smaller one is set by tests, on every rank alike */
+    bool messages_only;     /* no shared memory between ranks: set by tests, on every rank alike */
     comm_schedule blocking; /* of the blocking collectives: kept, so that a repeated call allocates nothing */
     comm_small small;
     window_pool pool;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/codec/codec.h"
+#include "comm/coll/node_shared.h"
 #include "comm/coll/shared.h"
 #include "comm/comm_internal.h"
 #include "comm/reduce.h"
@@ -16,7 +17,8 @@ struct comm_plan {
     comm_algorithm algorithm;
     comm_cost cost;
     coll_range owned;
-    coll_shared *shared; /* NULL: it sends messages */
+    coll_shared *shared; /* of what runs in shared memory, or NULL */
+    node_shared *stage;
 };
 
 static const char *op_name(comm_op op)
@@ -103,29 +105,37 @@ static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const co
     plan->owned = all ? (coll_range){0, args->count} : algorithm->owned(args);
 }
 
-/* Collective: what a plan in shared memory needs beside its steps. AUTO makes do with messages when there is no room.
- */
+/* Collective: what a plan in shared memory needs beside its steps. Where there is no room, stages send messages, and
+ * AUTO takes another algorithm. */
 static weft_status prepare(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm **algorithm,
                            coll_allreduce *args)
 {
-    if ((*algorithm)->id != COMM_ALGO_SHARED || desc->count == 0 || comm_size(comm) == 1) {
+    weft_status status = WEFT_OK;
+    bool staged = (*algorithm)->id == COMM_ALGO_TWO_LEVEL;
+    if (desc->count == 0 || comm_size(comm) == 1) {
         return WEFT_OK;
     }
-    WEFT_CHECK(coll_shared_possible(comm->layout, comm_size(comm)), WEFT_ERR_UNSUPPORTED,
-               "the all-reduce shared needs all ranks on one node, these are on %d: ask for two-level or auto",
-               comm->layout->nodes);
-    weft_status status = coll_shared_create(comm, args, &args->shared);
-    if (status == WEFT_ERR_RESOURCE && desc->algorithm == COMM_ALGO_AUTO) {
+    if (staged && args->shared_memory && comm->layout->most > 1) {
+        status = node_shared_create(comm, args, &args->stage);
+    } else if ((*algorithm)->one_node) {
+        WEFT_CHECK(coll_shared_possible(comm->layout, comm_size(comm)), WEFT_ERR_UNSUPPORTED,
+                   "the all-reduce shared needs all ranks on one node, these are on %d: ask for two-level or auto",
+                   comm->layout->nodes);
+        status = coll_shared_create(comm, args, &args->shared);
+    }
+    if (status == WEFT_ERR_RESOURCE && (staged || desc->algorithm == COMM_ALGO_AUTO)) {
         log_warn("an all-reduce of %lld elements sends messages inside the node: %s", (long long)desc->count,
                  weft_error_message());
+        args->shared_memory = false;
         const coll_place place = coll_place_of(args);
-        *algorithm = coll_choose_messages(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
+        *algorithm =
+            staged ? *algorithm : coll_choose_form(&place, args->count, (int64_t)weft_dtype_bytes(args->dtype));
         return WEFT_OK;
     }
     return status;
 }
 
-/* Takes over args->shared, also on failure. */
+/* Takes over args->shared and args->stage, also on failure. */
 static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const coll_algorithm *algorithm,
                          coll_allreduce *args, const char *text, comm_plan **out)
 {
@@ -136,6 +146,7 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
     plan->algorithm = algorithm->id;
     const coll_place place = coll_place_of(args);
     plan->cost = algorithm->cost(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
+    plan->stage = args->stage;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);
@@ -145,6 +156,7 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
 done:
     if (plan == NULL) {
         coll_shared_destroy(args->shared);
+        node_shared_destroy(args->stage);
     }
     comm_plan_destroy(plan);
     return status;
@@ -207,6 +219,7 @@ void comm_plan_destroy(comm_plan *plan)
     if (plan != NULL) {
         schedule_free(&plan->schedule);
         coll_shared_destroy(plan->shared);
+        node_shared_destroy(plan->stage);
         weft_free(plan);
     }
 }

@@ -15,9 +15,10 @@
  * are as many shards as the smallest node has ranks. Bits: comm/coll/coll.h.
  *
  * Between the halves a rank owns the part of its shard that the flat algorithm leaves with it.
- * Cost: 2 (n - 1) messages and 2 (n - 1) / n M in the node; between nodes what the flat algorithm takes of m ranks on a
- * shard, times the shards: 2 (m - 1) / m M through a node's link for the long ones. Memory: M (n - 1) / n or, if that
- * is more, what the flat algorithm takes on a shard.
+ * Cost: two meetings in shared memory, where the rank of a shard reads n of them and writes n, or 2 (n - 1) messages
+ * and 2 (n - 1) / n M in the node (comm/coll/node_stage.h); between nodes what the flat algorithm takes of m ranks on a
+ * shard, times the shards: 2 (m - 1) / m M through a node's link for the long ones. Memory: M for vectors that do not
+ * lie in shared memory, and what the flat algorithm takes on a shard.
  *
  * H. Mikami et al.: Massively distributed SGD: ImageNet/ResNet-50 training in a flash. 2018, arXiv:1811.05233 (2-D
  * torus all-reduce)

@@ -33,6 +33,8 @@
 
 /* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
 typedef struct coll_shared coll_shared;
+/* The same of the stages of two-level inside a node (comm/coll/node_shared.h). */
+typedef struct node_shared node_shared;
 
 /* What one rank reduces. Inside a hierarchical algorithm rank and size are numbers in a group (schedule_members). */
 typedef struct coll_allreduce {
@@ -45,7 +47,9 @@ typedef struct coll_allreduce {
     comm_half half;
     const comm_layout *layout; /* NULL: every rank is a node of its own */
     const comm_model *model;   /* by which inner algorithms are chosen; NULL: the fixed constants */
+    bool shared_memory;        /* ranks of a node may meet in it */
     coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
+    node_shared *stage;        /* of COMM_ALGO_TWO_LEVEL, the same; NULL: messages inside the node */
     char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
 } coll_allreduce;
 
@@ -57,6 +61,7 @@ typedef struct coll_place {
     const comm_model *model; /* as in coll_allreduce */
     comm_wire wire;
     comm_half half;
+    bool shared_memory;
 } coll_place;
 
 /* Elements [begin, begin + count). */
@@ -69,7 +74,7 @@ typedef struct coll_algorithm {
     const char *name, *description;
     bool asked_only; /* never chosen by itself */
     bool one_node;   /* works only inside one node, with shared memory (coll_shared_possible) */
-    bool hierarchy;  /* pays only with more than one node */
+    bool hierarchy;  /* pays with more than one node, or for halves in shared memory */
     bool encodes;    /* takes a wire type */
     int64_t (*scratch)(const coll_allreduce *args); /* bytes; NULL: none, or taken by build itself */
     void (*build)(comm_schedule *s, const coll_allreduce *args);
@@ -80,14 +85,13 @@ typedef struct coll_algorithm {
 
 /* NULL for AUTO and for numbers that are no algorithm. */
 const coll_algorithm *coll_algorithm_of(comm_algorithm id);
-/* The cheapest by the predicted critical path under the model; the same on every rank. The whole, in its own type. */
+/* The cheapest by the predicted critical path under the model; the same on every rank. The whole, in its own type, in
+ * shared memory where there is a node to share it. */
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype);
 /* The same for any form. Halves are chosen by the cost of the whole, among the algorithms that have them: both halves
  * get the same one. */
 const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element);
-/* The same among the algorithms that need no shared memory. */
-const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element);
 /*
  * What `groups` groups of place->size ranks, one rank a node, run side by side in a hierarchical algorithm, on at most
  * `count` elements each. Halving-doubling stands in for recursive doubling in halves, with the same bits, so a
@@ -95,7 +99,8 @@ const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t coun
  */
 const coll_algorithm *coll_choose_inner(const coll_place *place, int groups, int64_t count, int64_t element);
 
-/* Arguments and place of a rank of the communicator; the form is the whole in its own type. */
+/* Arguments and place of a rank of the communicator; the form is the whole in its own type, as plans are made: through
+ * shared memory unless the communicator has none. */
 coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
 coll_place coll_place_of(const coll_allreduce *args);
 /* Scratch, then the steps; nothing for an empty vector or a single rank. args->scratch is filled in. */

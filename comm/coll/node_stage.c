@@ -1,11 +1,13 @@
 /*
- * comm/coll/node_stage.c: reduce-scatter and all-gather inside a node through messages: direct exchange.
+ * comm/coll/node_stage.c: reduce-scatter and all-gather inside a node: through shared memory where there is any, else
+ * by direct exchange of messages.
  *
- * Cost of each: one round of n - 1 messages; on the critical path (n - 1) shards.
+ * Cost of each by messages: one round of n - 1 of them; on the critical path (n - 1) shards.
  */
 #include "comm/coll/node_stage.h"
 
 #include "comm/coll/direct.h"
+#include "comm/coll/node_shared.h"
 
 static coll_direct direct_of(const coll_allreduce *args)
 {
@@ -22,12 +24,16 @@ static coll_direct direct_of(const coll_allreduce *args)
 int64_t node_stage_scratch(const coll_allreduce *args)
 {
     coll_direct d = direct_of(args);
-    return coll_direct_scratch(&d);
+    return args->stage != NULL ? 0 : coll_direct_scratch(&d);
 }
 
 void node_stage_reduce_scatter(comm_schedule *s, const coll_allreduce *args, char *scratch)
 {
     coll_direct d = direct_of(args);
+    if (args->stage != NULL) {
+        node_shared_reduce_scatter(s, args);
+        return;
+    }
     schedule_members(s, coll_node_members(args->layout, args->layout->node_of[args->rank]));
     coll_direct_reduce_scatter(s, &d, scratch);
     schedule_members(s, NULL);
@@ -36,6 +42,10 @@ void node_stage_reduce_scatter(comm_schedule *s, const coll_allreduce *args, cha
 void node_stage_all_gather(comm_schedule *s, const coll_allreduce *args)
 {
     coll_direct d = direct_of(args);
+    if (args->stage != NULL) {
+        node_shared_all_gather(s, args);
+        return;
+    }
     schedule_members(s, coll_node_members(args->layout, args->layout->node_of[args->rank]));
     coll_direct_all_gather(s, &d, NULL);
     schedule_members(s, NULL);
@@ -49,6 +59,9 @@ coll_range node_stage_shard(const comm_layout *layout, int64_t count, int local)
 comm_cost node_stage_cost(const coll_place *place, int64_t count, int64_t element)
 {
     const comm_layout *layout = place->layout;
+    if (place->shared_memory) {
+        return node_shared_cost(place, count, element);
+    }
     coll_direct d = {.rank = layout->local_of[place->rank],
                      .size = coll_node_ranks(layout, layout->node_of[place->rank]),
                      .owners = layout->least,

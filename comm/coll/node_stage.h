@@ -7,7 +7,8 @@
  *
  *      nodes of 3 and 2 ranks: 2 shards        node 0: ranks 0 and 1 own, rank 2 owns nothing      node 1: 3 and 4 own
  *
- * Node sums are taken in the order of the node's ranks, on every element alike.
+ * Node sums are taken in the order of the node's ranks, on every element alike. They go through shared memory
+ * (comm/coll/node_shared.h) or, without it, through messages, with the same bits.
  */
 #ifndef WEFT_COMM_COLL_NODE_STAGE_H
 #define WEFT_COMM_COLL_NODE_STAGE_H

@@ -3,6 +3,7 @@
  * (comm/cost.h).
  */
 #include "comm/coll/shared.h"
+#include "comm/comm_internal.h"
 
 static const coll_algorithm algorithms[] = {
     {.id = COMM_ALGO_RECURSIVE_DOUBLING,
@@ -84,19 +85,31 @@ static double seconds_of(const coll_algorithm *algorithm, const coll_place *plac
     return comm_model_seconds(place->model != NULL ? place->model : &fixed, &cost);
 }
 
-static const coll_algorithm *choose(const coll_place *place, int64_t count, int64_t element, bool shared)
+/* Whether the algorithm can do what is asked, and may be worth it. */
+static bool eligible(const coll_algorithm *algorithm, const coll_place *place)
+{
+    bool networked = place->layout == NULL || place->layout->nodes > 1;
+    bool halves = place->half != COMM_WHOLE;
+    if (algorithm->asked_only || (halves && algorithm->owned == NULL) ||
+        (place->wire != COMM_WIRE_SAME && !algorithm->encodes)) {
+        return false;
+    }
+    if (algorithm->one_node) {
+        return place->shared_memory && place->layout != NULL && coll_shared_possible(place->layout, place->size);
+    }
+    return !algorithm->hierarchy || networked || (halves && place->shared_memory);
+}
+
+const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
 {
     coll_place whole = *place;
-    bool networked = place->layout == NULL || place->layout->nodes > 1;
     const coll_algorithm *best = NULL;
     double best_seconds = 0.0;
     whole.rank = 0;
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
         const coll_algorithm *algorithm = &algorithms[i];
-        if (algorithm->asked_only || (algorithm->hierarchy && !networked) || (algorithm->one_node && !shared) ||
-            (place->wire != COMM_WIRE_SAME && !algorithm->encodes) ||
-            (place->half != COMM_WHOLE && algorithm->owned == NULL)) {
+        if (!eligible(algorithm, place)) {
             continue;
         }
         double seconds = seconds_of(algorithm, &whole, count, element);
@@ -108,20 +121,10 @@ static const coll_algorithm *choose(const coll_place *place, int64_t count, int6
     return best;
 }
 
-const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, int64_t element)
-{
-    return choose(place, count, element, place->layout != NULL && coll_shared_possible(place->layout, place->size));
-}
-
-const coll_algorithm *coll_choose_messages(const coll_place *place, int64_t count, int64_t element)
-{
-    return choose(place, count, element, false);
-}
-
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype)
 {
-    const coll_place place = {.size = size, .layout = layout, .model = model};
+    const coll_place place = {.size = size, .layout = layout, .model = model, .shared_memory = true};
     return coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
 }
 
@@ -158,12 +161,19 @@ coll_allreduce coll_arguments(const weft_comm *comm, void *buffer, int64_t count
                             .dtype = dtype,
                             .op = op,
                             .layout = comm_get_layout(comm),
-                            .model = comm_get_model(comm)};
+                            .model = comm_get_model(comm),
+                            .shared_memory = !comm->messages_only};
 }
 
 coll_place coll_place_of(const coll_allreduce *args)
 {
-    return (coll_place){args->rank, args->size, args->layout, args->model, args->wire, args->half};
+    return (coll_place){.rank = args->rank,
+                        .size = args->size,
+                        .layout = args->layout,
+                        .model = args->model,
+                        .wire = args->wire,
+                        .half = args->half,
+                        .shared_memory = args->shared_memory};
 }
 
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args)

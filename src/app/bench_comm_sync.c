@@ -222,10 +222,12 @@ static weft_status measure_overlap(mode_case *c, int repeats, double *time)
 {
     sync_step *s = &c->step;
     double *alone = time + repeats;
-    double turn = 0.0;
-    WEFT_TRY(sync_step_compute(s->comm, CALIBRATION_WORK, &turn));
-    WEFT_TRY(sync_step_compute(s->comm, CALIBRATION_WORK, &turn));
-    const int64_t work = (int64_t)(c->seconds.median / turn * CALIBRATION_WORK);
+    int64_t work = CALIBRATION_WORK;
+    for (int i = 0; i < 3; i++) { /* the last time as long as it will be: clocks and neighbours depend on it */
+        double seconds = 0.0;
+        WEFT_TRY(sync_step_compute(s->comm, work, &seconds));
+        work = (int64_t)((double)work * c->seconds.median / seconds) + 1;
+    }
     for (int i = 0; i < repeats; i++) {
         WEFT_TRY(sync_step_compute(s->comm, work, &alone[i]));
         WEFT_TRY(sync_step_run(s, false, work, &time[i]));

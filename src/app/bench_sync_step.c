@@ -10,13 +10,13 @@
 
 #define LEARNING_RATE 0.01
 
-static volatile double busy_result; /* written, so that the loop is not left out */
+static volatile double busy_result; /* read and written, so that the loop is not left out */
 
 /* A chain of multiplications: as long as the work says, whatever else happens, so that a thread that takes this one's
  * core away makes it longer. */
 static void be_busy(int64_t work)
 {
-    double x = 1.0;
+    double x = busy_result;
     for (int64_t i = 0; i < work; i++) {
         x = x * 0.999999 + 1e-6;
     }
