@@ -51,6 +51,42 @@ ranks 2 "$weft" bench comm --quiet --sizes 64..256 --algorithms ring,auto --repe
 ranks 4 "$weft" bench comm --quiet --ranks-per-node 2 --sizes 4K --repeats 1 >out.md || fail "Markdown"
 grep -q '^op: allreduce; ranks: 4; nodes: 2; ' out.md && grep -q '| yes |$' out.md || fail "Markdown: $(cat out.md)"
 
+# ---- whole modes: all of them valid on three ranks, each a node of its own ----
+for overlap in backward split; do
+    ranks 3 "$weft" bench comm --quiet --op sync --ranks-per-node 1 --sizes 64K --algorithms all --bucket 24KiB \
+        --overlap $overlap --threads 1 --topk-density 0.05 --repeats 2 --format json >out.json 2>err || fail "sync: $(cat err)"
+    python3 - out.json $overlap <<'CHECK' || fail "sync, $overlap: $(cat out.json)"
+import json, sys
+table, overlap = json.load(open(sys.argv[1])), sys.argv[2]
+rows = {r["algorithm"]: r for r in table["rows"]}
+assert set(rows) == {"allreduce", "topk", "divide-shuffle", "shadow", "asp"} and not table["unsupported"]
+for name, r in rows.items():
+    assert r["valid"] is True and r["op"] == "sync" and r["ran"] == name and r["nodes"] == 3 and r["n"] == 2, r
+    assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"] and r["model_seconds"] > 0
+    assert r["compute_seconds"] > 0 and r["exposed_seconds"] >= 0
+assert rows["topk"]["bytes_sent"] < rows["allreduce"]["bytes_sent"] / 2 and rows["topk"]["density"] < 0.06
+# Three buckets of a vector of 2^14 elements; each rank sends at least 2 (P - 1) / P of it.
+assert rows["allreduce"]["bytes_sent"] >= 2 * 2 * 65536 // 3
+CHECK
+done
+ranks 2 "$weft" bench comm --quiet --op sync --sizes 4K --algorithms auto --repeats 1 --format csv >out.csv 2>err ||
+    fail "sync auto: $(cat err)"
+grep -q '^sync,auto,allreduce,4096,2,1,1,.*,true$' out.csv || fail "sync auto: $(cat out.csv)"
+
+# ---- selection ----
+"$weft" bench comm --quiet --op select --sizes 4K,1000000 --topk-density 0.01 --repeats 2 --format json >out.json 2>err ||
+    fail "select: $(cat err)"
+python3 - out.json <<'CHECK' || fail "select: $(cat out.json)"
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+assert [(r["algorithm"], r["bytes"], r["k"]) for r in rows] == [
+    (m, b, k) for b, k in ((4096, 11), (1000000, 2500)) for m in ("radix", "mstopk", "reuse")]
+for r in rows:
+    assert r["valid"] is True and r["seconds_median"] > 0 and r["read_seconds_median"] > 0 and r["passes"] > 0
+    assert r["algorithm"] == "reuse" or r["found"] == r["k"]
+    assert r["algorithm"] != "radix" or r["exact_share"] == 1
+CHECK
+
 # refuse TEXT OPTIONS...: exit code 2 and a message that says TEXT, on one rank and on two
 refuse() {
     local text=$1 count
@@ -62,6 +98,8 @@ refuse() {
 }
 refuse "'rings' is none of auto, recursive-doubling" --algorithms ring,rings
 refuse "'1Q' is no size" --sizes 1K,1Q
+refuse "'ring' is none of allreduce, topk" --op sync --algorithms ring
+refuse "'ring' is none of radix, mstopk" --op select --algorithms ring
 ranks 2 "$weft" bench spmm --data synth:quickstart >out 2>err
 [ $? -eq 78 ] && grep -q "without mpirun" err || fail "bench spmm on two ranks: $(cat err)"
 exit 0

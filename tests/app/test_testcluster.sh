@@ -7,7 +7,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-export WEFT_CLUSTER=test
+export TESTCLUSTER=test
 cluster=$source_dir/scripts/testcluster
 launch() { timeout 30 "$cluster" run "$@"; }
 work=$(mktemp -d)
