@@ -4,8 +4,9 @@
  * Every figure is the time of the very thing that algorithms do, run by the same engine: rounds of messages around a
  * ring of one rank of each node (network) or of the ranks of each node (node), meetings and copies in a shared window,
  * a local reduction, a selection, a scattered addition; all ranks at once, so that what they share is shared. The
- * median over repetitions is taken, then the slowest rank's. Latency and seconds a byte are the straight line through
- * the times of several sizes with the smallest relative errors, so that short and long messages count alike.
+ * lower quartile over repetitions is taken, because disturbances only add time, then the slowest rank's. Latency and
+ * seconds a byte are the straight line through the times of the shortest and the longest messages with the smallest
+ * relative errors, so that both ends count alike.
  *
  *      seconds |                . '
  *              |          . '
@@ -27,6 +28,13 @@
  * whose counters are put back afterwards.
  */
 weft_status comm_calibrate(weft_comm *comm, comm_model *model);
+
+/*
+ * Does a model that was measured earlier still tell what the network does? *ratio: the time of a round of half a MiB
+ * between the nodes over the predicted one, the same on every rank; 1 on one node, where nothing is measured.
+ * Collective; a few round trips.
+ */
+weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio);
 
 /* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive
  * whatever the noise. */

@@ -4,7 +4,7 @@
 
 #include "comm/comm_internal.h"
 
-enum { CALIBRATE_LONGEST = 4 << 20, CALIBRATE_SAMPLES = 15, CALIBRATE_LEAST = 3 };
+enum { CALIBRATE_LONGEST = 16 << 20, CALIBRATE_SAMPLES = 15, CALIBRATE_LEAST = 3 };
 
 typedef struct calibration {
     weft_comm *comm;
@@ -14,7 +14,8 @@ typedef struct calibration {
     comm_model *model;      /* being filled in */
 } calibration;
 
-/* The median time of the schedule on the slowest rank. Collective; every rank has built its own schedule. */
+/* The lower quartile of the times of the schedule, on the slowest rank: what disturbs a machine only adds time.
+ * Collective; every rank has built its own schedule. */
 weft_status calibration_time(calibration *c, double *seconds);
 
 /* Shared memory of a node: sync, shared_per_byte. Left as they are when no node has two ranks or shared memory is

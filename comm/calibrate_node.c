@@ -14,7 +14,7 @@
 
 enum {
     MEETINGS = 16, /* of one schedule: a flag each */
-    SEGMENT_MOST = 2 << 20,
+    SEGMENT_MOST = 8 << 20,
     SEGMENT_LEAST = 64 << 10,
     NODE_BYTES = 32 << 20, /* of all segments of a node: many systems keep shared memory small */
     PART_SELECTED = 100
@@ -48,7 +48,7 @@ static bool meeting_complete(void *argument, uint64_t post)
 static void add_meeting(calibration *c, meeting *m, comm_window *window, int flag)
 {
     *m = (meeting){window, flag};
-    schedule_round(&c->schedule, "meeting");
+    schedule_round(&c->schedule, "calibration");
     schedule_call(&c->schedule, meeting_raise, m);
     schedule_await(&c->schedule, comm_rank(c->comm), meeting_complete, m);
 }
@@ -113,7 +113,7 @@ weft_status calibrate_shared(calibration *c)
 }
 
 /* ---- local work --------------------------------------------------------------------------------------------- */
-enum { ELEMENTS = CALIBRATE_LONGEST / 4 };
+enum { ELEMENTS = 1 << 20 };
 
 typedef struct compute {
     float *from, *to; /* [ELEMENTS] */
@@ -152,7 +152,7 @@ static weft_status scatter_once(void *argument, uint64_t post)
 static weft_status time_call(calibration *c, schedule_fn fn, compute *work, double *seconds)
 {
     schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of local work");
-    schedule_round(&c->schedule, "work");
+    schedule_round(&c->schedule, "calibration");
     schedule_call(&c->schedule, fn, work);
     return calibration_time(c, seconds);
 }
@@ -161,11 +161,11 @@ static weft_status measure_compute(calibration *c, compute *work)
 {
     double seconds = 0.0;
     WEFT_TRY(time_call(c, reduce_once, work, &seconds));
-    c->model->reduce_per_byte = calibrate_positive(seconds / CALIBRATE_LONGEST);
+    c->model->reduce_per_byte = calibrate_positive(seconds / (ELEMENTS * sizeof *work->to));
     WEFT_TRY(time_call(c, select_once, work, &seconds));
     c->model->select_per_element = calibrate_positive(seconds / ELEMENTS);
     WEFT_TRY(time_call(c, scatter_once, work, &seconds));
-    c->model->scatter_per_element = calibrate_positive(seconds / (ELEMENTS / PART_SELECTED));
+    c->model->scatter_per_element = calibrate_positive(seconds / (double)work->found);
     return WEFT_OK;
 }
 

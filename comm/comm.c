@@ -251,7 +251,7 @@ static weft_status split_reserve(weft_comm *group)
         return WEFT_OK;
     }
     coll_allreduce args = coll_arguments(group, pair, 2, WEFT_DTYPE_I64, COMM_MAX);
-    args.shared_memory = false;
+    args.shared_memory = false; /* its window is not made yet */
     const coll_place place = coll_place_of(&args);
     schedule_begin(&group->blocking, group, COMM_LANE_CONTROL, "agreement");
     coll_build(&group->blocking, coll_choose_form(&place, 2, (int64_t)sizeof *pair), &args);
@@ -290,11 +290,11 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
         (*out)->model = comm->model;
+        (*out)->small.state = SMALL_WANTED;
         status = split_layout(comm, *out, members, count, leaders);
         status = status == WEFT_OK ? split_reserve(*out) : status;
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    (*out)->small.state = SMALL_WANTED;
 done:
     if (status != WEFT_OK) {
         comm_destroy(*out);

@@ -7,7 +7,7 @@ comm_model comm_model_default(void)
 {
     return (comm_model){.inter = {10e-6, 1e-9},
                         .intra = {1e-6, 0.3e-9},
-                        .sync = 1e-6,
+                        .sync = 0.3e-6,
                         .shared_per_byte = 0.1e-9,
                         .reduce_per_byte = 0.2e-9,
                         .select_per_element = 1e-9,

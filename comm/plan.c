@@ -126,6 +126,7 @@ static weft_status prepare(weft_comm *comm, const comm_allreduce_desc *desc, con
     if (status == WEFT_ERR_RESOURCE && (staged || desc->algorithm == COMM_ALGO_AUTO)) {
         log_warn("an all-reduce of %lld elements sends messages inside the node: %s", (long long)desc->count,
                  weft_error_message());
+        weft_error_clear();
         args->shared_memory = false;
         const coll_place place = coll_place_of(args);
         *algorithm =

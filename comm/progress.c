@@ -23,7 +23,8 @@
 #include "comm/comm_internal.h"
 #include "comm/progress_internal.h"
 
-enum { PAUSE_NANOSECONDS = 50000 };
+/* A nap is short against the time that was waited already: the long ones come after some 20 ms. */
+enum { NAP_NANOSECONDS = 50000, LONG_NAP_NANOSECONDS = 500000 };
 
 weft_status progress_create(comm_progress **engine)
 {
@@ -63,8 +64,9 @@ void engine_pause(int idle, int yields)
     } else if (idle < yields) {
         sched_yield();
     } else {
-        struct timespec pause = {.tv_sec = 0, .tv_nsec = PAUSE_NANOSECONDS};
-        nanosleep(&pause, NULL);
+        long nanoseconds = idle < yields + PAUSE_NAPS ? NAP_NANOSECONDS : LONG_NAP_NANOSECONDS;
+        struct timespec nap = {.tv_sec = 0, .tv_nsec = nanoseconds};
+        nanosleep(&nap, NULL);
     }
 }
 
@@ -87,7 +89,8 @@ bool progress_lock_for(comm_progress *engine, double seconds)
     }
     double start = clock_seconds();
     atomic_fetch_add_explicit(&engine->wanting, 1, memory_order_relaxed);
-    for (int idle = 0; !locked && (seconds < 0.0 || clock_seconds() - start < seconds); idle += idle < PAUSE_YIELDS) {
+    for (int idle = 0; !locked && (seconds < 0.0 || clock_seconds() - start < seconds);
+         idle += idle < PAUSE_YIELDS + PAUSE_NAPS) {
         engine_pause(idle, PAUSE_YIELDS);
         locked = engine_try_lock(engine);
     }
@@ -340,7 +343,7 @@ static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough
             continue;
         }
         engine_pause(idle, PAUSE_YIELDS);
-        idle += idle < PAUSE_YIELDS;
+        idle += idle < PAUSE_YIELDS + PAUSE_NAPS;
         if (driving && idle > PAUSE_SPINS) {
             engine_watch(engine);
         }

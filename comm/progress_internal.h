@@ -38,9 +38,9 @@ struct comm_progress {
     progress_thread thread;
 };
 
-/* Rounds of a pause: spin, then give the core away, then sleep. */
-enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096 };
-/* The idle-th pause in a row; sleeps from `yields` on. */
+/* Rounds of a pause: spin, then give the core away, then sleep shortly, then longer. */
+enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096, PAUSE_NAPS = 200 };
+/* The idle-th pause in a row; sleeps from `yields` on, longer after PAUSE_NAPS more. */
 void engine_pause(int idle, int yields);
 
 bool engine_try_lock(comm_progress *engine);

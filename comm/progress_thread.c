@@ -7,8 +7,8 @@
  *
  *      nothing posted       sleeps on a condition: costs nothing; a post pays one atomic exchange, and wakes it once
  *      something moves      passes without pause
- *      nothing moves        spins, yields, then looks every 50 us
- *      a caller drives      looks every 50 us whether it is needed again
+ *      nothing moves        spins, yields, then looks every 50 us, after some 20 ms every 500 us (2 % of a core)
+ *      a caller drives      looks that often whether it is needed again
  *
  * Local reductions that run here are serial: the cores belong to the computing threads.
  */
@@ -68,13 +68,13 @@ static void *thread_main(void *argument)
             }
             engine_unlock(engine);
         } else {
-            idle = yields;
+            idle = idle < yields ? yields : idle;
         }
         if (moved) {
             idle = 0;
         } else {
             engine_pause(idle, yields);
-            idle += idle < yields;
+            idle += idle < yields + PAUSE_NAPS;
         }
     }
     return NULL;

@@ -55,12 +55,14 @@ void comm_window_destroy(comm_window *window)
     window_free(window);
 }
 
-static weft_status window_new(weft_comm *comm, comm_window **out)
+static weft_status window_new(weft_comm *comm, int64_t bytes, comm_window **out)
 {
     weft_status status = WEFT_OK;
     comm_window *window = NULL;
     int ranks = comm_node_size(comm);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&window, 1, WEFT_MEM_COMM), status, done);
+    WEFT_CHECK(bytes >= 0 && bytes < INT64_MAX - HEAD_BYTES, WEFT_ERR_INTERNAL, "a window of %lld bytes",
+               (long long)bytes);
+    WEFT_TRY(WEFT_NEW_ZERO(&window, 1, WEFT_MEM_COMM));
     window->transport = comm->transport;
     window->progress = comm->progress;
     window->ranks = ranks;
@@ -123,9 +125,7 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **out
     int64_t *card_bytes = NULL;
     window_card mine = {bytes, next_id()};
     *out = NULL;
-    weft_status local = bytes >= 0 && bytes < INT64_MAX - HEAD_BYTES
-                            ? window_new(comm, &window)
-                            : weft_fail(WEFT_ERR_INTERNAL, "a window of %lld bytes", (long long)bytes);
+    weft_status local = window_new(comm, bytes, &window);
     local = local == WEFT_OK ? WEFT_NEW(&card, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&card_bytes, size, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);

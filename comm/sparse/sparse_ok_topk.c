@@ -62,6 +62,25 @@ struct sparse_ok_topk {
     int64_t state_bytes;
 };
 
+/* Without capacity a list has no memory. */
+static void copy_entries(const entry_list *list, int32_t *index, float *value)
+{
+    if (list->found > 0) {
+        memcpy(index, list->index, (size_t)list->found * sizeof *index);
+        memcpy(value, list->value, (size_t)list->found * sizeof *value);
+    }
+}
+
+static void append_slot(entry_list *list, const sparse_slots *slots, int i)
+{
+    int64_t amount = slots_note(slots, i)->amount;
+    if (amount > 0) {
+        memcpy(list->index + list->found, slots_index(slots, i), (size_t)amount * sizeof *list->index);
+        memcpy(list->value + list->found, slots_value(slots, i), (size_t)amount * sizeof *list->value);
+        list->found += amount;
+    }
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 static weft_status list_create(entry_list *list, int64_t capacity)
 {
@@ -268,8 +287,7 @@ static void blame_overflow(sparse_plan *plan)
 static void write_list(const entry_list *list, const sparse_slots *slots, int i)
 {
     slots_note(slots, i)->amount = list->found;
-    memcpy(slots_index(slots, i), list->index, (size_t)list->found * sizeof *list->index);
-    memcpy(slots_value(slots, i), list->value, (size_t)list->found * sizeof *list->value);
+    copy_entries(list, slots_index(slots, i), slots_value(slots, i));
 }
 
 static weft_status reduce_region(void *argument, uint64_t post)
@@ -340,11 +358,8 @@ static weft_status finish_kept(void *argument, uint64_t post)
     sparse_ok_topk *ok = plan->ok_topk;
     ok->list.found = 0;
     for (int i = 0; i < plan->nodes; ++i) {
-        const sparse_note *note = slots_note(&ok->in, i);
-        sparse_blame(plan, note);
-        memcpy(ok->list.index + ok->list.found, slots_index(&ok->in, i), (size_t)note->amount * sizeof(int32_t));
-        memcpy(ok->list.value + ok->list.found, slots_value(&ok->in, i), (size_t)note->amount * sizeof(float));
-        ok->list.found += note->amount;
+        sparse_blame(plan, slots_note(&ok->in, i));
+        append_slot(&ok->list, &ok->in, i);
     }
     if (plan->trouble.rank >= 0) {
         ok->list.found = 0;

@@ -143,6 +143,29 @@ static weft_status node_agree(MPI_Comm node, weft_status local)
     return worst == (int)local ? local : weft_fail((weft_status)worst, "another rank of the node has no shared memory");
 }
 
+typedef struct mpi_window {
+    MPI_Win window;
+} mpi_window;
+
+/* The members' addresses. Not every component that MPI may put between lets them be asked for: no room, then. */
+static weft_status window_addresses(MPI_Win window, const transport_share *share, void **segment)
+{
+    for (int q = 0; q < share->count; ++q) {
+        MPI_Aint bytes = 0;
+        int unit = 0;
+        WEFT_CHECK(MPI_Win_shared_query(window, q, &bytes, &unit, &segment[q]) == MPI_SUCCESS, WEFT_ERR_RESOURCE,
+                   "this MPI library gives no addresses of its shared windows: leave out --mca options that watch or "
+                   "replace them (osc)");
+        WEFT_CHECK(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, WEFT_ERR_INTERNAL,
+                   "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
+                   (long long)share->bytes[q]);
+        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
+        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
+    }
+    return WEFT_OK;
+}
+
+/* Collective over the node's communicator. */
 static weft_status window_allocate(MPI_Comm node, const transport_share *share, void **segment, MPI_Win *window)
 {
     weft_status status = WEFT_OK;
@@ -154,16 +177,11 @@ static weft_status window_allocate(MPI_Comm node, const transport_share *share, 
                                                     node, &base, window),
                             "MPI_Win_allocate_shared"),
                   status, done);
-    for (int q = 0; q < share->count; ++q) {
-        MPI_Aint bytes = 0;
-        int unit = 0;
-        WEFT_TRY_GOTO(mpi_check(MPI_Win_shared_query(*window, q, &bytes, &unit, &segment[q]), "MPI_Win_shared_query"),
-                      status, done);
-        WEFT_CHECK_GOTO(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, status, done, WEFT_ERR_INTERNAL,
-                        "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
-                        (long long)share->bytes[q]);
-        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
-        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
+    WEFT_TRY_GOTO(mpi_check(MPI_Win_set_errhandler(*window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler"), status,
+                  done);
+    status = node_agree(node, window_addresses(*window, share, segment));
+    if (status != WEFT_OK && !mpi_process.failed) {
+        MPI_Win_free(window);
     }
 done:
     MPI_Info_free(&info);
@@ -174,14 +192,16 @@ static weft_status mpi_share(transport *t, const transport_share *share, void **
 {
     weft_status status = WEFT_OK;
     MPI_Comm node = MPI_COMM_NULL;
-    MPI_Win *window = NULL;
+    mpi_window *window = NULL;
     *handle = NULL;
     WEFT_TRY(node_group((mpi_transport *)t, share, &node));
     weft_status local = WEFT_NEW(&window, 1, WEFT_MEM_COMM);
     local = local == WEFT_OK && share->me == 0 ? room_check(share) : local;
-    WEFT_TRY_GOTO(node_agree(node, local), status, done);
-    *window = MPI_WIN_NULL;
-    WEFT_TRY_GOTO(window_allocate(node, share, segment, window), status, done);
+    status = node_agree(node, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(window_allocate(node, share, segment, &window->window), status, done);
     *handle = window;
     window = NULL;
 done:
@@ -193,9 +213,9 @@ done:
 static void mpi_unshare(transport *t, void *handle)
 {
     (void)t;
-    MPI_Win *window = handle;
+    mpi_window *window = handle;
     if (!mpi_process.failed) {
-        MPI_Win_free(window);
+        MPI_Win_free(&window->window);
     }
     weft_free(window);
 }

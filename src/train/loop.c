@@ -7,6 +7,7 @@
 
 #include "base/activity.h"
 #include "base/clock.h"
+#include "base/trace.h"
 
 enum { TIMES_KEPT = 1 << 20 };
 
@@ -179,7 +180,9 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     int64_t every = l->options->eval_every;
     record->lr = schedule_lr(&l->options->schedule, record->epoch - 1);
     double start = clock_seconds();
+    double begin = trace_begin();
     WEFT_TRY(train_step(l, seed, record));
+    trace_end(begin, TRACE_STEP, "epoch", -1);
     double trained = clock_seconds();
     record->epoch_s = trained - start;
     l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;

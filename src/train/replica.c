@@ -110,7 +110,7 @@ static weft_status allocate(train_replica *r, const sync_options *options, sync_
 /* A block is a tensor: parameters that share one lie interleaved in its rows. Its name joins theirs. */
 static void list_tensors(const param_store *params, replica_name *name, sync_tensor *tensor, int blocks)
 {
-    for (int i = 0; i < blocks; ++i) {
+    for (int i = 0; tensor != NULL && i < blocks; ++i) {
         const param_block *block = &params->block[i];
         int64_t end = block->offset + block->rows * block->cols;
         size_t used = 0;

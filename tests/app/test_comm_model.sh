@@ -2,7 +2,7 @@
 # What a job of two ranks measures, keeps and traces: the model's file used, refused, replaced or left alone; a trace a
 # rank that other programs can read.
 # needs: mpirun
-# timeout: 120
+# timeout: 300
 set -u
 weft=$1
 source_dir=$2
@@ -110,7 +110,7 @@ for rank in 0, 1:
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert all(span["pid"] == rank and span["dur"] >= 0 and span["ts"] > 0 for span in spans)
     names, categories = {span["name"] for span in spans}, {span["cat"] for span in spans}
-    wanted = {"submit", "wait", "pack", "unpack", "halo forward", "halo reverse", "linear", "aggregate", "optimizer"}
+    wanted = {"epoch", "submit", "wait", "pack", "unpack", "halo forward", "halo reverse", "linear", "aggregate", "optimizer"}
     assert wanted <= names, wanted - names
     assert "intra" in categories and "inter" not in categories, categories
     threads = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}

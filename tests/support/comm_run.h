@@ -27,13 +27,13 @@ static weft_status comm_run_rank(weft_comm *comm, void *argument)
 
 static void comm_run_times(const comm_case *c, int times)
 {
-    static const int ranks[] = {1, 2, 3, 4, 7, 8};
+    static const int ranks[] = {1, 2, 3, 4, 7, 8, 2, 3, 8};
     comm_run run = {.c = c};
-    for (int i = 0; i < 6 * times; ++i) {
+    for (int i = 0; i < (times == 1 ? 6 : 9); ++i) {
         run.threaded = i >= 6;
-        weft_status status = comm_thread_run(ranks[i % 6], comm_run_rank, &run);
+        weft_status status = comm_thread_run(ranks[i], comm_run_rank, &run);
         if (status != WEFT_OK) {
-            fail_msg("%s on %d ranks%s: %s: %s", run.c->name, ranks[i % 6],
+            fail_msg("%s on %d ranks%s: %s: %s", run.c->name, ranks[i],
                      run.threaded ? " with communication threads" : "", weft_status_name(status), weft_error_message());
         }
     }

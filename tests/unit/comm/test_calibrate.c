@@ -103,18 +103,17 @@ static weft_status calibrate_and_check(weft_comm *comm, void *argument)
 static void test_calibrate(void **state)
 {
     (void)state;
-    static const int ranks[] = {1, 2, 3, 4, 7};
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-        for (int per_node = 0; per_node <= 2; ++per_node) {
-            ASSERT_OK(comm_thread_run(ranks[i], calibrate_and_check, &per_node));
-        }
+    static const int jobs[][2] = {{1, 0}, {2, 0}, {2, 1}, {5, 2}}; /* ranks, of them a node */
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; ++i) {
+        int per_node = jobs[i][1];
+        ASSERT_OK(comm_thread_run(jobs[i][0], calibrate_and_check, &per_node));
     }
 }
 
 /* A network that is slow in a known way: sending to another imitated node takes latency + bytes * slope. The
  * calibration must find what was put in, and find the node fast. */
 enum { SLOW_RANKS = 4, SLOW_NODE = 2 };
-static const comm_link slow_link = {2e-3, 5e-9};
+static const comm_link slow_link = {4e-3, 12e-9};
 static transport_ops slow_ops;
 static const transport_ops *fast_ops;
 
@@ -153,15 +152,26 @@ static weft_status copy_ops(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* Never faster than it is; what else the machine does meanwhile makes it slower at times: the best of a few. */
 static void test_finds_a_slow_network(void **state)
 {
     (void)state;
-    comm_model found;
+    enum { ATTEMPTS = 5 };
+    const double most = 1.5;
+    double latency = HUGE_VAL;
+    double slope = HUGE_VAL;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
-    ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
-    ASSERT_NEAR(found.inter.latency / slow_link.latency, 1.0, 0.3);
-    ASSERT_NEAR(found.inter.seconds_per_byte / slow_link.seconds_per_byte, 1.0, 0.3);
-    assert_true(found.intra.latency < slow_link.latency / 2);
+    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most); ++i) {
+        comm_model found;
+        ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
+        assert_true(found.inter.latency > 0.9 * slow_link.latency);
+        latency = fmin(latency, found.inter.latency / slow_link.latency);
+        slope = fmin(slope, found.inter.seconds_per_byte / slow_link.seconds_per_byte);
+        assert_true(found.intra.seconds_per_byte < slow_link.seconds_per_byte);
+    }
+    if (latency > most || slope < 0.9 || slope > most) {
+        fail_msg("latency found is %g times the true one, seconds a byte %g times", latency, slope);
+    }
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------- */

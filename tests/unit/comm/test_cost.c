@@ -122,8 +122,9 @@ static comm_model random_model(uint64_t seed)
                         .measured = true};
 }
 
-/* The prediction of the choice never falls as the vector grows, is never negative, and is never above that of an
- * algorithm that could have been taken. */
+/* Among the algorithms that send messages: the prediction of the choice never falls as the vector grows, is never
+ * negative, and is never above that of an algorithm that could have been taken. (The sum in shared memory goes about it
+ * in another way past a fixed length, and may step down there.) */
 static void test_monotone(void **state)
 {
     (void)state;
@@ -135,9 +136,10 @@ static void test_monotone(void **state)
             const comm_model model = random_model(1000 * m);
             double before = 0.0;
             for (int64_t count = 1; count < 1 << 27; count += 1 + count / 3) {
-                const coll_algorithm *chosen = NULL;
                 const coll_place place = {.size = ranks, .layout = layout, .model = &model};
-                double seconds = seconds_of(&model, layout, ranks, count, &chosen);
+                const coll_algorithm *chosen = coll_choose_form(&place, count, 4);
+                comm_cost best = chosen->cost(&place, count, 4);
+                double seconds = comm_model_seconds(&model, &best);
                 comm_cost ring = coll_ring_cost(&place, count, 4);
                 if (!(seconds > 0.0) || seconds < before * (1 - 1e-12)) {
                     fail_msg("%d ranks, nodes of %d, model %llu: %lld elements take %g s by %s, fewer took %g s", ranks,

@@ -279,6 +279,47 @@ static void test_start_and_stop(void **state)
     ASSERT_OK(comm_thread_run(3, start_and_stop, NULL));
 }
 
+/* Rank 0 sleeps: first nothing is posted, then rank 1 is late. What its thread takes of a core is the process's. */
+static weft_status idle_cost(weft_comm *comm, void *argument)
+{
+    double *cpu = argument; /* [2] */
+    float x[64] = {0};
+    comm_plan *plan = NULL;
+    comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 64, x);
+    WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
+    weft_status status = comm_thread_start(comm, -1);
+    for (int phase = 0; phase < 2 && status == WEFT_OK; ++phase) {
+        status = comm_barrier(comm);
+        if (phase == 1 && comm_rank(comm) == 0) {
+            status = status == WEFT_OK ? comm_post(plan) : status;
+        }
+        nap(0.15); /* until the threads have come to rest */
+        double start = clock_cpu_seconds();
+        nap(0.4);
+        if (comm_rank(comm) == 0) {
+            cpu[phase] = clock_cpu_seconds() - start;
+        }
+    }
+    status = comm_agree(comm, status);
+    if (status == WEFT_OK && comm_rank(comm) == 1) {
+        status = comm_post(plan);
+    }
+    status = status == WEFT_OK ? comm_wait(plan) : status;
+    comm_plan_destroy(plan);
+    return status;
+}
+
+static void test_an_idle_thread_is_polite(void **state)
+{
+    (void)state;
+    double cpu[2] = {0};
+    ASSERT_OK(comm_thread_run(2, idle_cost, cpu));
+    assert_true(cpu[0] < 0.4 * 0.02);
+    assert_true(cpu[1] < 0.4 * 0.25);
+    print_message("asleep %.2f %%, waiting for a late peer %.2f %% of a core\n", cpu[0] / 0.4 * 100,
+                  cpu[1] / 0.4 * 100);
+}
+
 /* ---- several callers ------------------------------------------------------------------------------------------- */
 typedef struct caller {
     weft_comm *comm;
@@ -464,7 +505,7 @@ static weft_status stall(weft_comm *comm, void *argument)
         snprintf(text, sizeof text, "%s", weft_error_message());
         weft_status late = comm_wait(plan[0]);
         if (!ended || next != WEFT_ERR_STALL || late != WEFT_ERR_STALL || strcmp(text, weft_error_message()) != 0 ||
-            strstr(text, "layer 3 weights, reduce-scatter, round 1 of 4: ") == NULL ||
+            strstr(text, "(layer 3 weights), reduce-scatter, round 1 of 4: ") == NULL ||
             strstr(text, "lane gradient") == NULL ||
             strstr(text, comm_rank(comm) == 2 ? "no message from rank 1" : "rank 1 has not taken") == NULL) {
             status = weft_fail(WEFT_ERR_INTERNAL, "rank %d, ended %d: %s", comm_rank(comm), ended, text);
@@ -525,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_thread_moves_what_nobody_waits_for),
         cmocka_unit_test(test_destroy_while_posted),
         cmocka_unit_test(test_start_and_stop),
+        cmocka_unit_test(test_an_idle_thread_is_polite),
         cmocka_unit_test(test_two_callers),
         cmocka_unit_test(test_halo_packs_on_the_callers_thread),
         cmocka_unit_test(test_halo_moves_while_the_caller_computes),

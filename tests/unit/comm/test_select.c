@@ -201,7 +201,7 @@ static int64_t check_mstopk(const float *x, int64_t n, int64_t k, int samplings,
 static int64_t length_of(int c)
 {
     if (c % 100 == 99) {
-        return 70000 + (int64_t)(random_next() % 60000);
+        return 66000 + (int64_t)(random_next() % 4000);
     }
     if (c % 20 == 19) {
         return 8000 + (int64_t)(random_next() % 9000);
@@ -227,7 +227,7 @@ static int64_t k_of(int c, int64_t n)
 
 static void run_cases(select_method method, int threads)
 {
-    enum { MOST = 130000 };
+    enum { MOST = 70000 };
     select_options options = {method, SAMPLINGS, 32, 7, threads};
     selector *s = NULL;
     float *x = malloc(MOST * sizeof *x);
@@ -239,6 +239,9 @@ static void run_cases(select_method method, int threads)
         int64_t n = length_of(c);
         int64_t k = k_of(c, n);
         int64_t found = -1;
+        if (threads > 1 && n < 1 << 16) {
+            continue; /* one thread does the short ones */
+        }
         fill(x, n, (c / 5) % KINDS);
         memset(index, 0xff, (size_t)n * sizeof *index);
         uint64_t before = weft_mem_usage_total().allocations;

@@ -1,0 +1,75 @@
+#!/bin/bash
+# weft train with every way of synchronising on three ranks: what metrics.jsonl, summary.json, the table and a dry run tell.
+# needs: mpirun
+# timeout: 200
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+"$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
+# Every rank its own node, so that no mode finds everything in shared memory.
+common=(--data store --threads 1 --epochs 8 --eval-every 4 --ranks-per-node 1 --calibrate never)
+
+# trained FOLDER OPTION...
+trained() {
+    local folder=$1
+    shift
+    ranks 3 "$weft" train "${common[@]}" --run-dir "$folder" "$@" >"$folder.out" 2>"$folder.err" ||
+        fail "$*: $(cat "$folder.err")"
+}
+
+trained exact
+trained whole --reproducible --overlap off
+trained split --reproducible --overlap split --bucket 4KiB
+trained topk --sync topk --topk-density 0.05 --topk-exchange all-gather
+trained divide-shuffle --sync divide-shuffle
+trained shadow --sync shadow
+trained asp --sync asp
+trained auto --sync auto
+cmp whole/weights.npz split/weights.npz || fail "--overlap split and smaller buckets change bits with --reproducible"
+
+python3 - <<'EOF' || fail "results of the modes"
+import json
+losses = {}
+for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "allreduce"), ("topk", "topk"),
+                     ("divide-shuffle", "divide-shuffle"), ("shadow", "shadow"), ("asp", "asp"), ("auto", "allreduce")):
+    lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+    summary = json.load(open(f"{folder}/summary.json"))
+    assert len(lines) == 8, folder
+    for line in lines:
+        assert line["sync"] == mode, (folder, line)
+        assert line["comm_bytes"] > 0 and 0 <= line["comm_exposed_s"] < 60, (folder, line)
+        assert ("density" in line) == (mode != "allreduce"), (folder, line)
+    assert summary["sync"] == mode and summary["comm_exposed_s_avg"] >= 0, (folder, summary)
+    assert summary["lanes"]["halo"]["sent_bytes_avg"] > 0, (folder, summary)
+    losses[folder] = [line["loss"] for line in lines]
+    if mode == "topk":
+        assert 0.01 < lines[-1]["density"] < 0.3, lines[-1]
+    if mode in ("shadow", "asp"):
+        assert lines[-1]["gap"] >= 0, lines[-1]
+assert losses["whole"] == losses["split"]
+# The first loss is that of the same weights in every mode.
+for folder, loss in losses.items():
+    assert abs(loss[0] - losses["exact"][0]) < 1e-4 * losses["exact"][0], (folder, loss[0])
+EOF
+grep -qF "sync topk: sends 5 % of the gradient, keeps the rest for later steps; not exact" topk.err ||
+    fail "the log does not tell what topk trades: $(cat topk.err)"
+grep -qF "sync topk: communication exposed for" topk.out || fail "the table has no exposed time: $(cat topk.out)"
+grep -qE "allow-lossy|slower" auto.err || fail "auto does not tell why: $(cat auto.err)"
+
+ranks 3 "$weft" train "${common[@]}" --dry-run --sync shadow >out 2>err || fail "dry run: $(cat err)"
+grep -qF "sync shadow: averages parameters in the background" out || fail "the dry run does not tell the mode: $(cat out)"
+
+got=0
+ranks 3 "$weft" train "${common[@]}" --run-dir none --sync topk --nesterov >out 2>err || got=$?
+[ "$got" -eq 2 ] && grep -qF -- "--nesterov" err || fail "topk with --nesterov: exit $got: $(cat err)"
+
+# One rank has nobody to keep up with.
+"$weft" train "${common[@]}" --run-dir one --sync topk --quiet >out 2>err || fail "one rank: $(cat err)"
+grep -q '"sync": "allreduce"' one/metrics.jsonl || fail "one rank synchronises: $(head -1 one/metrics.jsonl)"
+exit 0
