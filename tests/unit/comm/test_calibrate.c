@@ -85,7 +85,15 @@ static weft_status calibrate_and_check(weft_comm *comm, void *argument)
     if (*ranks_per_node > 0) {
         WEFT_TRY(comm_imitate_nodes(comm, *ranks_per_node));
     }
+    const comm_stats before = comm_lane_stats(comm, COMM_LANE_CONTROL);
     WEFT_TRY(comm_calibrate(comm, &model));
+    const comm_stats after = comm_lane_stats(comm, COMM_LANE_CONTROL);
+    CASE_CHECK(before.bytes_sent == after.bytes_sent && before.messages_sent == after.messages_sent,
+               "%llu bytes of measuring are counted", (unsigned long long)(after.bytes_sent - before.bytes_sent));
+    double ratio = 0.0;
+    WEFT_TRY(comm_check_model(comm, &model, &ratio));
+    WEFT_TRY(case_same_on_all(comm, &ratio, sizeof ratio));
+    CASE_CHECK(comm_get_layout(comm)->nodes > 1 ? ratio > 0.0 : ratio == 1.0, "the network takes %g times", ratio);
     WEFT_TRY(case_same_on_all(comm, &model, sizeof model));
     CASE_CHECK(model.measured == (comm_size(comm) > 1), "measured is %d", model.measured);
     CASE_CHECK(sane(model.inter.latency, 1) && sane(model.intra.latency, 1), "latencies %g and %g", model.inter.latency,
@@ -128,14 +136,23 @@ static weft_status slow_isend(transport *t, int lane, int peer, int tag, const v
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
 }
 
+/* What was found, and how the network compares to that and to the fixed constants. */
+typedef struct slow_result {
+    comm_model model;
+    double own, other;
+} slow_result;
+
 static weft_status calibrate_slow(weft_comm *comm, void *argument)
 {
-    comm_model *found = argument;
-    comm_model mine;
+    slow_result *found = argument;
+    slow_result mine;
+    const comm_model another = comm_model_default();
     WEFT_TRY(comm_imitate_nodes(comm, SLOW_NODE));
     WEFT_TRY(comm_barrier(comm));
     comm->transport->ops = &slow_ops;
-    weft_status status = comm_calibrate(comm, &mine);
+    weft_status status = comm_calibrate(comm, &mine.model);
+    status = status == WEFT_OK ? comm_check_model(comm, &mine.model, &mine.own) : status;
+    status = status == WEFT_OK ? comm_check_model(comm, &another, &mine.other) : status;
     comm->transport->ops = fast_ops;
     if (comm_rank(comm) == 0) {
         *found = mine;
@@ -160,17 +177,21 @@ static void test_finds_a_slow_network(void **state)
     const double most = 1.5;
     double latency = HUGE_VAL;
     double slope = HUGE_VAL;
+    double own = HUGE_VAL;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
-    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most); ++i) {
-        comm_model found;
+    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most || own > 2 * most); ++i) {
+        slow_result found;
         ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
-        assert_true(found.inter.latency > 0.9 * slow_link.latency);
-        latency = fmin(latency, found.inter.latency / slow_link.latency);
-        slope = fmin(slope, found.inter.seconds_per_byte / slow_link.seconds_per_byte);
-        assert_true(found.intra.seconds_per_byte < slow_link.seconds_per_byte);
+        assert_true(found.model.inter.latency > 0.9 * slow_link.latency);
+        latency = fmin(latency, found.model.inter.latency / slow_link.latency);
+        slope = fmin(slope, found.model.inter.seconds_per_byte / slow_link.seconds_per_byte);
+        assert_true(found.model.intra.seconds_per_byte < slow_link.seconds_per_byte);
+        assert_true(found.other > 10.0 && found.own > 0.3);
+        own = fmin(own, found.own);
     }
-    if (latency > most || slope < 0.9 || slope > most) {
-        fail_msg("latency found is %g times the true one, seconds a byte %g times", latency, slope);
+    if (latency > most || slope < 0.9 || slope > most || own > 2 * most) {
+        fail_msg("latency found is %g times the true one, seconds a byte %g times; checked again %g times", latency,
+                 slope, own);
     }
 }
 
