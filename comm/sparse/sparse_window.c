@@ -213,5 +213,4 @@ void window_build_gather(sparse_plan *plan)
     schedule_round(s, "unpack");
     schedule_call(s, take_shards, plan);
     schedule_await(s, plan->at.member[0], all_copied, plan);
-    schedule_call(s, sparse_verdict, plan);
 }
