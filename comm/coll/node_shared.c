@@ -296,7 +296,7 @@ static weft_status place_vectors(weft_comm *comm, node_shared *shared)
     weft_status local = WEFT_NEW(&card, comm_size(comm), WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
-    if (status == WEFT_OK) {
+    if (local == WEFT_OK && status == WEFT_OK) {
         status = find_vectors(comm, shared, card, bytes);
     }
     weft_free(card);

@@ -18,6 +18,7 @@ typedef struct volume_form {
     comm_allreduce_desc desc;
     weft_comm *comm;
     int node_ranks;
+    bool messages_only;
 } volume_form;
 
 typedef struct volume_filter {
@@ -46,24 +47,29 @@ static weft_status ring_halo(weft_comm *comm, weft_hal *hal, comm_halo **halo)
     return comm_halo_create(comm, hal, &desc, WIDTH, halo);
 }
 
+static bool matches(const char *filter, const char *text)
+{
+    return strcmp(filter, "any") == 0 || strcmp(filter, text) == 0;
+}
+
 static weft_status run_halo(weft_comm *comm, const char *algorithm, float *x, int times, FILE *out)
 {
     weft_hal hal = fake_hal(false);
     comm_halo *halo = NULL;
     WEFT_TRY(ring_halo(comm, &hal, &halo));
     weft_status status = WEFT_OK;
-    for (int t = 0; t < times && strcmp(algorithm, "halo") == 0 && status == WEFT_OK; ++t) {
+    for (int t = 0; t < times && matches(algorithm, "halo") && status == WEFT_OK; ++t) {
         status = comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, WIDTH, WIDTH);
         status = status == WEFT_OK ? comm_halo_wait(halo) : status;
     }
     comm_stats stats = comm_lane_stats(comm, COMM_LANE_HALO);
-    fprintf(out, "halo 0 whole float32 0 %d %llu %llu 0\n", stats.messages_sent > 0 ? times : 0,
+    fprintf(out, "halo 0 whole float32 0 %d %llu %llu 0 0\n", stats.messages_sent > 0 ? times : 0,
             (unsigned long long)stats.bytes_sent, (unsigned long long)stats.messages_sent);
     comm_halo_destroy(halo);
     return status;
 }
 
-/* All forms on one communicator. */
+/* All forms on one communicator; without shared memory those that may use it. */
 static weft_status plan_forms(weft_comm *comm, int node_ranks, float *x, volume_form *form, int *forms)
 {
     for (int i = 0; i < HIER_ALGORITHMS * 18; ++i) {
@@ -71,26 +77,23 @@ static weft_status plan_forms(weft_comm *comm, int node_ranks, float *x, volume_
                                              i % 2 == 0 ? SHORT : LONG, x);
         desc.half = (comm_half)(i / 2 % 3);
         desc.wire = (comm_wire)(i / 6 % 3);
-        if (desc.algorithm == COMM_ALGO_AUTO || (desc.half != COMM_WHOLE && !hier_has_halves(desc.algorithm)) ||
+        if (desc.algorithm == COMM_ALGO_AUTO || (comm->messages_only && desc.algorithm != COMM_ALGO_TWO_LEVEL) ||
+            (desc.half != COMM_WHOLE && !hier_has_halves(desc.algorithm)) ||
             (desc.wire != COMM_WIRE_SAME && !hier_encodes(desc.algorithm))) {
             continue;
         }
         CASE_CHECK(*forms < MOST_FORMS, "%d forms", *forms);
-        form[*forms] = (volume_form){.desc = desc, .comm = comm, .node_ranks = node_ranks};
+        form[*forms] =
+            (volume_form){.desc = desc, .comm = comm, .node_ranks = node_ranks, .messages_only = comm->messages_only};
         WEFT_TRY(comm_allreduce_plan(comm, &desc, &form[*forms].plan));
         ++*forms;
     }
     return WEFT_OK;
 }
 
-static bool matches(const char *filter, const char *text)
-{
-    return strcmp(filter, "any") == 0 || strcmp(filter, text) == 0;
-}
-
 /* Run one form if it is wanted, and write: algorithm, ranks a node, half, wire, count, runs, bytes and messages of this
- * rank, bytes predicted through the busiest node's link. Forms run different numbers of times, so that the sum over all
- * of them tells one from another. */
+ * rank, bytes predicted through the busiest node's link, whether nodes share no memory. Forms run different numbers of
+ * times, so that the sum over all of them tells one from another. */
 static weft_status run_form(const volume_form *form, const volume_filter *filter, int index, FILE *out)
 {
     static const char *const half_names[] = {"whole", "reduce-scatter", "all-gather"};
@@ -111,24 +114,26 @@ static weft_status run_form(const volume_form *form, const volume_filter *filter
         WEFT_TRY(comm_wait(form->plan));
     }
     comm_stats after = comm_lane_stats(form->comm, desc->lane);
-    fprintf(out, "%s %d %s %s %lld %d %llu %llu %lld\n", comm_algorithm_name(desc->algorithm), form->node_ranks,
+    fprintf(out, "%s %d %s %s %lld %d %llu %llu %lld %d\n", comm_algorithm_name(desc->algorithm), form->node_ranks,
             half_names[desc->half], codec_name(desc->wire), (long long)desc->count, runs,
             (unsigned long long)(after.bytes_sent - before.bytes_sent),
-            (unsigned long long)(after.messages_sent - before.messages_sent), (long long)cost.inter_bytes);
+            (unsigned long long)(after.messages_sent - before.messages_sent), (long long)cost.inter_bytes,
+            form->messages_only);
     return WEFT_OK;
 }
 
 static weft_status measure(weft_comm *comm, const volume_filter *filter, FILE *out)
 {
     weft_status status = WEFT_OK;
-    weft_comm *nodes[HIER_NODES] = {NULL};
+    weft_comm *nodes[2 * HIER_NODES] = {NULL};
     volume_form *form = calloc(MOST_FORMS, sizeof *form);
     float *x = calloc(LONG, sizeof *x);
     int forms = 0;
-    for (int n = 0; n < HIER_NODES; ++n) {
+    for (int n = 0; n < 2 * HIER_NODES; ++n) {
         WEFT_TRY_GOTO(comm_split(comm, 0, 0, &nodes[n]), status, done);
-        WEFT_TRY_GOTO(comm_imitate_nodes(nodes[n], hier_node_ranks[n]), status, done);
-        WEFT_TRY_GOTO(plan_forms(nodes[n], hier_node_ranks[n], x, form, &forms), status, done);
+        WEFT_TRY_GOTO(comm_imitate_nodes(nodes[n], hier_node_ranks[n / 2]), status, done);
+        nodes[n]->messages_only = n % 2 != 0;
+        WEFT_TRY_GOTO(plan_forms(nodes[n], hier_node_ranks[n / 2], x, form, &forms), status, done);
     }
     WEFT_TRY_GOTO(run_halo(comm, filter->algorithm, x, filter->times, out), status, done);
     for (int f = 0; f < forms; ++f) {
@@ -138,7 +143,7 @@ done:
     for (int f = 0; f < forms; ++f) {
         comm_plan_destroy(form[f].plan);
     }
-    for (int n = HIER_NODES - 1; n >= 0; --n) {
+    for (int n = 2 * HIER_NODES - 1; n >= 0; --n) {
         comm_destroy(nodes[n]);
     }
     free(form);
