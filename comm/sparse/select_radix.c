@@ -18,7 +18,14 @@
 
 #include "comm/sparse/select_internal.h"
 
-enum { SAMPLE_LEAST = 1 << 10, SAMPLE_MOST = 1 << 15, DIGIT_HIGH = 20, DIGIT_MIDDLE = 10, RADIX_BINS = 1 << 11 };
+enum {
+    SAMPLE_LEAST = 1 << 10,
+    SAMPLE_MOST = 1 << 15,
+    DIGIT_HIGH = 20,
+    DIGIT_MIDDLE = 10,
+    RADIX_BINS = 1 << 11,
+    NARROW_FROM = 1 << 14
+};
 
 /* ---- the k-th of an array ------------------------------------------------------------------------------------- */
 
@@ -118,18 +125,79 @@ static void part_emit_candidates(selector *s, select_part *part)
     }
 }
 
-static uint32_t among_candidates(selector *s, int64_t k)
+/* The bin of the k-th over all parts' histograms. */
+static uint32_t bin_over_parts(const selector *s, uint32_t bins, int64_t k, int64_t *above)
+{
+    int64_t over = 0;
+    for (uint32_t b = bins; b-- > 0;) {
+        int64_t here = 0;
+        for (int p = 0; p < s->parts; ++p) {
+            here += s->part[p].bins[b];
+        }
+        if (over + here >= k) {
+            *above = over;
+            return b;
+        }
+        over += here;
+    }
+    *above = over;
+    return 0;
+}
+
+/* bin: the lowest of any candidate; upper: the highest. */
+static void part_candidate_bins(selector *s, select_part *part)
+{
+    memset(part->bins + s->bin, 0, (s->upper - s->bin + 1) * sizeof *part->bins);
+    for (int64_t i = 0; i < part->found; ++i) {
+        ++part->bins[select_bits(part->value[i]) >> 16];
+    }
+}
+
+/* Candidates of one bin, or all, to this part's run of the work space; `equal` counts them. */
+static void part_collect(selector *s, select_part *part)
+{
+    uint32_t *to = s->work + (part - s->part) * s->part_capacity;
+    int64_t n = 0;
+    for (int64_t i = 0; i < part->found; ++i) {
+        uint32_t bits = select_bits(part->value[i]);
+        to[n] = bits;
+        n += s->upper == SELECT_INFINITY || bits >> 16 == s->bin;
+    }
+    part->equal = n;
+}
+
+/* Many candidates: all threads find the bin of the k-th, which leaves few. */
+static int64_t narrow_candidates(selector *s, uint32_t guess, int64_t k)
+{
+    int64_t above = 0;
+    s->bin = guess >> 16;
+    s->upper = s->bin;
+    for (int p = 0; p < s->parts; ++p) {
+        s->upper = s->part[p].top >> 16 > s->upper ? s->part[p].top >> 16 : s->upper;
+    }
+    select_each(s, part_candidate_bins);
+    s->bin = bin_over_parts(s, s->upper + 1, k, &above);
+    return above;
+}
+
+static uint32_t among_candidates(selector *s, uint32_t guess, int64_t total, int64_t k)
 {
     int64_t n = 0;
     int64_t above = 0;
-    for (int p = 0; p < s->parts; ++p) {
-        for (int64_t i = 0; i < s->part[p].found; ++i) {
-            s->work[n++] = select_bits(s->part[p].value[i]);
-        }
+    int64_t above_in_bin = 0;
+    if (total > NARROW_FROM) {
+        above = narrow_candidates(s, guess, k);
+    } else {
+        s->upper = SELECT_INFINITY; /* collect them all */
     }
-    s->floor = select_kth(s->work, n, k, &above);
+    select_each(s, part_collect);
+    for (int p = 0; p < s->parts; ++p) {
+        memmove(s->work + n, s->work + p * s->part_capacity, (size_t)s->part[p].equal * sizeof *s->work);
+        n += s->part[p].equal;
+    }
+    s->floor = select_kth(s->work, n, k - above, &above_in_bin);
     select_each(s, part_compare);
-    select_place(s, 0, k - above);
+    select_place(s, 0, k - above - above_in_bin);
     select_each(s, part_emit_candidates);
     return s->floor;
 }
@@ -175,25 +243,6 @@ static void part_emit_vector(selector *s, select_part *part)
     }
 }
 
-/* The bin of the k-th over all parts' histograms. */
-static uint32_t bin_over_parts(const selector *s, uint32_t bins, int64_t k, int64_t *above)
-{
-    int64_t over = 0;
-    for (uint32_t b = bins; b-- > 0;) {
-        int64_t here = 0;
-        for (int p = 0; p < s->parts; ++p) {
-            here += s->part[p].bins[b];
-        }
-        if (over + here >= k) {
-            *above = over;
-            return b;
-        }
-        over += here;
-    }
-    *above = over;
-    return 0;
-}
-
 static weft_status among_all(selector *s, int64_t count, int64_t k, uint32_t *threshold)
 {
     int64_t above = 0;
@@ -228,7 +277,7 @@ weft_status select_radix(selector *s, const float *x, int64_t count, int64_t k, 
     if (guess < SELECT_INFINITY && select_candidates(s, guess, &total)) {
         WEFT_TRY(select_finite(s, count));
         if (total >= k) {
-            *threshold = among_candidates(s, k);
+            *threshold = among_candidates(s, guess, total, k);
             return WEFT_OK;
         }
     }

@@ -274,6 +274,42 @@ static void test_radix(void **state)
     run_cases(SELECT_RADIX, TEAM);
 }
 
+/* Long enough for threads to narrow the candidates together. */
+static void test_radix_long(void **state)
+{
+    (void)state;
+    enum { N = 300000, K = 18000 };
+    static const int kinds[] = {0, 6, 8};
+    float *x = malloc(N * sizeof *x);
+    float *value = malloc(K * sizeof *value);
+    int32_t *index = malloc(K * sizeof *index);
+    bool *taken = malloc(N * sizeof *taken);
+    for (int threads = 1; threads <= TEAM; threads += 2) {
+        select_options options = {SELECT_RADIX, 1, 32, 7, threads};
+        selector *s = NULL;
+        ASSERT_OK(selector_create(&options, N, &s));
+        for (int c = 0; c < 3; ++c) {
+            int64_t found = 0;
+            fill(x, N, kinds[c]);
+            for (int i = 0; i < N && c == 1; i += 3) {
+                x[i] = 2.0f; /* ties on the threshold, spread over the parts */
+            }
+            ASSERT_OK(selector_run(s, x, N, K, K, index, value, &found));
+            assert_int_equal(found, K);
+            check_well_formed(x, N, index, value, found);
+            exact_definition(x, N, K, taken);
+            for (int i = 0; i < K; ++i) {
+                assert_true(taken[index[i]]);
+            }
+        }
+        selector_destroy(s);
+    }
+    free(x);
+    free(value);
+    free(index);
+    free(taken);
+}
+
 static void test_mstopk(void **state)
 {
     (void)state;
@@ -520,9 +556,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_radix),      cmocka_unit_test(test_mstopk),
-        cmocka_unit_test(test_mstopk_starts), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_reuse_flood),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_kernels), cmocka_unit_test(test_radix),         cmocka_unit_test(test_radix_long),
+        cmocka_unit_test(test_mstopk),  cmocka_unit_test(test_mstopk_starts), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_reuse),   cmocka_unit_test(test_reuse_flood),   cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
