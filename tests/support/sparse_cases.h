@@ -601,6 +601,30 @@ static weft_status case_sparse_refused(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* Every allocation of a plan fails once; what it took before is given back (the address sanitizer counts). */
+static weft_status case_sparse_short_memory(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    float buffer[100] = {0};
+    for (int x = 0; x < 3 && comm_size(comm) == 1; ++x) {
+        sparse_desc desc = sparse_describe(sparse_exchanges[x], SELECT_RADIX, 100, 100, buffer);
+        weft_status status = WEFT_ERR_RESOURCE;
+        int fail = 1;
+        for (; status != WEFT_OK; ++fail) {
+            sparse_plan *plan = NULL;
+            weft_alloc_fail_after(fail);
+            status = sparse_create(comm, &desc, &plan);
+            weft_alloc_fail_after(0);
+            CASE_CHECK(status == WEFT_OK || status == WEFT_ERR_RESOURCE, "allocation %d: %s", fail,
+                       weft_status_name(status));
+            CASE_CHECK((plan == NULL) == (status != WEFT_OK), "allocation %d leaves a plan", fail);
+            sparse_destroy(plan);
+        }
+        CASE_CHECK(fail > 10, "only %d allocations failed", fail);
+    }
+    return WEFT_OK;
+}
+
 /* After the first call nothing is allocated. */
 static weft_status case_sparse_allocations(weft_comm *comm, void *argument)
 {
@@ -640,7 +664,7 @@ static const comm_case sparse_cases[] = {
     {"sparse total", case_sparse_total},       {"sparse diverged", case_sparse_diverged},
     {"sparse state", case_sparse_state},       {"sparse auto", case_sparse_auto},
     {"sparse refused", case_sparse_refused},   {"sparse allocations", case_sparse_allocations},
-    {"sparse threaded", case_sparse_threaded},
+    {"sparse threaded", case_sparse_threaded}, {"sparse short memory", case_sparse_short_memory},
 };
 enum { SPARSE_CASES = sizeof sparse_cases / sizeof sparse_cases[0] };
 
