@@ -143,6 +143,29 @@ static weft_status node_agree(MPI_Comm node, weft_status local)
     return worst == (int)local ? local : weft_fail((weft_status)worst, "another rank of the node has no shared memory");
 }
 
+typedef struct mpi_window {
+    MPI_Win window;
+} mpi_window;
+
+/* The members' addresses. Not every component that MPI may put between lets them be asked for: no room, then. */
+static weft_status window_addresses(MPI_Win window, const transport_share *share, void **segment)
+{
+    for (int q = 0; q < share->count; ++q) {
+        MPI_Aint bytes = 0;
+        int unit = 0;
+        WEFT_CHECK(MPI_Win_shared_query(window, q, &bytes, &unit, &segment[q]) == MPI_SUCCESS, WEFT_ERR_RESOURCE,
+                   "this MPI library gives no addresses of its shared windows: leave out --mca options that watch or "
+                   "replace them (osc)");
+        WEFT_CHECK(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, WEFT_ERR_INTERNAL,
+                   "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
+                   (long long)share->bytes[q]);
+        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
+        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
+    }
+    return WEFT_OK;
+}
+
+/* Collective over the node's communicator. */
 static weft_status window_allocate(MPI_Comm node, const transport_share *share, void **segment, MPI_Win *window)
 {
     weft_status status = WEFT_OK;
@@ -154,25 +177,16 @@ static weft_status window_allocate(MPI_Comm node, const transport_share *share, 
                                                     node, &base, window),
                             "MPI_Win_allocate_shared"),
                   status, done);
-    for (int q = 0; q < share->count; ++q) {
-        MPI_Aint bytes = 0;
-        int unit = 0;
-        WEFT_TRY_GOTO(mpi_check(MPI_Win_shared_query(*window, q, &bytes, &unit, &segment[q]), "MPI_Win_shared_query"),
-                      status, done);
-        WEFT_CHECK_GOTO(bytes >= (MPI_Aint)share->bytes[q] + SEGMENT_ALIGNMENT, status, done, WEFT_ERR_INTERNAL,
-                        "MPI gives rank %d of a window %lld bytes, %lld are wanted", q, (long long)bytes,
-                        (long long)share->bytes[q]);
-        /* The library keeps its own state in front. The same cells on all ranks: they map the file at pages. */
-        segment[q] = (char *)segment[q] + -(uintptr_t)segment[q] % SEGMENT_ALIGNMENT;
+    WEFT_TRY_GOTO(mpi_check(MPI_Win_set_errhandler(*window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler"), status,
+                  done);
+    status = node_agree(node, window_addresses(*window, share, segment));
+    if (status != WEFT_OK && !mpi_process.failed) {
+        MPI_Win_free(window);
     }
 done:
     MPI_Info_free(&info);
     return status;
 }
-
-typedef struct mpi_window {
-    MPI_Win window;
-} mpi_window;
 
 static weft_status mpi_share(transport *t, const transport_share *share, void **segment, void **handle)
 {
@@ -183,8 +197,10 @@ static weft_status mpi_share(transport *t, const transport_share *share, void **
     WEFT_TRY(node_group((mpi_transport *)t, share, &node));
     weft_status local = WEFT_NEW(&window, 1, WEFT_MEM_COMM);
     local = local == WEFT_OK && share->me == 0 ? room_check(share) : local;
-    WEFT_TRY_GOTO(node_agree(node, local), status, done);
-    window->window = MPI_WIN_NULL;
+    status = node_agree(node, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     WEFT_TRY_GOTO(window_allocate(node, share, segment, &window->window), status, done);
     *handle = window;
     window = NULL;
@@ -226,6 +242,15 @@ static weft_status mpi_allow_thread(transport *t)
         "--comm-thread off, or a library with thread support",
         mpi_process.provided, MPI_THREAD_SERIALIZED);
     return WEFT_OK;
+}
+
+/* ---- the library's own collective ---------------------------------------------------------------------------- */
+static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Allreduce(send == recv ? MPI_IN_PLACE : (const void *)send, recv, (int)count, MPI_FLOAT,
+                                   MPI_SUM, self->lane[lane]),
+                     "MPI_Allreduce");
 }
 
 static _Noreturn void mpi_abort(transport *t, int exit_status)
@@ -273,6 +298,7 @@ static const transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .token = mpi_token,
     .split = mpi_split,
+    .native_sum = mpi_native_sum,
     .share = mpi_share,
     .unshare = mpi_unshare,
     .poll = mpi_poll,

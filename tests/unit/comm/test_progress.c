@@ -505,7 +505,7 @@ static weft_status stall(weft_comm *comm, void *argument)
         snprintf(text, sizeof text, "%s", weft_error_message());
         weft_status late = comm_wait(plan[0]);
         if (!ended || next != WEFT_ERR_STALL || late != WEFT_ERR_STALL || strcmp(text, weft_error_message()) != 0 ||
-            strstr(text, "layer 3 weights, reduce-scatter, round 1 of 4: ") == NULL ||
+            strstr(text, "(layer 3 weights), reduce-scatter, round 1 of 4: ") == NULL ||
             strstr(text, "lane gradient") == NULL ||
             strstr(text, comm_rank(comm) == 2 ? "no message from rank 1" : "rank 1 has not taken") == NULL) {
             status = weft_fail(WEFT_ERR_INTERNAL, "rank %d, ended %d: %s", comm_rank(comm), ended, text);
