@@ -186,7 +186,7 @@ weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan 
     WEFT_TRY(comm_agree(comm, check(desc)));
     WEFT_TRY(find_window(comm, desc, &window));
     weft_status status = comm_agree(comm, build(comm, desc, text, &window, plan));
-    if (status == WEFT_OK && (*plan)->dense_from <= desc->most) {
+    if (status == WEFT_OK && *plan != NULL && (*plan)->dense_from <= desc->most) {
         status = dense_create(*plan);
     }
     if (status != WEFT_OK) {

@@ -34,6 +34,22 @@ static sparse_desc sparse_describe(sparse_exchange exchange, select_method metho
                          .buffer = buffer};
 }
 
+/* Imitated nodes on communicators of their own: windows belong to the nodes they were made for. */
+static weft_status sparse_nodes_comm(weft_comm *comm, int ranks, weft_comm **nodes)
+{
+    WEFT_TRY(comm_split(comm, 0, comm_rank(comm), nodes));
+    return comm_imitate_nodes(*nodes, ranks);
+}
+
+static weft_status sparse_on_nodes(weft_comm *comm, int ranks, comm_thread_fn fn)
+{
+    weft_comm *nodes = NULL;
+    weft_status status = sparse_nodes_comm(comm, ranks, &nodes);
+    status = status == WEFT_OK ? fn(nodes, NULL) : status;
+    comm_destroy(nodes);
+    return status;
+}
+
 /* ---- who sums what, straight from the layout ----------------------------------------------------------------- */
 typedef struct sparse_role {
     int64_t begin, count; /* of the residual; count -1: none */
@@ -307,13 +323,6 @@ static weft_status sparse_run_nodes(weft_comm *comm, weft_comm *lender, bool tho
     return WEFT_OK;
 }
 
-/* Imitated nodes on communicators of their own: windows belong to the nodes they were made for. */
-static weft_status sparse_nodes_comm(weft_comm *comm, int ranks, weft_comm **nodes)
-{
-    WEFT_TRY(comm_split(comm, 0, comm_rank(comm), nodes));
-    return comm_imitate_nodes(*nodes, ranks);
-}
-
 static weft_status case_sparse_feedback(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -334,12 +343,11 @@ static weft_status case_sparse_feedback(weft_comm *comm, void *argument)
 }
 
 /* ---- everything is sent ---------------------------------------------------------------------------------------- */
-static weft_status case_sparse_dense(weft_comm *comm, void *argument)
+static weft_status sparse_run_dense(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 997 };
     float buffer[N];
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     for (int x = 0; x < 3; ++x) {
         sparse_desc desc = sparse_describe(sparse_exchanges[x], SELECT_RADIX, N, N, buffer);
         sparse_plan *plan = NULL;
@@ -377,14 +385,19 @@ static weft_status case_sparse_dense(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_dense(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_dense);
+}
+
 /* Sparse calls, then a dense one: all that was ever put in has come out, to the last unit. */
-static weft_status case_sparse_total(weft_comm *comm, void *argument)
+static weft_status sparse_run_total(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 600 };
     float buffer[N];
     float total[N];
-    WEFT_TRY(comm_imitate_nodes(comm, 3));
     for (int x = 0; x < 3; ++x) {
         for (int m = SELECT_RADIX; m <= SELECT_REUSE; ++m) {
             sparse_desc desc = sparse_describe(sparse_exchanges[x], (select_method)m, N, N, buffer);
@@ -417,15 +430,20 @@ static weft_status case_sparse_total(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_total(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 3, sparse_run_total);
+}
+
 /* ---- a vector that is not finite --------------------------------------------------------------------------------- */
-static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
+static weft_status sparse_run_diverged(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 300 };
     int size = comm_size(comm);
     float plain[N];
     float *shared = NULL;
-    WEFT_TRY(comm_imitate_nodes(comm, 3));
     WEFT_TRY(comm_buffer_alloc(comm, N * (int64_t)sizeof(float), (void **)&shared));
     for (int v = 0; v < 3 * 3 * 3; ++v) {
         float *buffer = v % 2 == 0 ? plain : shared;
@@ -462,6 +480,12 @@ static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
     return comm_barrier(comm); /* nothing is left on the way */
 }
 
+static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 3, sparse_run_diverged);
+}
+
 /* ---- state --------------------------------------------------------------------------------------------------------
  */
 static void sparse_copy_state(sparse_plan *to, sparse_plan *from)
@@ -481,11 +505,10 @@ static void sparse_copy_state(sparse_plan *to, sparse_plan *from)
     }
 }
 
-static weft_status case_sparse_state(weft_comm *comm, void *argument)
+static weft_status sparse_run_state(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 1000, K = 40, STEPS = 9, SAVED = 4 };
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     for (int v = 0; v < 9; ++v) {
         sparse_desc desc = sparse_describe(sparse_exchanges[v % 3], (select_method)(v / 3), N, K, NULL);
         sparse_world w[2];
@@ -509,13 +532,18 @@ static weft_status case_sparse_state(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_state(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_state);
+}
+
 /* ---- the choice ------------------------------------------------------------------------------------------------- */
-static weft_status case_sparse_auto(weft_comm *comm, void *argument)
+static weft_status sparse_run_auto(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 20000 };
     float *buffer = malloc(N * sizeof *buffer);
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     comm_model model = comm_model_default();
     for (int fast = 0; fast < 2 && comm_get_layout(comm)->nodes > 1; ++fast) {
         /* A slow network: the fewest bytes win. A fast one with slow selection: nothing beats dense. */
@@ -542,6 +570,12 @@ static weft_status case_sparse_auto(weft_comm *comm, void *argument)
     }
     free(buffer);
     return WEFT_OK;
+}
+
+static weft_status case_sparse_auto(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_auto);
 }
 
 static weft_status case_sparse_refused(weft_comm *comm, void *argument)
