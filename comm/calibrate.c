@@ -128,17 +128,23 @@ comm_link link_fit(const double *bytes, const double *seconds, int points)
     return (comm_link){calibrate_positive(latency), calibrate_positive(slope)};
 }
 
-/* One rank of each node; [nodes] */
+/* One rank of each node. *ring: [nodes], the caller's. Collective. */
+static weft_status ring_of_nodes(weft_comm *comm, int **ring)
+{
+    const comm_layout *layout = comm->layout;
+    weft_status local = WEFT_NEW(ring, layout->nodes, WEFT_MEM_COMM);
+    for (int j = 0; local == WEFT_OK && j < layout->nodes; ++j) {
+        (*ring)[j] = layout->member[layout->first[j]];
+    }
+    return comm_agree(comm, local);
+}
+
 static weft_status measure_inter(calibration *c)
 {
-    const comm_layout *layout = c->comm->layout;
     int *ring = NULL;
-    WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&ring, layout->nodes, WEFT_MEM_COMM)));
-    for (int j = 0; j < layout->nodes; ++j) {
-        ring[j] = layout->member[layout->first[j]];
-    }
+    weft_status status = ring_of_nodes(c->comm, &ring);
     c->budget = network_budget;
-    weft_status status = measure_link(c, ring, layout->nodes, &c->model->inter);
+    status = status == WEFT_OK ? measure_link(c, ring, c->comm->layout->nodes, &c->model->inter) : status;
     weft_free(ring);
     return status;
 }
@@ -191,30 +197,67 @@ static void copy_counters(comm_counters *to, const comm_counters *from)
     atomic_store(&to->wait_ns, atomic_load(&from->wait_ns));
 }
 
+/* Room for messages, and a schedule that counts for nothing: what is sent to measure is no part of the job's traffic.
+ */
+static weft_status calibration_begin(calibration *c, comm_counters *before)
+{
+    copy_counters(before, &c->comm->counters[COMM_LANE_CONTROL]);
+    weft_status status = WEFT_NEW(&c->left, CALIBRATE_LONGEST, WEFT_MEM_COMM);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&c->right, CALIBRATE_LONGEST, WEFT_MEM_COMM) : status;
+    WEFT_TRY(comm_agree(c->comm, status));
+    fill_noise(c->left);
+    return WEFT_OK;
+}
+
+static void calibration_end(calibration *c, const comm_counters *before)
+{
+    schedule_free(&c->schedule);
+    weft_free(c->left);
+    weft_free(c->right);
+    copy_counters(&c->comm->counters[COMM_LANE_CONTROL], before);
+}
+
 weft_status comm_calibrate(weft_comm *comm, comm_model *model)
 {
-    weft_status status = WEFT_OK;
     double start = clock_seconds();
-    comm_counters before; /* what is sent to measure is no part of the job's traffic */
-    copy_counters(&before, &comm->counters[COMM_LANE_CONTROL]);
     calibration c = {.comm = comm, .model = model};
+    comm_counters before;
     *model = comm_model_default();
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
-    status = WEFT_NEW(&c.left, CALIBRATE_LONGEST, WEFT_MEM_COMM);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&c.right, CALIBRATE_LONGEST, WEFT_MEM_COMM) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    fill_noise(c.left);
-    WEFT_TRY_GOTO(measure_all(&c), status, done);
-    model->measured = true;
-    /* Every figure is a maximum over all ranks already; one rank's bits for all. */
-    WEFT_TRY_GOTO(comm_bcast(comm, 0, model, (int64_t)sizeof *model), status, done);
-done:
-    schedule_free(&c.schedule);
-    weft_free(c.left);
-    weft_free(c.right);
-    copy_counters(&comm->counters[COMM_LANE_CONTROL], &before);
+    weft_status status = calibration_begin(&c, &before);
+    status = status == WEFT_OK ? measure_all(&c) : status;
+    if (status == WEFT_OK) {
+        model->measured = true;
+        /* Every figure is a maximum over all ranks already; one rank's bits for all. */
+        status = comm_bcast(comm, 0, model, (int64_t)sizeof *model);
+    }
+    calibration_end(&c, &before);
     log_debug("communication measured in %.3f s", clock_seconds() - start);
+    return status;
+}
+
+weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio)
+{
+    /* What is far faster than predicted may have come out of a cache: a longer message decides. */
+    static const int64_t sizes[] = {512 << 10, 4 << 20};
+    calibration c = {.comm = comm, .budget = node_budget};
+    comm_counters before;
+    double seconds = 0.0;
+    int *ring = NULL;
+    *ratio = 1.0;
+    if (comm->layout->nodes == 1) {
+        return WEFT_OK;
+    }
+    weft_status status = calibration_begin(&c, &before);
+    status = status == WEFT_OK ? ring_of_nodes(comm, &ring) : status;
+    for (int i = 0; status == WEFT_OK && i < 2 && (i == 0 || *ratio < 0.5); ++i) {
+        build_shift(&c, ring, comm->layout->nodes, sizes[i], 1);
+        status = calibration_time(&c, &seconds);
+        *ratio = seconds / (model->inter.latency + (double)sizes[i] * model->inter.seconds_per_byte);
+    }
+    weft_free(ring);
+    calibration_end(&c, &before);
     return status;
 }

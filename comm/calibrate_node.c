@@ -165,7 +165,7 @@ static weft_status measure_compute(calibration *c, compute *work)
     WEFT_TRY(time_call(c, select_once, work, &seconds));
     c->model->select_per_element = calibrate_positive(seconds / ELEMENTS);
     WEFT_TRY(time_call(c, scatter_once, work, &seconds));
-    c->model->scatter_per_element = calibrate_positive(seconds / (ELEMENTS / PART_SELECTED));
+    c->model->scatter_per_element = calibrate_positive(seconds / (double)work->found);
     return WEFT_OK;
 }
 

@@ -80,7 +80,10 @@ weft_status model_key_of(weft_comm *comm, model_key *key)
     own_name(mine);
     weft_status local = WEFT_NEW(&hosts, first ? (size_t)size * HOST_BYTES : 0, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     for (int q = 0; q < size; ++q) {
         bytes[q] = HOST_BYTES;
     }

@@ -28,27 +28,26 @@ int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
 }
 
 /* ---- which exchange ----------------------------------------------------------------------------------------- */
-static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, int64_t count, int64_t k)
+static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, int64_t k)
 {
-    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, count, k);
+    comm_cost cost = sparse_cost_of(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k);
     return comm_model_seconds(comm_get_model(comm), &cost);
 }
 
-static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_desc *desc)
+static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_desc *desc, bool windowed)
 {
     static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
     int64_t k = desc->count / JUDGED_DENSITY < desc->most ? desc->count / JUDGED_DENSITY : desc->most;
     sparse_exchange best = SPARSE_HIERARCHICAL;
     for (int i = 1; i < 3; ++i) {
-        if (sparse_seconds(comm, candidates[i], desc->count, k) < sparse_seconds(comm, best, desc->count, k)) {
-            best = candidates[i];
-        }
+        double seconds = sparse_seconds(comm, candidates[i], windowed, desc->count, k);
+        best = seconds < sparse_seconds(comm, best, windowed, desc->count, k) ? candidates[i] : best;
     }
     return best;
 }
 
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
-static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, int64_t count)
+static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count)
 {
     const coll_place place = {.rank = comm_rank(comm),
                               .size = comm_size(comm),
@@ -62,7 +61,7 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, int64
     int64_t high = count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (sparse_seconds(comm, exchange, count, middle) < dense) {
+        if (sparse_seconds(comm, exchange, windowed, count, middle) < dense) {
             low = middle + 1;
         } else {
             high = middle;
@@ -132,18 +131,20 @@ static weft_status build_exchange(sparse_plan *plan)
     return schedule_end(&plan->schedule);
 }
 
-static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *text, sparse_plan **out)
+/* Takes over the window, also on failure. */
+static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *text, sparse_window *window,
+                         sparse_plan **out)
 {
     weft_status status = WEFT_OK;
     sparse_plan *plan = NULL;
-    WEFT_TRY(check(desc));
-    WEFT_TRY(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM));
-    *out = plan;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM), status, done);
     plan->comm = comm;
     plan->desc = *desc;
+    plan->exchange = window->exchange;
+    plan->window = *window;
+    *window = (sparse_window){0};
     bool chosen = desc->exchange == SPARSE_AUTO;
-    plan->exchange = chosen ? cheapest_exchange(comm, desc) : desc->exchange;
-    plan->dense_from = chosen ? break_even(comm, plan->exchange, desc->count) : desc->count;
+    plan->dense_from = chosen ? break_even(comm, plan->exchange, plan->window.usable, desc->count) : desc->count;
     plan->variable = desc->select.method == SELECT_REUSE || plan->exchange == SPARSE_OK_TOPK;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     WEFT_TRY_GOTO(build_exchange(plan), status, done);
@@ -151,10 +152,26 @@ static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *t
     WEFT_TRY_GOTO(WEFT_NEW(&plan->sent, sparse_capacity(&desc->select, desc->most, plan->count), WEFT_MEM_COMM), status,
                   done);
     WEFT_TRY_GOTO(selector_create(&desc->select, plan->count, &plan->selector), status, done);
+    *out = plan;
+    return WEFT_OK;
 done:
+    sparse_window_close(comm, window);
+    sparse_destroy(plan);
+    return status;
+}
+
+/* Collective: where the vectors lie, and by that which exchange runs. */
+static weft_status find_window(weft_comm *comm, const sparse_desc *desc, sparse_window *window)
+{
+    weft_status status = sparse_window_find(comm, desc, window);
+    WEFT_TRY(status);
+    window->exchange = desc->exchange == SPARSE_AUTO ? cheapest_exchange(comm, desc, window->usable) : desc->exchange;
+    window->usable = window->usable && window->exchange != SPARSE_ALL_GATHER;
+    if (window->usable) {
+        status = sparse_window_open(comm, node_bundle_most(comm, desc), window);
+    }
     if (status != WEFT_OK) {
-        sparse_destroy(plan);
-        *out = NULL;
+        sparse_window_close(comm, window);
     }
     return status;
 }
@@ -162,11 +179,14 @@ done:
 weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan)
 {
     char text[OPERATION_NAME_BYTES];
+    sparse_window window = {0};
     *plan = NULL;
     describe(desc, text);
     WEFT_TRY(comm_check_same(comm, text));
-    weft_status status = comm_agree(comm, build(comm, desc, text, plan));
-    if (status == WEFT_OK && (*plan)->dense_from <= desc->most) {
+    WEFT_TRY(comm_agree(comm, check(desc)));
+    WEFT_TRY(find_window(comm, desc, &window));
+    weft_status status = comm_agree(comm, build(comm, desc, text, &window, plan));
+    if (status == WEFT_OK && *plan != NULL && (*plan)->dense_from <= desc->most) {
         status = dense_create(*plan);
     }
     if (status != WEFT_OK) {
@@ -184,6 +204,7 @@ void sparse_destroy(sparse_plan *plan)
     schedule_free(&plan->schedule);
     dense_free(plan);
     node_free(plan);
+    sparse_window_close(plan->comm, &plan->window);
     sparse_ok_topk_free(plan);
     slots_free(&plan->slots);
     selector_destroy(plan->selector);
@@ -220,7 +241,8 @@ weft_status sparse_test(sparse_plan *plan, bool *done)
     if (plan->runs_dense) {
         return dense_test(plan, done);
     }
-    return schedule_test(&plan->schedule, done);
+    WEFT_TRY(schedule_test(&plan->schedule, done));
+    return *done ? sparse_verdict(plan) : WEFT_OK;
 }
 
 weft_status sparse_wait(sparse_plan *plan)
@@ -228,7 +250,8 @@ weft_status sparse_wait(sparse_plan *plan)
     if (plan->runs_dense) {
         return dense_wait(plan);
     }
-    return schedule_wait(&plan->schedule);
+    WEFT_TRY(schedule_wait(&plan->schedule));
+    return sparse_verdict(plan);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------- */
@@ -250,6 +273,12 @@ void *sparse_state(sparse_plan *plan, int64_t *bytes)
     return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_state(plan, bytes) : NULL;
 }
 
+comm_cost sparse_plan_cost(const sparse_plan *plan, int64_t k)
+{
+    return sparse_cost_of(comm_get_layout(plan->comm), comm_rank(plan->comm), plan->exchange, plan->window.usable,
+                          plan->desc.count, k);
+}
+
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found)
 {
     bool everything = plan->k >= plan->dense_from;
@@ -267,10 +296,8 @@ void sparse_blame(sparse_plan *plan, const sparse_note *note)
     }
 }
 
-weft_status sparse_verdict(void *argument, uint64_t post)
+weft_status sparse_verdict(const sparse_plan *plan)
 {
-    (void)post;
-    const sparse_plan *plan = argument;
     WEFT_CHECK(plan->trouble.rank < 0, WEFT_ERR_DIVERGED,
                "rank %d: element %d of a vector of %lld, or its sum, is not finite: lower the learning rate",
                plan->trouble.rank, plan->trouble.index, (long long)plan->desc.count);

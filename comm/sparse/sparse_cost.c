@@ -26,6 +26,14 @@ static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, i
     return size;
 }
 
+/* The stages in the node through shared memory: reading all parts of a shard, then all shards. */
+static void window_cost(comm_cost *cost, const comm_layout *layout, int64_t count, int64_t k)
+{
+    shard_size first = size_of(layout, count, k, 0);
+    cost->shared_syncs += 3;
+    cost->shared_bytes += layout->most * first.bytes + (layout->least - 1) * first.gather;
+}
+
 /* The stages in the node: sum and gather. */
 static void node_cost(comm_cost *cost, const comm_layout *layout, int rank, int64_t count, int64_t k)
 {
@@ -49,12 +57,21 @@ static void node_cost(comm_cost *cost, const comm_layout *layout, int rank, int6
     cost->reduced += (others + 1) * first.bytes;
 }
 
-static comm_cost hierarchical_cost(const comm_layout *layout, int rank, int64_t count, int64_t k)
+static void stages_cost(comm_cost *cost, const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k)
+{
+    if (windowed) {
+        window_cost(cost, layout, count, k);
+    } else {
+        node_cost(cost, layout, rank, count, k);
+    }
+}
+
+static comm_cost hierarchical_cost(const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k)
 {
     comm_cost cost = {0};
     shard_size first = size_of(layout, count, k, 0);
     int64_t others = layout->nodes - 1;
-    node_cost(&cost, layout, rank, count, k);
+    stages_cost(&cost, layout, rank, windowed, count, k);
     if (layout->local_of[rank] < layout->least) {
         cost.bytes_sent += others * size_of(layout, count, k, layout->local_of[rank]).slot;
         cost.messages_sent += others;
@@ -68,18 +85,19 @@ static comm_cost hierarchical_cost(const comm_layout *layout, int rank, int64_t 
 
 /* bytes_sent: every entry of a selection has another owner, every owner keeps as many as it selected, and shards go
  * dense inside the node. */
-static comm_cost ok_topk_cost(const comm_layout *layout, int rank, int64_t count, int64_t k)
+static comm_cost ok_topk_cost(const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k)
 {
     comm_cost cost = {0};
     shard_size first = size_of(layout, count, k, 0);
     int64_t others = layout->nodes - 1;
     int64_t entries = first.slot - NOTE_BYTES;
     int64_t most = entries + entries / 4 + ENTRY_BYTES; /* reused thresholds let a quarter more pass */
-    node_cost(&cost, layout, rank, count, k);
+    stages_cost(&cost, layout, rank, windowed, count, k);
     if (layout->local_of[rank] < layout->least) {
         shard_size mine = size_of(layout, count, k, layout->local_of[rank]);
         int node = layout->node_of[rank];
-        cost.bytes_sent += (layout->first[node + 1] - layout->first[node] - 1) * (mine.bytes - mine.gather);
+        int others_here = windowed ? 0 : layout->first[node + 1] - layout->first[node] - 1;
+        cost.bytes_sent += others_here * (mine.bytes - mine.gather);
         int64_t positions = others * (int64_t)sizeof(int64_t);
         cost.bytes_sent += others * (positions + 2 * NOTE_BYTES) + (others > 0 ? most : 0) + others * most;
         cost.messages_sent += 5 * others;
@@ -108,14 +126,20 @@ static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64
 
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k)
 {
+    return sparse_cost_of(layout, rank, exchange, false, count, k);
+}
+
+comm_cost sparse_cost_of(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
+                         int64_t k)
+{
     comm_cost cost = {0};
     switch (exchange) {
     case SPARSE_AUTO:
     case SPARSE_HIERARCHICAL:
-        cost = hierarchical_cost(layout, rank, count, k);
+        cost = hierarchical_cost(layout, rank, windowed, count, k);
         break;
     case SPARSE_OK_TOPK:
-        cost = ok_topk_cost(layout, rank, count, k);
+        cost = ok_topk_cost(layout, rank, windowed, count, k);
         break;
     case SPARSE_ALL_GATHER:
         cost = all_gather_cost(layout, count, k);

@@ -63,9 +63,19 @@ typedef struct sparse_node {
     int mine;         /* this rank's shard, -1: none */
     sparse_shard *shard;
     const float **source; /* [ranks] every rank's copy of this rank's shard */
-    char *bundle;         /* what this rank's shard became: slots one behind the other */
+    char *bundle;         /* what this rank's shard became: slots one behind the other; own, or in a window */
     int bundle_slots;     /* of every bundle */
 } sparse_node;
+
+/* Shared memory in place of messages inside the node. */
+typedef struct sparse_window {
+    sparse_exchange exchange; /* that runs; never AUTO */
+    bool usable;              /* everybody's vector lies in a window */
+    int ranks;
+    float **vector;    /* [ranks of the node] */
+    comm_window *meet; /* leased: flags, a note and a bundle a rank */
+    int awaited;       /* ranks before it have come */
+} sparse_window;
 
 typedef struct sparse_ok_topk sparse_ok_topk;
 
@@ -80,6 +90,7 @@ struct sparse_plan {
     int senders, sender; /* slots, and this rank's */
     sparse_slots slots;
     sparse_node at;
+    sparse_window window;
     sparse_ok_topk *ok_topk;
     selector *selector;
     /* error feedback */
@@ -102,12 +113,16 @@ static inline int64_t sparse_share(int64_t k, int shards, int shard)
     return k / shards + (shard < k % shards);
 }
 
+/* The prediction for messages or shared memory inside the node. */
+comm_cost sparse_cost_of(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
+                         int64_t k);
 /* Most entries that a sender of shard elements may send where `k` are asked for. */
 int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count);
 /* Keep the first trouble: the lowest rank's. */
 void sparse_blame(sparse_plan *plan, const sparse_note *note);
-/* Ends every exchange: WEFT_ERR_DIVERGED with the same words on all ranks if there was trouble. */
-weft_status sparse_verdict(void *plan, uint64_t post);
+/* After every exchange: WEFT_ERR_DIVERGED with the same words on all ranks if there was trouble. The operation itself
+ * ended well, so that nothing is left under way. */
+weft_status sparse_verdict(const sparse_plan *plan);
 /* Select from the residual into slot i; trouble is noted there, not returned. */
 weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i);
 /* The step of a schedule: select into slot `sender` of plan->slots; the residual keeps the rest. */
@@ -119,12 +134,27 @@ weft_status sparse_add_slots(void *plan, uint64_t post);
 void sparse_exchange_slots(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in);
 
 /* ---- the node's part: comm/sparse/sparse_node.c ------------------------------------------------------------------ */
+/* Longest bundle of any shard. */
+int64_t node_bundle_most(const weft_comm *comm, const sparse_desc *desc);
 weft_status node_create(sparse_plan *plan);
 void node_free(sparse_plan *plan);
 /* residual += the node's sum of this rank's shard. */
 void node_build_sum(sparse_plan *plan);
 /* This rank's shard to the others of its node, theirs into the vector. The shard is complete in desc.buffer. */
 void node_build_gather(sparse_plan *plan);
+/* What both forms of these stages share: steps, and the work on a bundle. */
+weft_status node_sum_shard(void *plan, uint64_t post);
+weft_status node_prepare_bundle(void *plan, uint64_t post);
+weft_status node_unpack(sparse_plan *plan, const sparse_shard *shard, const char *bundle);
+
+/* ---- the same through shared memory: comm/sparse/sparse_window.c ------------------------------------------------- */
+/* Where all vectors lie. Collective; the same answer on every rank. */
+weft_status sparse_window_find(weft_comm *comm, const sparse_desc *desc, sparse_window *found);
+/* Collective. Makes do with messages when there is no room. */
+weft_status sparse_window_open(weft_comm *comm, int64_t bundle_most, sparse_window *found);
+void sparse_window_close(weft_comm *comm, sparse_window *found);
+void window_build_sum(sparse_plan *plan);
+void window_build_gather(sparse_plan *plan);
 
 /* ---- exchanges: called on every rank; schedule is begun and is ended by the caller ------------------------------- */
 weft_status sparse_hierarchical_create(sparse_plan *plan);

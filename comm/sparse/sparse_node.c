@@ -11,6 +11,8 @@
  * gather moves a shard as it is or as the bundle of slots it was made of, whichever is less; receivers of a bundle add
  * the slots in the same order as the owner did.
  *
+ * Vectors in shared memory take the same stages without messages (comm/sparse/sparse_window.c).
+ *
  * Cost a rank of s in the node: sends M - M/n and (s - 1) M/n or bundles. Memory: (s - 1) M/n, and the bundles.
  */
 #include "base/alloc.h"
@@ -19,20 +21,24 @@
 enum { SUM_BLOCK = 4096, PARALLEL_BLOCKS = 16 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
-static weft_status shard_create(sparse_plan *plan, int j)
+static void shard_set(const weft_comm *comm, const sparse_desc *desc, int j, sparse_shard *shard)
 {
-    sparse_shard *shard = &plan->at.shard[j];
+    const comm_layout *layout = comm_get_layout(comm);
     int64_t end = 0;
-    hal_split_rows(plan->desc.count, plan->at.shards, j, &shard->begin, &end);
+    hal_split_rows(desc->count, layout->least, j, &shard->begin, &end);
     shard->count = end - shard->begin;
-    shard->capacity =
-        sparse_capacity(&plan->desc.select, sparse_share(plan->desc.most, plan->at.shards, j), shard->count);
+    shard->capacity = sparse_capacity(&desc->select, sparse_share(desc->most, layout->least, j), shard->count);
     int64_t dense = shard->count * (int64_t)sizeof(float);
-    int64_t bundle = plan->nodes * (NOTE_BYTES + shard->capacity * ENTRY_BYTES);
+    int64_t bundle = layout->nodes * (NOTE_BYTES + shard->capacity * ENTRY_BYTES);
     shard->bundle_most = bundle < dense ? bundle : dense;
     shard->status.rank = -1;
-    return j == plan->at.mine ? WEFT_OK
-                              : weft_malloc((size_t)shard->bundle_most, 1, WEFT_MEM_COMM, (void **)&shard->inbox);
+}
+
+int64_t node_bundle_most(const weft_comm *comm, const sparse_desc *desc)
+{
+    sparse_shard first = {0}; /* none is longer */
+    shard_set(comm, desc, 0, &first);
+    return first.bundle_most;
 }
 
 weft_status node_create(sparse_plan *plan)
@@ -52,13 +58,19 @@ weft_status node_create(sparse_plan *plan)
         at->member[q] = layout->member[layout->first[layout->node_of[rank]] + q];
     }
     for (int j = 0; j < at->shards; ++j) {
-        WEFT_TRY(shard_create(plan, j));
+        sparse_shard *shard = &at->shard[j];
+        shard_set(plan->comm, &plan->desc, j, shard);
+        if (j != at->mine && !plan->window.usable) {
+            WEFT_TRY(weft_malloc((size_t)shard->bundle_most, 1, WEFT_MEM_COMM, (void **)&shard->inbox));
+        }
     }
     if (at->mine >= 0) {
         const sparse_shard *mine = &at->shard[at->mine];
         plan->begin = mine->begin;
         plan->count = mine->count;
-        WEFT_TRY(weft_malloc((size_t)mine->bundle_most, 1, WEFT_MEM_COMM, (void **)&at->bundle));
+        if (!plan->window.usable) {
+            return weft_malloc((size_t)mine->bundle_most, 1, WEFT_MEM_COMM, (void **)&at->bundle);
+        }
     }
     return WEFT_OK;
 }
@@ -72,7 +84,9 @@ void node_free(sparse_plan *plan)
     weft_free(at->shard);
     weft_free(at->member);
     weft_free((void *)at->source);
-    weft_free(at->bundle);
+    if (!plan->window.usable) {
+        weft_free(at->bundle);
+    }
 }
 
 /* ---- the sum ------------------------------------------------------------------------------------------------- */
@@ -92,7 +106,7 @@ static void sum_block(const sparse_plan *plan, int64_t begin, int64_t count)
     }
 }
 
-static weft_status sum_shard(void *argument, uint64_t post)
+weft_status node_sum_shard(void *argument, uint64_t post)
 {
     (void)post;
     const sparse_plan *plan = argument;
@@ -117,6 +131,10 @@ void node_build_sum(sparse_plan *plan)
     comm_schedule *s = &plan->schedule;
     int64_t bytes = plan->count * (int64_t)sizeof(float);
     void *inflow = NULL;
+    if (plan->window.usable) {
+        window_build_sum(plan);
+        return;
+    }
     schedule_scratch(s, bytes * (at->ranks - 1), &inflow);
     schedule_members(s, at->member);
     schedule_round(s, "intra");
@@ -136,7 +154,7 @@ void node_build_sum(sparse_plan *plan)
     schedule_members(s, NULL);
     if (at->mine >= 0) {
         at->source[at->local] = plan->desc.buffer + plan->begin;
-        schedule_call(s, sum_shard, plan);
+        schedule_call(s, node_sum_shard, plan);
     }
 }
 
@@ -149,7 +167,7 @@ static void shard_sizes(sparse_shard *shard, int64_t bundle)
 }
 
 /* Where sizes are known from k alone, every rank works them out; else an owner announces its own. */
-static weft_status prepare_bundle(void *argument, uint64_t post)
+weft_status node_prepare_bundle(void *argument, uint64_t post)
 {
     (void)post;
     sparse_plan *plan = argument;
@@ -200,22 +218,26 @@ static weft_status learn_sizes(void *argument, uint64_t post)
     return WEFT_OK;
 }
 
+weft_status node_unpack(sparse_plan *plan, const sparse_shard *shard, const char *bundle)
+{
+    float *to = plan->desc.buffer + shard->begin;
+    int64_t bytes = 0;
+    memset(to, 0, (size_t)shard->count * sizeof *to);
+    for (int i = 0; i < plan->at.bundle_slots; ++i, bundle += bytes) {
+        WEFT_TRY(slot_add(bundle, to, shard->count, &bytes));
+    }
+    return WEFT_OK;
+}
+
 static weft_status unpack_others(void *argument, uint64_t post)
 {
     (void)post;
     sparse_plan *plan = argument;
     for (int j = 0; j < plan->at.shards; ++j) {
         const sparse_shard *shard = &plan->at.shard[j];
-        float *to = plan->desc.buffer + shard->begin;
-        const char *from = shard->inbox;
-        int64_t bytes = 0;
         sparse_blame(plan, &shard->status);
-        if (j == plan->at.mine || shard->bundle_bytes == 0) {
-            continue;
-        }
-        memset(to, 0, (size_t)shard->count * sizeof *to);
-        for (int i = 0; i < plan->at.bundle_slots; ++i, from += bytes) {
-            WEFT_TRY(slot_add(from, to, shard->count, &bytes));
+        if (j != plan->at.mine && shard->bundle_bytes > 0) {
+            WEFT_TRY(node_unpack(plan, shard, shard->inbox));
         }
     }
     return WEFT_OK;
@@ -257,8 +279,12 @@ static void build_messages(sparse_plan *plan, gather_part part)
 void node_build_gather(sparse_plan *plan)
 {
     comm_schedule *s = &plan->schedule;
+    if (plan->window.usable) {
+        window_build_gather(plan);
+        return;
+    }
     schedule_round(s, "pack");
-    schedule_call(s, prepare_bundle, plan);
+    schedule_call(s, node_prepare_bundle, plan);
     schedule_members(s, plan->at.member);
     schedule_round(s, "intra");
     build_messages(plan, GATHER_STATUS);
@@ -270,5 +296,4 @@ void node_build_gather(sparse_plan *plan)
     schedule_members(s, NULL);
     schedule_round(s, "unpack");
     schedule_call(s, unpack_others, plan);
-    schedule_call(s, sparse_verdict, plan);
 }

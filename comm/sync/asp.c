@@ -54,10 +54,16 @@ typedef struct asp_counters {
     significance_threshold threshold;
 } asp_counters;
 
+/* Of a bucket's gradients inside the site. */
+typedef struct asp_sum {
+    comm_plan *plan;
+} asp_sum;
+
 typedef struct asp {
     int sites, site, buckets;
-    weft_comm *group[2];   /* the ranks of this site; the leaders of all sites (the other ranks: themselves) */
-    comm_plan **plan;      /* [buckets] sums of gradients inside the site */
+    weft_comm *group;      /* the ranks of this site */
+    weft_comm *leaders;    /* those of all sites, by number of the site; the other ranks: themselves */
+    asp_sum *sum;          /* [buckets] */
     comm_plan *statistics; /* sum of batch statistics inside the site */
     float *before;         /* [trained] parameters before the optimiser */
     asp_counters counters;
@@ -73,19 +79,9 @@ typedef struct asp {
     double sent_s;           /* when the last step was sent */
 } asp;
 
-static weft_comm *site_comm(const asp *a)
-{
-    return a->group[0];
-}
-
-static weft_comm *leaders_comm(const asp *a)
-{
-    return a->group[1];
-}
-
 static bool leads(const asp *a)
 {
-    return comm_rank(site_comm(a)) == 0;
+    return comm_rank(a->group) == 0;
 }
 
 static int64_t slots(const comm_sync *sync)
@@ -118,7 +114,7 @@ static weft_status allocate(comm_sync *sync)
                    "bucket %d has %lld elements: --sync asp takes at most 2^31 - 1, use a smaller --bucket", b,
                    (long long)sync->desc.bucket[b].count);
     }
-    WEFT_TRY(WEFT_NEW_ZERO(&a->plan, a->buckets, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->sum, a->buckets, WEFT_MEM_COMM));
     return WEFT_NEW_ZERO(&a->before, sync->desc.trained, WEFT_MEM_COMM);
 }
 
@@ -136,8 +132,8 @@ static weft_status split(comm_sync *sync)
     }
     a->sites = sites->sets;
     a->site = sites->set_of[rank];
-    WEFT_TRY_GOTO(comm_split(sync->comm, a->site, rank, &a->group[0]), status, done);
-    WEFT_TRY_GOTO(comm_split(sync->comm, leads(a) ? 0 : 1, a->site, &a->group[1]), status, done);
+    WEFT_TRY_GOTO(comm_split(sync->comm, a->site, rank, &a->group), status, done);
+    WEFT_TRY_GOTO(comm_split(sync->comm, leads(a) ? 0 : 1, a->site, &a->leaders), status, done);
 done:
     topology_destroy(sites);
     return status;
@@ -151,10 +147,10 @@ static weft_status plan_site(comm_sync *sync)
     for (int b = 0; b < a->buckets; ++b) {
         snprintf(name, sizeof name, "bucket %d of site %d", b, a->site);
         float *grad = (float *)desc->grad + desc->bucket[b].offset;
-        WEFT_TRY(mode_plan_sum(sync, site_comm(a), COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->plan[b]));
+        WEFT_TRY(mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->sum[b].plan));
     }
     snprintf(name, sizeof name, "batch statistics of site %d", a->site);
-    return mode_plan_sum(sync, site_comm(a), COMM_LANE_GRADIENT, (float *)desc->value + desc->trained,
+    return mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, (float *)desc->value + desc->trained,
                          desc->elements - desc->trained, name, &a->statistics);
 }
 
@@ -176,11 +172,11 @@ static weft_status create_messages(comm_sync *sync)
         if (q == a->site) {
             continue;
         }
-        WEFT_TRY(asp_message_init(&a->receive[q], leaders_comm(a), q, false, a->incoming + q * room, room));
+        WEFT_TRY(asp_message_init(&a->receive[q], a->leaders, q, false, a->incoming + q * room, room));
         for (int64_t slot = 0; slot < slots(sync); ++slot) {
             for (int b = 0; b < a->buckets; ++b) {
                 const sync_bucket *bucket = &desc->bucket[b];
-                WEFT_TRY(asp_message_init(sending(a, slot, b, q), leaders_comm(a), q, true,
+                WEFT_TRY(asp_message_init(sending(a, slot, b, q), a->leaders, q, true,
                                           a->outgoing + slot * desc->trained + bucket->offset,
                                           bucket->count * (int64_t)sizeof(float)));
             }
@@ -238,13 +234,13 @@ static void destroy(comm_sync *sync)
         return;
     }
     destroy_messages(sync);
-    for (int b = 0; a->plan != NULL && b < a->buckets; ++b) {
-        comm_plan_destroy(a->plan[b]);
+    for (int b = 0; a->sum != NULL && b < a->buckets; ++b) {
+        comm_plan_destroy(a->sum[b].plan);
     }
     comm_plan_destroy(a->statistics);
-    comm_destroy(a->group[1]);
-    comm_destroy(a->group[0]);
-    weft_free(a->plan);
+    comm_destroy(a->leaders);
+    comm_destroy(a->group);
+    weft_free(a->sum);
     weft_free(a->before);
     weft_free(a->arrived);
     weft_free(a->acc);
@@ -276,16 +272,16 @@ static weft_status ready(comm_sync *sync, int bucket)
     if (bucket == 0) {
         a->posted_s = clock_seconds();
     }
-    return comm_post(a->plan[bucket]);
+    return comm_post(a->sum[bucket].plan);
 }
 
 static weft_status gradients(comm_sync *sync)
 {
     asp *a = sync->self;
     float *grad = sync->desc.grad;
-    float scale = (float)comm_size(sync->comm) / (float)comm_size(site_comm(a));
+    float scale = (float)comm_size(sync->comm) / (float)comm_size(a->group);
     for (int b = 0; b < a->buckets; ++b) {
-        WEFT_TRY(comm_wait(a->plan[b]));
+        WEFT_TRY(comm_wait(a->sum[b].plan));
     }
     sync->figures.busy_s += clock_seconds() - a->posted_s;
     for (int64_t i = 0; i < sync->desc.trained; ++i) {
@@ -302,7 +298,7 @@ static void take_share(comm_sync *sync)
 {
     asp *a = sync->self;
     float *w = sync->desc.value;
-    float share = (float)comm_size(site_comm(a)) / (float)comm_size(sync->comm);
+    float share = (float)comm_size(a->group) / (float)comm_size(sync->comm);
     for (int64_t i = 0; i < sync->desc.trained; ++i) {
         float update = (w[i] - a->before[i]) * share;
         w[i] = a->before[i] + update;
@@ -315,11 +311,11 @@ static void take_share(comm_sync *sync)
 static weft_status average_statistics(comm_sync *sync)
 {
     asp *a = sync->self;
-    if (sync->desc.elements > sync->desc.trained && comm_size(site_comm(a)) > 1) {
+    if (sync->desc.elements > sync->desc.trained && comm_size(a->group) > 1) {
         WEFT_TRY(comm_post(a->statistics));
         WEFT_TRY(comm_wait(a->statistics));
         mode_divide((float *)sync->desc.value + sync->desc.trained, sync->desc.elements - sync->desc.trained,
-                    (float)comm_size(site_comm(a)));
+                    (float)comm_size(a->group));
     }
     return WEFT_OK;
 }
@@ -392,8 +388,8 @@ static weft_status add_updates(comm_sync *sync, const asp_head *head, const void
 /* Leader: a message to the other ranks of the site; payload may be NULL with bytes 0. */
 static weft_status hand_on(const asp *a, asp_head *head, void *payload)
 {
-    WEFT_TRY(comm_bcast(site_comm(a), 0, head, (int64_t)sizeof *head));
-    return head->bytes > 0 ? comm_bcast(site_comm(a), 0, payload, head->bytes) : WEFT_OK;
+    WEFT_TRY(comm_bcast(a->group, 0, head, (int64_t)sizeof *head));
+    return head->bytes > 0 ? comm_bcast(a->group, 0, payload, head->bytes) : WEFT_OK;
 }
 
 /* Everything of one site up to this site's clock: what is behind `target` is waited for, the rest taken if it is there.
@@ -437,14 +433,14 @@ static weft_status follow(comm_sync *sync)
     asp *a = sync->self;
     asp_head head;
     for (;;) {
-        WEFT_TRY(comm_bcast(site_comm(a), 0, &head, (int64_t)sizeof head));
+        WEFT_TRY(comm_bcast(a->group, 0, &head, (int64_t)sizeof head));
         if (head.bucket < 0) {
             return WEFT_OK;
         }
         WEFT_CHECK(head.bytes >= 0 && head.bytes <= largest_bucket(&sync->desc), WEFT_ERR_INTERNAL,
                    "updates of %lld bytes", (long long)head.bytes);
         if (head.bytes > 0) {
-            WEFT_TRY(comm_bcast(site_comm(a), 0, a->arrived, head.bytes));
+            WEFT_TRY(comm_bcast(a->group, 0, a->arrived, head.bytes));
         }
         WEFT_TRY(add_updates(sync, &head, a->arrived));
     }
@@ -458,11 +454,11 @@ static weft_status exchange(comm_sync *sync, double theta, int64_t slack)
     if (!leads(a)) {
         return follow(sync);
     }
-    uint64_t before = comm_lane_stats(leaders_comm(a), COMM_LANE_GRADIENT).bytes_sent;
+    uint64_t before = comm_lane_stats(a->leaders, COMM_LANE_GRADIENT).bytes_sent;
     WEFT_TRY(send_updates(sync, theta));
     WEFT_TRY(hear(sync, a->counters.clock - slack));
     double now = clock_seconds();
-    uint64_t bytes = comm_lane_stats(leaders_comm(a), COMM_LANE_GRADIENT).bytes_sent - before;
+    uint64_t bytes = comm_lane_stats(a->leaders, COMM_LANE_GRADIENT).bytes_sent - before;
     significance_note(&a->counters.threshold, &sync->options, bytes, now - a->sent_s);
     a->sent_s = now;
     return WEFT_OK;
@@ -479,7 +475,9 @@ static weft_status parameters(comm_sync *sync)
         take_share(sync);
         WEFT_TRY(exchange(sync, flush ? 0.0 : theta, options->slack));
     }
-    mode_count_traffic(sync, a->group, 2);
+    mode_clear_traffic(sync);
+    mode_add_traffic(sync, a->group);
+    mode_add_traffic(sync, a->leaders);
     return WEFT_OK;
 }
 

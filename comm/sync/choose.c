@@ -59,7 +59,8 @@ static double allreduce_seconds(const comm_sync *sync, const comm_layout *layout
                               .size = size,
                               .layout = layout,
                               .model = model,
-                              .wire = sync->desc.dtype == WEFT_DTYPE_F32 ? sync->options.wire : COMM_WIRE_SAME};
+                              .wire = sync->desc.dtype == WEFT_DTYPE_F32 ? sync->options.wire : COMM_WIRE_SAME,
+                              .shared_memory = !sync->comm->messages_only};
     const coll_algorithm *algorithm = coll_algorithm_of(sync->options.algorithm);
     if (size == 1 || count == 0) {
         return 0.0;

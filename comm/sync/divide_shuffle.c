@@ -27,11 +27,15 @@ typedef struct shuffle_counters {
     int64_t step, round;
 } shuffle_counters;
 
+typedef struct shuffle_division {
+    weft_comm *group; /* of this rank; NULL where an earlier round has the same division */
+    comm_plan *plan;
+    int same_as; /* the first round with this division */
+} shuffle_division;
+
 typedef struct divide_shuffle {
     sync_groups *groups;
-    weft_comm **group; /* [rounds] of this rank; NULL where an earlier round has the same division */
-    comm_plan **plan;  /* [rounds] */
-    int *same_as;      /* [rounds] the first round with this division */
+    shuffle_division *division; /* [rounds] */
     shuffle_counters counters;
 } divide_shuffle;
 
@@ -47,9 +51,7 @@ static weft_status divide(comm_sync *sync, const comm_topology *racks)
 {
     divide_shuffle *d = sync->self;
     WEFT_TRY(groups_create(racks, sync->options.group, sync->options.seed, &d->groups));
-    WEFT_TRY(WEFT_NEW_ZERO(&d->group, d->groups->rounds, WEFT_MEM_COMM));
-    WEFT_TRY(WEFT_NEW_ZERO(&d->plan, d->groups->rounds, WEFT_MEM_COMM));
-    return WEFT_NEW_ZERO(&d->same_as, d->groups->rounds, WEFT_MEM_COMM);
+    return WEFT_NEW_ZERO(&d->division, d->groups->rounds, WEFT_MEM_COMM);
 }
 
 static int first_alike(const sync_groups *groups, int round)
@@ -66,17 +68,18 @@ static int first_alike(const sync_groups *groups, int round)
 static weft_status plan_round(comm_sync *sync, int round)
 {
     divide_shuffle *d = sync->self;
+    shuffle_division *division = &d->division[round];
     char name[64];
     int rank = comm_rank(sync->comm);
-    d->same_as[round] = first_alike(d->groups, round);
-    if (d->same_as[round] < round) {
+    division->same_as = first_alike(d->groups, round);
+    if (division->same_as < round) {
         return WEFT_OK;
     }
     int color = d->groups->color[(ptrdiff_t)round * d->groups->ranks + rank];
-    WEFT_TRY(comm_split(sync->comm, color, rank, &d->group[round]));
+    WEFT_TRY(comm_split(sync->comm, color, rank, &division->group));
     snprintf(name, sizeof name, "parameters of group %d in division %d", color, round);
-    return comm_agree(sync->comm, mode_plan_sum(sync, d->group[round], COMM_LANE_GRADIENT, sync->desc.value,
-                                                sync->desc.elements, name, &d->plan[round]));
+    return comm_agree(sync->comm, mode_plan_sum(sync, division->group, COMM_LANE_GRADIENT, sync->desc.value,
+                                                sync->desc.elements, name, &division->plan));
 }
 
 static weft_status create(comm_sync *sync)
@@ -105,14 +108,12 @@ static void destroy(comm_sync *sync)
     if (d == NULL) {
         return;
     }
-    for (int t = 0; d->groups != NULL && t < d->groups->rounds; ++t) {
-        comm_plan_destroy(d->plan != NULL ? d->plan[t] : NULL);
-        comm_destroy(d->group != NULL ? d->group[t] : NULL);
+    for (int t = 0; d->division != NULL && t < d->groups->rounds; ++t) {
+        comm_plan_destroy(d->division[t].plan);
+        comm_destroy(d->division[t].group);
     }
     groups_destroy(d->groups);
-    weft_free(d->group);
-    weft_free(d->plan);
-    weft_free(d->same_as);
+    weft_free(d->division);
     weft_free(d);
     sync->self = NULL;
 }
@@ -137,10 +138,10 @@ static weft_status average_all(comm_sync *sync)
 static weft_status average_group(comm_sync *sync)
 {
     divide_shuffle *d = sync->self;
-    int division = d->same_as[d->counters.round];
-    WEFT_TRY(comm_post(d->plan[division]));
-    WEFT_TRY(comm_wait(d->plan[division]));
-    mode_divide(sync->desc.value, sync->desc.elements, (float)comm_size(d->group[division]));
+    const shuffle_division *division = &d->division[d->division[d->counters.round].same_as];
+    WEFT_TRY(comm_post(division->plan));
+    WEFT_TRY(comm_wait(division->plan));
+    mode_divide(sync->desc.value, sync->desc.elements, (float)comm_size(division->group));
     d->counters.round = (d->counters.round + 1) % d->groups->rounds;
     return WEFT_OK;
 }
@@ -156,7 +157,12 @@ static weft_status parameters(comm_sync *sync)
     d->counters.step += 1;
     WEFT_TRY(every > 0 && d->counters.step % every == 0 ? average_all(sync) : average_group(sync));
     sync->figures.busy_s += clock_seconds() - start;
-    mode_count_traffic(sync, d->group, d->groups->rounds);
+    mode_clear_traffic(sync);
+    for (int t = 0; t < d->groups->rounds; ++t) {
+        if (d->division[t].group != NULL) {
+            mode_add_traffic(sync, d->division[t].group);
+        }
+    }
     return WEFT_OK;
 }
 

@@ -17,16 +17,18 @@ weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lan
     return comm_allreduce_plan(group, &desc, plan);
 }
 
-void mode_count_traffic(comm_sync *sync, weft_comm *const *group, int groups)
+void mode_clear_traffic(comm_sync *sync)
 {
     sync->figures.bytes_sent = 0;
     sync->figures.messages_sent = 0;
-    for (int g = 0; g < groups; ++g) {
-        for (int lane = 0; group[g] != NULL && lane < COMM_LANES; ++lane) {
-            comm_stats stats = comm_lane_stats(group[g], (comm_lane)lane);
-            sync->figures.bytes_sent += stats.bytes_sent;
-            sync->figures.messages_sent += stats.messages_sent;
-        }
+}
+
+void mode_add_traffic(comm_sync *sync, const weft_comm *group)
+{
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        comm_stats stats = comm_lane_stats(group, (comm_lane)lane);
+        sync->figures.bytes_sent += stats.bytes_sent;
+        sync->figures.messages_sent += stats.messages_sent;
     }
 }
 

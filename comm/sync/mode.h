@@ -9,8 +9,9 @@
 weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lane, float *buffer, int64_t count,
                           const char *name, comm_plan **plan);
 
-/* Set the figures of traffic to the sums over these communicators; NULL entries are passed over. */
-void mode_count_traffic(comm_sync *sync, weft_comm *const *group, int groups);
+/* Traffic of the mode's own communicators: begin with none, add each. */
+void mode_clear_traffic(comm_sync *sync);
+void mode_add_traffic(comm_sync *sync, const weft_comm *group);
 
 /* x /= divisor. */
 void mode_divide(float *x, int64_t count, float divisor);

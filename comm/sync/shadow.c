@@ -224,7 +224,8 @@ static void apply(comm_sync *sync)
     s->applied += 1;
     figures->staleness = stale > figures->staleness ? stale : figures->staleness;
     figures->gap = (double)figures->steps / (double)s->applied;
-    mode_count_traffic(sync, &s->comm, 1);
+    mode_clear_traffic(sync);
+    mode_add_traffic(sync, s->comm);
 }
 
 static weft_status parameters(comm_sync *sync)

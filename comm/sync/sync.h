@@ -111,6 +111,8 @@ typedef struct comm_sync comm_sync;
 /* The mode that runs: AUTO resolved by prediction (comm/sync/choose.c), with one line in the log that says why. Plans
  * are made here and compared across ranks. Collective. Copies what it needs of desc and options. */
 weft_status sync_create(weft_comm *comm, const sync_options *options, const sync_desc *desc, comm_sync **sync);
+/* Nothing is under way after sync_finish and after sync_state. What else is, is cancelled: over MPI the job can then
+ * only end. */
 void sync_destroy(comm_sync *sync);
 
 /* A run begins: all residuals, accumulators and clocks to zero; rank 0's parameters to all. */
@@ -161,7 +163,7 @@ const char *sync_mode_name(sync_mode mode);
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
  * rank of every start. First ends what is under way (collective); a bucket that is owed must have been taken. Writing
- * the same bytes back continues to the bit.
+ * the same bytes back continues to the bit. After sync_average this rank's own parameters stand in their place again.
  */
 typedef struct sync_buffer {
     char name[48];

@@ -280,7 +280,10 @@ static weft_status share_text(weft_comm *comm, const char *path, char **text)
     int64_t bytes = (int64_t)size + 1;
     WEFT_TRY(comm_bcast(comm, 0, &bytes, (int64_t)sizeof bytes));
     local = comm_rank(comm) == 0 ? WEFT_OK : weft_malloc((size_t)bytes, 1, WEFT_MEM_GENERAL, (void **)text);
-    WEFT_TRY(comm_agree(comm, local));
+    weft_status status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK || *text == NULL) {
+        return status;
+    }
     return comm_bcast(comm, 0, *text, bytes);
 }
 
@@ -307,8 +310,14 @@ weft_status topology_read(weft_comm *comm, const char *path, comm_topology **top
     *topology = NULL;
     weft_status local = WEFT_NEW_ZERO(&host, size, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
-    WEFT_TRY_GOTO(share_text(comm, path, &text), status, done);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    status = share_text(comm, path, &text);
+    if (status != WEFT_OK || text == NULL) {
+        goto done;
+    }
     WEFT_TRY_GOTO(share_hosts(comm, host, bytes), status, done);
     local = topology_parse(path, text, (const char(*)[TOPOLOGY_HOST_BYTES])host, size, topology);
     WEFT_TRY_GOTO(comm_agree(comm, local), status, done);

@@ -248,6 +248,15 @@ static weft_status mpi_allow_thread(transport *t)
     return WEFT_OK;
 }
 
+/* ---- the library's own collective ---------------------------------------------------------------------------- */
+static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Allreduce(send == recv ? MPI_IN_PLACE : (const void *)send, recv, (int)count, MPI_FLOAT,
+                                   MPI_SUM, self->lane[lane]),
+                     "MPI_Allreduce");
+}
+
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
     (void)t;
@@ -293,6 +302,7 @@ static const transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .token = mpi_token,
     .split = mpi_split,
+    .native_sum = mpi_native_sum,
     .share = mpi_share,
     .unshare = mpi_unshare,
     .poll = mpi_poll,

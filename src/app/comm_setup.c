@@ -16,6 +16,7 @@ typedef struct model_source {
     comm_model model;
     int32_t found; /* the file holds a model of these nodes */
     int32_t keep;  /* a measured model is written to path */
+    int32_t named; /* path is the user's */
     char path[FILE_PATH_MAX];
 } model_source;
 
@@ -26,6 +27,7 @@ static void look_for_model(const weft_options *options, const model_key *key, ca
     weft_status status =
         named[0] != '\0' ? file_path(source->path, "%s", named) : model_default_path(key, source->path);
     source->keep = status == WEFT_OK;
+    source->named = named[0] != '\0';
     if (status != WEFT_OK) {
         log_info("%s", weft_error_message());
         return;
@@ -39,7 +41,7 @@ static void look_for_model(const weft_options *options, const model_key *key, ca
         return;
     }
     if (status != WEFT_OK) {
-        source->keep = named[0] == '\0';
+        source->keep = !source->named;
         log_warn("communication model not used: %s; %s", weft_error_message(),
                  when == CALIBRATE_NEVER ? "fixed constants instead"
                  : source->keep          ? "measuring again"
@@ -75,6 +77,21 @@ static void describe(const app_context *context, const model_source *source)
     }
 }
 
+/* The nodes are those of the file, but is their network? */
+static weft_status check_network(weft_comm *comm, model_source *source)
+{
+    const double most = 4.0; /* less may be noise, and still tells modes apart */
+    double ratio = 1.0;
+    WEFT_TRY(comm_check_model(comm, &source->model, &ratio));
+    if (ratio > most || ratio < 1.0 / most) {
+        log_warn("communication model not used: messages take %.3g times what %s says; measuring again", ratio,
+                 source->path);
+        source->found = 0;
+        source->keep = !source->named;
+    }
+    return WEFT_OK;
+}
+
 static weft_status find_model(app_context *context, const model_key *key, calibrate_when when, model_source *source)
 {
     weft_comm *comm = context->comm;
@@ -85,6 +102,9 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
         weft_error_clear();
     }
     WEFT_TRY(comm_bcast(comm, 0, source, (int64_t)sizeof *source));
+    if (source->found && when == CALIBRATE_AUTO) {
+        WEFT_TRY(check_network(comm, source));
+    }
     if (!source->found && when != CALIBRATE_NEVER) {
         WEFT_TRY(comm_calibrate(comm, &source->model));
         if (first) {

@@ -6,8 +6,8 @@
  *
  *      network: 4 nodes, 112 us, 0.118 GB/s; node: 0.4 us, 9.1 GB/s (from /home/ada/.cache/weft/comm-1f0c.json)
  *
- * A file that does not fit is never used: with the default file it is replaced, a file named by the user is left alone
- * unless --calibrate always. One rank measures nothing.
+ * A file that does not fit, or whose network answers quite differently today, is never used: the default file is
+ * replaced, a file named by the user is left alone unless --calibrate always. One rank measures nothing.
  */
 #ifndef WEFT_APP_COMM_SETUP_H
 #define WEFT_APP_COMM_SETUP_H

@@ -32,6 +32,16 @@ static void print_roff(FILE *out, const char *text)
     }
 }
 
+/* "a,b,c" with blanks, so that lines can break. */
+static void print_list(FILE *out, const char *list)
+{
+    char word[OPTION_WORD_MAX];
+    for (const char *before = ""; option_list_next(&list, ',', word); before = ", ") {
+        fputs(before, out);
+        print_roff(out, word);
+    }
+}
+
 static void print_option(FILE *out, const option_row *row)
 {
     const char *aliases = row->aliases;
@@ -63,7 +73,7 @@ static void print_commands(FILE *out)
         fprintf(out, ".SS weft %s %s\n", command->name, command->arguments);
         print_roff(out, command->summary);
         fputs(".\nOption sections: ", out);
-        print_roff(out, command->sections);
+        print_list(out, command->sections);
         fputs(".\n.PP\n.nf\n", out);
         print_roff(out, command->examples);
         fputs("\n.fi\n", out);

@@ -29,7 +29,7 @@ static void comm_run_times(const comm_case *c, int times)
 {
     static const int ranks[] = {1, 2, 3, 4, 7, 8, 2, 3, 8};
     comm_run run = {.c = c};
-    for (int i = 0; i < (times > 1 ? 9 : 6); ++i) {
+    for (int i = 0; i < (times == 1 ? 6 : 9); ++i) {
         run.threaded = i >= 6;
         weft_status status = comm_thread_run(ranks[i], comm_run_rank, &run);
         if (status != WEFT_OK) {

@@ -8,10 +8,13 @@
 #ifndef WEFT_TESTS_SPARSE_CASES_H
 #define WEFT_TESTS_SPARSE_CASES_H
 
+#include <sched.h>
+
 #include "comm/sparse/sparse.h"
+#include "comm/window.h"
 #include "support/comm_cases.h"
 
-enum { SPARSE_STEPS = 5 };
+enum { SPARSE_STEPS = 4 };
 static const sparse_exchange sparse_exchanges[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
 static const int sparse_imitated[] = {8, 3, 2, 1};
 
@@ -29,6 +32,22 @@ static sparse_desc sparse_describe(sparse_exchange exchange, select_method metho
                          .count = count,
                          .most = most,
                          .buffer = buffer};
+}
+
+/* Imitated nodes on communicators of their own: windows belong to the nodes they were made for. */
+static weft_status sparse_nodes_comm(weft_comm *comm, int ranks, weft_comm **nodes)
+{
+    WEFT_TRY(comm_split(comm, 0, comm_rank(comm), nodes));
+    return comm_imitate_nodes(*nodes, ranks);
+}
+
+static weft_status sparse_on_nodes(weft_comm *comm, int ranks, comm_thread_fn fn)
+{
+    weft_comm *nodes = NULL;
+    weft_status status = sparse_nodes_comm(comm, ranks, &nodes);
+    status = status == WEFT_OK ? fn(nodes, NULL) : status;
+    comm_destroy(nodes);
+    return status;
 }
 
 /* ---- who sums what, straight from the layout ----------------------------------------------------------------- */
@@ -126,14 +145,19 @@ typedef struct sparse_world {
     sparse_plan *plan;
     sparse_desc desc;
     sparse_exchange exchange;
+    weft_comm *lender; /* of the buffer in shared memory; NULL: it is plain memory */
     float *before, *acc, *sent, *all, *expected;
 } sparse_world;
 
-static weft_status sparse_world_open(weft_comm *comm, sparse_desc desc, sparse_world *w)
+static weft_status sparse_world_open(weft_comm *comm, sparse_desc desc, weft_comm *lender, sparse_world *w)
 {
     size_t n = (size_t)desc.count + 1;
-    *w = (sparse_world){.comm = comm, .desc = desc, .exchange = desc.exchange};
-    w->desc.buffer = malloc(n * sizeof(float));
+    *w = (sparse_world){.comm = comm, .desc = desc, .exchange = desc.exchange, .lender = lender};
+    if (lender != NULL) {
+        WEFT_TRY(comm_buffer_alloc(lender, (int64_t)(n * sizeof(float)), (void **)&w->desc.buffer));
+    } else {
+        w->desc.buffer = malloc(n * sizeof(float));
+    }
     w->before = malloc(n * sizeof(float));
     w->acc = malloc(n * sizeof(float));
     w->sent = malloc(n * sizeof(float));
@@ -145,7 +169,11 @@ static weft_status sparse_world_open(weft_comm *comm, sparse_desc desc, sparse_w
 static void sparse_world_close(sparse_world *w)
 {
     sparse_destroy(w->plan);
-    free(w->desc.buffer);
+    if (w->lender != NULL) {
+        comm_buffer_free(w->lender, w->desc.buffer);
+    } else {
+        free(w->desc.buffer);
+    }
     free(w->before);
     free(w->acc);
     free(w->sent);
@@ -162,6 +190,7 @@ static weft_status sparse_world_call(sparse_world *w, int step, int64_t k, bool 
     WEFT_TRY(sparse_post(w->plan, k));
     for (bool done = false; by_test && !done;) {
         WEFT_TRY(sparse_test(w->plan, &done));
+        sched_yield(); /* ranks outnumber processors */
     }
     return sparse_wait(w->plan);
 }
@@ -226,7 +255,7 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     }
     sparse_accumulate(w->comm, w->exchange, step, role, w->before, w->acc);
     comm_stats before = comm_lane_stats(w->comm, COMM_LANE_GRADIENT);
-    WEFT_TRY(sparse_world_call(w, step, k, step % 2 == 1));
+    WEFT_TRY(sparse_world_call(w, step, k, step == 1));
     comm_stats after = comm_lane_stats(w->comm, COMM_LANE_GRADIENT);
     WEFT_TRY(sparse_check_feedback(w, role));
     WEFT_TRY(sparse_gather(w->comm, w->sent, n, w->all));
@@ -235,9 +264,12 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
         CASE_CHECK(w->expected[i] == w->desc.buffer[i], "step %d, element %lld: %.9g, sent were %.9g", step,
                    (long long)i, (double)w->desc.buffer[i], (double)w->expected[i]);
     }
-    WEFT_TRY(case_same_on_all(w->comm, w->desc.buffer, n * (int64_t)sizeof(float)));
     bool exact = w->desc.select.method != SELECT_REUSE;
-    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, n, k);
+    bool windowed = w->lender != NULL && w->exchange != SPARSE_ALL_GATHER && comm_get_layout(w->comm)->most > 1;
+    comm_cost cost =
+        windowed ? sparse_plan_cost(w->plan, k) : sparse_cost(comm_get_layout(w->comm), rank, w->exchange, n, k);
+    CASE_CHECK((windowed && comm_node_size(w->comm) > 1) == (after.shared_bytes > before.shared_bytes) || n < 100,
+               "shared memory: %d", windowed);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
     int64_t messages = (int64_t)(after.messages_sent - before.messages_sent);
     if (exact && w->exchange != SPARSE_OK_TOPK) {
@@ -260,14 +292,15 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     return WEFT_OK;
 }
 
-/* k falls as in a warm-up, stays, and jumps. With refresh = 3, OK_TOPK's threshold is exact in steps 0, 1, 2, 3. */
-static weft_status sparse_run_steps(weft_comm *comm, sparse_exchange exchange, select_method method, int64_t count)
+/* k falls as in a warm-up, then stays. With refresh = 3, OK_TOPK's threshold is exact in steps 0, 1 and 3. */
+static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_exchange exchange, select_method method,
+                                    int64_t count)
 {
-    const int64_t k[SPARSE_STEPS] = {count / 4, count / 20, count / 50, count / 50, count / 50};
+    const int64_t k[SPARSE_STEPS] = {count / 4, count / 20, count / 20, count / 20};
     sparse_world w;
-    weft_status status = sparse_world_open(comm, sparse_describe(exchange, method, count, count / 4, NULL), &w);
+    weft_status status = sparse_world_open(comm, sparse_describe(exchange, method, count, count / 4, NULL), lender, &w);
     for (int step = 0; step < SPARSE_STEPS && status == WEFT_OK; ++step) {
-        status = sparse_check_call(&w, step, k[step], step < 4);
+        status = sparse_check_call(&w, step, k[step], step != 2);
     }
     sparse_world_close(&w);
     return status == WEFT_OK
@@ -277,33 +310,44 @@ static weft_status sparse_run_steps(weft_comm *comm, sparse_exchange exchange, s
                                    (int)method, (long long)count, comm_get_layout(comm)->nodes);
 }
 
-static weft_status case_sparse_feedback(weft_comm *comm, void *argument)
+static weft_status sparse_run_nodes(weft_comm *comm, weft_comm *lender, bool thorough)
 {
-    (void)argument;
-    static const int64_t counts[] = {1, 7, 701};
-    /* Imitated nodes only get smaller: largest first. */
-    for (int v = 0; v < 4; ++v) {
-        WEFT_TRY(comm_imitate_nodes(comm, sparse_imitated[v]));
-        for (int x = 0; x < 3; ++x) {
-            for (int c = 0; c < 3; ++c) {
-                for (int m = SELECT_RADIX; m <= SELECT_REUSE; ++m) {
-                    if (c == 2 ? m != SELECT_MSTOPK || v == 2 : m == SELECT_RADIX && v == 2) {
-                        WEFT_TRY(sparse_run_steps(comm, sparse_exchanges[x], (select_method)m, counts[c]));
-                    }
-                }
-            }
+    for (int x = 0; x < 3; ++x) {
+        WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301));
+        if (thorough) {
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7));
         }
     }
     return WEFT_OK;
 }
 
+static weft_status case_sparse_feedback(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    weft_status status = WEFT_OK;
+    for (int v = 0; v < 4 && status == WEFT_OK; ++v) {
+        if (v == 0 && comm_size(comm) <= 3) { /* the same nodes as with 3 */
+            continue;
+        }
+        weft_comm *nodes = NULL;
+        status = sparse_nodes_comm(comm, sparse_imitated[v], &nodes);
+        status = status == WEFT_OK && v != 1 ? sparse_run_nodes(nodes, NULL, v == 2) : status;
+        /* A buffer may come from a communicator with larger nodes. */
+        status =
+            status == WEFT_OK && (v == 1 || v == 2) ? sparse_run_nodes(nodes, v == 2 ? comm : nodes, v == 1) : status;
+        comm_destroy(nodes);
+    }
+    return status;
+}
+
 /* ---- everything is sent ---------------------------------------------------------------------------------------- */
-static weft_status case_sparse_dense(weft_comm *comm, void *argument)
+static weft_status sparse_run_dense(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 997 };
     float buffer[N];
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     for (int x = 0; x < 3; ++x) {
         sparse_desc desc = sparse_describe(sparse_exchanges[x], SELECT_RADIX, N, N, buffer);
         sparse_plan *plan = NULL;
@@ -317,6 +361,7 @@ static weft_status case_sparse_dense(weft_comm *comm, void *argument)
             WEFT_TRY(sparse_post(plan, step % 2 == 0 ? 10 : N));
             for (bool done = step == 3; !done;) {
                 WEFT_TRY(sparse_test(plan, &done));
+                sched_yield();
             }
             WEFT_TRY(sparse_wait(plan));
             if (step % 2 == 0) {
@@ -340,14 +385,19 @@ static weft_status case_sparse_dense(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_dense(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_dense);
+}
+
 /* Sparse calls, then a dense one: all that was ever put in has come out, to the last unit. */
-static weft_status case_sparse_total(weft_comm *comm, void *argument)
+static weft_status sparse_run_total(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 600 };
     float buffer[N];
     float total[N];
-    WEFT_TRY(comm_imitate_nodes(comm, 3));
     for (int x = 0; x < 3; ++x) {
         for (int m = SELECT_RADIX; m <= SELECT_REUSE; ++m) {
             sparse_desc desc = sparse_describe(sparse_exchanges[x], (select_method)m, N, N, buffer);
@@ -380,15 +430,23 @@ static weft_status case_sparse_total(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_total(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 3, sparse_run_total);
+}
+
 /* ---- a vector that is not finite --------------------------------------------------------------------------------- */
-static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
+static weft_status sparse_run_diverged(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 300 };
     int size = comm_size(comm);
-    float buffer[N];
-    WEFT_TRY(comm_imitate_nodes(comm, 3));
+    float plain[N];
+    float *shared = NULL;
+    WEFT_TRY(comm_buffer_alloc(comm, N * (int64_t)sizeof(float), (void **)&shared));
     for (int v = 0; v < 3 * 3 * 3; ++v) {
+        float *buffer = v % 2 == 0 ? plain : shared;
         int culprit = (v * 5 + 1) % size;
         int at = (v * 37) % N;
         int64_t k = v / 9 == 2 ? N : 12; /* sparse at once, sparse after a good call, dense */
@@ -418,7 +476,14 @@ static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
         }
         sparse_destroy(plan);
     }
+    comm_buffer_free(comm, shared);
     return comm_barrier(comm); /* nothing is left on the way */
+}
+
+static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 3, sparse_run_diverged);
 }
 
 /* ---- state --------------------------------------------------------------------------------------------------------
@@ -440,16 +505,15 @@ static void sparse_copy_state(sparse_plan *to, sparse_plan *from)
     }
 }
 
-static weft_status case_sparse_state(weft_comm *comm, void *argument)
+static weft_status sparse_run_state(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 1000, K = 40, STEPS = 9, SAVED = 4 };
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     for (int v = 0; v < 9; ++v) {
         sparse_desc desc = sparse_describe(sparse_exchanges[v % 3], (select_method)(v / 3), N, K, NULL);
         sparse_world w[2];
-        WEFT_TRY(sparse_world_open(comm, desc, &w[0]));
-        WEFT_TRY(sparse_world_open(comm, desc, &w[1]));
+        WEFT_TRY(sparse_world_open(comm, desc, v % 2 == 0 ? comm : NULL, &w[0]));
+        WEFT_TRY(sparse_world_open(comm, desc, v % 2 == 0 ? comm : NULL, &w[1]));
         for (int step = 0; step < STEPS; ++step) {
             WEFT_TRY(sparse_world_call(&w[0], step, K, false));
             if (step == SAVED) {
@@ -468,15 +532,20 @@ static weft_status case_sparse_state(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+static weft_status case_sparse_state(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_state);
+}
+
 /* ---- the choice ------------------------------------------------------------------------------------------------- */
-static weft_status case_sparse_auto(weft_comm *comm, void *argument)
+static weft_status sparse_run_auto(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 20000 };
     float *buffer = malloc(N * sizeof *buffer);
-    WEFT_TRY(comm_imitate_nodes(comm, 2));
     comm_model model = comm_model_default();
-    for (int fast = 0; fast < 2; ++fast) {
+    for (int fast = 0; fast < 2 && comm_get_layout(comm)->nodes > 1; ++fast) {
         /* A slow network: the fewest bytes win. A fast one with slow selection: nothing beats dense. */
         model.inter = fast ? (comm_link){1e-7, 1e-12} : (comm_link){1e-6, 1e-6};
         model.intra = model.inter;
@@ -494,14 +563,19 @@ static weft_status case_sparse_auto(weft_comm *comm, void *argument)
             WEFT_TRY(sparse_post(plan, ks[i]));
             WEFT_TRY(sparse_wait(plan));
             bool dense = sparse_sent(plan, &found) == NULL && found == N;
-            bool expected = i > 0 || fast == 1 || comm_size(comm) == 1;
-            CASE_CHECK(dense == expected || (i == 1 && comm_get_layout(comm)->nodes == 1), "fast %d, k = %lld went %s",
-                       fast, (long long)ks[i], dense ? "dense" : "sparse");
+            CASE_CHECK(dense == (i > 0 || fast == 1), "fast %d, k = %lld went %s", fast, (long long)ks[i],
+                       dense ? "dense" : "sparse");
         }
         sparse_destroy(plan);
     }
     free(buffer);
     return WEFT_OK;
+}
+
+static weft_status case_sparse_auto(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 2, sparse_run_auto);
 }
 
 static weft_status case_sparse_refused(weft_comm *comm, void *argument)
@@ -536,7 +610,7 @@ static weft_status case_sparse_allocations(weft_comm *comm, void *argument)
         sparse_desc desc = sparse_describe(sparse_exchanges[v % 3], (select_method)(v / 3), N, K, NULL);
         sparse_world w;
         uint64_t before = 0;
-        WEFT_TRY(sparse_world_open(comm, desc, &w));
+        WEFT_TRY(sparse_world_open(comm, desc, comm, &w));
         for (int step = 0; step < 4; ++step) {
             WEFT_TRY(sparse_world_call(&w, step, K, false));
             WEFT_TRY(comm_barrier(comm));
@@ -550,11 +624,23 @@ static weft_status case_sparse_allocations(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* The same with a communication thread that drives while the callers come and go. */
+static weft_status case_sparse_threaded(weft_comm *comm, void *argument)
+{
+    WEFT_TRY(comm_thread_start(comm, -1));
+    WEFT_TRY(comm_barrier(comm));
+    WEFT_TRY(case_sparse_total(comm, argument));
+    WEFT_TRY(case_sparse_state(comm, argument));
+    comm_thread_stop(comm);
+    return WEFT_OK;
+}
+
 static const comm_case sparse_cases[] = {
     {"sparse feedback", case_sparse_feedback}, {"sparse dense", case_sparse_dense},
     {"sparse total", case_sparse_total},       {"sparse diverged", case_sparse_diverged},
     {"sparse state", case_sparse_state},       {"sparse auto", case_sparse_auto},
     {"sparse refused", case_sparse_refused},   {"sparse allocations", case_sparse_allocations},
+    {"sparse threaded", case_sparse_threaded},
 };
 enum { SPARSE_CASES = sizeof sparse_cases / sizeof sparse_cases[0] };
 

@@ -140,12 +140,18 @@ static inline weft_status replica_gather(const replica *r, float (*all)[QUAD_ELE
     return comm_allgatherv(r->comm, r->value, (int64_t)sizeof r->value, all, bytes);
 }
 
+/* To the bit. */
+static inline bool quad_same(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 static inline weft_status replica_check_equal(const replica *r)
 {
     float all[8][QUAD_ELEMENTS];
     WEFT_TRY(replica_gather(r, all));
     for (int q = 1; q < comm_size(r->comm); ++q) {
-        CASE_CHECK(memcmp(all[0], all[q], sizeof all[0]) == 0, "ranks 0 and %d differ", q);
+        CASE_CHECK(quad_same(all[0], all[q], sizeof all[0]), "ranks 0 and %d differ", q);
     }
     return WEFT_OK;
 }

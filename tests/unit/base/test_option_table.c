@@ -60,6 +60,23 @@ static const char *sample(const option_row *row, int which, char text[OPTION_WOR
     return put(text, number_format_real(which == 0 ? row->max : row->min, number));
 }
 
+/* A number with the unit of a size, if it has one. */
+static bool parse_size(const char *text, double *value)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    const char *end = text;
+    if (!number_scan_real(text, &end, value)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i]) == 0) {
+            return true;
+        }
+        *value *= 1024;
+    }
+    return false;
+}
+
 static void check_number(const weft_options *options, option_id id, const char *text)
 {
     const option_row *row = option_row_of(id);
@@ -78,7 +95,7 @@ static void check_number(const weft_options *options, option_id id, const char *
         assert_true(numeric && option_real(options, id) == number);
         break;
     case OPTION_SIZE:
-        assert_true(numeric && (double)option_size(options, id) == number);
+        assert_true(parse_size(text, &number) && (double)option_size(options, id) == number);
         break;
     case OPTION_INTLIST:
         assert_int_equal(option_list(options, id, list, 4), 1);

@@ -98,8 +98,7 @@ static weft_status check_site_equal(const replica *r, int sites)
     WEFT_TRY(replica_gather(r, all));
     for (int q = 1; q < ranks; ++q) {
         if (site_of(q, ranks, sites) == site_of(q - 1, ranks, sites)) {
-            CASE_CHECK(memcmp(all[q], all[q - 1], QUAD_TRAINED * sizeof(float)) == 0, "ranks %d and %d differ", q - 1,
-                       q);
+            CASE_CHECK(quad_same(all[q], all[q - 1], QUAD_TRAINED * sizeof(float)), "ranks %d and %d differ", q - 1, q);
         }
     }
     return WEFT_OK;
@@ -172,7 +171,7 @@ static weft_status conserving_run(weft_comm *comm, int sites, int64_t slack)
         WEFT_TRY(sync_average(r.sync));
         WEFT_TRY(replica_check_equal(&r));
         WEFT_TRY(sync_resume(r.sync));
-        CASE_CHECK(memcmp(mine, r.value, sizeof mine) == 0, "an average changed the replica");
+        CASE_CHECK(quad_same(mine, r.value, sizeof mine), "an average changed the replica");
         WEFT_TRY(sync_finish(r.sync));
         WEFT_TRY(replica_check_equal(&r));
         for (int i = 0; i < QUAD_TRAINED; ++i) {
@@ -322,7 +321,7 @@ static weft_status case_timing(weft_comm *comm, void *argument)
     (void)argument;
     WEFT_TRY(timed_run(comm, 0, a));
     WEFT_TRY(timed_run(comm, 60, b));
-    CASE_CHECK(memcmp(a, b, sizeof a) == 0, "timing changed the parameters");
+    CASE_CHECK(quad_same(a, b, sizeof a), "timing changed the parameters");
     return WEFT_OK;
 }
 

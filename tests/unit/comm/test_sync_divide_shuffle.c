@@ -128,7 +128,7 @@ static weft_status case_full_average(weft_comm *comm, void *argument)
             WEFT_TRY(replica_gather(&r, all));
             int apart = 0;
             for (int q = 1; q < ranks; ++q) {
-                apart += memcmp(all[0], all[q], sizeof all[0]) != 0;
+                apart += !quad_same(all[0], all[q], sizeof all[0]);
             }
             CASE_CHECK(apart > 0, "all ranks are equal after step %d", t);
         }

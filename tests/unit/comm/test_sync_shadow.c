@@ -114,7 +114,9 @@ static weft_status rounds_of(replica *r, int64_t *rounds)
 {
     sync_buffer counters = {.data = NULL};
     WEFT_TRY(replica_buffer(r, "shadow counters", &counters));
-    memcpy(rounds, (const int64_t *)counters.data + 2, sizeof *rounds);
+    const int64_t *number = counters.data;
+    CASE_CHECK(number != NULL && counters.bytes >= 24, "%lld bytes of counters", (long long)counters.bytes);
+    *rounds = number[2];
     return WEFT_OK;
 }
 

@@ -1,0 +1,213 @@
+/*
+ * comm/sync/create.c: making a synchronisation: options, the modes by name, checks of what is described, the choice of
+ * the mode, and the plan of full averages.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "comm/comm_internal.h"
+#include "comm/sync/sync.h"
+
+static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", "shadow", "asp", "auto"};
+
+static const sync_ops *const mode_ops[SYNC_AUTO] = {
+    [SYNC_ALLREDUCE] = &sync_allreduce_ops,
+    [SYNC_TOPK] = &sync_topk_ops,
+    [SYNC_DIVIDE_SHUFFLE] = &sync_divide_shuffle_ops,
+    [SYNC_SHADOW] = &sync_shadow_ops,
+    [SYNC_ASP] = &sync_asp_ops,
+};
+
+const char *sync_mode_name(sync_mode mode)
+{
+    return mode >= 0 && mode <= SYNC_AUTO ? mode_names[mode] : "unknown";
+}
+
+sync_options sync_options_default(void)
+{
+    return (sync_options){.mode = SYNC_ALLREDUCE,
+                          .algorithm = COMM_ALGO_AUTO,
+                          .wire = COMM_WIRE_SAME,
+                          .overlap = OVERLAP_BACKWARD,
+                          .bucket_bytes = (int64_t)25 << 20,
+                          .density = 0.01,
+                          .select = {.method = SELECT_RADIX, .samplings = 30, .refresh = 32, .threads = 1},
+                          .exchange = SPARSE_AUTO,
+                          .dense_below = 1024,
+                          .group = 2,
+                          .shadow = SHADOW_MA,
+                          .mix = 0.5,
+                          .block_rate = 1.0,
+                          .threshold = 0.01,
+                          .policy = ASP_LEARNING_RATE,
+                          .bandwidth = 10.0 * 0x1p20};
+}
+
+/* ---- creation ------------------------------------------------------------------------------------------- */
+
+static int compare_buckets(const void *a, const void *b)
+{
+    const sync_bucket *x = a;
+    const sync_bucket *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Buckets tile the gradient; `sorted` is work space. */
+static weft_status check_buckets(const sync_desc *desc, sync_bucket *sorted)
+{
+    int64_t end = 0;
+    if (desc->buckets > 0) {
+        memcpy(sorted, desc->bucket, (size_t)desc->buckets * sizeof *sorted);
+        qsort(sorted, (size_t)desc->buckets, sizeof *sorted, compare_buckets);
+    }
+    for (int b = 0; b < desc->buckets; ++b) {
+        WEFT_CHECK(sorted[b].offset == end && sorted[b].count > 0 && sorted[b].count <= desc->trained - end,
+                   WEFT_ERR_INTERNAL,
+                   "buckets must tile the gradient of %lld elements: one of %lld at %lld where %lld is expected",
+                   (long long)desc->trained, (long long)sorted[b].count, (long long)sorted[b].offset, (long long)end);
+        end += sorted[b].count;
+    }
+    WEFT_CHECK(end == desc->trained, WEFT_ERR_INTERNAL, "%d buckets cover %lld of %lld elements of the gradient",
+               desc->buckets, (long long)end, (long long)desc->trained);
+    return WEFT_OK;
+}
+
+static weft_status copy_desc(comm_sync *sync, const sync_desc *desc)
+{
+    sync_bucket *bucket = NULL;
+    sync_tensor *tensor = NULL;
+    sync->desc = *desc;
+    sync->desc.bucket = NULL;
+    sync->desc.tensor = NULL;
+    WEFT_TRY(WEFT_NEW(&bucket, desc->buckets, WEFT_MEM_COMM));
+    sync->desc.bucket = bucket;
+    WEFT_TRY(check_buckets(desc, bucket));
+    if (desc->buckets > 0) {
+        memcpy(bucket, desc->bucket, (size_t)desc->buckets * sizeof *bucket);
+    }
+    WEFT_TRY(WEFT_NEW(&tensor, desc->tensors, WEFT_MEM_COMM));
+    sync->desc.tensor = tensor;
+    if (desc->tensors > 0) {
+        memcpy(tensor, desc->tensor, (size_t)desc->tensors * sizeof *tensor);
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&sync->ready, desc->buckets, WEFT_MEM_COMM));
+    return WEFT_NEW_ZERO(&sync->buffer, SYNC_BUFFERS + SYNC_BUFFERS_EACH * (int64_t)desc->buckets, WEFT_MEM_COMM);
+}
+
+static weft_status check_desc(const sync_desc *desc, const sync_options *options)
+{
+    WEFT_CHECK(desc->dtype == WEFT_DTYPE_F32 || desc->dtype == WEFT_DTYPE_F64, WEFT_ERR_UNSUPPORTED,
+               "gradients of %s are not synchronised: use float32 or float64", weft_dtype_name(desc->dtype));
+    WEFT_CHECK(desc->trained >= 0 && desc->elements >= desc->trained && desc->buckets >= 0 && desc->tensors >= 0,
+               WEFT_ERR_INTERNAL, "%lld trained of %lld elements in %d buckets, %d tensors", (long long)desc->trained,
+               (long long)desc->elements, desc->buckets, desc->tensors);
+    WEFT_CHECK(options->mode >= 0 && options->mode <= SYNC_AUTO, WEFT_ERR_INTERNAL, "synchronisation mode %d of %d",
+               (int)options->mode, (int)SYNC_AUTO);
+    WEFT_CHECK(desc->dtype == WEFT_DTYPE_F32 || options->mode == SYNC_ALLREDUCE || options->mode == SYNC_AUTO,
+               WEFT_ERR_UNSUPPORTED, "--sync %s needs float32 gradients, these are %s: use --sync allreduce",
+               sync_mode_name(options->mode), weft_dtype_name(desc->dtype));
+    return WEFT_OK;
+}
+
+/* One rank has no use for a mode; float64 has one. */
+static weft_status choose_mode(comm_sync *sync)
+{
+    bool single = comm_size(sync->comm) == 1 || sync->desc.dtype != WEFT_DTYPE_F32;
+    sync->mode = single ? SYNC_ALLREDUCE : sync->options.mode;
+    if (sync->mode == SYNC_AUTO) {
+        WEFT_TRY(sync_choose(sync, &sync->mode));
+    }
+    WEFT_CHECK(sync->mode >= 0 && sync->mode < SYNC_AUTO, WEFT_ERR_INTERNAL, "synchronisation mode %d of %d",
+               (int)sync->mode, (int)SYNC_AUTO);
+    sync->ops = mode_ops[sync->mode];
+    return WEFT_OK;
+}
+
+/* The ranks run the same mode over the same buckets, or none does. */
+static weft_status check_same(const comm_sync *sync)
+{
+    char text[OPERATION_NAME_BYTES];
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a over the buckets' borders */
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        hash = (hash ^ (uint64_t)sync->desc.bucket[b].offset) * 0x100000001b3u;
+        hash = (hash ^ (uint64_t)sync->desc.bucket[b].count) * 0x100000001b3u;
+    }
+    snprintf(text, sizeof text, "synchronisation %s of %" PRId64 " + %" PRId64 " %s in %d buckets (%016" PRIx64 ")",
+             sync->ops->name, sync->desc.trained, sync->desc.elements - sync->desc.trained,
+             weft_dtype_name(sync->desc.dtype), sync->desc.buckets, hash);
+    return comm_check_same(sync->comm, text);
+}
+
+static weft_status create_mean(comm_sync *sync)
+{
+    WEFT_TRY(comm_agree(sync->comm, WEFT_NEW(&sync->mean_buffer, sync->desc.elements, WEFT_MEM_COMM)));
+    const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
+                                      .algorithm = sync->options.algorithm,
+                                      .dtype = WEFT_DTYPE_F32,
+                                      .op = COMM_SUM,
+                                      .count = sync->desc.elements,
+                                      .buffer = sync->mean_buffer,
+                                      .name = "mean of all parameters"};
+    return comm_allreduce_plan(sync->comm, &desc, &sync->mean);
+}
+
+static weft_status prepare(comm_sync *sync, const sync_desc *desc)
+{
+    WEFT_TRY(check_desc(desc, &sync->options));
+    return copy_desc(sync, desc);
+}
+
+weft_status sync_create(weft_comm *comm, const sync_options *options, const sync_desc *desc, comm_sync **out)
+{
+    weft_status status = WEFT_OK;
+    comm_sync *sync = NULL;
+    *out = NULL;
+    weft_status local = WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    sync->comm = comm;
+    sync->options = *options;
+    sync->diverged = -1;
+    sync->figures.density = 1.0;
+    sync->figures.gap = 1.0;
+    WEFT_TRY_GOTO(comm_agree(comm, prepare(sync, desc)), status, done);
+    WEFT_TRY_GOTO(choose_mode(sync), status, done);
+    WEFT_TRY_GOTO(check_same(sync), status, done);
+    if (comm_size(comm) > 1) {
+        if (sync->ops->create != NULL) {
+            WEFT_TRY_GOTO(comm_agree(comm, sync->ops->create(sync)), status, done);
+        }
+        if (sync->ops->local_updates) {
+            WEFT_TRY_GOTO(create_mean(sync), status, done);
+        }
+    }
+    sync->options.topology = NULL;
+    sync->options.sites = NULL;
+    *out = sync;
+    sync = NULL;
+done:
+    sync_destroy(sync);
+    return status;
+}
+
+void sync_destroy(comm_sync *sync)
+{
+    if (sync == NULL) {
+        return;
+    }
+    if (sync->ops != NULL && sync->ops->destroy != NULL) {
+        sync->ops->destroy(sync);
+    }
+    comm_plan_destroy(sync->mean);
+    weft_free(sync->mean_buffer);
+    weft_free(sync->ready);
+    weft_free(sync->buffer);
+    weft_free((void *)(uintptr_t)sync->desc.bucket);
+    weft_free((void *)(uintptr_t)sync->desc.tensor);
+    weft_free(sync);
+}
