@@ -396,10 +396,13 @@ static weft_status sparse_run_total(weft_comm *comm, void *argument)
 {
     (void)argument;
     enum { N = 600 };
-    float buffer[N];
+    float plain[N];
     float total[N];
+    float *shared = NULL;
+    WEFT_TRY(comm_buffer_alloc(comm, N * (int64_t)sizeof(float), (void **)&shared));
     for (int x = 0; x < 3; ++x) {
         for (int m = SELECT_RADIX; m <= SELECT_REUSE; ++m) {
+            float *buffer = m == SELECT_MSTOPK ? plain : shared;
             sparse_desc desc = sparse_describe(sparse_exchanges[x], (select_method)m, N, N, buffer);
             sparse_plan *plan = NULL;
             memset(total, 0, sizeof total);
@@ -408,7 +411,7 @@ static weft_status sparse_run_total(weft_comm *comm, void *argument)
                 for (int i = 0; i < N; ++i) {
                     buffer[i] = (float)case_value(comm_rank(comm) + step, i);
                 }
-                WEFT_TRY(sparse_post(plan, step == 5 ? N : 30));
+                WEFT_TRY(sparse_post(plan, step == 5 ? N : step % 2 == 0 ? N / 2 : 30));
                 WEFT_TRY(sparse_wait(plan));
                 for (int i = 0; i < N; ++i) {
                     total[i] += buffer[i];
@@ -427,6 +430,7 @@ static weft_status sparse_run_total(weft_comm *comm, void *argument)
             sparse_destroy(plan);
         }
     }
+    comm_buffer_free(comm, shared);
     return WEFT_OK;
 }
 
@@ -536,6 +540,60 @@ static weft_status case_sparse_state(weft_comm *comm, void *argument)
 {
     (void)argument;
     return sparse_on_nodes(comm, 2, sparse_run_state);
+}
+
+/* The threshold of OK_TOPK between exact ones, by the rule: 1.2 % up or down when the number kept leaves
+ * [2/3 k, 5/4 k]. Every rank is a node: one shard. */
+static weft_status sparse_run_threshold(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    enum { N = 400, K = 40, STEPS = 8 };
+    static const float scale[STEPS] = {1.0f, 3.0f, 3.0f, 1.0f, 1e-3f, 1e-3f, 1e-3f, 1.0f};
+    float buffer[N];
+    int nudged = 0;
+    sparse_desc desc = sparse_describe(SPARSE_OK_TOPK, SELECT_RADIX, N, K, buffer);
+    desc.select.refresh = 1000;
+    sparse_plan *plan = NULL;
+    WEFT_TRY(sparse_create(comm, &desc, &plan));
+    int64_t bytes = 0;
+    const int64_t *state = sparse_state(plan, &bytes); /* calls, k, bits of the threshold */
+    for (int step = 0; step < STEPS; ++step) {
+        int64_t found = 0;
+        float before = 0.0f;
+        float smallest = INFINITY;
+        uint32_t bits = (uint32_t)state[2];
+        memcpy(&before, &bits, sizeof before);
+        for (int i = 0; i < N; ++i) {
+            buffer[i] = scale[step] * sparse_input(comm_rank(comm), step, i);
+        }
+        WEFT_TRY(sparse_post(plan, K));
+        WEFT_TRY(sparse_wait(plan));
+        for (int i = 0; i < N; ++i) {
+            found += buffer[i] != 0.0f;
+            smallest = buffer[i] != 0.0f ? fminf(smallest, fabsf(buffer[i])) : smallest;
+        }
+        float expected = step == 0           ? smallest
+                         : 4 * found > 5 * K ? before * 1.012f
+                         : 3 * found < 2 * K ? before / 1.012f
+                                             : before;
+        float after = 0.0f;
+        bits = (uint32_t)state[2];
+        memcpy(&after, &bits, sizeof after);
+        CASE_CHECK(after == expected, "step %d: threshold %g after %g and %lld kept", step, (double)after,
+                   (double)before, (long long)found);
+        CASE_CHECK(step == 0 ? found == K : smallest >= before, "step %d: %lld kept from %g on", step, (long long)found,
+                   (double)smallest);
+        nudged += step > 0 && after != before;
+    }
+    CASE_CHECK(nudged > 0, "the threshold never moved");
+    sparse_destroy(plan);
+    return WEFT_OK;
+}
+
+static weft_status case_sparse_threshold(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return sparse_on_nodes(comm, 1, sparse_run_threshold);
 }
 
 /* ---- the choice ------------------------------------------------------------------------------------------------- */
@@ -660,11 +718,17 @@ static weft_status case_sparse_threaded(weft_comm *comm, void *argument)
 }
 
 static const comm_case sparse_cases[] = {
-    {"sparse feedback", case_sparse_feedback}, {"sparse dense", case_sparse_dense},
-    {"sparse total", case_sparse_total},       {"sparse diverged", case_sparse_diverged},
-    {"sparse state", case_sparse_state},       {"sparse auto", case_sparse_auto},
-    {"sparse refused", case_sparse_refused},   {"sparse allocations", case_sparse_allocations},
-    {"sparse threaded", case_sparse_threaded}, {"sparse short memory", case_sparse_short_memory},
+    {"sparse feedback", case_sparse_feedback},
+    {"sparse dense", case_sparse_dense},
+    {"sparse total", case_sparse_total},
+    {"sparse diverged", case_sparse_diverged},
+    {"sparse state", case_sparse_state},
+    {"sparse auto", case_sparse_auto},
+    {"sparse refused", case_sparse_refused},
+    {"sparse allocations", case_sparse_allocations},
+    {"sparse threshold", case_sparse_threshold},
+    {"sparse threaded", case_sparse_threaded},
+    {"sparse short memory", case_sparse_short_memory},
 };
 enum { SPARSE_CASES = sizeof sparse_cases / sizeof sparse_cases[0] };
 
