@@ -2,8 +2,8 @@
  * app/bench_sync_step.h: a training step without a model: a flat vector of gradients that come in bucket by bucket, a
  * busy loop in place of the layers, plain SGD.
  *
- *      [need bucket 0, busy] .. [need bucket B, busy]     forward, when reductions are split
- *      [busy, ready bucket B] .. [busy, ready bucket 0]   backward
+ *      [need bucket B, busy] .. [need bucket 0, busy]     forward, when reductions are split
+ *      [busy, ready bucket 0] .. [busy, ready bucket B]   backward
  *      gradients; update; parameters
  *
  * The clock counts all of it but the making of gradients and the update. All of the busy loop stands in the backward
