@@ -122,13 +122,10 @@ static int64_t lay_out(coll_shared *shared, int64_t bytes)
     return 2 * shared->slot_bytes;
 }
 
-/* Collective: the window; a slot's flag starts below every post. The next meeting makes that known. */
+/* Collective: the window. It is zero, so a slot's flag stands below every post; the meeting makes that known. */
 static weft_status lease(weft_comm *comm, coll_shared *shared, int64_t bytes)
 {
     WEFT_TRY(comm_window_lease(comm, lay_out(shared, bytes), &shared->window));
-    for (uint64_t slot = 0; shared->form == SHARED_SLOTS && slot < 2; ++slot) {
-        __atomic_store_n(shared_slot_flag(shared_slot(shared, shared->me, slot)), 0, __ATOMIC_RELEASE);
-    }
     return comm_agree(comm, WEFT_OK);
 }
 

@@ -490,7 +490,9 @@ static weft_status settle(comm_sync *sync, bool last)
         return WEFT_OK;
     }
     if (last) {
+        double density = sync->figures.density; /* that of the last step, which a flush is none of */
         WEFT_TRY(exchange(sync, 0.0, 0));
+        sync->figures.density = density;
     } else {
         WEFT_TRY(leads(a) ? hear(sync, a->counters.clock) : follow(sync));
     }

@@ -59,7 +59,7 @@ weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t
 {
     void *value = NULL;
     void *grad = NULL;
-    *s = (sync_step){.comm = comm, .count = count, .split = options->overlap == OVERLAP_SPLIT};
+    *s = (sync_step){.comm = comm, .count = count};
     WEFT_TRY(comm_buffer_alloc(comm, count * (int64_t)sizeof(float), &value));
     s->value = value;
     WEFT_TRY(comm_buffer_alloc(comm, count * (int64_t)sizeof(float), &grad));
@@ -82,6 +82,7 @@ weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t
                             .tensor = &tensor,
                             .tensors = 1};
     WEFT_TRY(sync_create(comm, options, &desc, &s->sync));
+    s->split = options->overlap == OVERLAP_SPLIT && sync_running(s->sync) == SYNC_ALLREDUCE;
     return sync_reset(s->sync);
 }
 

@@ -2,12 +2,13 @@
  * app/bench_sync_step.h: a training step without a model: a flat vector of gradients that come in bucket by bucket, a
  * busy loop in place of the layers, plain SGD.
  *
- *      [need bucket 0, busy] .. [need bucket B, busy]     forward, with --overlap split only
- *      barrier-free from here:  [busy, ready bucket B] .. [busy, ready bucket 0]     backward
+ *      [need bucket B, busy] .. [need bucket 0, busy]     forward, when reductions are split
+ *      [busy, ready bucket 0] .. [busy, ready bucket B]   backward
  *      gradients; update; parameters
  *
  * The clock counts all of it but the making of gradients and the update. All of the busy loop stands in the backward
- * pass; with --overlap split, which hides half of the communication behind the forward pass, half of it stands there.
+ * pass; where an exact mode with --overlap split hides half of the communication behind the forward pass, half of it
+ * stands there.
  */
 #ifndef WEFT_APP_BENCH_SYNC_STEP_H
 #define WEFT_APP_BENCH_SYNC_STEP_H
@@ -22,7 +23,7 @@ typedef struct sync_step {
     float *noise;        /* [count] what gradients are made of: few large ones, many small */
     sync_bucket *bucket; /* [buckets] from the end of the vector to its beginning */
     int buckets;
-    bool split;
+    bool split; /* buckets are owed after a step */
     int64_t steps;
 } sync_step;
 

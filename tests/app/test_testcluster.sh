@@ -7,14 +7,14 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-export TESTCLUSTER=test
+export TESTCLUSTER=t$(($$ % 1000)) # others may run this test, too
 cluster=$source_dir/scripts/testcluster
 launch() { timeout 30 "$cluster" run "$@"; }
 work=$(mktemp -d)
 job=
 finish() {
     [ -z "$job" ] || kill "$job" 2>/dev/null
-    [ ! -e /run/weft-testcluster-test ] || "$cluster" down
+    [ ! -e /run/weft-testcluster-$TESTCLUSTER ] || "$cluster" down
     rm -rf "$work"
 }
 trap finish EXIT
@@ -72,14 +72,14 @@ wait $job || fail "the job did not survive a pause: $(cat err)"
 job=
 "$cluster" cut h2 || fail "cut"
 "$cluster" status | grep -q "^h2 link cut" || fail "cut does not show"
-nodes=$(launch -np 1 -- ip -o link show eth0 | grep -c LOWER_UP)
+nodes=$(launch -np 1 -- ip -o link show eth0 2>/dev/null | grep -c LOWER_UP)
 [ "$nodes" -eq 1 ] || fail "cutting h2 took h1 down"
 "$cluster" heal h2 || fail "heal"
 launch -np 2 -- hostname >out 2>err || fail "healed: $(cat err)"
 
 "$cluster" down || fail "down"
 "$cluster" down || fail "down twice"
-[ "$("$cluster" status)" = "cluster test is down" ] || fail "status after down"
-compgen -G '/run/netns/weft-test-*' >/dev/null && fail "namespaces left: $(ls /run/netns)"
+[ "$("$cluster" status)" = "cluster $TESTCLUSTER is down" ] || fail "status after down"
+compgen -G "/run/netns/weft-$TESTCLUSTER-*" >/dev/null && fail "namespaces left: $(ls /run/netns)"
 launch -np 1 -- true 2>err && fail "run without a cluster"
 exit 0

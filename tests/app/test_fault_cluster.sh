@@ -1,0 +1,46 @@
+#!/bin/bash
+# A training job over two hosts whose network is cut: the ranks of both sides end within 10 s of noticing, the reachable side
+# says who is missing, and the exit status is that of a stall.
+# needs: mpirun
+# timeout: 120
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+export TESTCLUSTER=flt
+cluster=$source_dir/scripts/testcluster
+work=$(mktemp -d)
+finish() {
+    [ ! -e /run/weft-testcluster-flt ] || "$cluster" down
+    rm -rf "$work"
+}
+trap finish EXIT
+"$cluster" up --hosts 2 --rate 1gbit >"$work/out" 2>"$work/err"
+code=$?
+[ $code -ne 77 ] || skip "$(cat "$work/err")"
+[ $code -eq 0 ] || fail "up: $(cat "$work/err")"
+cd "$work" || exit 1
+
+running() { "$cluster" status | sed -n 's/^h[0-9]* link [a-z]*, \([0-9]*\) ranks.*/\1/p' | paste -sd+ | bc; }
+
+timeout 60 "$cluster" run -np 4 --per-host 2 -- "$weft" train --data synth:reddit,scale=0.003 --epochs 1000000000 \
+    --eval-every 0 --stall-timeout 2 --run-dir run >out 2>err &
+job=$!
+for _ in $(seq 300); do
+    grep -q '"epoch": 3' run/metrics.jsonl 2>/dev/null && break
+    sleep 0.1
+done
+grep -q '"epoch": 3' run/metrics.jsonl || fail "the job does not train: $(cat err)"
+"$cluster" cut h2 || fail "cut"
+cut=$SECONDS
+while [ "$(running)" != 0 ] && [ $((SECONDS - cut)) -le 12 ]; do
+    sleep 0.2
+done
+[ "$(running)" = 0 ] || fail "ranks run on 12 s after the cut: $("$cluster" status)"
+echo "all ranks ended $((SECONDS - cut)) s after the cut, 2 s of them the stall timeout"
+wait $job
+code=$?
+[ $code -eq 79 ] || fail "exit status $code: $(cat err)"
+grep -q "ranks 2, 3 of 4 do not answer" err || fail "the missing ranks are not named: $(cat err)"
+[ "$(grep -c '^weft: error' err)" -eq 1 ] || fail "more than one cause: $(cat err)"
