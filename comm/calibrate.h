@@ -30,8 +30,8 @@
 weft_status comm_calibrate(weft_comm *comm, comm_model *model);
 
 /*
- * Does a model that was measured earlier still tell what the network does? *ratio: the time of a round of half a MiB
- * between the nodes over the predicted one, the same on every rank; 1 on one node, where nothing is measured.
+ * Does a model that was measured earlier still tell what the network does? *ratio: the time of a round of a long
+ * message between the nodes over the predicted one, the same on every rank; 1 on one node, where nothing is measured.
  * Collective; a few round trips.
  */
 weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio);

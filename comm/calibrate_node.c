@@ -4,13 +4,13 @@
  *
  * Local work is timed as steps of a schedule, because that is how algorithms run it.
  */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "comm/calibrate_internal.h"
 #include "comm/reduce.h"
 #include "comm/sparse/select.h"
 #include "comm/window.h"
-
-#include <string.h>
 
 enum {
     MEETINGS = 16, /* of one schedule: a flag each */

@@ -174,6 +174,27 @@ weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t se
     return finish(comm);
 }
 
+bool comm_native_available(const weft_comm *comm)
+{
+    return comm->transport->ops->native_sum != NULL;
+}
+
+weft_status comm_native_sum(weft_comm *comm, const float *send, float *recv, int64_t count)
+{
+    const int64_t most = COMM_CHUNK_BYTES / (int64_t)sizeof *recv;
+    transport *t = comm->transport;
+    WEFT_CHECK(comm_native_available(comm), WEFT_ERR_UNSUPPORTED, "the transport %s has no all-reduce of its own",
+               t->ops->name);
+    weft_status status = WEFT_OK;
+    progress_lock(comm->progress);
+    for (int64_t at = 0; at < count && status == WEFT_OK; at += most) {
+        const int64_t part = count - at < most ? count - at : most;
+        status = t->ops->native_sum(t, COMM_LANE_CONTROL, send + at, recv + at, part);
+    }
+    progress_unlock(comm->progress);
+    return status;
+}
+
 /* ---- agreement
  * -------------------------------------------------------------------------------------------------------- */
 weft_status comm_agree(weft_comm *comm, weft_status local)

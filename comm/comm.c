@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "comm/coll/shared.h"
@@ -63,6 +64,7 @@ weft_status comm_create(transport *t, weft_comm **comm)
         *comm = NULL;
     } else {
         (*comm)->small.state = SMALL_WANTED;
+        progress_set_crowded((*comm)->progress, comm_node_size(*comm) > sysconf(_SC_NPROCESSORS_ONLN));
     }
     return status;
 }

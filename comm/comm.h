@@ -154,6 +154,8 @@ void comm_plan_destroy(comm_plan *plan);
  * both; a rank may hold none, and together the ranks hold every element once. All of them for a whole. */
 void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count);
 const char *comm_algorithm_name(comm_algorithm algorithm);
+/* The algorithm that runs: what COMM_ALGO_AUTO became. */
+comm_algorithm comm_plan_algorithm(const comm_plan *plan);
 
 /* ---- figures -------------------------------------------------------------------------------------------------------
  */
@@ -164,5 +166,9 @@ typedef struct comm_stats {
     double busy_seconds;   /* from the post to the end of each operation, summed: what is not waited for was hidden */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
+/* The sum of float32 by the MPI library's own blocking all-reduce, to be measured beside ours. send == recv: in place.
+ * Collective, while nothing is posted. WEFT_ERR_UNSUPPORTED when the transport has none (_available tells). */
+bool comm_native_available(const weft_comm *comm);
+weft_status comm_native_sum(weft_comm *comm, const float *send, float *recv, int64_t count);
 
 #endif

@@ -50,6 +50,9 @@ typedef struct comm_model {
 comm_model comm_model_default(void);
 double comm_model_seconds(const comm_model *model, const comm_cost *cost);
 
+/* The work of a planned all-reduce on this rank. */
+comm_cost comm_plan_cost(const comm_plan *plan);
+
 /* The communicator's model: the default, until one is set (on all ranks alike). Split communicators inherit it. */
 const comm_model *comm_get_model(const weft_comm *comm);
 void comm_set_model(weft_comm *comm, const comm_model *model);

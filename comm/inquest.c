@@ -19,7 +19,7 @@ typedef struct inquest_card {
 typedef struct inquest_room {
     inquest_card *card; /* [P] by rank */
     bool *heard;        /* [P] */
-    void *request;      /* [2 P] cells: receives by rank, then sends */
+    void *request;      /* [2 P] cells: receive and send of the next rank, of the one after it, ... */
     int *ended;         /* [2 P] */
 } inquest_room;
 
@@ -54,18 +54,18 @@ static weft_status exchange_cards(weft_comm *comm, inquest_room *room, double pa
     int missing = size - 1;
     for (int k = 1; k < size; ++k) {
         int q = (rank + k) % size;
-        WEFT_TRY(t->ops->irecv(t, COMM_LANE_ALARM, q, 0, &room->card[q], sizeof *room->card, cells + (size_t)q * cell));
-        WEFT_TRY(t->ops->isend(t, COMM_LANE_ALARM, q, 0, &room->card[rank], sizeof *room->card,
-                               cells + (size_t)(size + q) * cell));
+        char *pair = cells + (size_t)*pending * cell;
+        WEFT_TRY(t->ops->irecv(t, COMM_LANE_ALARM, q, 0, &room->card[q], sizeof *room->card, pair));
+        WEFT_TRY(t->ops->isend(t, COMM_LANE_ALARM, q, 0, &room->card[rank], sizeof *room->card, pair + cell));
         *pending += 2;
     }
     for (double start = clock_seconds(); (missing > 0 || *pending > 0) && clock_seconds() - start < patience;) {
         int count = 0;
-        WEFT_TRY(t->ops->test_some(t, cells, 2 * size, room->ended, &count));
+        WEFT_TRY(t->ops->test_some(t, cells, 2 * (size - 1), room->ended, &count));
         *pending -= count;
         for (int i = 0; i < count; ++i) {
-            if (room->ended[i] < size) {
-                room->heard[room->ended[i]] = true;
+            if (room->ended[i] % 2 == 0) {
+                room->heard[(rank + 1 + room->ended[i] / 2) % size] = true;
                 --missing;
             }
         }

@@ -14,6 +14,8 @@
 
 struct comm_plan {
     comm_schedule schedule;
+    comm_algorithm algorithm;
+    comm_cost cost;
     coll_range owned;
     coll_shared *shared; /* of what runs in shared memory, or NULL */
     node_shared *stage;
@@ -142,6 +144,9 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
     comm_plan *plan = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM), status, done);
     plan->shared = args->shared;
+    plan->algorithm = algorithm->id;
+    const coll_place place = coll_place_of(args);
+    plan->cost = algorithm->cost(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
     plan->stage = args->stage;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     coll_build(&plan->schedule, algorithm, args);
@@ -198,6 +203,16 @@ weft_status comm_test(comm_plan *plan, bool *done)
 weft_status comm_wait(comm_plan *plan)
 {
     return schedule_wait(&plan->schedule);
+}
+
+comm_algorithm comm_plan_algorithm(const comm_plan *plan)
+{
+    return plan->algorithm;
+}
+
+comm_cost comm_plan_cost(const comm_plan *plan)
+{
+    return plan->cost;
 }
 
 void comm_plan_destroy(comm_plan *plan)

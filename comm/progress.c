@@ -51,6 +51,11 @@ void progress_release(comm_progress *engine)
     }
 }
 
+void progress_set_crowded(comm_progress *engine, bool crowded)
+{
+    atomic_store_explicit(&engine->first_pause, crowded ? PAUSE_SPINS : 0, memory_order_relaxed);
+}
+
 void progress_set_stall_timeout(comm_progress *engine, double seconds)
 {
     atomic_store_explicit(&engine->stall_seconds, seconds, memory_order_relaxed);
@@ -325,7 +330,8 @@ weft_status progress_status(const comm_operation *op)
 static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough)(const comm_operation *op),
                         bool driving)
 {
-    int idle = 0;
+    const int first = atomic_load_explicit(&engine->first_pause, memory_order_relaxed);
+    int idle = first;
     bool counted = false; /* in engine->waiting */
     while (operation_active(op) && (enough == NULL || !enough(op))) {
         if (atomic_load_explicit(&engine->wanting, memory_order_relaxed) > 0 && driving) {
@@ -339,7 +345,7 @@ static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough
             atomic_fetch_add_explicit(&engine->waiting, counted ? 1 : -1, memory_order_relaxed);
         }
         if (driving && engine_pass(engine, false)) {
-            idle = 0;
+            idle = first;
             continue;
         }
         engine_pause(idle, PAUSE_YIELDS);

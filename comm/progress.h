@@ -66,6 +66,9 @@ void progress_release(comm_progress *engine);
 /* Seconds of standing still after which an operation fails; 0 = never. */
 void progress_set_stall_timeout(comm_progress *engine, double seconds);
 
+/* Ranks share processors: waits give theirs away at once instead of looking often first. */
+void progress_set_crowded(comm_progress *engine, bool crowded);
+
 /* Queue the operation and take its first steps. It must stay where it is until it ends. */
 void progress_post(comm_progress *engine, comm_operation *op);
 /* One pass over everything that is posted, unless somebody drives already. */

@@ -29,6 +29,7 @@ struct comm_progress {
     _Atomic(comm_operation *) submitted; /* posted without the lock; the newest first */
     atomic_int queued;                   /* in the lanes; written under the lock */
     _Atomic double stall_seconds;
+    atomic_int first_pause; /* of a wait: PAUSE_SPINS where ranks share processors, else 0 */
     atomic_int references;
     /* under the lock */
     lane_queue lane[COMM_LANES];

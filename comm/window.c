@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -246,6 +247,8 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
     pool->entry[found].used = true;
     *window = pool->entry[found].window;
     flags_clear(*window);
+    /* Its pages are made here, by their owner, and not in the first post. */
+    memset(window_segment(*window, (*window)->me), 0, (size_t)window_segment_bytes(*window, (*window)->me));
 done:
     weft_free(used);
     return status;

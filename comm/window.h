@@ -42,7 +42,8 @@ uint64_t window_flag(const comm_window *window, int local, int flag);
 /*
  * Windows for planned operations: one that no rank uses any more, or a new one. The communicator keeps them until it is
  * destroyed, so giving one back is local and a plan that is made again costs no new window. Lease: collective, equal
- * bytes on all ranks; this rank's flags are zero again. They are so on every rank after the next meeting (comm_agree).
+ * bytes on all ranks; this rank's flags and segment are zero (again). They are so on every rank after the next meeting
+ * (comm_agree).
  */
 weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **window);
 void comm_window_return(weft_comm *comm, comm_window *window); /* NULL is allowed */

@@ -47,7 +47,7 @@ need_packages() {
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config python3 openmpi-bin libopenmpi-dev libdnnl-dev libhwloc-dev
   libnuma-dev libmetis-dev libxxhash-dev zlib1g-dev libcmocka-dev)
 # What the second compiler, the sanitizers and the style checks need.
-TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy git)
+TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy git iproute2)
 
 # Threads for compiling: the allowed CPUs, at most one for each 700 MB of memory.
 build_jobs() {

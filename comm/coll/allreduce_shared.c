@@ -41,60 +41,14 @@
  */
 #include <string.h>
 
-#include "base/alloc.h"
-#include "comm/coll/shared.h"
-#include "comm/comm_internal.h"
+#include "comm/coll/shared_state.h"
 
-typedef enum shared_form { SHARED_SLOTS, SHARED_DIRECT, SHARED_STAGED } shared_form;
-
-/* Flags of the plan's window: slots and direct meet by the first and second, pieces come IN and go OUT. */
-enum { FLAG_FIRST = 0, FLAG_SECOND = 1, LINE = 64, PIECE_BYTES = 1 << 18, SLOT_WINDOWED_BYTES = 512 };
+/* Flags of the plan's window: direct meets by the first and second, pieces come IN and go OUT. */
+enum { FLAG_FIRST = 0, FLAG_SECOND = 1 };
 
 typedef struct slice {
     int64_t begin, count;
 } slice;
-
-struct coll_shared {
-    weft_comm *comm;
-    comm_schedule *schedule;
-    comm_window *window; /* leased */
-    int ranks, me;
-    shared_form form;
-    /* the vector, set anew by coll_shared_aim */
-    char *buffer;
-    int64_t count, element;
-    weft_dtype dtype;
-    comm_op op;
-    /* direct */
-    int64_t offset; /* of rank 0's vector: where cache lines begin */
-    void **vector;  /* [ranks] everybody's */
-    /* slots and staged */
-    int64_t slot_bytes;                    /* of one slot or one half */
-    int64_t piece;                         /* elements of a piece */
-    int64_t pieces, entered, summed, left; /* of this post */
-    /* work space */
-    void **to;         /* [ranks] */
-    const void **from; /* [ranks] */
-    int awaited;       /* ranks before it have come */
-};
-
-/* One meeting moves the whole vector to everybody, two move a slice of it: what the second costs, the rest of the
- * vector may cost. A vector that lies in a window needs no copy in its favour, so for it slots end earlier. */
-static bool fits_slot(int ranks, int64_t bytes, bool windowed)
-{
-    return windowed ? bytes <= SLOT_WINDOWED_BYTES
-                    : bytes <= SLOT_WINDOWED_BYTES || bytes * (ranks - 1) <= SHARED_SLOT_BYTES;
-}
-
-bool coll_shared_possible(const comm_layout *layout, int size)
-{
-    return layout->nodes == 1 && size > 1;
-}
-
-static char *segment(const coll_shared *shared, int q)
-{
-    return window_segment(shared->window, q);
-}
 
 static void count_shared(const coll_shared *shared, int64_t bytes)
 {
@@ -118,7 +72,7 @@ static bool all_raised(coll_shared *shared, int flag, uint64_t value)
 /* Slice q of `count` elements, cut between cache lines; `lead` elements of the first line lie before the vector. */
 static slice slice_of(const coll_shared *shared, int64_t count, int64_t lead, int q)
 {
-    int64_t line = LINE / shared->element;
+    int64_t line = SHARED_LINE / shared->element;
     int64_t begin = 0;
     int64_t end = 0;
     hal_split_rows((lead + count + line - 1) / line, shared->ranks, q, &begin, &end);
@@ -130,31 +84,22 @@ static slice slice_of(const coll_shared *shared, int64_t count, int64_t lead, in
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
-/* A slot begins with its own flag. A short vector follows at once, so that both travel in one cache line; a longer one
- * begins at the next line, where it is aligned. */
-static char *slot_of(const coll_shared *shared, int q, uint64_t post)
-{
-    return segment(shared, q) + (int64_t)(post % 2) * shared->slot_bytes;
-}
-
+/* A short vector follows the slot's flag at once, so that both travel in one cache line; a longer one begins at the
+ * next line, where it is aligned. */
 static char *slot_data(const coll_shared *shared, char *slot)
 {
-    return slot +
-           (shared->count * shared->element <= LINE - (int64_t)sizeof(uint64_t) ? (int64_t)sizeof(uint64_t) : LINE);
-}
-
-static uint64_t *slot_flag(char *slot)
-{
-    return (uint64_t *)(void *)slot;
+    return slot + (shared->count * shared->element <= SHARED_LINE - (int64_t)sizeof(uint64_t)
+                       ? (int64_t)sizeof(uint64_t)
+                       : SHARED_LINE);
 }
 
 static weft_status slots_begin(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
-    char *slot = slot_of(shared, shared->me, post);
+    char *slot = shared_slot(shared, shared->me, post);
     shared->awaited = 0;
     memcpy(slot_data(shared, slot), shared->buffer, (size_t)(shared->count * shared->element));
-    __atomic_store_n(slot_flag(slot), post, __ATOMIC_RELEASE);
+    __atomic_store_n(shared_slot_flag(slot), post, __ATOMIC_RELEASE);
     return WEFT_OK;
 }
 
@@ -162,8 +107,8 @@ static bool slots_here(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
     for (; shared->awaited < shared->ranks; ++shared->awaited) {
-        char *slot = slot_of(shared, shared->awaited, post);
-        if (__atomic_load_n(slot_flag(slot), __ATOMIC_ACQUIRE) < post) {
+        char *slot = shared_slot(shared, shared->awaited, post);
+        if (__atomic_load_n(shared_slot_flag(slot), __ATOMIC_ACQUIRE) < post) {
             shared->schedule->missing = shared->awaited;
             return false;
         }
@@ -176,7 +121,7 @@ static weft_status slots_sum(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
     for (int q = 0; q < shared->ranks; ++q) {
-        shared->from[q] = slot_data(shared, slot_of(shared, q, post));
+        shared->from[q] = slot_data(shared, shared_slot(shared, q, post));
     }
     shared->to[0] = shared->buffer;
     shared_reduce(shared->dtype, shared->op, shared->to, 1, shared->from, shared->ranks, shared->count);
@@ -201,7 +146,7 @@ static bool direct_all_here(void *argument, uint64_t post)
 static weft_status direct_sum(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
-    slice mine = slice_of(shared, shared->count, shared->offset % LINE / shared->element, shared->me);
+    slice mine = slice_of(shared, shared->count, shared->offset % SHARED_LINE / shared->element, shared->me);
     for (int q = 0; q < shared->ranks; ++q) {
         shared->to[q] = (char *)shared->vector[q] + mine.begin * shared->element;
         shared->from[q] = shared->to[q];
@@ -226,7 +171,7 @@ static int64_t piece_number(const coll_shared *shared, uint64_t post, int64_t k)
 
 static char *half_of(const coll_shared *shared, int q, int64_t number)
 {
-    return segment(shared, q) + number % 2 * shared->slot_bytes;
+    return shared_segment(shared, q) + number % 2 * shared->slot_bytes;
 }
 
 static int64_t piece_count(const coll_shared *shared, int64_t k)
@@ -400,173 +345,9 @@ comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t eleme
     if (count == 0 || place->size == 1) {
         return cost;
     }
-    bool slots = fits_slot(place->size, bytes, true);
+    bool slots = shared_fits_slot(place->size, bytes, true);
     cost.shared_syncs = slots ? 1 : 2;
     cost.shared_bytes = slots ? place->size * bytes : 2 * bytes;
     cost.reduced = slots ? (place->size - 1) * bytes : (count - count / place->size) * element;
     return cost;
-}
-
-/* ---- making ------------------------------------------------------------------------------------------------------ */
-void coll_shared_destroy(coll_shared *shared)
-{
-    if (shared != NULL) {
-        comm_window_return(shared->comm, shared->window);
-        weft_free((void *)shared->vector);
-        weft_free((void *)shared->to);
-        weft_free((void *)shared->from);
-        weft_free(shared);
-    }
-}
-
-static weft_status shared_new(weft_comm *comm, coll_shared **out)
-{
-    weft_status status = WEFT_OK;
-    coll_shared *shared = NULL;
-    int ranks = comm_size(comm);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared, 1, WEFT_MEM_COMM), status, done);
-    *shared = (coll_shared){.comm = comm, .ranks = ranks, .me = comm_rank(comm)};
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->vector, ranks, WEFT_MEM_COMM), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->to, ranks, WEFT_MEM_COMM), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&shared->from, ranks, WEFT_MEM_COMM), status, done);
-    *out = shared;
-    shared = NULL;
-done:
-    coll_shared_destroy(shared);
-    return status;
-}
-
-/* Where a rank's vector lies. */
-typedef struct vector_card {
-    uint64_t window; /* its id; 0: in none */
-    int64_t local, offset;
-} vector_card;
-
-/* Collective: direct when all vectors lie in one window. card, bytes: [ranks] of work space. */
-static weft_status find_vectors(weft_comm *comm, coll_shared *shared, vector_card *card, int64_t *bytes)
-{
-    int64_t offset = 0;
-    comm_window *window = comm_buffer_window(comm, shared->buffer, shared->count * shared->element, &offset);
-    vector_card mine = {0};
-    if (window != NULL) {
-        mine = (vector_card){window_id(window), window_me(window), offset};
-    }
-    for (int q = 0; q < shared->ranks; ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, bytes));
-    for (int q = 0; q < shared->ranks; ++q) {
-        if (window == NULL || card[q].window != mine.window) {
-            return WEFT_OK;
-        }
-    }
-    for (int q = 0; q < shared->ranks; ++q) {
-        const vector_card *theirs = &card[q];
-        shared->vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
-    }
-    shared->offset = card[0].offset;
-    shared->form = SHARED_DIRECT;
-    return WEFT_OK;
-}
-
-static weft_status place_vectors(weft_comm *comm, coll_shared *shared)
-{
-    weft_status status = WEFT_OK;
-    vector_card *card = NULL;
-    int64_t *bytes = NULL;
-    weft_status local = WEFT_NEW(&card, shared->ranks, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, shared->ranks, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
-    if (local == WEFT_OK && status == WEFT_OK) {
-        status = find_vectors(comm, shared, card, bytes);
-    }
-    weft_free(card);
-    weft_free(bytes);
-    return status;
-}
-
-static int64_t rounded_up(int64_t bytes)
-{
-    return (bytes + LINE - 1) / LINE * LINE;
-}
-
-/* Everything but the window of the form that is set. */
-static int64_t lay_out(coll_shared *shared, int64_t bytes)
-{
-    int64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
-    switch (shared->form) {
-    case SHARED_SLOTS:
-        shared->slot_bytes = rounded_up(LINE + bytes);
-        break;
-    case SHARED_DIRECT:
-        shared->slot_bytes = 0;
-        break;
-    case SHARED_STAGED:
-        shared->slot_bytes = rounded_up((bytes + pieces - 1) / pieces);
-        shared->piece = shared->slot_bytes / shared->element;
-        shared->pieces = (shared->count + shared->piece - 1) / shared->piece;
-        break;
-    }
-    return 2 * shared->slot_bytes;
-}
-
-/* Collective: the window; a slot's flag starts below every post. The next meeting makes that known. */
-static weft_status lease(weft_comm *comm, coll_shared *shared, int64_t bytes)
-{
-    WEFT_TRY(comm_window_lease(comm, lay_out(shared, bytes), &shared->window));
-    for (uint64_t slot = 0; shared->form == SHARED_SLOTS && slot < 2; ++slot) {
-        __atomic_store_n(slot_flag(slot_of(shared, shared->me, slot)), 0, __ATOMIC_RELEASE);
-    }
-    return comm_agree(comm, WEFT_OK);
-}
-
-void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op)
-{
-    shared->buffer = buffer;
-    shared->count = count;
-    shared->element = (int64_t)weft_dtype_bytes(dtype);
-    shared->dtype = dtype;
-    shared->op = op;
-}
-
-weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll_shared **out)
-{
-    weft_status status = WEFT_OK;
-    int64_t bytes = coll_vector_bytes(args);
-    *out = NULL;
-    coll_shared *shared = NULL;
-    weft_status local = shared_new(comm, &shared);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
-    coll_shared_aim(shared, args->buffer, args->count, args->dtype, args->op);
-    shared->form = fits_slot(shared->ranks, bytes, false) ? SHARED_SLOTS : SHARED_STAGED;
-    if (!fits_slot(shared->ranks, bytes, true)) {
-        WEFT_TRY_GOTO(place_vectors(comm, shared), status, done);
-    }
-    WEFT_TRY_GOTO(lease(comm, shared, bytes), status, done);
-    *out = shared;
-    shared = NULL;
-done:
-    coll_shared_destroy(shared);
-    return status;
-}
-
-weft_status coll_shared_create_small(weft_comm *comm, coll_shared **out)
-{
-    weft_status status = WEFT_OK;
-    coll_shared *shared = NULL;
-    *out = NULL;
-    weft_status local = shared_new(comm, &shared);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
-    WEFT_TRY_GOTO(lease(comm, shared, SHARED_SLOT_BYTES), status, done);
-    *out = shared;
-    shared = NULL;
-done:
-    coll_shared_destroy(shared);
-    return status;
 }

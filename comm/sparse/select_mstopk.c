@@ -74,46 +74,61 @@ static int64_t random_below(const selector *s, int64_t bound)
     return (int64_t)(((uint64_t)block.word[0] * (uint64_t)bound) >> 32);
 }
 
+/* Sum and largest magnitude over all parts. */
+static double add_parts(const selector *s, float *top)
+{
+    double sum = 0.0;
+    uint32_t bits = 0;
+    for (int p = 0; p < s->parts; ++p) {
+        sum += s->part[p].sum;
+        bits = s->part[p].top > bits ? s->part[p].top : bits;
+    }
+    memcpy(top, &bits, sizeof *top);
+    return sum;
+}
+
+/* The two thresholds around the k-th, as bits, and what reaches them. */
+typedef struct bracket {
+    uint32_t t1, t2;
+    int64_t k1, k2;
+} bracket;
+
+static bracket bisect(selector *s, int64_t count, int64_t k, double lowest, double top)
+{
+    bracket b = {.t1 = SELECT_INFINITY, .t2 = 0, .k1 = 0, .k2 = count};
+    double low = 0.0;
+    double high = 1.0;
+    for (int n = 0; n < s->options.samplings; ++n) {
+        double ratio = (low + high) / 2.0;
+        int64_t reached = count_from(s, (float)(lowest + ratio * (top - lowest)));
+        if (reached <= k) {
+            high = ratio;
+            b.t1 = reached > b.k1 ? s->floor : b.t1;
+            b.k1 = reached > b.k1 ? reached : b.k1;
+        } else {
+            low = ratio;
+            b.t2 = reached < b.k2 ? s->floor : b.t2;
+            b.k2 = reached < b.k2 ? reached : b.k2;
+        }
+    }
+    return b;
+}
+
 weft_status select_mstopk(selector *s, const float *x, int64_t count, int64_t k, int32_t *index, float *value)
 {
+    float top = 0.0f;
     select_cut(s, x, count);
     s->index = index;
     s->value = value;
     select_each(s, part_sum);
     WEFT_TRY(select_finite(s, count));
-    double sum = 0.0;
-    uint32_t top_bits = 0;
-    for (int p = 0; p < s->parts; ++p) {
-        sum += s->part[p].sum;
-        top_bits = s->part[p].top > top_bits ? s->part[p].top : top_bits;
-    }
-    float top = 0.0f;
-    memcpy(&top, &top_bits, sizeof top);
-    double mean = sum / (double)count;
+    double mean = add_parts(s, &top) / (double)count;
     double lowest = count_from(s, (float)mean) > k ? mean : 0.0;
-    double low = 0.0;
-    double high = 1.0;
-    int64_t k1 = 0;
-    int64_t k2 = count;
-    uint32_t t1 = SELECT_INFINITY;
-    uint32_t t2 = 0;
-    for (int n = 0; n < s->options.samplings; ++n) {
-        double ratio = (low + high) / 2.0;
-        int64_t reached = count_from(s, (float)(lowest + ratio * ((double)top - lowest)));
-        if (reached <= k) {
-            high = ratio;
-            t1 = reached > k1 ? s->floor : t1;
-            k1 = reached > k1 ? reached : k1;
-        } else {
-            low = ratio;
-            t2 = reached < k2 ? s->floor : t2;
-            k2 = reached < k2 ? reached : k2;
-        }
-    }
-    s->upper = t1;
-    s->floor = t2;
+    bracket b = bisect(s, count, k, lowest, (double)top);
+    s->upper = b.t1;
+    s->floor = b.t2;
     select_each(s, part_band);
-    select_place(s, random_below(s, (k2 - k1) - (k - k1) + 1), k - k1);
+    select_place(s, random_below(s, (b.k2 - b.k1) - (k - b.k1) + 1), k - b.k1);
     select_each(s, part_emit);
     return WEFT_OK;
 }

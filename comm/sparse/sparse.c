@@ -186,7 +186,7 @@ weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan 
     WEFT_TRY(comm_agree(comm, check(desc)));
     WEFT_TRY(find_window(comm, desc, &window));
     weft_status status = comm_agree(comm, build(comm, desc, text, &window, plan));
-    if (status == WEFT_OK && (*plan)->dense_from <= desc->most) {
+    if (status == WEFT_OK && *plan != NULL && (*plan)->dense_from <= desc->most) {
         status = dense_create(*plan);
     }
     if (status != WEFT_OK) {
@@ -241,7 +241,8 @@ weft_status sparse_test(sparse_plan *plan, bool *done)
     if (plan->runs_dense) {
         return dense_test(plan, done);
     }
-    return schedule_test(&plan->schedule, done);
+    WEFT_TRY(schedule_test(&plan->schedule, done));
+    return *done ? sparse_verdict(plan) : WEFT_OK;
 }
 
 weft_status sparse_wait(sparse_plan *plan)
@@ -249,7 +250,8 @@ weft_status sparse_wait(sparse_plan *plan)
     if (plan->runs_dense) {
         return dense_wait(plan);
     }
-    return schedule_wait(&plan->schedule);
+    WEFT_TRY(schedule_wait(&plan->schedule));
+    return sparse_verdict(plan);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------- */
@@ -294,10 +296,8 @@ void sparse_blame(sparse_plan *plan, const sparse_note *note)
     }
 }
 
-weft_status sparse_verdict(void *argument, uint64_t post)
+weft_status sparse_verdict(const sparse_plan *plan)
 {
-    (void)post;
-    const sparse_plan *plan = argument;
     WEFT_CHECK(plan->trouble.rank < 0, WEFT_ERR_DIVERGED,
                "rank %d: element %d of a vector of %lld, or its sum, is not finite: lower the learning rate",
                plan->trouble.rank, plan->trouble.index, (long long)plan->desc.count);

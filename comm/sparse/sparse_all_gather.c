@@ -81,6 +81,5 @@ weft_status sparse_all_gather_create(sparse_plan *plan)
     build_ring(plan);
     schedule_round(s, "unpack");
     schedule_call(s, sparse_add_slots, plan);
-    schedule_call(s, sparse_verdict, plan);
     return WEFT_OK;
 }

@@ -68,7 +68,7 @@ static weft_status dense_verdict(sparse_plan *plan)
         plan->trouble.rank = comm_size(plan->comm) - (int32_t)(plan->flag_value >> 32);
         plan->trouble.index = INT32_MAX - (int32_t)(plan->flag_value & INT32_MAX);
     }
-    return sparse_verdict(plan, 0);
+    return sparse_verdict(plan);
 }
 
 weft_status dense_test(sparse_plan *plan, bool *done)

@@ -120,8 +120,9 @@ comm_cost sparse_cost_of(const comm_layout *layout, int rank, sparse_exchange ex
 int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count);
 /* Keep the first trouble: the lowest rank's. */
 void sparse_blame(sparse_plan *plan, const sparse_note *note);
-/* Ends every exchange: WEFT_ERR_DIVERGED with the same words on all ranks if there was trouble. */
-weft_status sparse_verdict(void *plan, uint64_t post);
+/* After every exchange: WEFT_ERR_DIVERGED with the same words on all ranks if there was trouble. The operation itself
+ * ended well, so that nothing is left under way. */
+weft_status sparse_verdict(const sparse_plan *plan);
 /* Select from the residual into slot i; trouble is noted there, not returned. */
 weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i);
 /* The step of a schedule: select into slot `sender` of plan->slots; the residual keeps the rest. */

@@ -296,5 +296,4 @@ void node_build_gather(sparse_plan *plan)
     schedule_members(s, NULL);
     schedule_round(s, "unpack");
     schedule_call(s, unpack_others, plan);
-    schedule_call(s, sparse_verdict, plan);
 }

@@ -11,6 +11,8 @@
  *
  * Memory: a bundle a rank, in the window.
  */
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/sparse/sparse_internal.h"
@@ -47,7 +49,10 @@ weft_status sparse_window_find(weft_comm *comm, const sparse_desc *desc, sparse_
     weft_status local = WEFT_NEW(&card, size, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&found->vector, ranks, WEFT_MEM_COMM) : local;
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     comm_window *window = comm_buffer_window(comm, desc->buffer, desc->count * (int64_t)sizeof(float), &offset);
     if (window != NULL) {
         mine = (vector_card){(int64_t)window_id(window), window_me(window), offset};
@@ -79,6 +84,7 @@ weft_status sparse_window_open(weft_comm *comm, int64_t bundle_most, sparse_wind
         found->usable = false;
         return WEFT_OK;
     }
+    assert(status != WEFT_OK || window_ranks(found->meet) == found->ranks);
     return status;
 }
 
@@ -213,5 +219,4 @@ void window_build_gather(sparse_plan *plan)
     schedule_round(s, "unpack");
     schedule_call(s, take_shards, plan);
     schedule_await(s, plan->at.member[0], all_copied, plan);
-    schedule_call(s, sparse_verdict, plan);
 }

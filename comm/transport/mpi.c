@@ -64,8 +64,12 @@ static weft_status mpi_irecv(transport *t, int lane, int peer, int tag, void *da
 static weft_status mpi_test_some(transport *t, void *requests, int count, int *ended, int *ended_count)
 {
     (void)t;
+    MPI_Request *request = requests;
+    for (int i = 0; i < count; ++i) { /* cells of zero bytes are idle, but no null requests */
+        request[i] = request[i] == (MPI_Request)0 ? MPI_REQUEST_NULL : request[i];
+    }
     *ended_count = 0;
-    WEFT_TRY(mpi_check(MPI_Testsome(count, requests, ended_count, ended, MPI_STATUSES_IGNORE), "MPI_Testsome"));
+    WEFT_TRY(mpi_check(MPI_Testsome(count, request, ended_count, ended, MPI_STATUSES_IGNORE), "MPI_Testsome"));
     if (*ended_count == MPI_UNDEFINED) {
         *ended_count = 0;
     }
@@ -244,6 +248,15 @@ static weft_status mpi_allow_thread(transport *t)
     return WEFT_OK;
 }
 
+/* ---- the library's own collective ---------------------------------------------------------------------------- */
+static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
+{
+    mpi_transport *self = (mpi_transport *)t;
+    return mpi_check(MPI_Allreduce(send == recv ? MPI_IN_PLACE : (const void *)send, recv, (int)count, MPI_FLOAT,
+                                   MPI_SUM, self->lane[lane]),
+                     "MPI_Allreduce");
+}
+
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
     (void)t;
@@ -289,6 +302,7 @@ static const transport_ops mpi_ops = {
     .cancel = mpi_cancel,
     .token = mpi_token,
     .split = mpi_split,
+    .native_sum = mpi_native_sum,
     .share = mpi_share,
     .unshare = mpi_unshare,
     .poll = mpi_poll,

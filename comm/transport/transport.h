@@ -47,6 +47,9 @@ typedef struct transport_ops {
     /* A transport among members[0..count) (ranks of t), this rank being the me-th; token: members[0]'s. Collective
      * over t: every rank calls it, each with its own group. */
     weft_status (*split)(transport *t, const int *members, int count, int me, uint64_t token, transport **out);
+    /* The library's own blocking sum of float32 over all ranks, to be measured beside ours; NULL: there is none. count
+     * fits in an int. send == recv: in place. */
+    weft_status (*native_sum)(transport *t, int lane, const float *send, float *recv, int64_t count);
     /* Segments that all members read and write: segment[count], 64-byte aligned. Collective over the members, which all
      * succeed or all fail; WEFT_ERR_RESOURCE when there is no room. NULL: only for transports of one rank. */
     weft_status (*share)(transport *t, const transport_share *share, void **segment, void **handle);

@@ -80,7 +80,7 @@ static void describe(const app_context *context, const model_source *source)
 /* The nodes are those of the file, but is their network? */
 static weft_status check_network(weft_comm *comm, model_source *source)
 {
-    const double most = 3.0; /* less may be noise, and still tells modes apart */
+    const double most = 4.0; /* less may be noise, and still tells modes apart */
     double ratio = 1.0;
     WEFT_TRY(comm_check_model(comm, &source->model, &ratio));
     if (ratio > most || ratio < 1.0 / most) {

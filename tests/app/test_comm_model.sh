@@ -80,6 +80,21 @@ train 2 --comm-model mine.json --calibrate always
 train 2 --comm-model mine.json
 says "\(from mine.json\)$"
 
+# ---- the right nodes on a network that is not what it was ----
+python3 - cache/weft/*.json <<'PYTHON' || exit 1
+import json, sys
+for path in sys.argv[1:]:
+    with open(path) as stream:
+        model = json.load(stream)
+    model["inter"] = {"latency": 10.0, "seconds_per_byte": 0.01}
+    with open(path, "w") as stream:
+        json.dump(model, stream)
+PYTHON
+train 2 --ranks-per-node 1
+says "communication model not used: messages take .* times what .* says; measuring again"
+says "^weft: network: 2 nodes, .* \(measured\)$"
+[ "$(grep -l '"latency": 10[,.]' cache/weft/*.json | wc -l)" -eq 1 ] || fail "the model of another network stays"
+
 # ---- nowhere to keep it: said, and gone on ----
 : >no-folder
 XDG_CACHE_HOME=$work/no-folder train 2

@@ -22,7 +22,7 @@ enum { HIER_NODES = sizeof hier_node_ranks / sizeof hier_node_ranks[0], HIER_LON
 /* Run `fn` on a copy of the communicator for each size of nodes, with and without shared memory. */
 static weft_status hier_each(weft_comm *comm, weft_status (*fn)(weft_comm *comm))
 {
-    for (int n = 0; n < 2 * HIER_NODES; ++n) {
+    for (int n = 1; n < 2 * HIER_NODES; ++n) { /* a rank by itself has nobody to share memory with */
         weft_comm *nodes = NULL;
         WEFT_TRY(comm_split(comm, 0, 0, &nodes));
         weft_status status = comm_imitate_nodes(nodes, hier_node_ranks[n / 2]);
@@ -79,8 +79,9 @@ static weft_status hier_values_on(weft_comm *comm)
             for (int kind = 0; kind < 15; ++kind) {
                 comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, hier_algorithms[a], (weft_dtype)(kind / 3),
                                                      (comm_op)(kind % 3), counts[c], buffer);
-                /* Every type and op once, on the longest; float32 on all. */
-                bool wanted = c == 3 || (desc.dtype == WEFT_DTYPE_F32 && desc.op == COMM_SUM);
+                /* Every type and every op once, on the longest; float32 sums on all. */
+                bool wanted =
+                    (desc.dtype == WEFT_DTYPE_F32 && desc.op == COMM_SUM) || (c == 3 && kind / 3 % 3 == kind % 3);
                 if (!wanted || (desc.dtype == WEFT_DTYPE_U8 && desc.op == COMM_SUM)) {
                     continue;
                 }
@@ -246,9 +247,11 @@ static double hier_unit(comm_wire wire, double size)
     return relative * size + smallest;
 }
 
-/* The bound of comm/coll/direct.h, of the sums of nodes where the nodes are summed first. */
-static double hier_bound(const weft_comm *comm, comm_wire wire, int64_t i, double *exact)
+/* The bound of comm/coll/direct.h, of the sums of nodes where the nodes are summed first: there every node's sum may be
+ * one that travels. */
+static double hier_bound(const weft_comm *comm, const comm_allreduce_desc *desc, int64_t i, double *exact)
 {
+    comm_wire wire = desc->wire;
     const comm_layout *layout = comm_get_layout(comm);
     double sizes = 0.0;
     double total = 0.0;
@@ -259,7 +262,14 @@ static double hier_bound(const weft_comm *comm, comm_wire wire, int64_t i, doubl
     }
     *exact = total;
     double floats = sizes * comm_size(comm) * 0x1p-23; /* float32 additions in any order */
-    double sent = hier_unit(wire, sizes + floats) + layout->nodes * hier_unit(wire, 0.0);
+    double travels = sizes + floats;
+    for (int r = 0; desc->algorithm == COMM_ALGO_FIXED_ORDER && r < comm_size(comm); ++r) {
+        coll_range slice = coll_split(desc->count, comm_size(comm), r);
+        bool owned = i >= slice.begin && i < slice.begin + slice.count;
+        travels = owned ? sizes - fabs((double)case_noise(r, i)) : travels;
+    }
+    int senders = desc->algorithm == COMM_ALGO_FIXED_ORDER ? comm_size(comm) : layout->nodes;
+    double sent = hier_unit(wire, travels) + senders * hier_unit(wire, 0.0);
     return sent + hier_unit(wire, fabs(total) + sent + floats) + floats;
 }
 
@@ -281,7 +291,7 @@ static weft_status hier_wire_on(weft_comm *comm)
         int64_t rounded = 0;
         for (int64_t i = 0; i < desc.count; ++i) {
             double exact = 0.0;
-            double bound = hier_bound(comm, desc.wire, i, &exact);
+            double bound = hier_bound(comm, &desc, i, &exact);
             rounded += fabs((double)x[i] - exact) > 1e-5 * fabs(exact);
             if (!(fabs((double)x[i] - exact) <= bound)) {
                 status = weft_fail(WEFT_ERR_INTERNAL, "%s of %lld as %s: element %lld is %.9g, exact %.9g, bound %.3g",
@@ -385,6 +395,22 @@ static weft_status hier_mismatch(weft_comm *comm, void *argument)
 }
 
 /* ---- bytes: the prediction against the counters ------------------------------------------------------------------ */
+/* Of two-level, when the vectors lie in shared memory: the rank of a shard reads it n times, writes the sum, and then
+ * writes it to the others. */
+static int64_t hier_shared_bytes(const weft_comm *comm, const comm_allreduce_desc *desc)
+{
+    const comm_layout *layout = comm_get_layout(comm);
+    int64_t n = comm_node_size(comm);
+    int local = comm_node_rank(comm);
+    if (n == 1 || local >= layout->least || comm->messages_only) {
+        return 0;
+    }
+    int64_t shard = 4 * (desc->count / layout->least + (local < desc->count % layout->least));
+    return desc->half == COMM_REDUCE_SCATTER ? (n + 1) * shard
+           : desc->half == COMM_ALL_GATHER   ? (n - 1) * shard
+                                             : 2 * n * shard;
+}
+
 static weft_status hier_stats_of(weft_comm *comm, const comm_allreduce_desc *desc)
 {
     coll_allreduce args = coll_arguments(comm, desc->buffer, desc->count, desc->dtype, desc->op);
@@ -402,6 +428,10 @@ static weft_status hier_stats_of(weft_comm *comm, const comm_allreduce_desc *des
                comm_algorithm_name(desc->algorithm), (long long)desc->count, (int)desc->half, codec_name(desc->wire),
                comm_rank(comm), comm_size(comm), (long long)bytes, (long long)messages, (long long)cost.bytes_sent,
                (long long)cost.messages_sent);
+    int64_t shared = (int64_t)(after.shared_bytes - before.shared_bytes);
+    CASE_CHECK(desc->algorithm != COMM_ALGO_TWO_LEVEL || shared == hier_shared_bytes(comm, desc),
+               "two-level of %lld, half %d: %lld bytes in shared memory, not %lld", (long long)desc->count,
+               (int)desc->half, (long long)shared, (long long)hier_shared_bytes(comm, desc));
     /* Every rank predicts the same path, and something happens on it unless there is nothing to do. */
     double path[2] = {comm_model_seconds(comm_get_model(comm), &cost), 0.0};
     path[1] = -path[0];
@@ -417,7 +447,8 @@ static weft_status hier_stats_on(weft_comm *comm)
 {
     static const int64_t counts[] = {0, 3, 1000, HIER_LONG};
     weft_status status = WEFT_OK;
-    float *x = calloc(HIER_LONG, sizeof *x);
+    float *x = NULL;
+    WEFT_TRY_GOTO(comm_buffer_alloc(comm, HIER_LONG * sizeof *x, (void **)&x), status, done);
     for (int a = 1; a < HIER_ALGORITHMS; ++a) {
         for (int c = 0; c < 4; ++c) {
             for (int form = 0; form < 9; ++form) {
@@ -434,7 +465,7 @@ static weft_status hier_stats_on(weft_comm *comm)
         }
     }
 done:
-    free(x);
+    comm_buffer_free(comm, x);
     return status;
 }
 

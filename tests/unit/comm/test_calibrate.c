@@ -1,4 +1,7 @@
-/* The fit of a link, the calibration on every number of ranks and nodes, and the file that keeps it. */
+/*
+ * The fit of a link, the calibration on every number of ranks and nodes, and the file that keeps it.
+ * timeout: 300
+ */
 #include <math.h>
 #include <sys/stat.h>
 
@@ -85,7 +88,15 @@ static weft_status calibrate_and_check(weft_comm *comm, void *argument)
     if (*ranks_per_node > 0) {
         WEFT_TRY(comm_imitate_nodes(comm, *ranks_per_node));
     }
+    const comm_stats before = comm_lane_stats(comm, COMM_LANE_CONTROL);
     WEFT_TRY(comm_calibrate(comm, &model));
+    const comm_stats after = comm_lane_stats(comm, COMM_LANE_CONTROL);
+    CASE_CHECK(before.bytes_sent == after.bytes_sent && before.messages_sent == after.messages_sent,
+               "%llu bytes of measuring are counted", (unsigned long long)(after.bytes_sent - before.bytes_sent));
+    double ratio = 0.0;
+    WEFT_TRY(comm_check_model(comm, &model, &ratio));
+    WEFT_TRY(case_same_on_all(comm, &ratio, sizeof ratio));
+    CASE_CHECK(comm_get_layout(comm)->nodes > 1 ? ratio > 0.0 : ratio == 1.0, "the network takes %g times", ratio);
     WEFT_TRY(case_same_on_all(comm, &model, sizeof model));
     CASE_CHECK(model.measured == (comm_size(comm) > 1), "measured is %d", model.measured);
     CASE_CHECK(sane(model.inter.latency, 1) && sane(model.intra.latency, 1), "latencies %g and %g", model.inter.latency,
@@ -128,14 +139,23 @@ static weft_status slow_isend(transport *t, int lane, int peer, int tag, const v
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
 }
 
+/* What was found, and how the network compares to that and to the fixed constants. */
+typedef struct slow_result {
+    comm_model model;
+    double own, other;
+} slow_result;
+
 static weft_status calibrate_slow(weft_comm *comm, void *argument)
 {
-    comm_model *found = argument;
-    comm_model mine;
+    slow_result *found = argument;
+    slow_result mine;
+    const comm_model another = comm_model_default();
     WEFT_TRY(comm_imitate_nodes(comm, SLOW_NODE));
     WEFT_TRY(comm_barrier(comm));
     comm->transport->ops = &slow_ops;
-    weft_status status = comm_calibrate(comm, &mine);
+    weft_status status = comm_calibrate(comm, &mine.model);
+    status = status == WEFT_OK ? comm_check_model(comm, &mine.model, &mine.own) : status;
+    status = status == WEFT_OK ? comm_check_model(comm, &another, &mine.other) : status;
     comm->transport->ops = fast_ops;
     if (comm_rank(comm) == 0) {
         *found = mine;
@@ -160,17 +180,21 @@ static void test_finds_a_slow_network(void **state)
     const double most = 1.5;
     double latency = HUGE_VAL;
     double slope = HUGE_VAL;
+    double own = HUGE_VAL;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
-    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most); ++i) {
-        comm_model found;
+    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most || own > 2 * most); ++i) {
+        slow_result found;
         ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
-        assert_true(found.inter.latency > 0.9 * slow_link.latency);
-        latency = fmin(latency, found.inter.latency / slow_link.latency);
-        slope = fmin(slope, found.inter.seconds_per_byte / slow_link.seconds_per_byte);
-        assert_true(found.intra.seconds_per_byte < slow_link.seconds_per_byte);
+        assert_true(found.model.inter.latency > 0.9 * slow_link.latency);
+        latency = fmin(latency, found.model.inter.latency / slow_link.latency);
+        slope = fmin(slope, found.model.inter.seconds_per_byte / slow_link.seconds_per_byte);
+        assert_true(found.model.intra.seconds_per_byte < slow_link.seconds_per_byte);
+        assert_true(found.other > 10.0 && found.own > 0.3);
+        own = fmin(own, found.own);
     }
-    if (latency > most || slope < 0.9 || slope > most) {
-        fail_msg("latency found is %g times the true one, seconds a byte %g times", latency, slope);
+    if (latency > most || slope < 0.9 || slope > most || own > 2 * most) {
+        fail_msg("latency found is %g times the true one, seconds a byte %g times; checked again %g times", latency,
+                 slope, own);
     }
 }
 
@@ -353,6 +377,34 @@ static void test_key(void **state)
     ASSERT_OK(comm_thread_run(4, check_key, NULL));
 }
 
+/* ---- memory that runs out --------------------------------------------------------------------------------------- */
+static weft_status key_and_calibrate(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    model_key key;
+    comm_model model;
+    weft_status status = model_key_of(comm, &key);
+    model_key_free(&key);
+    WEFT_TRY(status);
+    return comm_calibrate(comm, &model);
+}
+
+/* Whichever allocation fails on whichever rank: no rank is left waiting, nothing leaks, nothing crashes. */
+static void test_memory_is_short(void **state)
+{
+    (void)state;
+    enum { FAILURES = 12 };
+    int refused = 0;
+    for (uint64_t n = 1; n <= FAILURES; ++n) {
+        weft_alloc_fail_after(8 + n); /* the first ones make the ranks themselves */
+        weft_status status = comm_thread_run(2, key_and_calibrate, NULL);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_LAUNCH);
+        refused += status != WEFT_OK;
+    }
+    assert_true(refused > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +419,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_file_cannot_be_written, folder_setup, folder_teardown),
         cmocka_unit_test(test_default_path),
         cmocka_unit_test(test_key),
+        cmocka_unit_test(test_memory_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

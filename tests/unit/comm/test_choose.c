@@ -198,13 +198,50 @@ static void test_refusals(void **state)
     ASSERT_OK(comm_thread_run(2, refuse, NULL));
 }
 
+static weft_status predict_all(weft_comm *comm, void *argument)
+{
+    const uint64_t *fail_after = argument;
+    const sync_bucket bucket = {0, 4096};
+    const sync_tensor tensor = {"weight", 0, 64, 64};
+    const sync_desc desc = {.dtype = WEFT_DTYPE_F32,
+                            .trained = 4096,
+                            .elements = 4096,
+                            .bucket = &bucket,
+                            .buckets = 1,
+                            .tensor = &tensor,
+                            .tensors = 1};
+    comm_sync sync = {.comm = comm, .options = sync_options_default(), .desc = desc};
+    sync_mode mode = SYNC_AUTO;
+    WEFT_TRY(comm_imitate_nodes(comm, 2));
+    WEFT_TRY(comm_barrier(comm));
+    if (comm_rank(comm) == 0) {
+        weft_alloc_fail_after(*fail_after);
+    }
+    return sync_choose(&sync, &mode);
+}
+
+/* Whichever allocation fails: all ranks hear of it, and nothing leaks. */
+static void test_memory_is_short(void **state)
+{
+    (void)state;
+    int refused = 0;
+    weft_status status = WEFT_ERR_RESOURCE;
+    for (uint64_t n = 1; n < 200 && (status != WEFT_OK || n < 20); ++n) {
+        status = comm_thread_run(3, predict_all, &n);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_LAUNCH);
+        refused += status != WEFT_OK;
+    }
+    assert_true(refused > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_forms),       cmocka_unit_test(test_slow_network),
         cmocka_unit_test(test_fast_network),       cmocka_unit_test(test_short_tensors),
         cmocka_unit_test(test_groups_share_links), cmocka_unit_test(test_monotone),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_memory_is_short),
     };
     log_set_speaker(false); /* every rank of a test would say what it chose */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* app/bench_table.c: the table of `weft bench` on stdout: Markdown, CSV or JSON. A wrong result has no rate. */
-#include "app/bench.h"
+/* app/bench_spmm_table.c: the table of `weft bench spmm` on stdout: Markdown, CSV or JSON. A wrong result has no rate.
+ */
+#include "app/bench_spmm.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,12 +11,14 @@ static const char *const form_names[] = {"auto", "rows", "blocks", "lists"};
 
 double bench_rate(const bench_table *table, const bench_row *row)
 {
-    return row->valid && row->median > 0.0 ? (double)table->edges * (double)row->d / row->median * 1e-9 : (double)NAN;
+    return row->valid && row->seconds.median > 0.0 ? (double)table->edges * (double)row->d / row->seconds.median * 1e-9
+                                                   : (double)NAN;
 }
 
 static double percent_of_triad(const bench_table *table, const bench_row *row)
 {
-    return row->valid && row->median > 0.0 ? 100.0 * row->bytes / row->median / table->triad : (double)NAN;
+    return row->valid && row->seconds.median > 0.0 ? 100.0 * row->bytes / row->seconds.median / table->triad
+                                                   : (double)NAN;
 }
 
 static void print_md(FILE *out, const bench_table *table)
@@ -34,7 +37,7 @@ static void print_md(FILE *out, const bench_table *table)
         bool chosen = row->wanted[0] == 'a';
         fprintf(out, "| %" PRId64 " | %s | %s%s | %.1f | %.3f | %.5f | %.5f-%.5f | %d | ", row->d, row->order,
                 chosen ? "auto: " : "", form_names[row->info.form], (double)row->info.bytes / 1048576.0,
-                row->info.build_seconds, row->median, row->q1, row->q3, row->count);
+                row->info.build_seconds, row->seconds.median, row->seconds.q1, row->seconds.q3, row->seconds.count);
         if (row->valid) {
             fprintf(out, "%.2f | %.0f | yes |\n", bench_rate(table, row), percent_of_triad(table, row));
         } else {
@@ -53,8 +56,8 @@ static void print_csv(FILE *out, const bench_table *table)
         fprintf(out,
                 "%s,%" PRId64 ",%" PRId64 ",%d,%" PRId64 ",%s,%s,%s,%" PRId64 ",%" PRIu64 ",%.6g,%.9g,%.9g,%.9g,%d,",
                 table->graph, table->vertices, table->edges, table->threads, row->d, row->order, row->wanted,
-                form_names[row->info.form], row->info.block_cols, row->info.bytes, row->info.build_seconds, row->median,
-                row->q1, row->q3, row->count);
+                form_names[row->info.form], row->info.block_cols, row->info.bytes, row->info.build_seconds,
+                row->seconds.median, row->seconds.q1, row->seconds.q3, row->seconds.count);
         if (row->valid) {
             fprintf(out, "%.6g,%.9g,%.4g,", bench_rate(table, row), row->bytes, percent_of_triad(table, row));
         } else {
@@ -89,10 +92,10 @@ static void print_json(FILE *out, const bench_table *table)
         json_int(&json, "block_cols", row->info.block_cols);
         json_int(&json, "prepared_bytes", (int64_t)row->info.bytes);
         json_real(&json, "build_seconds", row->info.build_seconds);
-        json_real(&json, "seconds_median", row->median);
-        json_real(&json, "seconds_q1", row->q1);
-        json_real(&json, "seconds_q3", row->q3);
-        json_int(&json, "n", row->count);
+        json_real(&json, "seconds_median", row->seconds.median);
+        json_real(&json, "seconds_q1", row->seconds.q1);
+        json_real(&json, "seconds_q3", row->seconds.q3);
+        json_int(&json, "n", row->seconds.count);
         json_real(&json, "gelem_per_s", bench_rate(table, row));
         json_real(&json, "bytes_model", row->bytes);
         json_real(&json, "percent_of_triad", percent_of_triad(table, row));

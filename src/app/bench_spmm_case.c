@@ -1,6 +1,6 @@
 /*
- * app/bench_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate is
- * printed.
+ * app/bench_spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate
+ * is printed.
  *
  * The check recomputes sampled rows (evenly spread, and the longest) in double precision from the given CSR. The error
  * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench.h"
+#include "app/bench_spmm.h"
 #include "base/clock.h"
 
 enum { SAMPLED_ROWS = 128, TOLERANCE = 4, MAX_SECONDS = 60, TRIAD_REPEATS = 5 };
@@ -74,22 +74,6 @@ static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64
     return hal->dense.gather_rows(hal, WEFT_DTYPE_F32, matrix->csr.rows, d, o->vertex, o->given_x, d, o->x, d);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear interpolation between the two nearest of the sorted values. */
-static double quantile(const double *sorted, int count, double share)
-{
-    double at = share * (double)(count - 1);
-    int low = (int)at;
-    int high = low + 1 < count ? low + 1 : low;
-    return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
-}
-
 typedef struct bench_job {
     weft_hal *hal;
     hal_spmm *spmm;
@@ -123,16 +107,13 @@ static weft_status time_job(const bench_job *job, int repeats, bench_row *row)
     WEFT_TRY(WEFT_NEW(&seconds, repeats, WEFT_MEM_GENERAL));
     double started = clock_seconds();
     WEFT_TRY_GOTO(run_once(job), status, done);
-    row->count = 0;
-    while (row->count < repeats && (row->count < 3 || clock_seconds() - started < MAX_SECONDS)) {
+    int count = 0;
+    while (count < repeats && (count < 3 || clock_seconds() - started < MAX_SECONDS)) {
         double begin = clock_seconds();
         WEFT_TRY_GOTO(run_once(job), status, done);
-        seconds[row->count++] = clock_seconds() - begin;
+        seconds[count++] = clock_seconds() - begin;
     }
-    qsort(seconds, (size_t)row->count, sizeof *seconds, ascending);
-    row->median = quantile(seconds, row->count, 0.5);
-    row->q1 = quantile(seconds, row->count, 0.25);
-    row->q3 = quantile(seconds, row->count, 0.75);
+    row->seconds = bench_quartiles_of(seconds, count);
 done:
     weft_free(seconds);
     return status;

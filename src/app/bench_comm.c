@@ -1,0 +1,106 @@
+/*
+ * app/bench_comm.c: weft bench comm: what the communication core takes and sends, on all ranks of the job.
+ *
+ *      mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all --format json
+ *
+ * Every case is checked against sums in double precision of the ranks' known inputs before its rate is printed; a wrong
+ * one gets no rate and the command ends with exit code 70. Times are those of the slowest rank; see app/bench_pair.h.
+ */
+#include "app/bench_comm.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "app/comm_setup.h"
+#include "comm/cost.h"
+#include "comm/layout.h"
+
+enum { OP_ALLREDUCE, OP_SYNC, OP_SELECT }; /* order of --op's choices */
+
+static const bench_column skip_columns[] = {
+    {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
+
+weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason)
+{
+    return bench_grid_add(&bench->unsupported, (bench_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)});
+}
+
+void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst)
+{
+    if (bench->invalid++ == 0) {
+        snprintf(bench->first_invalid, sizeof bench->first_invalid,
+                 "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes, worst);
+    }
+}
+
+static weft_status run_op(comm_bench *bench, const weft_options *options)
+{
+    const char *algorithms = option_text(options, OPT_ALGORITHMS);
+    bench->repeats = (int)option_int(options, OPT_REPEATS);
+    WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
+    switch (option_choice(options, OPT_OP)) {
+    case OP_ALLREDUCE:
+        WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_ALLREDUCE)->choices, &bench->names));
+        return bench_comm_allreduce(bench);
+    case OP_SYNC:
+        WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_SYNC)->choices, &bench->names));
+        return bench_comm_sync(bench);
+    case OP_SELECT:
+        WEFT_TRY(bench_names_parse(option_is_set(options, OPT_ALGORITHMS) ? algorithms : "all",
+                                   option_row_of(OPT_TOPK_SELECT)->choices, &bench->names));
+        return bench_comm_select(bench);
+    default:
+        return weft_fail(WEFT_ERR_INTERNAL, "--op %s has no bench", option_text(options, OPT_OP));
+    }
+}
+
+static weft_status print(const comm_bench *bench, const weft_options *options)
+{
+    static const bench_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
+                                                {"nodes", CELL_INT, true}, {"threads", CELL_INT, true},
+                                                {"mpi", CELL_TEXT, true},  {"model_measured", CELL_BOOL, true}};
+    const app_context *context = bench->context;
+    char mpi[128] = "none";
+    bench_grid head = {.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    if (comm_native_available(context->comm)) {
+        comm_mpi_version(mpi, sizeof mpi);
+    }
+    WEFT_TRY(bench_grid_add(
+        &head, (bench_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
+                              cell_int(comm_get_layout(context->comm)->nodes), cell_int(context->placement.threads),
+                              cell_text(mpi), cell_flag(comm_get_model(context->comm)->measured)}));
+    bench_grid_print(stdout, &head, &bench->grid, &bench->unsupported,
+                     (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    bench_grid_free(&head);
+    return WEFT_OK;
+}
+
+static weft_status run(comm_bench *bench, app_context *context)
+{
+    const weft_options *options = context->options;
+    bench->context = context;
+    WEFT_TRY(comm_setup(context, true));
+    WEFT_TRY(run_op(bench, options));
+    if (comm_rank(context->comm) == 0) {
+        WEFT_TRY(print(bench, options));
+    }
+    WEFT_CHECK(bench->invalid == 0, WEFT_ERR_INTERNAL, "%s", bench->first_invalid);
+    return WEFT_OK;
+}
+
+weft_status bench_comm(const weft_options *options)
+{
+    app_context context;
+    comm_bench bench = {.grid = {.name = "rows"},
+                        .unsupported = {.name = "unsupported", .column = skip_columns, .columns = 3}};
+    weft_status status = app_context_open(options, &context);
+    status = status == WEFT_OK ? run(&bench, &context) : status;
+    if (status != WEFT_OK) {
+        fflush(stdout);
+        app_context_fail(&context, status);
+    }
+    bench_grid_free(&bench.grid);
+    bench_grid_free(&bench.unsupported);
+    app_context_close(&context);
+    return status;
+}

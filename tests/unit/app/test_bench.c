@@ -1,0 +1,180 @@
+/* What stands behind `weft bench`: lists of sizes and names, quartiles, printed grids, and the check of sums. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench_check.h"
+#include "app/bench_comm.h"
+#include "base/json.h"
+#include "support/test.h"
+
+static void expect_sizes(const char *text, const int64_t *expected, int count)
+{
+    int64_t size[BENCH_SIZES_MAX];
+    int found = 0;
+    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_OK);
+    assert_int_equal(found, count);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(size[i], expected[i]);
+    }
+}
+
+static void refuse_sizes(const char *text, const char *reason)
+{
+    int64_t size[BENCH_SIZES_MAX];
+    int found = 0;
+    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_ERR_USAGE);
+    assert_non_null(strstr(weft_error_message(), reason));
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    expect_sizes("4", (int64_t[]){4}, 1);
+    expect_sizes("1K,32M,2G", (int64_t[]){1024, 33554432, 2147483648}, 3);
+    expect_sizes("1.5KiB,102400000", (int64_t[]){1536, 102400000}, 2);
+    expect_sizes("8..64", (int64_t[]){8, 16, 32, 64}, 4);
+    expect_sizes("12..100,4M", (int64_t[]){12, 24, 48, 96, 4194304}, 5);
+    refuse_sizes("", "empty");
+    refuse_sizes("1K,,2K", "no size");
+    refuse_sizes("32X", "no size");
+    refuse_sizes("1KB", "no size");
+    refuse_sizes("-4", "between");
+    refuse_sizes("2", "between");
+    refuse_sizes("1e300", "between");
+    refuse_sizes("nan", "no size");
+    refuse_sizes("1K..", "no size");
+    refuse_sizes("1M..1K", "goes down");
+    refuse_sizes("6", "multiple of 4");
+    refuse_sizes("4..1G,4..1G,4..1G,4..1G,4..1G", "more than 128");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    bench_names names;
+    assert_int_equal(bench_names_parse("ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
+    assert_int_equal(names.count, 2);
+    assert_int_equal(names.wanted[0], 1);
+    assert_int_equal(names.wanted[1], 0);
+    assert_false(names.all);
+    assert_int_equal(bench_names_parse("all", "auto|ring|tree", &names), WEFT_OK);
+    assert_true(names.all);
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.choice[names.wanted[1]], "tree");
+    assert_int_equal(bench_names_parse("rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
+    assert_non_null(strstr(weft_error_message(), "'rings' is none of auto, ring, tree, all"));
+    assert_int_equal(bench_names_parse("", "auto|ring", &names), WEFT_ERR_USAGE);
+}
+
+static void test_quartiles(void **state)
+{
+    (void)state;
+    double x[] = {5, 1, 4, 2, 3};
+    bench_quartiles q = bench_quartiles_of(x, 5);
+    assert_true(q.count == 5 && q.least == 1 && q.q1 == 2 && q.median == 3 && q.q3 == 4);
+    double y[] = {10, 0};
+    q = bench_quartiles_of(y, 2);
+    assert_true(q.q1 == 2.5 && q.median == 5 && q.q3 == 7.5);
+    assert_true(isnan(bench_quartiles_of(NULL, 0).median));
+}
+
+/* The sum of three ranks in float32, in rank order. */
+static void sum_of(float *sum, float *part, int64_t count)
+{
+    bench_fill(0, sum, count);
+    for (int r = 1; r < 3; r++) {
+        bench_fill(r, part, count);
+        for (int64_t i = 0; i < count; i++) {
+            sum[i] += part[i];
+        }
+    }
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    static float sum[COUNT];
+    static float part[COUNT];
+    sum_of(sum, part, COUNT);
+    double least = 1.0;
+    double most = -1.0;
+    bench_fill(1, part, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        least = fmin(least, (double)part[i]);
+        most = fmax(most, (double)part[i]);
+    }
+    assert_true(least >= -1.0 && least < -0.99 && most < 1.0 && most > 0.99);
+    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) <= 1.0);
+    const uint64_t hash = bench_bits_hash(sum, COUNT);
+
+    /* A rank too few, a wrong element, two exchanged ones, and what is no number. */
+    assert_true(bench_sum_error(part, COUNT, 3, COMM_WIRE_SAME) > 1e3);
+    const float kept = sum[4999];
+    sum[4999] += 1e-5F;
+    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) > 1.0);
+    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_FP16) <= 1.0);
+    assert_true(bench_bits_hash(sum, COUNT) != hash);
+    sum[4999] = sum[17];
+    sum[17] = kept;
+    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) > 1.0);
+    assert_true(bench_bits_hash(sum, COUNT) != hash);
+    sum[17] = NAN;
+    assert_true(isinf(bench_sum_error(sum, COUNT, 3, COMM_WIRE_BF16)));
+}
+
+static void print_to(char **text, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
+                     bench_format format)
+{
+    size_t bytes = 0;
+    FILE *out = open_memstream(text, &bytes);
+    assert_non_null(out);
+    bench_grid_print(out, head, grid, second, format);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void test_grid(void **state)
+{
+    (void)state;
+    static const bench_column columns[] = {
+        {"name", CELL_TEXT, true}, {"n", CELL_INT, false}, {"t", CELL_REAL, true}, {"ok", CELL_BOOL, true}};
+    bench_grid head = {.column = columns, .columns = 1};
+    bench_grid grid = {.name = "rows", .column = columns, .columns = 4};
+    bench_grid second = {.name = "left", .column = columns, .columns = 2};
+    assert_int_equal(bench_grid_add(&head, (bench_cell[]){cell_text("run")}), WEFT_OK);
+    for (int i = 0; i < 20; i++) {
+        const double t = i == 1 ? (double)NAN : 0.5 * i;
+        assert_int_equal(
+            bench_grid_add(&grid, (bench_cell[]){cell_text("a"), cell_int(i), cell_real(t), cell_flag(i == 0)}),
+            WEFT_OK);
+    }
+    char *text = NULL;
+    print_to(&text, &head, &grid, &second, BENCH_CSV);
+    assert_ptr_equal(strstr(text, "name,n,t,ok\na,0,0,true\na,1,,false\na,2,1,false\n"), text);
+    free(text);
+    print_to(&text, &head, &grid, &second, BENCH_MD);
+    assert_non_null(strstr(text, "name: run\n\n| name | t | ok |\n|---|--:|--:|\n| a | 0 | yes |\n| a | - | NO |\n"));
+    assert_null(strstr(text, "left"));
+    free(text);
+    print_to(&text, &head, &grid, &second, BENCH_JSON);
+    json_document *document = NULL;
+    assert_int_equal(json_parse("grid", text, strlen(text), &document), WEFT_OK);
+    const json_value *rows = json_find(json_root(document), "rows");
+    assert_int_equal(json_find(rows->child, "n")->integer, 0);
+    assert_int_equal(json_find(rows->child->next, "t")->kind, JSON_NULL);
+    assert_null(json_find(json_root(document), "left")->child);
+    json_free(document);
+    free(text);
+    bench_grid_free(&head);
+    bench_grid_free(&grid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles),
+        cmocka_unit_test(test_check), cmocka_unit_test(test_grid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
