@@ -353,7 +353,7 @@ static weft_status send_updates(comm_sync *sync, double theta)
             if (q != a->site) {
                 asp_message *message = sending(a, slot, b, q);
                 message->head = (asp_head){a->counters.clock, b, entries, bytes};
-                asp_message_post(message);
+                asp_message_post(message, a->counters.clock * a->buckets + b);
             }
         }
     }
@@ -369,6 +369,18 @@ static int64_t mirror_of(const asp *a, int site)
         least = clock < least ? clock : least;
     }
     return least;
+}
+
+/* The messages of a site are heard clock by clock, bucket by bucket. */
+static int64_t next_number(const asp *a, int site)
+{
+    const int64_t *mirror = a->mirror + (ptrdiff_t)site * a->buckets;
+    int64_t least = mirror_of(a, site);
+    int bucket = 0;
+    while (mirror[bucket] != least) {
+        ++bucket;
+    }
+    return (least + 1) * a->buckets + bucket;
 }
 
 static weft_status add_updates(comm_sync *sync, const asp_head *head, const void *payload)
@@ -401,12 +413,15 @@ static weft_status hear_site(comm_sync *sync, int site, int64_t target)
     while (mirror_of(a, site) < a->counters.clock) {
         bool done = true;
         if (!message->posted) {
-            asp_message_post(message);
+            asp_message_post(message, next_number(a, site));
         }
         WEFT_TRY(mirror_of(a, site) < target ? asp_message_wait(message) : asp_message_test(message, &done));
         if (!done) {
             return WEFT_OK;
         }
+        WEFT_CHECK(message->head.clock * a->buckets + message->head.bucket == next_number(a, site), WEFT_ERR_INTERNAL,
+                   "updates of bucket %lld at clock %lld from site %d out of turn", (long long)message->head.bucket,
+                   (long long)message->head.clock, site);
         WEFT_TRY(hand_on(a, &message->head, message->payload));
         WEFT_TRY(add_updates(sync, &message->head, message->payload));
         a->mirror[(ptrdiff_t)site * a->buckets + message->head.bucket] = message->head.clock;

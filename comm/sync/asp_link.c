@@ -84,9 +84,10 @@ void asp_message_free(asp_message *message)
     }
 }
 
-void asp_message_post(asp_message *message)
+void asp_message_post(asp_message *message, int64_t number)
 {
-    assert(!message->posted);
+    assert(!message->posted && number >= 0);
+    message->transfers.tag = (int)(number % TRANSPORT_TAGS);
     message->posted = true;
     message->phase = MESSAGE_HEAD;
     progress_post(message->transfers.comm->progress, &message->operation);

@@ -2,8 +2,9 @@
  * comm/sync/asp_link.h: messages between sites whose size the receiver learns from their head.
  *
  * A message is a head of fixed size, then a payload if the head says so. It is an operation of its own in the engine of
- * comm/progress.h, posted and then tested or waited for, like any other. Those from one site to another arrive in
- * the order in which they were posted: all have the same tag on a lane that carries nothing else.
+ * comm/progress.h, posted and then tested or waited for, like any other. The engine may start operations in another
+ * order than that of their posting: the number that both sides give a message is its tag, so that each is received in
+ * its own place.
  *
  *      sender     post: head and payload leave together
  *      receiver   post: head ... its size is checked against the room ... payload ... ended
@@ -38,8 +39,9 @@ typedef struct asp_message {
 weft_status asp_message_init(asp_message *message, weft_comm *comm, int peer, bool sends, void *payload, int64_t room);
 /* A zeroed message is fine; cancels. */
 void asp_message_free(asp_message *message);
-/* Sender: head and payload are set. Not while it is under way. */
-void asp_message_post(asp_message *message);
+/* Sender: head and payload are set. number: modulo TRANSPORT_TAGS unlike those under way between the two. Not while it
+ * is under way itself. */
+void asp_message_post(asp_message *message, int64_t number);
 /* Ended? Drives, never waits. */
 weft_status asp_message_test(asp_message *message, bool *done);
 weft_status asp_message_wait(asp_message *message);

@@ -104,7 +104,7 @@ static weft_status run_from(replica *r, int first, int last)
  * or not begun): both end with the same bits. */
 static weft_status state_run(weft_comm *comm, const sync_options *options, int stop, bool running)
 {
-    enum { STEPS = 20 };
+    enum { STEPS = 16 };
     replica whole;
     replica part;
     checkpoint c;
@@ -137,7 +137,7 @@ static weft_status case_state(weft_comm *comm, void *argument)
     for (int k = 0; k < MODES; ++k) {
         sync_options options = options_of(k);
         WEFT_TRY(sites_of_one(comm, &options, path));
-        for (int stop = 10; stop < 13; ++stop) { /* all places in a round of gap 3 */
+        for (int stop = 10; stop < 12; ++stop) { /* just posted, and on its way */
             WEFT_TRY(state_run(comm, &options, stop, stop % 2 == 0));
         }
         WEFT_TRY(quad_remove(comm, path));
@@ -231,7 +231,7 @@ static weft_status case_statistics(weft_comm *comm, void *argument)
 
 /* ---- convergence ----------------------------------------------------------------------------------------- */
 /*
- * Ranks with different optima and curvatures, falling rates, 150 steps: every mode ends at the optimum of the sum
+ * Ranks with different optima and curvatures, falling rates, 120 steps: every mode ends at the optimum of the sum
  * within 0.03. Replicas averaged only at the end would come to the mean of the ranks' optima, over 0.1 off.
  */
 static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst, double *alone)
@@ -244,7 +244,7 @@ static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst, 
     WEFT_TRY(sites_of_one(comm, &options, path));
     WEFT_TRY(replica_open(comm, &options, &r));
     r.equal = false;
-    for (int s = 0; s < 150; ++s) {
+    for (int s = 0; s < 120; ++s) {
         WEFT_TRY(replica_step(&r, 0.4 / (1.0 + 0.1 * s), 1.0));
         if (gap == 0) { /* free running, but side by side: a rank alone would be through before the next has begun */
             WEFT_TRY(comm_barrier(comm));
@@ -283,8 +283,10 @@ static weft_status case_convergence(weft_comm *comm, void *argument)
 
 /* The last one is for threads: MPI takes no message back, and a job that cancels one must end. */
 static const comm_case relaxed_cases[] = {
-    {"state continues to the bit", case_state},      {"weight 0", case_zero_weight},
-    {"batch statistics", case_statistics},           {"convergence", case_convergence},
+    {"convergence", case_convergence},
+    {"state continues to the bit", case_state},
+    {"weight 0", case_zero_weight},
+    {"batch statistics", case_statistics},
     {"destroyed under way", case_destroy_under_way},
 };
 

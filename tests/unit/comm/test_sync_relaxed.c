@@ -44,6 +44,7 @@ static int run_shortage(void)
 
 int main(void)
 {
-    int failed = comm_run_threads(relaxed_cases, RELAXED_CASES, comm_run_case);
+    int failed = comm_run_threads(relaxed_cases, 1, comm_run_case_once) +
+                 comm_run_threads(relaxed_cases + 1, RELAXED_CASES - 1, comm_run_case);
     return failed + run_shortage();
 }
