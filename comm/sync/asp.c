@@ -27,6 +27,10 @@
  * flushes first: the mean is then that of all updates. Batch statistics are averaged inside the site every step, over
  * sites by sync_average. Density and staleness are reported by the leaders.
  *
+ * With gradient tracking the tracked gradients travel as the parameters do: of each site's change the part n / P is
+ * made at once, remembered, and sent once it passes theta times the tracked gradient. theta = 0 makes all of them the
+ * exact gradient.
+ *
  * Bytes of a step and site: at most min(8 significant, 4 d) to each other site. Memory of a leader: acc, the parameters
  * before the step, slack + 2 payloads of all parameters, one of the largest bucket for each other site.
  *
@@ -43,6 +47,7 @@
 #include "comm/sync/mode.h"
 #include "comm/sync/significance.h"
 #include "comm/sync/topology.h"
+#include "comm/sync/tracking.h"
 
 /* Each step of slack takes memory for one more payload of all parameters. */
 enum { MOST_SLACK = 62 };
@@ -60,21 +65,24 @@ typedef struct asp_sum {
 } asp_sum;
 
 typedef struct asp {
-    int sites, site, buckets;
+    int sites, site;
+    int buckets;           /* of gradients */
+    int runs;              /* that travel between sites: the buckets' parameters, then their tracked gradients */
+    int64_t moved;         /* elements of these */
     weft_comm *group;      /* the ranks of this site */
     weft_comm *leaders;    /* those of all sites, by number of the site; the other ranks: themselves */
     asp_sum *sum;          /* [buckets] */
     comm_plan *statistics; /* sum of batch statistics inside the site */
-    float *before;         /* [trained] parameters before the optimiser */
+    float *before;         /* [moved] values before the optimiser */
     asp_counters counters;
     double posted_s; /* when the first bucket of the step was posted */
     void *arrived;   /* other ranks than the leader: payload of the largest bucket */
     /* leader */
-    float *acc;              /* [trained] */
-    int64_t *mirror;         /* [sites, buckets] */
-    float *outgoing;         /* [slack + 2, trained] payloads */
+    float *acc;              /* [moved] */
+    int64_t *mirror;         /* [sites, runs] */
+    float *outgoing;         /* [slack + 2, moved] payloads */
     unsigned char *incoming; /* [sites] payloads of the largest bucket */
-    asp_message *send;       /* [slack + 2, buckets, sites] */
+    asp_message *send;       /* [slack + 2, runs, sites] */
     asp_message *receive;    /* [sites] */
     double sent_s;           /* when the last step was sent */
 } asp;
@@ -89,9 +97,18 @@ static int64_t slots(const comm_sync *sync)
     return sync->options.slack + 2;
 }
 
-static asp_message *sending(const asp *a, int64_t slot, int bucket, int site)
+static asp_message *sending(const asp *a, int64_t slot, int run, int site)
 {
-    return &a->send[(slot * a->buckets + bucket) * a->sites + site];
+    return &a->send[(slot * a->runs + run) * a->sites + site];
+}
+
+/* Where a run lies among the values. */
+static sync_bucket run_of(const comm_sync *sync, int run)
+{
+    const asp *a = sync->self;
+    sync_bucket found = sync->desc.bucket[run % a->buckets];
+    found.offset += run / a->buckets * sync->desc.trained;
+    return found;
 }
 
 /* ---- creation -------------------------------------------------------------------------------------------- */
@@ -102,6 +119,8 @@ static weft_status allocate(comm_sync *sync)
     WEFT_TRY(WEFT_NEW_ZERO(&a, 1, WEFT_MEM_COMM));
     sync->self = a;
     a->buckets = sync->desc.buckets;
+    a->moved = tracking_travelling(sync);
+    a->runs = a->moved > sync->desc.trained ? 2 * a->buckets : a->buckets;
     WEFT_CHECK(options->slack >= 0 && options->slack <= MOST_SLACK, WEFT_ERR_USAGE,
                "--asp-slack %lld: each step takes memory for the parameters; use 0 to %d", (long long)options->slack,
                MOST_SLACK);
@@ -115,7 +134,7 @@ static weft_status allocate(comm_sync *sync)
                    (long long)sync->desc.bucket[b].count);
     }
     WEFT_TRY(WEFT_NEW_ZERO(&a->sum, a->buckets, WEFT_MEM_COMM));
-    return WEFT_NEW_ZERO(&a->before, sync->desc.trained, WEFT_MEM_COMM);
+    return WEFT_NEW_ZERO(&a->before, a->moved, WEFT_MEM_COMM);
 }
 
 /* Communicators of the site and of the leaders, whose ranks are the sites' numbers. */
@@ -150,8 +169,8 @@ static weft_status plan_site(comm_sync *sync)
         WEFT_TRY(mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->sum[b].plan));
     }
     snprintf(name, sizeof name, "batch statistics of site %d", a->site);
-    return mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, (float *)desc->value + desc->trained,
-                         desc->elements - desc->trained, name, &a->statistics);
+    return mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, (float *)desc->value + a->moved, desc->elements - a->moved,
+                         name, &a->statistics);
 }
 
 static int64_t largest_bucket(const sync_desc *desc)
@@ -166,19 +185,18 @@ static int64_t largest_bucket(const sync_desc *desc)
 static weft_status create_messages(comm_sync *sync)
 {
     asp *a = sync->self;
-    const sync_desc *desc = &sync->desc;
-    int64_t room = largest_bucket(desc);
+    int64_t room = largest_bucket(&sync->desc);
     for (int q = 0; q < a->sites; ++q) {
         if (q == a->site) {
             continue;
         }
         WEFT_TRY(asp_message_init(&a->receive[q], a->leaders, q, false, a->incoming + q * room, room));
         for (int64_t slot = 0; slot < slots(sync); ++slot) {
-            for (int b = 0; b < a->buckets; ++b) {
-                const sync_bucket *bucket = &desc->bucket[b];
+            for (int b = 0; b < a->runs; ++b) {
+                sync_bucket run = run_of(sync, b);
                 WEFT_TRY(asp_message_init(sending(a, slot, b, q), a->leaders, q, true,
-                                          a->outgoing + slot * desc->trained + bucket->offset,
-                                          bucket->count * (int64_t)sizeof(float)));
+                                          a->outgoing + slot * a->moved + run.offset,
+                                          run.count * (int64_t)sizeof(float)));
             }
         }
     }
@@ -189,7 +207,7 @@ static weft_status create_leader(comm_sync *sync)
 {
     asp *a = sync->self;
     size_t sites = (size_t)a->sites;
-    size_t messages = (size_t)slots(sync) * (size_t)a->buckets * sites;
+    size_t messages = (size_t)slots(sync) * (size_t)a->runs * sites;
     size_t room = (size_t)largest_bucket(&sync->desc);
     if (a->sites == 1) {
         return WEFT_OK;
@@ -197,10 +215,9 @@ static weft_status create_leader(comm_sync *sync)
     if (!leads(a)) {
         return weft_malloc(room, 1, WEFT_MEM_COMM, &a->arrived);
     }
-    WEFT_TRY(WEFT_NEW_ZERO(&a->acc, sync->desc.trained, WEFT_MEM_COMM));
-    WEFT_TRY(WEFT_NEW_ZERO(&a->mirror, sites * (size_t)a->buckets, WEFT_MEM_COMM));
-    WEFT_TRY(weft_malloc((size_t)sync->desc.trained, (size_t)slots(sync) * sizeof(float), WEFT_MEM_COMM,
-                         (void **)&a->outgoing));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->acc, a->moved, WEFT_MEM_COMM));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->mirror, sites * (size_t)a->runs, WEFT_MEM_COMM));
+    WEFT_TRY(weft_malloc((size_t)a->moved, (size_t)slots(sync) * sizeof(float), WEFT_MEM_COMM, (void **)&a->outgoing));
     WEFT_TRY(weft_malloc(sites, room, WEFT_MEM_COMM, (void **)&a->incoming));
     WEFT_TRY(WEFT_NEW_ZERO(&a->send, messages, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&a->receive, sites, WEFT_MEM_COMM));
@@ -218,7 +235,7 @@ static weft_status create(comm_sync *sync)
 static void destroy_messages(comm_sync *sync)
 {
     asp *a = sync->self;
-    int64_t messages = slots(sync) * a->buckets * a->sites;
+    int64_t messages = slots(sync) * a->runs * a->sites;
     for (int64_t i = 0; a->send != NULL && i < messages; ++i) {
         asp_message_free(&a->send[i]);
     }
@@ -259,8 +276,8 @@ static weft_status reset(comm_sync *sync)
     a->counters = (asp_counters){.begun = 1, .threshold.theta = sync->options.threshold};
     a->sent_s = clock_seconds();
     if (a->acc != NULL) {
-        memset(a->acc, 0, (size_t)sync->desc.trained * sizeof *a->acc);
-        memset(a->mirror, 0, (size_t)a->sites * (size_t)a->buckets * sizeof *a->mirror);
+        memset(a->acc, 0, (size_t)a->moved * sizeof *a->acc);
+        memset(a->mirror, 0, (size_t)a->sites * (size_t)a->runs * sizeof *a->mirror);
     }
     return WEFT_OK;
 }
@@ -288,7 +305,7 @@ static weft_status gradients(comm_sync *sync)
         grad[i] *= scale;
     }
     if (sync->desc.trained > 0) {
-        memcpy(a->before, sync->desc.value, (size_t)sync->desc.trained * sizeof *a->before);
+        memcpy(a->before, sync->desc.value, (size_t)a->moved * sizeof *a->before);
     }
     return WEFT_OK;
 }
@@ -299,7 +316,7 @@ static void take_share(comm_sync *sync)
     asp *a = sync->self;
     float *w = sync->desc.value;
     float share = (float)comm_size(a->group) / (float)comm_size(sync->comm);
-    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+    for (int64_t i = 0; i < a->moved; ++i) {
         float update = (w[i] - a->before[i]) * share;
         w[i] = a->before[i] + update;
         if (a->acc != NULL) {
@@ -311,11 +328,10 @@ static void take_share(comm_sync *sync)
 static weft_status average_statistics(comm_sync *sync)
 {
     asp *a = sync->self;
-    if (sync->desc.elements > sync->desc.trained && comm_size(a->group) > 1) {
+    if (sync->desc.elements > a->moved && comm_size(a->group) > 1) {
         WEFT_TRY(comm_post(a->statistics));
         WEFT_TRY(comm_wait(a->statistics));
-        mode_divide((float *)sync->desc.value + sync->desc.trained, sync->desc.elements - sync->desc.trained,
-                    (float)comm_size(a->group));
+        mode_divide((float *)sync->desc.value + a->moved, sync->desc.elements - a->moved, (float)comm_size(a->group));
     }
     return WEFT_OK;
 }
@@ -325,7 +341,7 @@ static weft_status average_statistics(comm_sync *sync)
 static weft_status await_slot(const comm_sync *sync, int64_t slot)
 {
     const asp *a = sync->self;
-    for (int b = 0; b < a->buckets; ++b) {
+    for (int b = 0; b < a->runs; ++b) {
         for (int q = 0; q < a->sites; ++q) {
             if (sending(a, slot, b, q)->posted) {
                 WEFT_TRY(asp_message_wait(sending(a, slot, b, q)));
@@ -342,59 +358,59 @@ static weft_status send_updates(comm_sync *sync, double theta)
     int64_t slot = a->counters.clock % slots(sync);
     int64_t sent = 0;
     WEFT_TRY(await_slot(sync, slot));
-    for (int b = 0; b < a->buckets; ++b) {
-        const sync_bucket *bucket = &sync->desc.bucket[b];
-        void *payload = a->outgoing + slot * sync->desc.trained + bucket->offset;
-        int64_t entries = significance_take(w + bucket->offset, a->acc + bucket->offset, bucket->count, theta, payload);
+    for (int b = 0; b < a->runs; ++b) {
+        sync_bucket run = run_of(sync, b);
+        void *payload = a->outgoing + slot * a->moved + run.offset;
+        int64_t entries = significance_take(w + run.offset, a->acc + run.offset, run.count, theta, payload);
         bool dense = entries == SIGNIFICANCE_DENSE;
-        int64_t bytes = dense ? bucket->count * (int64_t)sizeof(float) : entries * (int64_t)sizeof(significance_entry);
-        sent += dense ? bucket->count : entries;
+        int64_t bytes = dense ? run.count * (int64_t)sizeof(float) : entries * (int64_t)sizeof(significance_entry);
+        sent += dense ? run.count : entries;
         for (int q = 0; q < a->sites; ++q) {
             if (q != a->site) {
                 asp_message *message = sending(a, slot, b, q);
                 message->head = (asp_head){a->counters.clock, b, entries, bytes};
-                asp_message_post(message, a->counters.clock * a->buckets + b);
+                asp_message_post(message, a->counters.clock * a->runs + b);
             }
         }
     }
-    sync->figures.density = sync->desc.trained > 0 ? (double)sent / (double)sync->desc.trained : 0.0;
+    sync->figures.density = a->moved > 0 ? (double)sent / (double)a->moved : 0.0;
     return WEFT_OK;
 }
 
 static int64_t mirror_of(const asp *a, int site)
 {
     int64_t least = a->counters.clock;
-    for (int b = 0; b < a->buckets; ++b) {
-        int64_t clock = a->mirror[(ptrdiff_t)site * a->buckets + b];
+    for (int b = 0; b < a->runs; ++b) {
+        int64_t clock = a->mirror[(ptrdiff_t)site * a->runs + b];
         least = clock < least ? clock : least;
     }
     return least;
 }
 
-/* The messages of a site are heard clock by clock, bucket by bucket. */
+/* The messages of a site are heard clock by clock, run by run. */
 static int64_t next_number(const asp *a, int site)
 {
-    const int64_t *mirror = a->mirror + (ptrdiff_t)site * a->buckets;
+    const int64_t *mirror = a->mirror + (ptrdiff_t)site * a->runs;
     int64_t least = mirror_of(a, site);
-    int bucket = 0;
-    while (mirror[bucket] != least) {
-        ++bucket;
+    int run = 0;
+    while (mirror[run] != least) {
+        ++run;
     }
-    return (least + 1) * a->buckets + bucket;
+    return (least + 1) * a->runs + run;
 }
 
 static weft_status add_updates(comm_sync *sync, const asp_head *head, const void *payload)
 {
     asp *a = sync->self;
-    WEFT_CHECK(head->bucket >= 0 && head->bucket < a->buckets, WEFT_ERR_INTERNAL, "updates of bucket %lld of %d",
-               (long long)head->bucket, a->buckets);
-    const sync_bucket *bucket = &sync->desc.bucket[head->bucket];
-    int64_t bytes = head->entries == SIGNIFICANCE_DENSE ? bucket->count * (int64_t)sizeof(float)
+    WEFT_CHECK(head->run >= 0 && head->run < a->runs, WEFT_ERR_INTERNAL, "updates of run %lld of %d",
+               (long long)head->run, a->runs);
+    sync_bucket run = run_of(sync, (int)head->run);
+    int64_t bytes = head->entries == SIGNIFICANCE_DENSE ? run.count * (int64_t)sizeof(float)
                                                         : head->entries * (int64_t)sizeof(significance_entry);
-    WEFT_CHECK(head->entries >= SIGNIFICANCE_DENSE && head->entries <= bucket->count && head->bytes == bytes,
-               WEFT_ERR_INTERNAL, "%lld updates of bucket %lld in %lld bytes", (long long)head->entries,
-               (long long)head->bucket, (long long)head->bytes);
-    return significance_apply((float *)sync->desc.value + bucket->offset, bucket->count, head->entries, payload);
+    WEFT_CHECK(head->entries >= SIGNIFICANCE_DENSE && head->entries <= run.count && head->bytes == bytes,
+               WEFT_ERR_INTERNAL, "%lld updates of run %lld in %lld bytes", (long long)head->entries,
+               (long long)head->run, (long long)head->bytes);
+    return significance_apply((float *)sync->desc.value + run.offset, run.count, head->entries, payload);
 }
 
 /* Leader: a message to the other ranks of the site; payload may be NULL with bytes 0. */
@@ -419,12 +435,12 @@ static weft_status hear_site(comm_sync *sync, int site, int64_t target)
         if (!done) {
             return WEFT_OK;
         }
-        WEFT_CHECK(message->head.clock * a->buckets + message->head.bucket == next_number(a, site), WEFT_ERR_INTERNAL,
-                   "updates of bucket %lld at clock %lld from site %d out of turn", (long long)message->head.bucket,
+        WEFT_CHECK(message->head.clock * a->runs + message->head.run == next_number(a, site), WEFT_ERR_INTERNAL,
+                   "updates of run %lld at clock %lld from site %d out of turn", (long long)message->head.run,
                    (long long)message->head.clock, site);
         WEFT_TRY(hand_on(a, &message->head, message->payload));
         WEFT_TRY(add_updates(sync, &message->head, message->payload));
-        a->mirror[(ptrdiff_t)site * a->buckets + message->head.bucket] = message->head.clock;
+        a->mirror[(ptrdiff_t)site * a->runs + message->head.run] = message->head.clock;
     }
     return WEFT_OK;
 }
@@ -439,7 +455,7 @@ static weft_status hear(comm_sync *sync, int64_t target)
             sync->figures.staleness = behind > sync->figures.staleness ? behind : sync->figures.staleness;
         }
     }
-    asp_head end = {.clock = a->counters.clock, .bucket = -1};
+    asp_head end = {.clock = a->counters.clock, .run = -1};
     return hand_on(a, &end, NULL);
 }
 
@@ -449,7 +465,7 @@ static weft_status follow(comm_sync *sync)
     asp_head head;
     for (;;) {
         WEFT_TRY(comm_bcast(a->group, 0, &head, (int64_t)sizeof head));
-        if (head.bucket < 0) {
+        if (head.run < 0) {
             return WEFT_OK;
         }
         WEFT_CHECK(head.bytes >= 0 && head.bytes <= largest_bucket(&sync->desc), WEFT_ERR_INTERNAL,
@@ -521,8 +537,8 @@ static int state(comm_sync *sync, sync_buffer *buffer)
 {
     asp *a = sync->self;
     bool keeps = a->acc != NULL;
-    int64_t acc = keeps ? sync->desc.trained * (int64_t)sizeof *a->acc : 0;
-    int64_t mirror = keeps ? (int64_t)a->sites * a->buckets * (int64_t)sizeof *a->mirror : 0;
+    int64_t acc = keeps ? a->moved * (int64_t)sizeof *a->acc : 0;
+    int64_t mirror = keeps ? (int64_t)a->sites * a->runs * (int64_t)sizeof *a->mirror : 0;
     buffer[0] = (sync_buffer){.name = "asp counters", .data = &a->counters, .bytes = (int64_t)sizeof a->counters};
     buffer[1] = (sync_buffer){.name = "asp accumulator", .data = a->acc, .bytes = acc};
     buffer[2] = (sync_buffer){.name = "asp clocks", .data = a->mirror, .bytes = mirror};

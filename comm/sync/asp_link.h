@@ -17,7 +17,7 @@
 
 typedef struct asp_head {
     int64_t clock;   /* of the site that speaks */
-    int64_t bucket;  /* -1: there is no more (inside a site) */
+    int64_t run;     /* which values; -1: there is no more (inside a site) */
     int64_t entries; /* comm/sync/significance.h */
     int64_t bytes;   /* of the payload */
 } asp_head;

@@ -29,7 +29,7 @@
 #include "comm/coll/coll.h"
 #include "comm/comm_internal.h"
 #include "comm/sync/groups.h"
-#include "comm/sync/sync.h"
+#include "comm/sync/tracking.h"
 
 /* A lossy mode must take less than this part of the exact one's time. */
 static const double worth_losing = 0.9;
@@ -258,12 +258,12 @@ static weft_status predict_asp(const comm_sync *sync, double *seconds)
     WEFT_TRY_GOTO(room_create(sync, &room), status, done);
     WEFT_TRY_GOTO(division_seconds(sync, sites->set_of, sync->desc.trained, &room, &inside), status, done);
     int64_t others = sites->sets - 1;
-    int64_t entries = (int64_t)(asp_significant * (double)sync->desc.trained);
+    int64_t entries = (int64_t)(asp_significant * (double)tracking_travelling(sync));
     const comm_cost news = {.inter_rounds = others,
                             .inter_bytes = others * entries * SPARSE_ENTRY_BYTES,
                             .intra_rounds = others > 0,
                             .intra_bytes = others * entries * SPARSE_ENTRY_BYTES,
-                            .selected = sync->desc.trained,
+                            .selected = tracking_travelling(sync),
                             .scattered = others * entries};
     *seconds = inside + comm_model_seconds(comm_get_model(sync->comm), &news);
 done:

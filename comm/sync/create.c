@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "comm/comm_internal.h"
-#include "comm/sync/sync.h"
+#include "comm/sync/tracking.h"
 
 static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", "shadow", "asp", "auto"};
 
@@ -44,6 +44,20 @@ sync_options sync_options_default(void)
                           .threshold = 0.01,
                           .policy = ASP_LEARNING_RATE,
                           .bandwidth = 10.0 * 0x1p20};
+}
+
+bool sync_mode_tracks(sync_mode mode)
+{
+    return mode >= 0 && mode < SYNC_AUTO && mode_ops[mode]->local_updates;
+}
+
+weft_status sync_check_options(const sync_options *options)
+{
+    WEFT_CHECK(!options->tracking || sync_mode_tracks(options->mode), WEFT_ERR_USAGE,
+               "--sync %s has no use for --gradient-tracking: leave it out, or take --sync divide-shuffle, shadow or "
+               "asp",
+               sync_mode_name(options->mode));
+    return WEFT_OK;
 }
 
 /* ---- creation ------------------------------------------------------------------------------------------- */
@@ -109,7 +123,7 @@ static weft_status check_desc(const sync_desc *desc, const sync_options *options
     WEFT_CHECK(desc->dtype == WEFT_DTYPE_F32 || options->mode == SYNC_ALLREDUCE || options->mode == SYNC_AUTO,
                WEFT_ERR_UNSUPPORTED, "--sync %s needs float32 gradients, these are %s: use --sync allreduce",
                sync_mode_name(options->mode), weft_dtype_name(desc->dtype));
-    return WEFT_OK;
+    return sync_check_options(options);
 }
 
 /* One rank has no use for a mode; float64 has one. */
@@ -135,9 +149,9 @@ static weft_status check_same(const comm_sync *sync)
         hash = (hash ^ (uint64_t)sync->desc.bucket[b].offset) * 0x100000001b3u;
         hash = (hash ^ (uint64_t)sync->desc.bucket[b].count) * 0x100000001b3u;
     }
-    snprintf(text, sizeof text, "synchronisation %s of %" PRId64 " + %" PRId64 " %s in %d buckets (%016" PRIx64 ")",
-             sync->ops->name, sync->desc.trained, sync->desc.elements - sync->desc.trained,
-             weft_dtype_name(sync->desc.dtype), sync->desc.buckets, hash);
+    snprintf(text, sizeof text, "synchronisation %s%s of %" PRId64 " + %" PRId64 " %s in %d buckets (%016" PRIx64 ")",
+             sync->ops->name, sync->options.tracking ? ", tracking," : "", sync->desc.trained,
+             sync->desc.elements - sync->desc.trained, weft_dtype_name(sync->desc.dtype), sync->desc.buckets, hash);
     return comm_check_same(sync->comm, text);
 }
 
@@ -179,6 +193,9 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     WEFT_TRY_GOTO(choose_mode(sync), status, done);
     WEFT_TRY_GOTO(check_same(sync), status, done);
     if (comm_size(comm) > 1) {
+        if (options->tracking) {
+            WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync)), status, done);
+        }
         if (sync->ops->create != NULL) {
             WEFT_TRY_GOTO(comm_agree(comm, sync->ops->create(sync)), status, done);
         }
@@ -205,6 +222,7 @@ void sync_destroy(comm_sync *sync)
     }
     comm_plan_destroy(sync->mean);
     weft_free(sync->mean_buffer);
+    tracking_destroy(sync);
     weft_free(sync->ready);
     weft_free(sync->buffer);
     weft_free((void *)(uintptr_t)sync->desc.bucket);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
+#include "comm/sync/tracking.h"
 
 /* ---- a step ---------------------------------------------------------------------------------------------- */
 
@@ -47,7 +48,9 @@ static weft_status call(comm_sync *sync, weft_status (*fn)(comm_sync *sync), con
         return WEFT_OK;
     }
     section s = section_begin();
+    tracking_enter(sync);
     weft_status status = fn(sync);
+    tracking_leave(sync);
     section_end(sync, s, name);
     return status;
 }
@@ -64,7 +67,10 @@ weft_status sync_reset(comm_sync *sync)
         WEFT_TRY(sync->ops->settle(sync, true));
     }
     int64_t bytes = sync->desc.elements * (int64_t)weft_dtype_bytes(sync->desc.dtype);
+    tracking_reset(sync);
+    tracking_enter(sync);
     WEFT_TRY(comm_bcast(sync->comm, 0, sync->desc.value, bytes));
+    tracking_leave(sync);
     return call(sync, sync->ops->reset, "sync reset");
 }
 
@@ -191,7 +197,9 @@ weft_status sync_gradients(comm_sync *sync)
     if (sync->ops->local_updates && sync->ops->ready == NULL) {
         scale_gradient(sync);
     }
-    return call(sync, sync->ops->gradients, "sync gradients");
+    WEFT_TRY(call(sync, sync->ops->gradients, "sync gradients"));
+    tracking_update(sync);
+    return WEFT_OK;
 }
 
 weft_status sync_parameters(comm_sync *sync)
@@ -273,6 +281,7 @@ weft_status sync_resume(comm_sync *sync)
 {
     if (sync->averaged) {
         memcpy(sync->desc.value, sync->mean_buffer, (size_t)sync->desc.elements * sizeof *sync->mean_buffer);
+        tracking_leave(sync);
         sync->averaged = false;
     }
     return WEFT_OK;
@@ -284,7 +293,9 @@ static weft_status settle(comm_sync *sync, bool last)
         return WEFT_OK;
     }
     section s = section_begin();
+    tracking_enter(sync);
     weft_status status = sync->ops->settle(sync, last);
+    tracking_leave(sync);
     section_end(sync, s, "sync settle");
     return status;
 }
@@ -325,9 +336,9 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count)
     WEFT_TRY(sync_resume(sync));
     WEFT_TRY(settle(sync, false));
     sync->buffer[0] = (sync_buffer){.name = "step", .data = &sync->step, .bytes = (int64_t)sizeof sync->step};
-    *count = 1;
+    *count = 1 + tracking_state(sync, sync->buffer + 1);
     if (!alone(sync) && sync->ops->state != NULL) {
-        *count += sync->ops->state(sync, sync->buffer + 1);
+        *count += sync->ops->state(sync, sync->buffer + *count);
     }
     *buffer = sync->buffer;
     return WEFT_OK;

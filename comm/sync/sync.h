@@ -21,7 +21,8 @@
  *
  * Gradients come in as local shares whose sum over ranks is the gradient. Exact modes and topk hand the sum back. Modes
  * with local updates hand back P times the share, the rank's own estimate of the sum, and average what it led to:
- * with plain SGD the mean of all updates is the exact one.
+ * with plain SGD the mean of all updates is the exact one. With gradient tracking (comm/sync/tracking.c) it is a
+ * running estimate of the sum that the ranks exchange like their parameters.
  *
  * One rank has nobody to keep up with: every mode is SYNC_ALLREDUCE then, and no call does anything.
  *
@@ -64,6 +65,8 @@ typedef struct sync_options {
     int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
     int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
     double momentum;     /* momentum correction: velocity before the selection; the optimiser then has none */
+    /* divide-shuffle, shadow, asp; WEFT_ERR_USAGE with the others */
+    bool tracking; /* of gradients: comm/sync/tracking.c */
     /* divide-shuffle */
     int group;            /* ranks of a group */
     int64_t full_every;   /* steps between full averages; 0: only where sync_average is called */
@@ -84,6 +87,10 @@ typedef struct sync_options {
 } sync_options;
 
 sync_options sync_options_default(void);
+/* Whether gradients can be tracked: the mode has local updates. */
+bool sync_mode_tracks(sync_mode mode);
+/* Whether the options go together, as far as they can be told without a communicator; sync_create asks too. */
+weft_status sync_check_options(const sync_options *options);
 
 /* A tensor of the flat buffers, for rules that look at shapes. */
 typedef struct sync_tensor {
@@ -194,13 +201,21 @@ typedef struct sync_ops {
 
 enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
+/* Of gradient tracking: comm/sync/tracking.c. */
+typedef struct sync_tracker {
+    float *caller; /* the parameters of sync_create's desc, [trained | state] */
+    float *value;  /* [trained | tracked | state], the modes' desc.value */
+    float *last;   /* [trained] this rank's estimate of the step before; NULL: no tracking */
+} sync_tracker;
+
 struct comm_sync {
     const sync_ops *ops;
     sync_mode mode; /* that runs */
     void *self;     /* the mode's own */
     weft_comm *comm;
     sync_options options; /* topology and sites: while the mode is created only */
-    sync_desc desc;       /* its arrays are the sync's own copies */
+    sync_desc desc;       /* its arrays are the sync's own copies; with a tracker, value and elements are its */
+    sync_tracker tracker;
     double lr, weight;
     int64_t step; /* since reset, from 1 */
     bool *ready;  /* [buckets] in this step */

@@ -11,6 +11,7 @@ static const char *text_or_null(const weft_options *o, option_id id)
 
 static void set_lossy(const weft_options *o, sync_options *sync)
 {
+    sync->tracking = option_flag(o, OPT_GRADIENT_TRACKING);
     sync->group = (int)option_int(o, OPT_GROUP_SIZE);
     sync->full_every = option_int(o, OPT_FULL_EVERY);
     sync->seed = (uint64_t)option_int(o, OPT_SEED);
@@ -55,7 +56,8 @@ weft_status sync_setup_check(const weft_options *o)
                "--reproducible needs --wire same: rounded sums depend on the order");
     WEFT_CHECK(!topk || !option_flag(o, OPT_NESTEROV), WEFT_ERR_USAGE,
                "--sync topk corrects plain momentum only: leave out --nesterov");
-    return WEFT_OK;
+    sync_options sync = sync_options_of(o);
+    return sync_check_options(&sync);
 }
 
 void sync_setup_describe(const sync_options *options, sync_mode mode, char *text, size_t bytes)
@@ -91,21 +93,18 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
 
 uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes, int ranks)
 {
+    static const uint64_t copies[] = {
+        [SYNC_ALLREDUCE] = 1,      /* what arrives while it is summed */
+        [SYNC_TOPK] = 4,           /* velocity, residual, selection, what arrives */
+        [SYNC_DIVIDE_SHUFFLE] = 3, /* the mean, the group's mean, what arrives */
+        [SYNC_SHADOW] = 5,         /* the mean, snapshot, average, block state, what arrives */
+        [SYNC_ASP] = 6,
+        [SYNC_AUTO] = 6, /* the most that a mode keeps */
+    };
     if (ranks == 1) {
         return 0;
     }
-    switch (options->mode) {
-    case SYNC_ALLREDUCE:
-        return parameter_bytes; /* what arrives while it is summed */
-    case SYNC_TOPK:
-        return 4 * parameter_bytes; /* velocity, residual, selection, what arrives */
-    case SYNC_DIVIDE_SHUFFLE:
-        return 3 * parameter_bytes; /* the mean, the group's mean, what arrives */
-    case SYNC_SHADOW:
-        return 5 * parameter_bytes; /* the mean, snapshot, average, block state, what arrives */
-    case SYNC_ASP:
-    case SYNC_AUTO:
-        return 6 * parameter_bytes; /* the most that a mode keeps */
-    }
-    return 0;
+    uint64_t kept = copies[options->mode];
+    /* Tracking: twice the vector for the mode; a copy of the parameters, tracked and last gradients. */
+    return (options->tracking ? 2 * kept + 3 : kept) * parameter_bytes;
 }
