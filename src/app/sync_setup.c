@@ -65,6 +65,7 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
     static const char *const overlaps[] = {"summed behind the backward pass",
                                            "summed behind the backward pass, gathered behind the next forward pass",
                                            "summed after the backward pass"};
+    const char *tracked = options->tracking ? ", tracks the global gradient" : "";
     switch (mode) {
     case SYNC_ALLREDUCE:
         snprintf(text, bytes, "all gradients, %s; %s", overlaps[options->overlap],
@@ -75,14 +76,15 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
                  100.0 * options->density);
         return;
     case SYNC_DIVIDE_SHUFFLE:
-        snprintf(text, bytes, "averages parameters in changing groups of %d ranks; not exact", options->group);
+        snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact", options->group,
+                 tracked);
         return;
     case SYNC_SHADOW:
-        snprintf(text, bytes, "averages parameters in the background, training never waits; not exact");
+        snprintf(text, bytes, "averages parameters in the background, training never waits%s; not exact", tracked);
         return;
     case SYNC_ASP:
-        snprintf(text, bytes, "sends updates between sites once they pass %g %% of their parameter; not exact",
-                 100.0 * options->threshold);
+        snprintf(text, bytes, "sends updates between sites once they pass %g %% of their parameter%s; not exact",
+                 100.0 * options->threshold, tracked);
         return;
     case SYNC_AUTO:
         snprintf(text, bytes, "the fastest mode by prediction, %s",

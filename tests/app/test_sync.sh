@@ -30,14 +30,16 @@ trained topk --sync topk --topk-density 0.05 --topk-exchange all-gather
 trained divide-shuffle --sync divide-shuffle
 trained shadow --sync shadow
 trained asp --sync asp
+trained tracking --sync divide-shuffle --gradient-tracking
 trained auto --sync auto
 cmp whole/weights.npz split/weights.npz || fail "--overlap split and smaller buckets change bits with --reproducible"
 
 python3 - <<'EOF' || fail "results of the modes"
 import json
-losses = {}
+losses, sent = {}, {}
 for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "allreduce"), ("topk", "topk"),
-                     ("divide-shuffle", "divide-shuffle"), ("shadow", "shadow"), ("asp", "asp"), ("auto", "allreduce")):
+                     ("divide-shuffle", "divide-shuffle"), ("shadow", "shadow"), ("asp", "asp"), ("tracking", "divide-shuffle"),
+                     ("auto", "allreduce")):
     lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
     summary = json.load(open(f"{folder}/summary.json"))
     assert len(lines) == 8, folder
@@ -48,11 +50,13 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
     assert summary["sync"] == mode and summary["comm_exposed_s_avg"] >= 0, (folder, summary)
     assert summary["lanes"]["halo"]["sent_bytes_avg"] > 0, (folder, summary)
     losses[folder] = [line["loss"] for line in lines]
+    sent[folder] = sum(line["comm_bytes"] for line in lines)
     if mode == "topk":
         assert 0.01 < lines[-1]["density"] < 0.3, lines[-1]
     if mode in ("shadow", "asp"):
         assert lines[-1]["gap"] >= 0, lines[-1]
 assert losses["whole"] == losses["split"]
+assert sent["divide-shuffle"] < sent["tracking"] < 2.1 * sent["divide-shuffle"], sent
 # The first loss is that of the same weights in every mode.
 for folder, loss in losses.items():
     assert abs(loss[0] - losses["exact"][0]) < 1e-4 * losses["exact"][0], (folder, loss[0])
@@ -60,6 +64,8 @@ EOF
 grep -qF "sync topk: sends 5 % of the gradient, keeps the rest for later steps; not exact" topk.err ||
     fail "the log does not tell what topk trades: $(cat topk.err)"
 grep -qF "sync topk: communication exposed for" topk.out || fail "the table has no exposed time: $(cat topk.out)"
+grep -qF "changing groups of 2 ranks, tracks the global gradient; not exact" tracking.err ||
+    fail "the log does not tell of tracking: $(cat tracking.err)"
 grep -qE "allow-lossy|slower" auto.err || fail "auto does not tell why: $(cat auto.err)"
 
 ranks 3 "$weft" train "${common[@]}" --dry-run --sync shadow >out 2>err || fail "dry run: $(cat err)"
@@ -68,6 +74,13 @@ grep -qF "sync shadow: averages parameters in the background" out || fail "the d
 got=0
 ranks 3 "$weft" train "${common[@]}" --run-dir none --sync topk --nesterov >out 2>err || got=$?
 [ "$got" -eq 2 ] && grep -qF -- "--nesterov" err || fail "topk with --nesterov: exit $got: $(cat err)"
+
+for mode in allreduce topk auto; do
+    got=0
+    ranks 3 "$weft" train "${common[@]}" --run-dir none --sync "$mode" --gradient-tracking >out 2>err || got=$?
+    [ "$got" -eq 2 ] && grep -qF "take --sync divide-shuffle, shadow or asp" err ||
+        fail "--sync $mode --gradient-tracking: exit $got: $(cat err)"
+done
 
 # One rank has nobody to keep up with.
 "$weft" train "${common[@]}" --run-dir one --sync topk --quiet >out 2>err || fail "one rank: $(cat err)"

@@ -10,11 +10,14 @@
 /* What holds for all modes with local updates, on 1 to 8 ranks: state, sudden ends, weights, statistics, convergence.
  */
 
-enum { MODES = 6 };
+/* The modes, then the same with gradient tracking. */
+enum { MODES = 6, VARIANTS = 2 * MODES };
 
-static sync_options options_of(int k)
+static sync_options options_of(int variant)
 {
     sync_options options = sync_options_default();
+    int k = variant % MODES;
+    options.tracking = variant >= MODES;
     options.mode = k < 2 ? SYNC_DIVIDE_SHUFFLE : k < 5 ? SYNC_SHADOW : SYNC_ASP;
     options.seed = 5;
     options.full_every = k == 1 ? 7 : 0;
@@ -134,7 +137,7 @@ static weft_status case_state(weft_comm *comm, void *argument)
 {
     char path[64];
     (void)argument;
-    for (int k = 0; k < MODES; ++k) {
+    for (int k = 0; k < VARIANTS; ++k) {
         sync_options options = options_of(k);
         WEFT_TRY(sites_of_one(comm, &options, path));
         for (int stop = 10; stop < 12; ++stop) { /* just posted, and on its way */
@@ -150,7 +153,7 @@ static weft_status case_destroy_under_way(weft_comm *comm, void *argument)
 {
     char path[64];
     (void)argument;
-    for (int k = 0; k < 2 * MODES; ++k) {
+    for (int k = 0; k < 2 * VARIANTS; ++k) {
         replica r;
         sync_options options = options_of(k / 2);
         options.gap = k % 2 ? 0 : 3;
@@ -180,7 +183,7 @@ static weft_status case_zero_weight(weft_comm *comm, void *argument)
     char path[64];
     int ranks = comm_size(comm);
     (void)argument;
-    for (int k = 0; k < MODES && ranks > 1; ++k) {
+    for (int k = 0; k < VARIANTS && ranks > 1; ++k) {
         replica r;
         sync_options options = options_of(k);
         options.threshold = 0;
@@ -206,10 +209,11 @@ static weft_status case_statistics(weft_comm *comm, void *argument)
     char path[64];
     int ranks = comm_size(comm);
     (void)argument;
-    for (int k = 0; k <= MODES; ++k) {
+    for (int k = 0; k < VARIANTS + 2; ++k) {
         replica r;
-        sync_options options = options_of(k);
-        if (k < MODES) { /* asp once with a rank a site, once with all ranks in one */
+        bool one_site = k >= VARIANTS; /* asp once with a rank a site, once with all ranks in one */
+        sync_options options = options_of(one_site ? (k - VARIANTS) * MODES + MODES - 1 : k);
+        if (!one_site) {
             WEFT_TRY(sites_of_one(comm, &options, path));
         }
         WEFT_TRY(replica_open(comm, &options, &r));
@@ -222,7 +226,7 @@ static weft_status case_statistics(weft_comm *comm, void *argument)
         CASE_CHECK(fabs((double)r.value[QUAD_TRAINED + 1] + 3.0) < 1e-5, "mode %d: %g", k,
                    (double)r.value[QUAD_TRAINED + 1]);
         sync_destroy(r.sync);
-        if (k < MODES) {
+        if (!one_site) {
             WEFT_TRY(quad_remove(comm, path));
         }
     }

@@ -23,7 +23,7 @@ static void test_memory_shortage(void **state)
     (void)state;
     int failures = 0;
     uint64_t before = weft_mem_usage_of(WEFT_MEM_COMM).current_bytes;
-    for (int k = 0; k < MODES; ++k) {
+    for (int k = 0; k < VARIANTS; ++k) {
         for (int n = 1; n < 120; n += 1 + n / 20) {
             int plan[2] = {k, n};
             weft_status status = comm_thread_run(3, create_short, plan);
