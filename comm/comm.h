@@ -166,6 +166,7 @@ typedef struct comm_stats {
     double busy_seconds;   /* from the post to the end of each operation, summed: what is not waited for was hidden */
 } comm_stats;
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane);
+const char *comm_lane_name(comm_lane lane); /* "gradient" */
 /* The sum of float32 by the MPI library's own blocking all-reduce, to be measured beside ours. send == recv: in place.
  * Collective, while nothing is posted. WEFT_ERR_UNSUPPORTED when the transport has none (_available tells). */
 bool comm_native_available(const weft_comm *comm);

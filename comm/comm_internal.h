@@ -67,8 +67,6 @@ int comm_next_tag(weft_comm *comm, comm_lane lane);
 /* Collective: WEFT_ERR_INTERNAL on every rank, naming two descriptions, unless all ranks pass the same text. */
 weft_status comm_check_same(weft_comm *comm, const char *text);
 
-const char *comm_lane_name(comm_lane lane);
-
 static inline void comm_count(_Atomic uint64_t *counter, uint64_t amount)
 {
     uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);

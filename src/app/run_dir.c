@@ -198,6 +198,16 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_g
     return write_manifest(dir, context, -1);
 }
 
+static void write_traffic(json_writer *json, const char *name, uint64_t bytes, uint64_t messages)
+{
+    if (messages > 0) {
+        json_object(json, name);
+        json_int(json, "bytes", (int64_t)bytes);
+        json_int(json, "messages", (int64_t)messages);
+        json_end(json);
+    }
+}
+
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
 {
     json_writer json = json_begin(dir->metrics, false);
@@ -215,6 +225,13 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_real(&json, "epoch_s", epoch->epoch_s);
     json_real(&json, "lr", epoch->lr);
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_object(&json, "lanes");
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        write_traffic(&json, comm_lane_name((comm_lane)lane), epoch->traffic.bytes[lane],
+                      epoch->traffic.messages[lane]);
+    }
+    write_traffic(&json, "groups", epoch->traffic.group_bytes, epoch->traffic.group_messages);
+    json_end(&json);
     json_real(&json, "comm_exposed_s", epoch->comm_exposed_s);
     json_text(&json, "sync", sync_mode_name(epoch->sync));
     if (epoch->sync != SYNC_ALLREDUCE) {

@@ -119,13 +119,6 @@ static weft_status spread_over_ranks(const train_report *report, train_spread *s
     return WEFT_OK;
 }
 
-static const char *lane_text(int lane)
-{
-    static const char *const texts[] = {"control", "halo", "gradients", "background", "alarm"};
-    _Static_assert(sizeof texts / sizeof *texts == COMM_LANES, "a text for each lane");
-    return texts[lane];
-}
-
 static void print_communication(const train_report *report, const train_result *result, const train_spread *s)
 {
     const sync_figures *f = &result->figures;
@@ -135,7 +128,7 @@ static void print_communication(const train_report *report, const train_result *
     printf("\n%-28s %9s %9s %9s\n", "sent per rank", "MB avg", "MB max", "messages");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         if (s->max.lane_messages[lane] > 0) {
-            printf("%-28s %9.3f %9.3f %9.0f\n", lane_text(lane), s->avg.lane_bytes[lane] / 1e6,
+            printf("%-28s %9.3f %9.3f %9.0f\n", comm_lane_name((comm_lane)lane), s->avg.lane_bytes[lane] / 1e6,
                    s->max.lane_bytes[lane] / 1e6, s->avg.lane_messages[lane]);
         }
     }
@@ -223,7 +216,7 @@ static void write_communication(json_writer *json, const train_result *result, c
     json_real(json, "group_sent_messages_avg", s->avg.group_messages);
     json_object(json, "lanes");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
-        json_object(json, lane_text(lane));
+        json_object(json, comm_lane_name((comm_lane)lane));
         json_real(json, "sent_bytes_avg", s->avg.lane_bytes[lane]);
         json_real(json, "sent_messages_avg", s->avg.lane_messages[lane]);
         json_end(json);

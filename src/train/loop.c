@@ -27,14 +27,29 @@ typedef struct loop {
     int64_t timed;
 } loop;
 
-static uint64_t bytes_sent(const loop *l)
+static train_traffic traffic_so_far(const loop *l)
 {
-    const weft_comm *comm = l->comm;
-    uint64_t bytes = sync_get_figures(l->replica.sync).bytes_sent; /* over the mode's own groups of ranks */
+    sync_figures figures = sync_get_figures(l->replica.sync);
+    train_traffic traffic = {.group_bytes = figures.bytes_sent, .group_messages = figures.messages_sent};
     for (int lane = 0; lane < COMM_LANES; ++lane) {
-        bytes += comm_lane_stats(comm, (comm_lane)lane).bytes_sent;
+        comm_stats stats = comm_lane_stats(l->comm, (comm_lane)lane);
+        traffic.bytes[lane] = stats.bytes_sent;
+        traffic.messages[lane] = stats.messages_sent;
     }
-    return bytes;
+    return traffic;
+}
+
+static void note_traffic(const loop *l, const train_traffic *before, train_epoch *record)
+{
+    train_traffic now = traffic_so_far(l);
+    record->traffic.group_bytes = now.group_bytes - before->group_bytes;
+    record->traffic.group_messages = now.group_messages - before->group_messages;
+    record->comm_bytes = record->traffic.group_bytes;
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        record->traffic.bytes[lane] = now.bytes[lane] - before->bytes[lane];
+        record->traffic.messages[lane] = now.messages[lane] - before->messages[lane];
+        record->comm_bytes += record->traffic.bytes[lane];
+    }
 }
 
 /* Time that this rank stood still: for the gradients and averages by the mode's own account, for the rest by lane. */
@@ -174,7 +189,7 @@ static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 
 static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
 {
-    uint64_t sent = bytes_sent(l);
+    train_traffic sent = traffic_so_far(l);
     double stood = exposed(l);
     uint64_t allocations = weft_mem_usage_total().allocations;
     int64_t every = l->options->eval_every;
@@ -190,7 +205,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
         WEFT_TRY(evaluate(l, seed, record));
         record->eval_s = clock_seconds() - trained;
     }
-    record->comm_bytes = bytes_sent(l) - sent;
+    note_traffic(l, &sent, record);
     record->comm_exposed_s = exposed(l) - stood;
     record->sync = sync_running(l->replica.sync);
     record->figures = sync_get_figures(l->replica.sync);

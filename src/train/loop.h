@@ -30,6 +30,12 @@ typedef struct train_options {
     const char *init_weights; /* .npz to start every run from, or NULL */
 } train_options;
 
+/* What this rank sent. */
+typedef struct train_traffic {
+    uint64_t bytes[COMM_LANES], messages[COMM_LANES];
+    uint64_t group_bytes, group_messages; /* over the groups of ranks that a sync mode made for itself */
+} train_traffic;
+
 typedef struct train_epoch {
     int run;       /* from 0 */
     int64_t epoch; /* from 1 */
@@ -40,6 +46,7 @@ typedef struct train_epoch {
     double epoch_s;           /* forward, backward, all-reduce, update */
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
+    train_traffic traffic; /* the same by lane */
     double comm_exposed_s; /* this rank stood still for communication, evaluation included */
     sync_mode sync;        /* that runs */
     sync_figures figures;  /* of the synchronisation, since the start */

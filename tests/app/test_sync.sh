@@ -45,6 +45,7 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
     assert len(lines) == 8, folder
     for line in lines:
         assert line["sync"] == mode, (folder, line)
+        assert line["comm_bytes"] == sum(lane["bytes"] for lane in line["lanes"].values()), (folder, line)
         assert line["comm_bytes"] > 0 and 0 <= line["comm_exposed_s"] < 60, (folder, line)
         assert ("density" in line) == (mode != "allreduce"), (folder, line)
     assert summary["sync"] == mode and summary["comm_exposed_s_avg"] >= 0, (folder, summary)
