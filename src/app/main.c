@@ -21,7 +21,7 @@ typedef struct command_entry {
 } command_entry;
 
 static const command_entry entries[] = {
-    {"train", app_train, true},  {"partition", app_partition, false}, {"convert", app_convert, false},
+    {"train", app_train, true}, {"partition", app_partition, false}, {"convert", app_convert, false},
     {"bench", app_bench, true}, {"info", app_info, false},
 };
 

@@ -41,7 +41,8 @@ const option_command option_commands[] = {
     {"convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
-    {"bench", "measure a kernel (KIND spmm) or the communication core (KIND comm)", "KIND", 1, 1, "general,data,bench,table,aggregation,communication",
+    {"bench", "measure a kernel (KIND spmm) or the communication core (KIND comm)", "KIND", 1, 1,
+     "general,data,bench,table,aggregation,communication",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},

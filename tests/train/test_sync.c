@@ -210,8 +210,10 @@ static void check_same(const sync_case *a, const sync_case *b, int ranks, const 
             fail_msg("%s, rank %d of %d: parameters differ", what, r, ranks);
         }
     }
-    if (memcmp(a->loss, b->loss, sizeof b->loss) != 0) {
-        fail_msg("%s on %d ranks: losses differ", what, ranks);
+    for (size_t e = 0; e < sizeof b->loss / sizeof b->loss[0]; ++e) {
+        if (a->loss[e] != b->loss[e]) {
+            fail_msg("%s on %d ranks: losses differ in epoch %zu", what, ranks, e + 1);
+        }
     }
 }
 

@@ -132,8 +132,8 @@ static weft_status slow_isend(transport *t, int lane, int peer, int tag, const v
 {
     if (peer / SLOW_NODE != t->rank / SLOW_NODE) {
         double end = clock_seconds() + slow_link.latency + (double)bytes * slow_link.seconds_per_byte;
-        for (double left = end - clock_seconds(); left > 0; left = end - clock_seconds()) {
-            usleep((useconds_t)(1e6 * left));
+        while (clock_seconds() < end) {
+            usleep(100);
         }
     }
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
