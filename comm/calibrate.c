@@ -100,6 +100,38 @@ static weft_status measure_link(calibration *c, const int *ring, int ranks, comm
     return WEFT_OK;
 }
 
+/* Ranks 2 i and 2 i + 1 of the ring send to each other. */
+static void build_exchange(calibration *c, const int *ring, int ranks, int64_t bytes)
+{
+    int me = 0;
+    while (me < ranks && ring[me] != comm_rank(c->comm)) {
+        ++me;
+    }
+    schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of a link both ways");
+    if (me < ranks && (me ^ 1) < ranks) {
+        schedule_round(&c->schedule, "calibration");
+        schedule_receive(&c->schedule, ring[me ^ 1], c->right, bytes);
+        schedule_send(&c->schedule, ring[me ^ 1], c->left, bytes);
+    }
+}
+
+/* An exchange beside a shift of as many bytes, the most that are worth waiting for. */
+static weft_status measure_paired(calibration *c, const int *ring, int ranks)
+{
+    double shifted = 0.0;
+    double exchanged = 0.0;
+    int64_t bytes = CALIBRATE_LONGEST;
+    while (bytes > 64 << 10 && (double)bytes * c->model->inter.seconds_per_byte > longest_round) {
+        bytes /= 2;
+    }
+    build_shift(c, ring, ranks, bytes, 1);
+    WEFT_TRY(calibration_time(c, &shifted));
+    build_exchange(c, ring, ranks, bytes);
+    WEFT_TRY(calibration_time(c, &exchanged));
+    c->model->paired_per_byte = calibrate_positive((exchanged - shifted) / (double)bytes);
+    return WEFT_OK;
+}
+
 comm_link link_fit(const double *bytes, const double *seconds, int points)
 {
     /* Least squares of (latency + slope * bytes - seconds) / seconds. */
@@ -144,7 +176,12 @@ static weft_status measure_inter(calibration *c)
     int *ring = NULL;
     weft_status status = ring_of_nodes(c->comm, &ring);
     c->budget = network_budget;
-    status = status == WEFT_OK ? measure_link(c, ring, c->comm->layout->nodes, &c->model->inter) : status;
+    int nodes = c->comm->layout->nodes;
+    status = status == WEFT_OK ? measure_link(c, ring, nodes, &c->model->inter) : status;
+    /* Two nodes shift by exchanging: there the links tell all of it. */
+    if (status == WEFT_OK && nodes > 2) {
+        status = measure_paired(c, ring, nodes);
+    }
     weft_free(ring);
     return status;
 }
@@ -175,6 +212,7 @@ static void fill_noise(char *buffer)
 static weft_status measure_all(calibration *c)
 {
     const comm_layout *layout = c->comm->layout;
+    c->model->paired_per_byte = calibrate_positive(0.0);
     if (layout->nodes > 1) {
         WEFT_TRY(measure_inter(c));
     }

@@ -19,7 +19,7 @@ double comm_model_seconds(const comm_model *model, const comm_cost *cost)
 {
     return (double)cost->inter_rounds * model->inter.latency +
            (double)cost->inter_bytes * model->inter.seconds_per_byte +
-           (double)cost->intra_rounds * model->intra.latency +
+           (double)cost->inter_paired * model->paired_per_byte + (double)cost->intra_rounds * model->intra.latency +
            (double)cost->intra_bytes * model->intra.seconds_per_byte + (double)cost->shared_syncs * model->sync +
            (double)cost->shared_bytes * model->shared_per_byte + (double)cost->reduced * model->reduce_per_byte +
            (double)cost->selected * model->select_per_element + (double)cost->scattered * model->scatter_per_element;

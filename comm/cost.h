@@ -24,6 +24,7 @@
 typedef struct comm_cost {
     int64_t bytes_sent, messages_sent;  /* by this rank, exact, messages uncut */
     int64_t inter_rounds, inter_bytes;  /* messages in a row between nodes; bytes through one node's network link */
+    int64_t inter_paired;               /* those of inter_bytes between ranks that send to each other at once */
     int64_t intra_rounds, intra_bytes;  /* messages in a row inside a node; bytes of one rank */
     int64_t shared_syncs, shared_bytes; /* meetings in shared memory; bytes that one rank reads and writes there */
     int64_t reduced;                    /* bytes of operands that one rank reduces */
@@ -38,6 +39,8 @@ typedef struct comm_link {
 
 typedef struct comm_model {
     comm_link inter, intra;
+    double paired_per_byte;    /* what a byte between nodes costs more when its receiver sends to its sender at once:
+                                  both directions share a connection */
     double sync;               /* seconds of a meeting of a node's ranks in shared memory */
     double shared_per_byte;    /* read or written there, all ranks of the node at once */
     double reduce_per_byte;    /* of operands of a local reduction */

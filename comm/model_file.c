@@ -10,12 +10,13 @@
 #include "base/version.h"
 #include "comm/comm_internal.h"
 
-#define MODEL_FORMAT "weft-comm-model 1"
+#define MODEL_FORMAT "weft-comm-model 2"
 
 enum { HOST_BYTES = 64, NODE_TEXT_BYTES = HOST_BYTES + 12, MODEL_MOST_BYTES = 1 << 20 };
 
 /* X(name, member): the figures, with the largest that is believed. A day for a message, a second for a byte. */
 #define MODEL_FIGURES(X)                                                                                               \
+    X("paired_per_byte", paired_per_byte, 1.0)                                                                         \
     X("sync", sync, 1e5)                                                                                               \
     X("shared_per_byte", shared_per_byte, 1.0)                                                                         \
     X("reduce_per_byte", reduce_per_byte, 1.0)                                                                         \

@@ -4,7 +4,7 @@
  * A file holds the figures of one set of nodes, and what they belong to: a job on other nodes, with other ranks a node,
  * another MPI library or another Weft does not take them.
  *
- *      {"format": "weft-comm-model 1", "nodes": "ant:2 bee:2", "ranks": 4, "transport": "mpi",
+ *      {"format": "weft-comm-model 2", "nodes": "ant:2 bee:2", "ranks": 4, "transport": "mpi",
  *       "mpi": "Open MPI v4.1.4", "weft": "0.1.0",
  *       "inter": {"latency": 2.9e-05, "seconds_per_byte": 8.7e-10}, "intra": {...},
  *       "sync": ..., "shared_per_byte": ..., "reduce_per_byte": ..., "select_per_element": ...,

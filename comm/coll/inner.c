@@ -67,6 +67,7 @@ void coll_inner_cost(comm_cost *cost, const coll_algorithm *flat, const coll_pla
     comm_cost path = flat->cost(&inner, longest, element);
     comm_cost sent = flat->cost(&inner, mine, element);
     path.inter_bytes *= groups; /* they share the node's link */
+    path.inter_paired *= groups;
     coll_path_add(cost, &path, 1);
     cost->reduced += path.reduced;
     cost->bytes_sent += sent.bytes_sent;

@@ -25,19 +25,22 @@ void coll_path_add(comm_cost *cost, const comm_cost *stage, int64_t times)
 {
     cost->inter_rounds += times * stage->inter_rounds;
     cost->inter_bytes += times * stage->inter_bytes;
+    cost->inter_paired += times * stage->inter_paired;
     cost->intra_rounds += times * stage->intra_rounds;
     cost->intra_bytes += times * stage->intra_bytes;
     cost->shared_syncs += times * stage->shared_syncs;
     cost->shared_bytes += times * stage->shared_bytes;
 }
 
-/* `crossing`: how many ranks of the busiest node talk across the network; 0: none of any node. */
-static void add_rounds(comm_cost *cost, int64_t crossing, int64_t rounds, int64_t bytes)
+/* `crossing`: how many ranks of the busiest node talk across the network; 0: none of any node. paired: to whom they
+ * hear from. */
+static void add_rounds(comm_cost *cost, int64_t crossing, int64_t rounds, int64_t bytes, bool paired)
 {
     comm_cost stage = {0};
     if (crossing > 0) {
         stage.inter_rounds = rounds;
         stage.inter_bytes = crossing * bytes;
+        stage.inter_paired = paired ? stage.inter_bytes : 0;
     } else {
         stage.intra_rounds = rounds;
         stage.intra_bytes = bytes;
@@ -74,7 +77,7 @@ void coll_path_pairs(comm_cost *cost, const coll_place *place, const coll_fold *
         most = crossing[0] > most ? crossing[0] : most;
         most = crossing[1] > most ? crossing[1] : most;
     }
-    add_rounds(cost, most, 1, bytes);
+    add_rounds(cost, most, 1, bytes, mask != 0);
 }
 
 void coll_path_ring(comm_cost *cost, const coll_place *place, int64_t rounds, int64_t bytes)
@@ -88,7 +91,7 @@ void coll_path_ring(comm_cost *cost, const coll_place *place, int64_t rounds, in
         }
         most = crossing > most ? crossing : most;
     }
-    add_rounds(cost, most, rounds, bytes);
+    add_rounds(cost, most, rounds, bytes, false);
 }
 
 void coll_path_direct(comm_cost *cost, const coll_place *place, int64_t bytes)
@@ -104,6 +107,7 @@ void coll_path_direct(comm_cost *cost, const coll_place *place, int64_t bytes)
     pairs = layout == NULL ? place->size - 1 : pairs;
     comm_cost stage = {.inter_rounds = place->size - least,
                        .inter_bytes = pairs * bytes,
+                       .inter_paired = pairs * bytes,
                        .intra_rounds = most - 1,
                        .intra_bytes = (most - 1) * bytes};
     coll_path_add(cost, &stage, 1);

@@ -70,6 +70,7 @@ static double allreduce_seconds(const comm_sync *sync, const comm_layout *layout
     }
     comm_cost cost = algorithm->cost(&place, count, element);
     cost.inter_bytes *= sharing;
+    cost.inter_paired *= sharing;
     return comm_model_seconds(model, &cost);
 }
 

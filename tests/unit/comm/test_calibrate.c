@@ -201,6 +201,7 @@ static void test_finds_a_slow_network(void **state)
 /* ---- the file ----------------------------------------------------------------------------------------------- */
 static const comm_model some_model = {.inter = {112.25e-6, 1 / 0.118e9},
                                       .intra = {0.4e-6, 1 / 9.1e9},
+                                      .paired_per_byte = 5e-9,
                                       .sync = 0.7e-6,
                                       .shared_per_byte = 1e-10,
                                       .reduce_per_byte = 2.1e-10,
@@ -217,6 +218,7 @@ static void assert_same_model(const comm_model *a, const comm_model *b)
 {
     assert_true(a->inter.latency == b->inter.latency && a->inter.seconds_per_byte == b->inter.seconds_per_byte);
     assert_true(a->intra.latency == b->intra.latency && a->intra.seconds_per_byte == b->intra.seconds_per_byte);
+    assert_true(a->paired_per_byte == b->paired_per_byte);
     assert_true(a->sync == b->sync && a->shared_per_byte == b->shared_per_byte);
     assert_true(a->reduce_per_byte == b->reduce_per_byte && a->select_per_element == b->select_per_element);
     assert_true(a->scatter_per_element == b->scatter_per_element && a->measured == b->measured);
@@ -276,7 +278,7 @@ static void test_file_damaged(void **state)
         {"\"sync\": 7e-07", "\"sync\": 1e99", "\"sync\" is 1e+99"},
         {"\"inter\"", "\"enter\"", "\"inter\" must be an object"},
         {"\"latency\": 4e-07", "\"latency\": []", "\"latency\" must be a number"},
-        {"weft-comm-model 1", "weft-comm-model 2", "\"format\" is \"weft-comm-model 2\""},
+        {"weft-comm-model 2", "weft-comm-model 1", "\"format\" is \"weft-comm-model 1\""},
         {"\"weft\": \"", "\"weft\": \"9.", "\"weft\""},
         {"\"ranks\": 4", "\"ranks\": 4.5", "\"ranks\" must be an integer"},
         {"}\n", "", "line"},
