@@ -90,8 +90,24 @@ void node_free(sparse_plan *plan)
 }
 
 /* ---- the sum ------------------------------------------------------------------------------------------------- */
+/* Alone on its node a rank moves its vector into the residual: what is left behind is the cleared result, for which the
+ * memory need not be touched again. */
+static void move_block(const sparse_plan *plan, int64_t begin, int64_t count)
+{
+    float *restrict to = plan->residual + begin;
+    float *restrict from = plan->desc.buffer + plan->begin + begin;
+    for (int64_t i = 0; i < count; ++i) {
+        to[i] += from[i];
+        from[i] = 0.0f;
+    }
+}
+
 static void sum_block(const sparse_plan *plan, int64_t begin, int64_t count)
 {
+    if (plan->at.ranks == 1) {
+        move_block(plan, begin, count);
+        return;
+    }
     float sum[SUM_BLOCK];
     float *to = plan->residual + begin;
     memcpy(sum, plan->at.source[0] + begin, (size_t)count * sizeof *sum);
