@@ -91,7 +91,7 @@ void coll_path_ring(comm_cost *cost, const coll_place *place, int64_t rounds, in
         }
         most = crossing > most ? crossing : most;
     }
-    add_rounds(cost, most, rounds, bytes, false);
+    add_rounds(cost, most, rounds, bytes, place->size == 2); /* a ring of two is a pair */
 }
 
 void coll_path_direct(comm_cost *cost, const coll_place *place, int64_t bytes)
