@@ -1,5 +1,6 @@
 /*
- * comm/buffer.c: buffers in shared memory, and the register that finds the window of an address.
+ * comm/buffer.c: buffers in shared memory, the register that finds the window of an address, and the vectors of all
+ * ranks of a node.
  *
  * A family of communicators has one register: a plan on a communicator that was split from another uses buffers of
  * both. Few buffers live at a time (one or two a model), so the register is a list.
@@ -131,4 +132,62 @@ comm_window *comm_buffer_window(const weft_comm *comm, const void *data, int64_t
         }
     }
     return NULL;
+}
+
+/* ---- the vectors of a node --------------------------------------------------------------------------------------- */
+/* Where a rank's vector lies. */
+typedef struct vector_card {
+    uint64_t window; /* its id; 0: in none */
+    int64_t local, offset;
+} vector_card;
+
+/* card, bytes: [P] of work space. */
+static weft_status exchange_cards(weft_comm *comm, const vector_card *mine, vector_card *card, int64_t *bytes)
+{
+    for (int q = 0; q < comm_size(comm); ++q) {
+        bytes[q] = (int64_t)sizeof *mine;
+    }
+    return comm_allgatherv(comm, mine, (int64_t)sizeof *mine, card, bytes);
+}
+
+static bool one_window_a_node(const comm_layout *layout, const vector_card *card)
+{
+    for (int q = 0; q < layout->first[layout->nodes]; ++q) {
+        const vector_card *leader = &card[layout->member[layout->first[layout->node_of[q]]]];
+        if (card[q].window == 0 || card[q].window != leader->window) {
+            return false;
+        }
+    }
+    return true;
+}
+
+weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes, void **vector, bool *direct)
+{
+    weft_status status = WEFT_OK;
+    const comm_layout *layout = comm->layout;
+    const int *member = layout->member + layout->first[layout->node_of[comm_rank(comm)]];
+    vector_card mine = {0};
+    vector_card *card = NULL;
+    int64_t *lengths = NULL;
+    weft_status local = WEFT_NEW(&card, comm_size(comm), WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&lengths, comm_size(comm), WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    comm_window *window = comm_buffer_window(comm, data, bytes, &mine.offset);
+    if (window != NULL) {
+        mine.window = window_id(window);
+        mine.local = window_me(window);
+    }
+    WEFT_TRY_GOTO(exchange_cards(comm, &mine, card, lengths), status, done);
+    *direct = one_window_a_node(layout, card);
+    for (int q = 0; *direct && q < comm_node_size(comm); ++q) {
+        const vector_card *theirs = &card[member[q]];
+        vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
+    }
+done:
+    weft_free(card);
+    weft_free(lengths);
+    return status;
 }

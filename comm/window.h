@@ -59,6 +59,12 @@ weft_status comm_buffer_alloc(weft_comm *comm, int64_t bytes, void **buffer);
 void comm_buffer_free(weft_comm *comm, void *buffer);
 /* The window that holds [data, data + bytes) of this rank at *offset of its segment, or NULL. The room's own. */
 comm_window *comm_buffer_window(const weft_comm *comm, const void *data, int64_t bytes, int64_t *offset);
+/*
+ * Where the vectors of this node's ranks lie in shared memory: every rank hands in its own. *direct: on every node of
+ * the communicator all of them lie in one window; then vector[q] is that of the q-th rank of this node, else vector
+ * stays as it is. Collective, the same answer on every rank. The room's own.
+ */
+weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes, void **vector, bool *direct);
 
 /* ---- the room's own: what comm.c keeps --------------------------------------------------------------------------- */
 /* Buffers of a communicator and all that are split from one another. */

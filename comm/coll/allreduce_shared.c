@@ -146,7 +146,9 @@ static bool direct_all_here(void *argument, uint64_t post)
 static weft_status direct_sum(void *argument, uint64_t post)
 {
     coll_shared *shared = argument;
-    slice mine = slice_of(shared, shared->count, shared->offset % SHARED_LINE / shared->element, shared->me);
+    /* Segments begin on cache lines, so every rank finds the same place of rank 0's vector in its line. */
+    int64_t into_line = (int64_t)((uintptr_t)shared->vector[0] % SHARED_LINE);
+    slice mine = slice_of(shared, shared->count, into_line / shared->element, shared->me);
     for (int q = 0; q < shared->ranks; ++q) {
         shared->to[q] = (char *)shared->vector[q] + mine.begin * shared->element;
         shared->from[q] = shared->to[q];

@@ -256,54 +256,6 @@ done:
     return status;
 }
 
-/* Where a rank's vector lies. */
-typedef struct vector_card {
-    uint64_t window; /* its id; 0: in none */
-    int64_t local, offset;
-} vector_card;
-
-/* Collective: direct when the vectors of every node lie in one window of it. card, bytes: [P] of work space. */
-static weft_status find_vectors(weft_comm *comm, node_shared *shared, vector_card *card, int64_t *bytes)
-{
-    const comm_layout *layout = comm->layout;
-    int64_t offset = 0;
-    comm_window *window = comm_buffer_window(comm, shared->buffer, shared->count * shared->element, &offset);
-    vector_card mine = {0};
-    if (window != NULL) {
-        mine = (vector_card){window_id(window), window_me(window), offset};
-    }
-    for (int q = 0; q < comm_size(comm); ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, bytes));
-    for (int q = 0; q < comm_size(comm); ++q) {
-        const vector_card *first = &card[coll_node_members(layout, layout->node_of[q])[0]];
-        shared->staged = shared->staged || card[q].window == 0 || card[q].window != first->window;
-    }
-    const int *member = coll_node_members(layout, layout->node_of[comm_rank(comm)]);
-    for (int q = 0; !shared->staged && q < shared->ranks; ++q) {
-        const vector_card *theirs = &card[member[q]];
-        shared->vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
-    }
-    return WEFT_OK;
-}
-
-static weft_status place_vectors(weft_comm *comm, node_shared *shared)
-{
-    weft_status status = WEFT_OK;
-    vector_card *card = NULL;
-    int64_t *bytes = NULL;
-    weft_status local = WEFT_NEW(&card, comm_size(comm), WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
-    if (local == WEFT_OK && status == WEFT_OK) {
-        status = find_vectors(comm, shared, card, bytes);
-    }
-    weft_free(card);
-    weft_free(bytes);
-    return status;
-}
-
 weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node_shared **out)
 {
     weft_status status = WEFT_OK;
@@ -314,7 +266,11 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    WEFT_TRY_GOTO(place_vectors(comm, shared), status, done);
+    bool direct = false;
+    WEFT_TRY_GOTO(
+        comm_buffer_vectors(comm, shared->buffer, shared->count * shared->element, (void **)shared->vector, &direct),
+        status, done);
+    shared->staged = !direct;
     WEFT_TRY_GOTO(comm_window_lease(comm, shared->staged ? coll_vector_bytes(args) : 0, &shared->window), status, done);
     for (int q = 0; shared->staged && q < shared->ranks; ++q) {
         shared->vector[q] = window_segment(shared->window, q);

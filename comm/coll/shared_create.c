@@ -48,53 +48,13 @@ done:
     return status;
 }
 
-/* Where a rank's vector lies. */
-typedef struct vector_card {
-    uint64_t window; /* its id; 0: in none */
-    int64_t local, offset;
-} vector_card;
-
-/* Collective: direct when all vectors lie in one window. card, bytes: [ranks] of work space. */
-static weft_status find_vectors(weft_comm *comm, coll_shared *shared, vector_card *card, int64_t *bytes)
-{
-    int64_t offset = 0;
-    comm_window *window = comm_buffer_window(comm, shared->buffer, shared->count * shared->element, &offset);
-    vector_card mine = {0};
-    if (window != NULL) {
-        mine = (vector_card){window_id(window), window_me(window), offset};
-    }
-    for (int q = 0; q < shared->ranks; ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, bytes));
-    for (int q = 0; q < shared->ranks; ++q) {
-        if (window == NULL || card[q].window != mine.window) {
-            return WEFT_OK;
-        }
-    }
-    for (int q = 0; q < shared->ranks; ++q) {
-        const vector_card *theirs = &card[q];
-        shared->vector[q] = (char *)window_segment(window, (int)theirs->local) + theirs->offset;
-    }
-    shared->offset = card[0].offset;
-    shared->form = SHARED_DIRECT;
-    return WEFT_OK;
-}
-
+/* Collective: direct when all vectors lie in one window. */
 static weft_status place_vectors(weft_comm *comm, coll_shared *shared)
 {
-    weft_status status = WEFT_OK;
-    vector_card *card = NULL;
-    int64_t *bytes = NULL;
-    weft_status local = WEFT_NEW(&card, shared->ranks, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, shared->ranks, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
-    if (local == WEFT_OK && status == WEFT_OK) {
-        status = find_vectors(comm, shared, card, bytes);
-    }
-    weft_free(card);
-    weft_free(bytes);
-    return status;
+    bool direct = false;
+    WEFT_TRY(comm_buffer_vectors(comm, shared->buffer, shared->count * shared->element, shared->vector, &direct));
+    shared->form = direct ? SHARED_DIRECT : shared->form;
+    return WEFT_OK;
 }
 
 static int64_t rounded_up(int64_t bytes)

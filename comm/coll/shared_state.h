@@ -22,8 +22,7 @@ struct coll_shared {
     weft_dtype dtype;
     comm_op op;
     /* direct */
-    int64_t offset; /* of rank 0's vector: where cache lines begin */
-    void **vector;  /* [ranks] everybody's */
+    void **vector; /* [ranks] everybody's */
     /* slots and staged */
     int64_t slot_bytes;                    /* of one slot or one half */
     int64_t piece;                         /* elements of a piece */

@@ -19,57 +19,22 @@
 
 enum { FLAG_HERE, FLAG_SHARD, FLAG_COPIED, LINE = 64 };
 
-/* Where a rank's vector lies; id 0: in no window. */
-typedef struct vector_card {
-    int64_t id, local, offset;
-} vector_card;
-
 /* ---- making ------------------------------------------------------------------------------------------------- */
-static bool all_in_windows(const comm_layout *layout, const vector_card *card)
-{
-    bool all = layout->most > 1;
-    for (int q = 0; q < layout->first[layout->nodes] && all; ++q) {
-        int leader = layout->member[layout->first[layout->node_of[q]]];
-        all = card[q].id != 0 && card[q].id == card[leader].id;
-    }
-    return all;
-}
-
 weft_status sparse_window_find(weft_comm *comm, const sparse_desc *desc, sparse_window *found)
 {
     weft_status status = WEFT_OK;
-    int size = comm_size(comm);
-    const comm_layout *layout = comm_get_layout(comm);
-    int ranks = comm_node_size(comm);
-    int64_t offset = 0;
-    vector_card mine = {0, 0, 0};
-    vector_card *card = NULL;
-    int64_t *bytes = NULL;
-    *found = (sparse_window){.ranks = ranks};
-    weft_status local = WEFT_NEW(&card, size, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&found->vector, ranks, WEFT_MEM_COMM) : local;
+    bool direct = false;
+    *found = (sparse_window){.ranks = comm_node_size(comm)};
+    weft_status local = WEFT_NEW(&found->vector, found->ranks, WEFT_MEM_COMM);
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    comm_window *window = comm_buffer_window(comm, desc->buffer, desc->count * (int64_t)sizeof(float), &offset);
-    if (window != NULL) {
-        mine = (vector_card){(int64_t)window_id(window), window_me(window), offset};
-    }
-    for (int q = 0; q < size; ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY_GOTO(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, bytes), status, done);
-    found->usable = all_in_windows(layout, card);
-    int first = layout->first[layout->node_of[comm_rank(comm)]];
-    for (int q = 0; q < ranks && found->usable; ++q) {
-        const vector_card *theirs = &card[layout->member[first + q]];
-        found->vector[q] = (float *)(void *)((char *)window_segment(window, (int)theirs->local) + theirs->offset);
-    }
+    WEFT_TRY_GOTO(
+        comm_buffer_vectors(comm, desc->buffer, desc->count * (int64_t)sizeof(float), (void **)found->vector, &direct),
+        status, done);
+    found->usable = direct && comm_get_layout(comm)->most > 1;
 done:
-    weft_free(card);
-    weft_free(bytes);
     if (status != WEFT_OK) {
         sparse_window_close(comm, found);
     }
