@@ -2,12 +2,12 @@
 #include "comm/calibrate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sample.h"
 #include "comm/calibrate_internal.h"
 
 /* Seconds that one figure may take, and the longest message worth waiting for, on one node and across a network. */
@@ -22,13 +22,6 @@ double calibrate_positive(double seconds)
 }
 
 /* ---- timing ------------------------------------------------------------------------------------------------- */
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static weft_status run_once(calibration *c, double *seconds)
 {
     double start = clock_seconds();
@@ -51,7 +44,7 @@ weft_status calibration_time(calibration *c, double *seconds)
     for (int i = 0; i < repeats; ++i) {
         WEFT_TRY(run_once(c, &sample[i]));
     }
-    qsort(sample, (size_t)repeats, sizeof *sample, compare_doubles);
+    sample_sort(sample, repeats);
     *seconds = sample[repeats / 4];
     return comm_allreduce(c->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
 }

@@ -2,10 +2,10 @@
 #include "app/bench.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/command.h"
+#include "base/sample.h"
 
 weft_status app_bench(const weft_options *options)
 {
@@ -23,30 +23,15 @@ weft_status app_bench(const weft_options *options)
                      wanted);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int count, double share)
-{
-    double at = share * (double)(count - 1);
-    int low = (int)at;
-    int high = low + 1 < count ? low + 1 : low;
-    return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
-}
-
 bench_quartiles bench_quartiles_of(double *value, int count)
 {
     if (count == 0) {
         return (bench_quartiles){0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
     }
-    qsort(value, (size_t)count, sizeof *value, ascending);
+    sample_sort(value, count);
     return (bench_quartiles){.count = count,
                              .least = value[0],
-                             .q1 = quantile(value, count, 0.25),
-                             .median = quantile(value, count, 0.5),
-                             .q3 = quantile(value, count, 0.75)};
+                             .q1 = sample_quantile(value, count, 0.25),
+                             .median = sample_quantile(value, count, 0.5),
+                             .q3 = sample_quantile(value, count, 0.75)};
 }

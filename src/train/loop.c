@@ -2,11 +2,11 @@
 #include "train/loop.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/activity.h"
 #include "base/clock.h"
+#include "base/sample.h"
 #include "base/trace.h"
 
 enum { TIMES_KEPT = 1 << 20 };
@@ -269,21 +269,6 @@ static weft_status one_run(loop *l, int number, train_run *run)
     return l->observer->on_run(l->observer->self, number, run);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int64_t count, double q)
-{
-    double place = q * (double)(count - 1);
-    int64_t low = (int64_t)place;
-    int64_t high = low + 1 < count ? low + 1 : low;
-    return sorted[low] + (place - (double)low) * (sorted[high] - sorted[low]);
-}
-
 static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean,
                          double *std)
 {
@@ -325,10 +310,10 @@ static void summarise(loop *l, train_result *result)
     if (count == 0) {
         return;
     }
-    qsort(l->times, (size_t)count, sizeof *l->times, compare_doubles);
-    result->epoch_s_median = quantile(l->times, count, 0.5);
-    result->epoch_s_q1 = quantile(l->times, count, 0.25);
-    result->epoch_s_q3 = quantile(l->times, count, 0.75);
+    sample_sort(l->times, count);
+    result->epoch_s_median = sample_quantile(l->times, count, 0.5);
+    result->epoch_s_q1 = sample_quantile(l->times, count, 0.25);
+    result->epoch_s_q3 = sample_quantile(l->times, count, 0.75);
     result->epochs = l->timed;
     result->sync = sync_running(l->replica.sync);
     result->figures = sync_get_figures(l->replica.sync);

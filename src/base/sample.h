@@ -1,0 +1,12 @@
+/* base/sample.h: order statistics of a few numbers. */
+#ifndef WEFT_BASE_SAMPLE_H
+#define WEFT_BASE_SAMPLE_H
+
+#include <stdint.h>
+
+/* Ascending. No NaN. */
+void sample_sort(double *value, int64_t count);
+/* Of count >= 1 ascending numbers; share 0.5 is the median. Between two of them it is interpolated. */
+double sample_quantile(const double *sorted, int64_t count, double share);
+
+#endif
