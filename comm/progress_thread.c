@@ -7,19 +7,24 @@
  *
  *      nothing posted       sleeps on a condition: costs nothing; a post pays one atomic exchange, and wakes it once
  *      something moves      passes without pause
- *      nothing moves        spins, yields, then looks every 50 us, after some 20 ms every 500 us (2 % of a core)
+ *      nothing moves        on a core of its own spins, yields, then looks every 50 us, after some 20 ms every 500 us;
+ *                           on cores that compute naps at once, a quarter of the time since something moved, 50 us to
+ *                           1 ms: a look takes 10 to 20 us away from them, and no message ends much later for it
  *      a caller drives      looks that often whether it is needed again
  *
  * Local reductions that run here are serial: the cores belong to the computing threads.
  */
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/trace.h"
 #include "comm/progress_internal.h"
 #include "hal/placement.h"
 
-/* On cores of others it is polite sooner. */
-enum { LOOSE_YIELDS = 128 };
+/* Naps on cores that compute. */
+static const double shortest_nap = 50e-6;
+static const double longest_nap = 1e-3;
 
 void engine_wake(comm_progress *engine)
 {
@@ -46,11 +51,20 @@ static void sleep_until_posted(comm_progress *engine)
     pthread_mutex_unlock(&thread->lock);
 }
 
+static void nap(double still)
+{
+    const double seconds = still / 4.0 < shortest_nap  ? shortest_nap
+                           : still / 4.0 > longest_nap ? longest_nap
+                                                       : still / 4.0;
+    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+}
+
 static void *thread_main(void *argument)
 {
     comm_progress *engine = argument;
     progress_thread *thread = &engine->thread;
-    int yields = thread->cpu >= 0 ? PAUSE_YIELDS : LOOSE_YIELDS;
+    const bool own_core = thread->cpu >= 0;
+    double moved_at = clock_seconds();
     int idle = 0;
     placement_helper_thread(thread->cpu);
     trace_thread("communication");
@@ -58,6 +72,7 @@ static void *thread_main(void *argument)
         if (engine_empty(engine)) {
             sleep_until_posted(engine);
             idle = 0;
+            moved_at = clock_seconds();
             continue;
         }
         bool moved = false;
@@ -68,13 +83,17 @@ static void *thread_main(void *argument)
             }
             engine_unlock(engine);
         } else {
-            idle = idle < yields ? yields : idle;
+            idle = idle < PAUSE_YIELDS ? PAUSE_YIELDS : idle;
         }
         if (moved) {
             idle = 0;
+            moved_at = clock_seconds();
+        } else if (own_core) {
+            engine_pause(idle, PAUSE_YIELDS);
+            idle += idle < PAUSE_YIELDS + PAUSE_NAPS;
         } else {
-            engine_pause(idle, yields);
-            idle += idle < yields + PAUSE_NAPS;
+            nap(clock_seconds() - moved_at);
+            idle = PAUSE_YIELDS;
         }
     }
     return NULL;

@@ -371,6 +371,29 @@ static weft_status mpi_split(transport *t, const int *members, int count, int me
     return group_create(group, out);
 }
 
+/*
+ * Open MPI over TCP sends messages above btl_tcp_eager_limit (64 KiB) only when the receiver has answered; the answer
+ * stands in line behind what the receiver sends itself, and waits for it to look. With a computing thread on the core
+ * that leaves links idle: measured at 100 and 300 Mbit/s, 14 to 21 % of a communication as long as the computation
+ * stayed exposed, and 4 to 8 % where messages up to 256 KiB go at once. Whoever sets these parameters, with mpirun
+ * --mca or in the environment, keeps them.
+ */
+static void prefer_eager_tcp(void)
+{
+#ifdef OPEN_MPI
+    static const char eager_bytes[] = "327680"; /* 256 KiB, headers, and room */
+    static const char *const parameters[] = {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_rndv_eager_limit",
+                                             "OMPI_MCA_btl_tcp_max_send_size"};
+    bool chosen = false;
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        chosen = chosen || getenv(parameters[i]) != NULL;
+    }
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters && !chosen; i++) {
+        setenv(parameters[i], eager_bytes, 0);
+    }
+#endif
+}
+
 weft_status transport_mpi_create(transport **out)
 {
     int initialised = 0;
@@ -382,6 +405,7 @@ weft_status transport_mpi_create(transport **out)
                "MPI has ended already: keep one communicator until the end of the program");
     MPI_Initialized(&initialised);
     if (!initialised) {
+        prefer_eager_tcp();
         WEFT_TRY(mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread"));
         mpi_process.ours = true;
     } else {
