@@ -32,7 +32,7 @@ weft_status arcs_add_pairs(arcs *a, int writer, const int32_t *pairs, int64_t co
 
 /* After the last arcs_add. */
 int64_t arcs_count(const arcs *a);
-int64_t arcs_loops(const arcs *a);     /* self-loops among them */
+int64_t arcs_loops(const arcs *a);      /* self-loops among them */
 int64_t arcs_largest_id(const arcs *a); /* -1 when there are none */
 
 /* CSR by destination. offset [vertices + 1]; source [entries] lies in memory or, `mapped`, in an unlinked file. */

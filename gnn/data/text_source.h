@@ -6,8 +6,9 @@
  *
  * Plain files, .gz (also of several members) and .xz (where the build found liblzma) look alike; which one a file is
  * shows its first bytes, not its name. Every line of a block ends in '\n' (one is added to a last line without), so a
- * parser that stops at '\n' needs no other bound. Memory: two blocks (8 MiB each, more only where a line is longer).
- * Zero bytes and lines beyond the caller's limit are refused with file and line.
+ * parser that stops at '\n' needs no other bound. Memory: two blocks (4 to 64 MiB each by the number
+ * of threads, more only where a line is longer).
+ * Zero bytes and endless lines are refused with file and line.
  *
  * Use: fill in a text_parser, call text_source_parse. Whole tables of numbers: gnn/data/text_table.h. Edges:
  * gnn/data/edge_text.h.
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -25,6 +27,7 @@ typedef struct text_source text_source;
 
 /* A run of whole lines, parsed by one thread. */
 typedef struct text_piece {
+    const struct text_parser *parser;
     const char *text;
     const char *end;  /* past the last '\n' */
     int64_t row;      /* data rows before this piece, when the parser counts rows */
@@ -43,9 +46,12 @@ typedef struct text_parser {
     bool count_rows;   /* fill in row and rows: costs one more look at the text */
     bool blank_is_row; /* an empty line is a row (METIS: a vertex without neighbours) */
     char comments[4];  /* lines that begin with one of these characters are no rows, e.g. "#%" */
+    /* Optional, for progress lines: how many of `unit` (e.g. "edges") there are by now. */
+    const char *unit;
+    int64_t (*counted)(void *self);
 } text_parser;
 
-/* Open and look at the first bytes. line_max: longest line in bytes, at most 1 GiB. */
+/* Open and look at the first bytes. A line that fits neither a block nor line_max bytes (at most 1 GiB) is refused. */
 weft_status text_source_open(const char *path, size_t line_max, text_source **source);
 void text_source_close(text_source *source);
 
@@ -60,13 +66,16 @@ int64_t text_source_line_number(const text_source *source);
 /* Give the line back: the next reader sees it again. Once a line. */
 void text_source_unread(text_source *source);
 
-/* Parse the rest of the file. WEFT_ERR_DATA: the first failing piece's message, in file order. */
-weft_status text_source_parse(text_source *source, const text_parser *parser);
+/* Parse the rest of the file; progress lines with MB/s and ETA. WEFT_ERR_DATA: the first failing piece's message, in
+ * file order. [out] rows, may be NULL: data rows, when the parser counts them. */
+weft_status text_source_parse(text_source *source, const text_parser *parser, int64_t *rows);
 
-/* For rates: bytes of text delivered, bytes of the file consumed, size of the file. Any thread. */
+/* For rates: bytes of text so far, size of the file. Any thread. */
 int64_t text_source_text_bytes(const text_source *source);
-int64_t text_source_file_bytes(const text_source *source);
 int64_t text_source_file_size(const text_source *source);
+
+/* Move *at to the first field of the next row of a piece, past comments and empty lines; false at the end. */
+bool text_next_row(const text_piece *piece, const char **at);
 
 /* Past blanks and tabs. */
 static inline const char *text_skip_blanks(const char *at)
@@ -82,6 +91,13 @@ static inline const char *text_skip_separator(const char *at)
 {
     at = text_skip_blanks(at);
     return *at == ',' || *at == ';' ? text_skip_blanks(at + 1) : at;
+}
+
+/* Past the end of this line. */
+static inline const char *text_next_line(const char *at, const char *end)
+{
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    return stop == NULL ? end : stop + 1;
 }
 
 /* At the end of a line: '\n', or '\r' before it. */
