@@ -41,14 +41,14 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
 void raw_graph_free(raw_graph *raw);
 
 typedef struct convert_options {
-    const char *format;     /* a name of the table, or "auto" */
+    const char *format; /* a name of the table, or "auto" */
     /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/reader_attach.c). */
     const char *feature_path, *label_path;
     const char *split_path;
     const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
     uint64_t seed;
-    int split_index;        /* keep this one of the input's splits only; -1 = all */
-    int symmetrize;         /* 0 auto, 1 on, 2 off */
+    int split_index; /* keep this one of the input's splits only; -1 = all */
+    int symmetrize;  /* 0 auto, 1 on, 2 off */
     bool keep_self_loops;
     bool force;
 } convert_options;

@@ -217,8 +217,8 @@ weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw)
     int64_t rows = shape[0];
     int64_t columns = shape[1];
     weft_free(shape);
-    WEFT_CHECK(rows == columns, WEFT_ERR_DATA,
-               "%s[shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square", npz->path, rows, columns);
+    WEFT_CHECK(rows == columns, WEFT_ERR_DATA, "%s[shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square",
+               npz->path, rows, columns);
     WEFT_TRY(reader_check_vertices(npz->path, rows));
     raw->vertices = rows;
     if (strcmp(format, "coo") == 0) {

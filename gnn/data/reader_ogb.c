@@ -119,9 +119,9 @@ static weft_status read_edge_features(const char *path, raw_graph *raw)
     int64_t columns = -1;
     WEFT_TRY(text_table_floats(path, WEFT_MEM_WORKSPACE, false, &rows, &columns, &edge));
     weft_status status;
-    WEFT_TRY_GOTO(weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE,
-                              (void **)&raw->feature),
-                  status, done);
+    WEFT_TRY_GOTO(
+        weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE, (void **)&raw->feature),
+        status, done);
     WEFT_TRY_GOTO(average_edges(raw, edge, columns, raw->feature), status, done);
     raw->features = columns;
     log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, columns);

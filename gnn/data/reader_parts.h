@@ -1,6 +1,7 @@
 /*
- * gnn/data/reader_parts.h: what readers share, whatever files they read: edges appended, labels and splits made uniform,
- * features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows are counted.
+ * gnn/data/reader_parts.h: what readers share, whatever files they read: edges appended, labels and splits made
+ * uniform, features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows
+ * are counted.
  */
 #ifndef WEFT_GNN_DATA_READER_PARTS_H
 #define WEFT_GNN_DATA_READER_PARTS_H
