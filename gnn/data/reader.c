@@ -10,13 +10,18 @@
 #include "base/npy.h"
 #include "base/option.h"
 #include "gnn/data/reader_formats.h"
+#include "gnn/data/reader_parts.h"
 
-enum { FORMATS = 3 };
+enum { FORMATS = 7 };
 
 static const reader_format *const formats[FORMATS] = {
     &reader_gnn_benchmark,
     &reader_heterophilous,
     &reader_weft_npz,
+    &reader_dgl_reddit,
+    &reader_graphsaint,
+    &reader_ogb,
+    &reader_ogb_binary,
 };
 
 const reader_format *reader_format_at(int i)
@@ -40,8 +45,9 @@ static weft_status fail_unrecognised(const char *path, const char *known)
     npz_file *npz;
     struct stat facts;
     WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
-               "%s: is a folder, expected a file (a folder of Planetoid's ind.NAME.*: scripts/convert_planetoid)",
-               path);
+               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
+               "scripts/convert_planetoid)",
+               path, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -76,14 +82,30 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "", known);
 }
 
-void raw_graph_free(raw_graph *raw)
+void reader_drop_features(raw_graph *raw)
 {
-    weft_free(raw->from);
-    weft_free(raw->to);
     weft_free(raw->feature);
     weft_free(raw->feature_offset);
     weft_free(raw->feature_column);
     weft_free(raw->feature_value);
+    if (raw->free_features != NULL) {
+        raw->free_features(raw->fill_self);
+    }
+    raw->feature = NULL;
+    raw->feature_offset = NULL;
+    raw->feature_column = NULL;
+    raw->feature_value = NULL;
+    raw->fill_features = NULL;
+    raw->free_features = NULL;
+    raw->fill_self = NULL;
+    raw->features = 0;
+}
+
+void raw_graph_free(raw_graph *raw)
+{
+    weft_free(raw->from);
+    weft_free(raw->to);
+    reader_drop_features(raw);
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);

@@ -16,6 +16,10 @@ typedef struct raw_graph {
     int64_t *feature_offset;
     int32_t *feature_column;
     float *feature_value;
+    /* or made row by row, in order, while the store is written, so that they never stand in memory as a whole: */
+    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
+    void (*free_features)(void *self);
+    void *fill_self;
     int32_t *label; /* [vertices] or NULL */
     float *target;  /* [vertices, tasks] or NULL */
     uint8_t *split; /* [splits, vertices] or NULL */
@@ -38,7 +42,11 @@ void raw_graph_free(raw_graph *raw);
 
 typedef struct convert_options {
     const char *format;     /* a name of the table, or "auto" */
-    const char *split_path; /* .npz with train, valid, test; or NULL */
+    /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/reader_attach.c). */
+    const char *feature_path, *label_path;
+    const char *split_path;
+    const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
+    uint64_t seed;
     int split_index;        /* keep this one of the input's splits only; -1 = all */
     int symmetrize;         /* 0 auto, 1 on, 2 off */
     bool keep_self_loops;

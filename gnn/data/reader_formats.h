@@ -4,8 +4,12 @@
 
 #include "gnn/data/reader.h"
 
+extern const reader_format reader_dgl_reddit;
 extern const reader_format reader_gnn_benchmark;
+extern const reader_format reader_graphsaint;
 extern const reader_format reader_heterophilous;
+extern const reader_format reader_ogb;
+extern const reader_format reader_ogb_binary;
 extern const reader_format reader_weft_npz;
 
 #endif
