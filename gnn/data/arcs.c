@@ -41,7 +41,7 @@ struct arcs {
     chunk *chunks;
     int64_t chunk_count, chunk_capacity;
     int fd;
-    int64_t spilled; /* edges in the file */
+    int64_t spilled;   /* edges in the file */
     int32_t **buffers; /* [writers] of spans read back */
 };
 
@@ -269,7 +269,8 @@ static weft_status span_of_chunk(void *self, int64_t i, int thread, csr_span *sp
     const chunk *c = &a->chunks[i / each];
     int64_t begin = i % each * a->span_edges;
     int64_t left = c->count - begin;
-    *span = left <= 0 ? (csr_span){.count = 0} : pairs_as_span(c->pairs + 2 * begin, left < a->span_edges ? left : a->span_edges);
+    *span = left <= 0 ? (csr_span){.count = 0}
+                      : pairs_as_span(c->pairs + 2 * begin, left < a->span_edges ? left : a->span_edges);
     return WEFT_OK;
 }
 
@@ -329,8 +330,8 @@ static weft_status choose_source(arcs *a, csr_input *input)
 weft_status arcs_build(arcs *a, int64_t vertices, bool add_reverse, bool keep_self_loops, csr_graph *graph)
 {
     *graph = (csr_graph){.vertices = 0};
-    WEFT_CHECK(arcs_largest_id(a) < vertices, WEFT_ERR_DATA, "an edge of vertex %" PRId64 ": vertices are 0 to %" PRId64,
-               arcs_largest_id(a), vertices - 1);
+    WEFT_CHECK(arcs_largest_id(a) < vertices, WEFT_ERR_DATA,
+               "an edge of vertex %" PRId64 ": vertices are 0 to %" PRId64, arcs_largest_id(a), vertices - 1);
     csr_input input = {.vertices = vertices,
                        .self = a,
                        .threads = a->writers,

@@ -1,11 +1,12 @@
 /*
- * gnn/data/reader_csr.c: two arrays of ids sorted into CSR, in memory; see gnn/data/csr_build.h for how.
+ * gnn/data/reader_csr.c: two arrays of ids, or collected edges, sorted into CSR; see gnn/data/csr_build.h for how.
  */
 #include <inttypes.h>
 #include <omp.h>
 
-#include "gnn/data/csr_build.h"
-#include "gnn/data/reader.h"
+#include "base/alloc.h"
+#include "gnn/data/arcs.h"
+#include "gnn/data/reader_csr.h"
 
 enum { SPAN = 65536 };
 
@@ -40,11 +41,30 @@ static weft_status span_of_list(void *self, int64_t i, int thread, csr_span *spa
     return WEFT_OK;
 }
 
-static bool is_symmetric(int64_t vertices, const int64_t *offset, const int32_t *source)
+/* The first entry of the CSR whose reverse is missing, or -1; *row is its row. */
+static int64_t first_one_way(const csr_graph *csr, int64_t *row)
 {
-    weft_graph graph = {.vertices = vertices, .edges = offset[vertices], .offset = offset, .source32 = source};
-    int64_t row;
-    return offset[vertices] == 0 || graph_first_one_way(&graph, &row) < 0;
+    weft_graph graph = {
+        .vertices = csr->vertices, .edges = csr->entries, .offset = csr->offset, .source32 = csr->source};
+    *row = 0;
+    return csr->entries == 0 ? -1 : graph_first_one_way(&graph, row);
+}
+
+static weft_status build(int64_t vertices, const edge_list *list, bool add_reverse, bool keep_self_loops,
+                         csr_graph *graph)
+{
+    WEFT_CHECK(vertices >= 1 && vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "%" PRId64 " vertices; 1 to 2147483647 are supported", vertices);
+    WEFT_TRY(check_ids(list, vertices));
+    csr_input input = {.vertices = vertices,
+                       .spans = (list->edges + SPAN - 1) / SPAN,
+                       .span = span_of_list,
+                       .self = (void *)(uintptr_t)list,
+                       .threads = omp_get_max_threads(),
+                       .add_reverse = add_reverse,
+                       .keep_self_loops = keep_self_loops,
+                       .limit_bytes = INT64_MAX};
+    return csr_build(&input, graph);
 }
 
 weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *from, const int32_t *to, bool add_reverse,
@@ -53,23 +73,50 @@ weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *fro
 {
     *offset = NULL;
     *source = NULL;
-    WEFT_CHECK(vertices >= 1 && vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-               "%" PRId64 " vertices; 1 to 2147483647 are supported", vertices);
-    edge_list list = {.edges = edges, .from = from, .to = to};
-    WEFT_TRY(check_ids(&list, vertices));
-    csr_input input = {.vertices = vertices,
-                       .spans = (edges + SPAN - 1) / SPAN,
-                       .span = span_of_list,
-                       .self = &list,
-                       .threads = omp_get_max_threads(),
-                       .add_reverse = add_reverse,
-                       .keep_self_loops = keep_self_loops,
-                       .limit_bytes = INT64_MAX};
+    const edge_list list = {.edges = edges, .from = from, .to = to};
     csr_graph graph;
-    WEFT_TRY(csr_build(&input, &graph));
+    int64_t row;
+    WEFT_TRY(build(vertices, &list, add_reverse, keep_self_loops, &graph));
     *offset = graph.offset;
     *source = graph.memory;
     *entries = graph.entries;
-    *symmetric = add_reverse || is_symmetric(vertices, graph.offset, graph.source);
+    *symmetric = add_reverse || first_one_way(&graph, &row) < 0;
     return WEFT_OK;
+}
+
+/* Is every reverse there? An input that says so and lacks one is refused. */
+static weft_status look_at_reverses(const char *input, const raw_graph *raw, const csr_graph *graph, bool *symmetric)
+{
+    int64_t row;
+    int64_t entry = first_one_way(graph, &row);
+    *symmetric = entry < 0;
+    WEFT_CHECK(entry < 0 || !raw->stores_both, WEFT_ERR_DATA,
+               "%s: row of vertex %" PRId64 ": names %" PRId64
+               ", whose row does not name it; each edge belongs into both rows (--symmetrize on adds what is missing)",
+               input, graph->source[entry] + raw->first_id, row + raw->first_id);
+    return WEFT_OK;
+}
+
+weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse, bool keep_self_loops, csr_graph *graph,
+                            bool *symmetric)
+{
+    *graph = (csr_graph){.vertices = 0};
+    if (raw->arcs != NULL) {
+        WEFT_TRY(arcs_build(raw->arcs, raw->vertices, add_reverse, keep_self_loops, graph));
+        arcs_free(raw->arcs);
+        raw->arcs = NULL;
+    } else {
+        const edge_list list = {.edges = raw->edges, .from = raw->from, .to = raw->to};
+        WEFT_TRY(build(raw->vertices, &list, add_reverse, keep_self_loops, graph));
+        weft_free(raw->from);
+        weft_free(raw->to);
+        raw->from = NULL;
+        raw->to = NULL;
+    }
+    *symmetric = add_reverse;
+    weft_status status = add_reverse ? WEFT_OK : look_at_reverses(input, raw, graph, symmetric);
+    if (status != WEFT_OK) {
+        csr_graph_free(graph);
+    }
+    return status;
 }

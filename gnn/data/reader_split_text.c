@@ -205,7 +205,7 @@ weft_status reader_split_words(const char *path, raw_graph *raw)
                           .comments = "#%"};
     weft_status status;
     WEFT_TRY_GOTO(skip_header(source), status, done);
-    WEFT_TRY_GOTO(text_source_parse(source, &parser), status, done);
+    WEFT_TRY_GOTO(text_source_parse(source, &parser, NULL), status, done);
     WEFT_CHECK_GOTO(self.rows == raw->vertices, status, done, WEFT_ERR_DATA,
                     "%s: %" PRId64 " rows for %" PRId64 " vertices", path, self.rows, raw->vertices);
 done:
