@@ -9,14 +9,18 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/option.h"
+#include "gnn/data/arcs.h"
 #include "gnn/data/reader_formats.h"
 #include "gnn/data/reader_parts.h"
+#include "gnn/data/reader_text.h"
 
-enum { FORMATS = 7 };
+enum { FORMATS = 10 };
 
-static const reader_format *const formats[FORMATS] = {
-    &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,   &reader_dgl_reddit,
-    &reader_graphsaint,    &reader_ogb,           &reader_ogb_binary,
+static const reader_format *const formats[FORMATS] =
+    {
+        &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,   &reader_dgl_reddit,
+        &reader_graphsaint,    &reader_ogb,           &reader_ogb_binary, &reader_matrix_market,
+        &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two numbers */
 };
 
 const reader_format *reader_format_at(int i)
@@ -43,6 +47,9 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
                "scripts/convert_planetoid)",
                path, known);
+    char head[TEXT_HEAD];
+    WEFT_CHECK(!reader_text_head(path, head), WEFT_ERR_DATA,
+               "%s: text of no known format (it begins: %.40s); known are %s, see docs/formats.md", path, head, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -104,5 +111,6 @@ void raw_graph_free(raw_graph *raw)
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);
+    arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

@@ -11,7 +11,9 @@
 typedef struct raw_graph {
     int64_t vertices, edges, features, classes, tasks, splits;
     int32_t *from, *to; /* [edges] */
-    bool stores_both;   /* the input already lists both directions */
+    bool stores_both;   /* the input says that it lists both directions: checked */
+    bool both_ways;     /* each edge of the input means both directions */
+    int64_t first_id;   /* what the input calls vertex 0, for messages */
     float *feature;     /* [vertices, features]; or, as most inputs store them, sparse by rows: */
     int64_t *feature_offset;
     int32_t *feature_column;
@@ -24,12 +26,17 @@ typedef struct raw_graph {
     float *target;  /* [vertices, tasks] or NULL */
     uint8_t *split; /* [splits, vertices] or NULL */
     char name[64];
+    /* Readers of text collect edges here instead of from, to (gnn/data/arcs.h), with what the user asked for: */
+    struct arcs *arcs;
+    int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
+    const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
 
 typedef struct reader_format {
     const char *name;
     const char *description;
-    bool symmetrize; /* what --symmetrize auto means for it */
+    bool symmetrize;     /* what --symmetrize auto means for it */
+    bool takes_vertices; /* --vertices has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
     weft_status (*read)(const char *path, raw_graph *raw);
@@ -51,6 +58,8 @@ typedef struct convert_options {
     int symmetrize;  /* 0 auto, 1 on, 2 off */
     bool keep_self_loops;
     bool force;
+    int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */
+    int64_t vertices;     /* of an edge list; 0 = the largest id + 1 */
 } convert_options;
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */

@@ -12,4 +12,8 @@ extern const reader_format reader_ogb;
 extern const reader_format reader_ogb_binary;
 extern const reader_format reader_weft_npz;
 
+extern const reader_format reader_edge_list;
+extern const reader_format reader_matrix_market;
+extern const reader_format reader_metis;
+
 #endif

@@ -125,3 +125,10 @@ bool text_expected(text_piece *piece, const char *at, const char *what)
     }
     return false;
 }
+
+bool text_fail(text_piece *piece, weft_status status)
+{
+    piece->status = status;
+    snprintf(piece->reason, sizeof piece->reason, "%s", weft_error_message());
+    return false;
+}

@@ -344,6 +344,9 @@ static weft_status number_rows(const text_source *s, const text_parser *parser, 
 
 static weft_status fail_at(const text_source *s, const text_piece *piece)
 {
+    if (piece->status != WEFT_OK) {
+        return weft_fail(piece->status, "%s", piece->reason);
+    }
     const block *b = &s->blocks[s->current];
     int64_t line = b->lines_before + 1 + count_lines(b->text, (size_t)(piece->at - b->text));
     return weft_fail(WEFT_ERR_DATA, "%s: line %" PRId64 ": %s", s->path, line, piece->reason);

@@ -29,12 +29,13 @@ typedef struct text_source text_source;
 typedef struct text_piece {
     const struct text_parser *parser;
     const char *text;
-    const char *end;  /* past the last '\n' */
-    int64_t row;      /* data rows before this piece, when the parser counts rows */
-    int64_t rows;     /* data rows in it, when the parser counts rows */
-    int thread;       /* 0 .. text_source_threads() - 1 */
-    const char *at;   /* set by a parser that fails: where, for the line number */
-    char reason[512]; /* and why; the message becomes "FILE: line N: REASON" */
+    const char *end;    /* past the last '\n' */
+    int64_t row;        /* data rows before this piece, when the parser counts rows */
+    int64_t rows;       /* data rows in it, when the parser counts rows */
+    int thread;         /* 0 .. text_source_threads() - 1 */
+    const char *at;     /* set by a parser that fails: where, for the line number */
+    char reason[512];   /* and why; the message becomes "FILE: line N: REASON" */
+    weft_status status; /* set instead of `at` where not the text is to blame: reason is the whole message */
 } text_piece;
 
 typedef struct text_parser {
@@ -113,5 +114,7 @@ bool text_scan_real(const char **at, bool nan_allowed, double *value);
 /* piece->at, piece->reason = what was expected, with the offending field quoted (at most 40 bytes of it, printable).
  * Returns false, so that a parser can return it. */
 bool text_expected(text_piece *piece, const char *at, const char *what);
+/* piece->status and reason from a call that failed on this thread; returns false. */
+bool text_fail(text_piece *piece, weft_status status);
 
 #endif

@@ -60,6 +60,8 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .symmetrize = option_choice(options, OPT_SYMMETRIZE),
         .keep_self_loops = option_choice(options, OPT_SELF_LOOPS) == 1,
         .force = force,
+        .memory_bytes = (int64_t)option_size(options, OPT_MEMORY),
+        .vertices = option_int(options, OPT_VERTICES),
     };
     return reader_convert(input, store, &convert);
 }
