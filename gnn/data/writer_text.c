@@ -109,8 +109,27 @@ const writer_format writer_matrix_market = {
 
 /* ---- edge list ---- */
 
+/* An edge list does not show vertices behind the last one that has an edge. */
+static void warn_of_lost_vertices(const weft_graph *graph, const char *path)
+{
+    int64_t last = -1;
+#pragma omp parallel for schedule(static) reduction(max : last)
+    for (int64_t v = 0; v < graph->vertices; v++) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
+            int64_t u = graph_source(graph, e);
+            int64_t larger = u > v ? u : v;
+            last = larger > last ? larger : last;
+        }
+    }
+    if (last < graph->vertices - 1) {
+        log_warn("%s: vertices after %" PRId64 " have no edge: read it back with --vertices %" PRId64, path, last,
+                 graph->vertices);
+    }
+}
+
 static weft_status write_edge_list(const weft_graph *graph, const char *path)
 {
+    warn_of_lost_vertices(graph, path);
     text_out *out;
     WEFT_TRY(text_out_open(path, &out));
     log_progress progress = log_progress_begin("write edge list", "edges", (double)graph->edges);
