@@ -232,8 +232,8 @@ weft_status reader_split_codes(const char *path, raw_graph *raw)
 
 /* ---- a draw ---- */
 
-/* "60/20/20" as shares of the sum; the last may be left out. */
-static weft_status parse_shares(const char *text, double share[READER_PARTS])
+/* "60/20/20" as shares of the sum. */
+weft_status reader_split_shares(const char *text, double share[READER_PARTS])
 {
     const char *at = text;
     double sum = 0;
@@ -266,7 +266,7 @@ static bool is_labelled(const raw_graph *raw, int64_t v)
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
 {
     double share[READER_PARTS];
-    WEFT_TRY(parse_shares(shares, share));
+    WEFT_TRY(reader_split_shares(shares, share));
     WEFT_TRY(reader_new_splits(raw, 1));
     int64_t labelled = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {
