@@ -170,7 +170,9 @@ static weft_status skip_header(text_source *source)
     if (end) {
         return WEFT_OK;
     }
-    strcat(line, "\n");
+    size_t length = strlen(line);
+    line[length] = '\n'; /* where the scanners stop */
+    line[length + 1] = '\0';
     const char *at = line;
     int part;
     const char *expected;
