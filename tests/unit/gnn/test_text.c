@@ -171,10 +171,10 @@ static char *big_text(int64_t *rows, uint64_t *sum)
                               : i % 89 == 0 ? "\n"
                               : i % 7 == 0  ? "  %d\r\n"
                                             : "%d\n",
-                              i * 7919 % 100003);
+                              i % 9973 * 7919 % 100003);
         if (i % 97 != 0 && i % 89 != 0) {
             ++*rows;
-            *sum += (uint64_t)*rows * (uint64_t)(i * 7919 % 100003);
+            *sum += (uint64_t)*rows * (uint64_t)(i % 9973 * 7919 % 100003);
         }
     }
     sprintf(text + at, "5");
