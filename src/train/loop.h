@@ -12,6 +12,7 @@
 #define WEFT_TRAIN_LOOP_H
 
 #include "comm/comm.h"
+#include "train/checkpoint.h"
 #include "train/metrics.h"
 #include "train/model.h"
 #include "train/replica.h"
@@ -52,11 +53,6 @@ typedef struct train_epoch {
     sync_figures figures;  /* of the synchronisation, since the start */
     uint64_t allocations;  /* made during the epoch */
 } train_epoch;
-
-typedef struct train_run {
-    double best_valid, final_test, highest_train, final_train, final_loss;
-    int64_t best_epoch, epochs;
-} train_run;
 
 /* Called on every rank; the observer decides who writes. A failing observer ends the training. */
 typedef struct train_observer {
