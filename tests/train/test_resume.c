@@ -359,8 +359,8 @@ static double sum_of(const char *path, const char *name)
     return sum;
 }
 
-/* What a mode remembers of other ranks is dropped; training goes on from the mean of the replicas, close to where it
- * would have been. */
+/* What a mode remembers of other ranks is dropped; training goes on from the mean of the replicas, which for plain SGD
+ * is close to where the exact mode is. */
 static void test_lossy_modes_on_other_ranks(void **state)
 {
     static const sync_mode modes[] = {SYNC_TOPK, SYNC_DIVIDE_SHUFFLE, SYNC_SHADOW};
@@ -373,6 +373,7 @@ static void test_lossy_modes_on_other_ranks(void **state)
         c->options.sync.dense_below = 16;
         c->options.sync.gap = 2;
         *whole = *c;
+        whole->options.sync.mode = SYNC_ALLREDUCE;
         train_in_pieces(whole);
         c->folder = in_folder(state, "ckpt");
         c->stop_after = 5;
@@ -386,7 +387,7 @@ static void test_lossy_modes_on_other_ranks(void **state)
         c->ranks = 2;
         c->stop_after = 0;
         train_in_pieces(c);
-        ASSERT_NEAR(c->loss[0][5], whole->loss[0][5], 0.03);
+        ASSERT_NEAR(c->loss[0][5], whole->loss[0][5], 0.05);
         ASSERT_OK(folder_remove(c->folder));
         free(whole);
         free(c);
