@@ -242,7 +242,7 @@ static weft_status begin_run(loop *l, uint64_t seed)
     param_store *params = l->model->params;
     WEFT_TRY(param_initialise(params, seed));
     if (l->options->init_weights != NULL) {
-        WEFT_TRY(comm_agree(l->comm, param_load(params, l->options->init_weights)));
+        WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
     l->ended = false;
     return replica_reset(&l->replica);
