@@ -67,6 +67,13 @@ static weft_status load(predict_job *p)
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
     WEFT_TRY(comm_setup(context, false));
+    WEFT_TRY(train_data_open(context, p->scratch, &job->data));
+    const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(
+        graph->label != NULL || graph->target != NULL || option_choice(p->options, OPT_LOSS) != 0, WEFT_ERR_USAGE,
+        "%s does not say whether it answers with classes or tasks, and graph %s has no labels to tell: name the run "
+        "folder, or a file of weft export",
+        p->model->path, graph->name);
     WEFT_TRY(train_job_load(job, p->scratch, p->model->config.outputs, false));
     memcpy(p->graph, job->data.graph.name, sizeof p->graph);
     WEFT_TRY(comm_agree(context->comm, check_fit(p)));

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "gnn/pyg.h"
+#include "train/checkpoint.h"
 
 enum { JSON_MAX = 1 << 20 };
 
@@ -68,7 +69,6 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
             WEFT_TRY(note(model, path, recorded[i], text));
         }
     }
-    model->kind_known = option_is_set(model->known, OPT_MODEL);
     return note_loss(model, path, json_find(root, "graph"));
 }
 
@@ -128,7 +128,37 @@ static weft_status read_safetensors(saved_model *model)
     return status;
 }
 
-static weft_status read_weights(saved_model *model, bool alone)
+/* ---- checkpoints ---- */
+
+static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        const char *text = checkpoint_option(ck, option_row_of(recorded[i])->name);
+        if (text != NULL) {
+            WEFT_TRY(note(model, checkpoint_path(ck), recorded[i], text));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* The newest good checkpoint at `path`: its best parameters so far, or those after its last epoch. */
+static weft_status read_checkpoint(saved_model *model, const char *path, bool best)
+{
+    checkpoint *ck = NULL;
+    WEFT_TRY(checkpoint_open(path, &ck));
+    weft_status status = file_path(model->path, "%s/best.npz", checkpoint_path(ck));
+    if (status == WEFT_OK && !(best && file_exists(model->path))) {
+        status = file_path(model->path, "%s/last.npz", checkpoint_path(ck));
+    }
+    status = status == WEFT_OK ? weights_read_npz(model->path, &model->weights) : status;
+    status = status == WEFT_OK ? describe_by_checkpoint(model, ck) : status;
+    checkpoint_close(ck);
+    return status;
+}
+
+/* ---- what the user named ---- */
+
+static weft_status read_file(saved_model *model, bool alone)
 {
     if (ends_with(model->path, ".safetensors")) {
         return read_safetensors(model);
@@ -137,15 +167,18 @@ static weft_status read_weights(saved_model *model, bool alone)
     return alone ? WEFT_OK : describe_by_run(model);
 }
 
-/* model->path from what the user named. */
-static weft_status find_weights(const char *path, saved_model *model)
+/* A run that has not ended has no weights.npz: its newest checkpoint knows the best ones so far. */
+static weft_status read_model(saved_model *model, const char *path, bool alone)
 {
     struct stat facts;
     bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    char record[FILE_PATH_MAX];
     WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
-    WEFT_CHECK(!folder || file_exists(model->path), WEFT_ERR_NOINPUT,
-               "%s: holds no weights.npz: a run writes it when it ends", path);
-    return WEFT_OK;
+    if (!folder || file_exists(model->path)) {
+        return read_file(model, alone);
+    }
+    WEFT_TRY(file_path(record, "%s/run.json", path));
+    return read_checkpoint(model, path, file_exists(record));
 }
 
 /* ---- what the options of the command add ---- */
@@ -210,6 +243,7 @@ static weft_status describe(saved_model *model, const weft_options *given)
 {
     bool named = ends_with(model->path, ".safetensors");
     if (!named) {
+        model->kind_known = option_is_set(model->known, OPT_MODEL);
         choose_kind(model, given);
         gnn_config told = model->config;
         WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &model->config));
@@ -230,8 +264,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
     WEFT_TRY(option_command_find("train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     WEFT_TRY(option_create(train, &(*model)->known));
-    WEFT_TRY(find_weights(path, *model));
-    WEFT_TRY(read_weights(*model, given == NULL));
+    WEFT_TRY(read_model(*model, path, given == NULL));
     return given != NULL ? describe(*model, given) : WEFT_OK;
 }
 

@@ -1,7 +1,9 @@
 /*
  * app/saved_model.h: a trained model on disk, in any of its forms, and what is known about its making.
  *
- *   a run folder          weights.npz of the best epoch, options from run.json
+ *   a run folder          weights.npz of the best epoch, options from run.json; before its end, the best of its newest
+ *                         checkpoint
+ *   a checkpoint          parameters after its epoch, options from its manifest (train/checkpoint.h)
  *   a file .npz           the same, with run.json beside it if there is one
  *   a file .safetensors   names of PyTorch Geometric (gnn/pyg.h); options from its metadata, "weft.NAME"
  *

@@ -28,6 +28,7 @@ typedef struct train_report {
     const char *metric; /* "accuracy" or "ROC-AUC" */
     double started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
+    int64_t before;            /* epochs of the starts before this one */
     bool evaluated;            /* at least once */
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
