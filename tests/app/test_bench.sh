@@ -33,7 +33,7 @@ CHECK
 lines=$("$weft" bench spmm --data $data --dims 8 --repeats 1 --reorder cluster --format csv | tee "$folder/out.csv" | wc -l)
 [ "$lines" -eq 4 ] || fail "CSV has $lines lines instead of a header, given, cluster and cluster+move"
 [ "$(grep -c ',true$' "$folder/out.csv")" -eq 3 ] || fail "CSV rows are not all valid"
-"$weft" bench spmm --data $data --dims 8 --repeats 1 --backend ref --format md | grep -q '| yes |' || fail "Markdown, backend ref"
+"$weft" bench spmm --data $data --dims 8 --repeats 1 --backend ref --format md | grep -q '| VALID |' || fail "Markdown, backend ref"
 leftover=$(find "$folder" -name 'weft-bench-*')
 [ -z "$leftover" ] || fail "left behind: $leftover"
 
