@@ -46,7 +46,10 @@ const option_command option_commands[] = {
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
-    {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
+    {"info", "describe a graph store, a run folder, this build or this machine", "[STORE|RUN_DIR|hardware|build]", 0, 1,
+     "general,info", "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
+    {"doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",
+     "weft doctor\nmpirun -np 4 weft doctor --format json"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 
