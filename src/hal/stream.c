@@ -17,7 +17,7 @@
 #include "hal/placement.h"
 #include "hal/placement_memory.h"
 
-enum { PASSES = 6, LEAST_BYTES = 16 << 20, MOST_BYTES = 128 << 20 };
+enum { PASSES = 6, LEAST_BYTES = 16 << 20, MOST_BYTES = 256 << 20, MEMORY_SHARE = 16 };
 
 typedef struct stream_run {
     const stream_request *request;
@@ -31,9 +31,9 @@ typedef struct stream_run {
 
 size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks)
 {
-    uint64_t bytes = 4 * l3_bytes;
-    bytes = bytes < LEAST_BYTES ? LEAST_BYTES : bytes > MOST_BYTES ? MOST_BYTES : bytes;
-    bytes /= (uint64_t)(node_ranks > 0 ? node_ranks : 1);
+    const uint64_t room = placement_memory_available() / MEMORY_SHARE;
+    uint64_t bytes = 4 * l3_bytes < MOST_BYTES ? 4 * l3_bytes : MOST_BYTES;
+    bytes = (bytes < room ? bytes : room) / (uint64_t)(node_ranks > 0 ? node_ranks : 1);
     return (size_t)(bytes < LEAST_BYTES ? LEAST_BYTES : bytes);
 }
 

@@ -29,7 +29,8 @@ typedef struct stream_rates {
     double read, triad; /* bytes a second; 0 when no thread takes part */
 } stream_rates;
 
-/* Four times the last-level cache, within 16 to 128 MiB; a share of it for each of the ranks on a node. */
+/* Four times the last-level cache, at most 256 MiB and a sixteenth of the memory; a share of it for each of the ranks
+ * on a node, at least 16 MiB. */
 size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks);
 
 /* WEFT_ERR_RESOURCE without memory, or when the arrays may not lie on memory_node. */
