@@ -37,7 +37,8 @@ weft_status limits_write(const char *path, const limits_key *key, const machine_
 weft_status limits_measure_gemm(weft_hal *hal, double *flop_per_second);
 /* All of it, for one process that has the machine to itself. */
 weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits);
-/* The kept figures, or measured ones, which are kept unless the cache folder refuses. [out] kept: they were read. */
+/* The kept figures, or ones measured now, which are not kept: whoever runs a bench has not promised a quiet machine.
+ * [out] kept: they were read. */
 weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept);
 
 #endif

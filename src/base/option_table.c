@@ -41,9 +41,10 @@ const option_command option_commands[] = {
     {"convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
-    {"bench", "measure a kernel (KIND spmm) or the communication core (KIND comm)", "KIND", 1, 1,
+    {"bench", "measure a kernel (KIND spmm or gemm) or the communication core (KIND comm)", "KIND", 1, 1,
      "general,data,bench,table,aggregation,communication",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
+     "weft bench gemm --rows 16384 --dims 64,256 --thread-counts 1,2\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {"info", "describe a graph store, a run folder, this build or this machine", "[STORE|RUN_DIR|hardware|build]", 0, 1,

@@ -37,7 +37,7 @@ lines=$("$weft" bench spmm --data $data --dims 8 --repeats 1 --reorder cluster -
 leftover=$(find "$folder" -name 'weft-bench-*')
 [ -z "$leftover" ] || fail "left behind: $leftover"
 
-"$weft" bench gemm --data $data 2>"$folder/err"
+"$weft" bench fft --data $data 2>"$folder/err"
 [ $? -eq 2 ] && grep -q spmm "$folder/err" || fail "unknown kernel"
 "$weft" bench spmm --data $data --forms rows,colums 2>"$folder/err"
 [ $? -eq 2 ] && grep -q blocks "$folder/err" || fail "unknown form"
