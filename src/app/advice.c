@@ -61,13 +61,14 @@ static bool rule_imbalance(const advice_facts *f, char *line)
     return true;
 }
 
+/* Gradients and small data: waiting in the halo exchange has a rule of its own. */
 static bool rule_exposed(const advice_facts *f, char *line)
 {
-    const double share = f->exposed / f->train;
+    const double share = (f->exposed > f->halo ? f->exposed - f->halo : 0.0) / f->train;
     if (!long_enough(f) || f->ranks < 2 || share < exposed_share) {
         return false;
     }
-    snprintf(line, ADVICE_BYTES, "%.0f %% of the training waits for communication: try %s%s%s", 100.0 * share,
+    snprintf(line, ADVICE_BYTES, "%.0f %% of the training waits for gradients: try %s%s%s", 100.0 * share,
              f->overlap_split ? "" : "--overlap split", f->overlap_split ? "fewer ranks with more --threads each" : "",
              f->lossy       ? ""
              : f->nodes > 1 ? ", --wire bf16, or --sync auto --allow-lossy"
@@ -82,7 +83,7 @@ static bool rule_halo(const advice_facts *f, char *line)
         return false;
     }
     snprintf(line, ADVICE_BYTES,
-             "%.0f %% of the training exchanges halo rows: try %sfewer ranks with more --threads each, or --order auto",
+             "%.0f %% of the training waits for halo rows: try %sfewer ranks with more --threads each, or --order auto",
              100.0 * share, strcmp(f->partitioner, "metis") == 0 ? "" : "--partition metis, ");
     return true;
 }

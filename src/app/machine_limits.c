@@ -8,6 +8,7 @@
 #include "base/cache.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/version.h"
 
 #define LIMITS_FORMAT "weft-machine 1"
@@ -183,10 +184,16 @@ weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, 
 {
     const limits_key key = limits_key_of(m, hal, 1);
     char path[FILE_PATH_MAX];
-    *kept = limits_path(&key, path) == WEFT_OK && limits_read(path, &key, limits) == WEFT_OK;
+    const bool named = limits_path(&key, path) == WEFT_OK;
+    *kept = named && limits_read(path, &key, limits) == WEFT_OK;
     weft_error_clear();
     if (*kept) {
         return WEFT_OK;
     }
-    return limits_measure(m, plan, hal, limits);
+    WEFT_TRY(limits_measure(m, plan, hal, limits));
+    if (named && limits_write(path, &key, limits) != WEFT_OK) {
+        log_info("machine limits not kept: %s", weft_error_message());
+        weft_error_clear();
+    }
+    return WEFT_OK;
 }

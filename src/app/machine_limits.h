@@ -1,9 +1,10 @@
 /*
  * app/machine_limits.h: what this machine's memory and cores can do, measured, and kept between jobs.
  *
- * `weft doctor` measures and keeps; `weft bench` reads what fits, or measures itself, and tells rates as percent of it.
- * A file $XDG_CACHE_HOME/weft/machine-HASH.json (or below ~/.cache) holds the figures of one host with one number of
- * ranks and threads:
+ * `weft doctor` measures and keeps; `weft bench` reads what fits, or measures and keeps it too, and tells rates as
+ * percent of it. Rates above 100 % of the triad come out of caches; if large ones do too, the machine was not quiet
+ * when it was measured: weft doctor measures again. A file $XDG_CACHE_HOME/weft/machine-HASH.json (or below ~/.cache)
+ * holds the figures of one host with one number of ranks and threads:
  *
  *      {"format": "weft-machine 1", "host": "ant", "cpu": "...", "backend": "cpu", "ranks": 1, "threads": 8,
  *       "weft": "0.1.0", "read_bytes_per_s": 4.1e10, "triad_bytes_per_s": 3.6e10, "gemm_flop_per_s": 9.1e11}
@@ -37,8 +38,7 @@ weft_status limits_write(const char *path, const limits_key *key, const machine_
 weft_status limits_measure_gemm(weft_hal *hal, double *flop_per_second);
 /* All of it, for one process that has the machine to itself. */
 weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits);
-/* The kept figures, or ones measured now, which are not kept: whoever runs a bench has not promised a quiet machine.
- * [out] kept: they were read. */
+/* The kept figures, or ones measured now and kept for the next. [out] kept: they were read. */
 weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept);
 
 #endif

@@ -17,7 +17,7 @@
 #include "hal/placement.h"
 #include "hal/placement_memory.h"
 
-enum { PASSES = 6, LEAST_BYTES = 16 << 20, MOST_BYTES = 256 << 20, MEMORY_SHARE = 16 };
+enum { PASSES = 4, LEAST_BYTES = 16 << 20, MOST_BYTES = 192 << 20, MEMORY_SHARE = 16 };
 
 typedef struct stream_run {
     const stream_request *request;

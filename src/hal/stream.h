@@ -29,7 +29,7 @@ typedef struct stream_rates {
     double read, triad; /* bytes a second; 0 when no thread takes part */
 } stream_rates;
 
-/* Four times the last-level cache, at most 256 MiB and a sixteenth of the memory; a share of it for each of the ranks
+/* Four times the last-level cache, at most 192 MiB and a sixteenth of the memory; a share of it for each of the ranks
  * on a node, at least 16 MiB. */
 size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks);
 

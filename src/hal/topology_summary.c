@@ -48,6 +48,7 @@ weft_status topology_summary(const char *xml, char *text, size_t bytes)
     text[0] = '\0';
     WEFT_CHECK(hwloc_topology_init(&topology) == 0, WEFT_ERR_RESOURCE, "hwloc cannot start");
     weft_status status = WEFT_OK;
+    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED); /* the machine, not our share of it */
     WEFT_CHECK_GOTO((xml == NULL || hwloc_topology_set_xml(topology, xml) == 0) && hwloc_topology_load(topology) == 0,
                     status, done, WEFT_ERR_DATA, "%s: hwloc cannot read this topology",
                     xml != NULL ? xml : "this machine");
