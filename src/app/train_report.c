@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/train_advice.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
-#define HINT_FROM_S  5.0 /* shorter jobs mostly load and write, on one thread */
 
 /* ---- lines ---- */
 
@@ -101,6 +101,7 @@ static train_figures figures_of_rank(const train_report *report)
         f.wait += stats.wait_seconds;
     }
     f.exposed = report->exposed_s;
+    f.compute = train_compute_seconds(f.seconds);
     f.group_bytes = (double)report->figures.bytes_sent;
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
@@ -168,9 +169,6 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
            s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
-    if (s->avg.wall > HINT_FROM_S && s->avg.cpu / s->avg.wall < 0.5 * threads) {
-        printf("note: less than half of the CPU time was used: compare --pin and the launcher's binding\n");
-    }
 }
 
 static void print_result(const train_report *report, const train_result *result)
@@ -268,6 +266,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     write_communication(&json, result, s);
     write_activities(&json, s);
     write_runs(&json, result);
+    train_advice_write(&json, report);
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
@@ -276,6 +275,7 @@ static weft_status write_summary(const train_report *report, const train_result 
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
                                const partition_report *partition, uint64_t predicted_bytes)
 {
+    report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
     WEFT_TRY(spread_over_ranks(report, &report->spread));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
@@ -289,6 +289,7 @@ void train_report_print(const train_report *report, const train_result *result)
     print_result(report, result);
     print_table(report, &report->spread);
     print_communication(report, result, &report->spread);
+    train_advice_print(report);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
 }
