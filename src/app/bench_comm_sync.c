@@ -326,6 +326,7 @@ weft_status bench_comm_sync(comm_bench *bench)
 {
     bench->grid.column = columns;
     bench->grid.columns = sizeof columns / sizeof *columns;
+    WEFT_TRY(option_check_rules(bench->context->options));
     WEFT_TRY(sync_setup_check(bench->context->options));
     for (int i = 0; i < bench->sizes; i++) {
         for (int j = 0; j < bench->names.count; j++) {

@@ -210,6 +210,7 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
+    WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
