@@ -169,6 +169,7 @@ static weft_status train(train_job *job)
                                  .dir = &job->dir,
                                  .options = &job->options,
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                                 .job_started = job->started,
                                  .started = clock_seconds()};
     const train_observer observer = train_report_observer(&job->report);
     char sync[160];
@@ -179,6 +180,7 @@ static weft_status train(train_job *job)
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
+    log_info("first epoch after %.2f s", job->report.started - job->started);
     WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &job->options, &observer,
                         &job->result));
     WEFT_TRY(write_results(job));
@@ -257,6 +259,7 @@ weft_status train_job_create(train_job **job)
 weft_status train_job_run(train_job *job, const weft_options *options)
 {
     activity_reset();
+    job->started = clock_seconds();
     WEFT_TRY(app_context_open(options, &job->context));
     if (option_flag(job->context.options, OPT_TRACE)) {
         WEFT_TRY(trace_open(0));

@@ -256,6 +256,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
+    json_real(&json, "startup_s", report->started - report->job_started);
     write_communication(&json, result, s);
     write_activities(&json, s);
     write_runs(&json, result);
