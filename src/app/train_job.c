@@ -1,7 +1,10 @@
 /* app/train_job.c: see app/train_job.h. */
 #include "app/train_job.h"
 
+#include <string.h>
+
 #include "app/comm_setup.h"
+#include "app/resume.h"
 #include "app/sync_setup.h"
 #include "base/activity.h"
 #include "base/clock.h"
@@ -160,6 +163,53 @@ static weft_status write_results(train_job *job)
     return comm_agree(context->comm, status);
 }
 
+/* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
+static weft_status sync_run_dir(void *self)
+{
+    train_job *job = self;
+    return run_dir_sync(&job->dir);
+}
+
+static weft_status plan_checkpoints(train_job *job)
+{
+    const app_context *context = &job->context;
+    WEFT_TRY(resume_plan(context->options, job->started, &job->checkpoints));
+    WEFT_TRY(file_path(job->checkpoint_folder, "%s/ckpt", job->dir.path));
+    job->checkpoints.folder = job->checkpoint_folder;
+    job->checkpoints.options = context->options;
+    job->checkpoints.graph_hash = job->dir.facts.hash; /* known on rank 0 once the run folder has begun */
+    job->checkpoints.threads = context->placement.threads;
+    job->checkpoints.self = job;
+    job->checkpoints.asked_to_stop = job->stop.asked;
+    job->checkpoints.before_write = sync_run_dir;
+    job->checkpoints.resume = job->from;
+    return WEFT_OK;
+}
+
+/* The message of a job that stopped: what happened, and how it goes on. */
+static weft_status tell_stop(const train_job *job)
+{
+    char what[256];
+    char command[2048];
+    snprintf(what, sizeof what, "%s", weft_error_message());
+    resume_command(&job->context, job->dir.path, command, sizeof command);
+    return weft_fail(WEFT_STOPPED, "%s, with a checkpoint in %s; to go on: %s", what, job->checkpoint_folder, command);
+}
+
+static weft_status run_epochs(train_job *job)
+{
+    const train_observer observer = train_report_observer(&job->report);
+    if (job->stop.training != NULL) {
+        job->stop.training(true);
+    }
+    weft_status status = train_loop(job->context.comm, job->context.hal, &job->model.interface, &job->labels.targets,
+                                    &job->options, &observer, &job->result);
+    if (job->stop.training != NULL) {
+        job->stop.training(false);
+    }
+    return status == WEFT_STOPPED ? tell_stop(job) : status;
+}
+
 static weft_status train(train_job *job)
 {
     const app_context *context = &job->context;
@@ -171,7 +221,7 @@ static weft_status train(train_job *job)
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                                  .job_started = job->started,
                                  .started = clock_seconds()};
-    const train_observer observer = train_report_observer(&job->report);
+    job->options.checkpoints = &job->checkpoints;
     char sync[160];
     sync_setup_describe(&job->options.sync, job->options.sync.mode, sync, sizeof sync);
     if (comm_size(context->comm) > 1) {
@@ -181,20 +231,21 @@ static weft_status train(train_job *job)
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
     log_info("first epoch after %.2f s", job->report.started - job->started);
-    WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &job->options, &observer,
-                        &job->result));
+    WEFT_TRY(run_epochs(job));
     WEFT_TRY(write_results(job));
     return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
 }
 
-/* The results are safe by now: a trace that cannot be written is a warning. */
-static weft_status write_trace(train_job *job)
+/* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */
+static weft_status write_trace(train_job *job, weft_status trained)
 {
     const app_context *context = &job->context;
     char path[FILE_PATH_MAX];
-    if (!option_flag(context->options, OPT_TRACE)) {
-        return WEFT_OK;
+    char message[FILE_PATH_MAX];
+    if (!option_flag(context->options, OPT_TRACE) || (trained != WEFT_OK && trained != WEFT_STOPPED)) {
+        return trained;
     }
+    snprintf(message, sizeof message, "%s", weft_error_message());
     weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
     status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
     status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
@@ -202,7 +253,15 @@ static weft_status write_trace(train_job *job)
         log_warn("trace not written: %s", weft_error_message());
         weft_error_clear();
     }
-    return WEFT_OK;
+    return trained == WEFT_OK ? WEFT_OK : weft_fail(trained, "%s", message);
+}
+
+/* Rank 0. */
+static weft_status begin_run_dir(train_job *job)
+{
+    const char *slash = strrchr(job->data.store, '/');
+    return run_dir_begin(&job->dir, &job->context, &job->data.graph,
+                         job->from != NULL ? checkpoint_progress(job->from) : NULL, slash != NULL ? slash + 1 : "");
 }
 
 static weft_status run_job(train_job *job)
@@ -214,11 +273,15 @@ static weft_status run_job(train_job *job)
     job->process = clock_rss_bytes();
     WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
+    WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
     WEFT_TRY(check_data(job));
     const weft_graph *graph = &job->data.graph;
+    if (!dry) {
+        WEFT_TRY(resume_open(context, &job->dir, graph, &job->from));
+    }
     train_loss loss = chosen_loss(o, graph);
     int64_t tasks = graph->target != NULL ? graph->tasks : 1;
     job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
@@ -230,11 +293,10 @@ static weft_status run_job(train_job *job)
     }
     WEFT_TRY(build_model(job));
     WEFT_TRY(check_initial_weights(job));
-    weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
-    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(plan_checkpoints(job));
+    WEFT_TRY(comm_agree(context->comm, first ? begin_run_dir(job) : WEFT_OK));
     WEFT_TRY(train_data_release(context, &job->data));
-    WEFT_TRY(train(job));
-    return write_trace(job);
+    return write_trace(job, train(job));
 }
 
 /* What is on disk ends with the job, whatever ended it. */
@@ -258,8 +320,8 @@ weft_status train_job_create(train_job **job)
 
 weft_status train_job_run(train_job *job, const weft_options *options)
 {
-    activity_reset();
     job->started = clock_seconds();
+    activity_reset();
     WEFT_TRY(app_context_open(options, &job->context));
     if (option_flag(job->context.options, OPT_TRACE)) {
         WEFT_TRY(trace_open(0));
@@ -275,6 +337,7 @@ void train_job_destroy(train_job *job)
         return;
     }
     weft_free(job->result.run);
+    checkpoint_close(job->from);
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
     app_context_close(&job->context);

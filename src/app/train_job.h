@@ -12,6 +12,12 @@
 #include "app/train_report.h"
 #include "gnn/dataset.h"
 
+/* Who may ask a job to end with a checkpoint: signals of the command (app/signals.h), nobody for programs. */
+typedef struct train_stop {
+    bool (*asked)(void *self);
+    void (*training)(bool on); /* epochs begin, or are over */
+} train_stop;
+
 /* Everything that a job holds, freed in one place. */
 typedef struct train_job {
     app_context context;
@@ -24,6 +30,11 @@ typedef struct train_job {
     gnn_model model;
     gnn_labels labels;
     train_options options;
+    train_stop stop;
+    checkpoint *from; /* rank 0: goes on from here */
+    train_checkpoints checkpoints;
+    char checkpoint_folder[FILE_PATH_MAX];
+    double started; /* clock_seconds() */
     train_report report;
     train_result result;
     bool traced; /* the process's trace is this job's */
@@ -31,6 +42,7 @@ typedef struct train_job {
 
 /* An empty job: nothing is open. Free with train_job_destroy. */
 weft_status train_job_create(train_job **job);
+/* WEFT_STOPPED: ended early after a good checkpoint; the message holds the command line that goes on. */
 /* Once a job. With --dry-run everything before the model. The job stays as far as it came, also on failure. Collective.
  */
 weft_status train_job_run(train_job *job, const weft_options *options);

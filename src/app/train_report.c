@@ -30,9 +30,18 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
     }
     double elapsed = clock_seconds() - report->started;
     double total = (double)report->options->epochs * report->options->runs;
-    double eta = elapsed / (double)report->done * (total - (double)report->done);
+    double eta = elapsed / (double)report->done * (total - (double)(report->before + report->done));
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1,
              (long long)epoch->epoch, epoch->loss, scores, epoch->epoch_s, eta);
+}
+
+static weft_status on_resume(void *self, const train_progress *progress)
+{
+    train_report *report = self;
+    report->before = progress->trained;
+    log_info("going on after run %d, epoch %lld%s", progress->run + 1, (long long)progress->epoch,
+             progress->run_ended ? ", the end of the run" : "");
+    return WEFT_OK;
 }
 
 static weft_status on_epoch(void *self, const train_epoch *epoch)
@@ -73,7 +82,7 @@ static weft_status on_run(void *self, int run, const train_run *result)
 
 train_observer train_report_observer(train_report *report)
 {
-    return (train_observer){.self = report, .on_epoch = on_epoch, .on_run = on_run};
+    return (train_observer){.self = report, .on_resume = on_resume, .on_epoch = on_epoch, .on_run = on_run};
 }
 
 /* ---- the closing table ---- */
@@ -171,8 +180,10 @@ static void print_result(const train_report *report, const train_result *result)
     printf("All runs (%d), %s:\n", result->runs, report->metric);
     printf("Highest Valid: %.2f ± %.2f\n", percent(result->valid_mean), percent(result->valid_std));
     printf("   Final Test: %.2f ± %.2f\n", percent(result->test_mean), percent(result->test_std));
-    printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
-           result->epoch_s_q3, (long long)result->epochs);
+    if (result->epochs > result->resumed) {
+        printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
+               result->epoch_s_q3, (long long)(result->epochs - result->resumed));
+    }
 }
 
 /* ---- summary.json ---- */

@@ -25,14 +25,15 @@ typedef struct train_report {
     const app_context *context;
     run_dir *dir;
     const train_options *options;
-    const char *metric;                     /* "accuracy" or "ROC-AUC" */
-    double job_started, started, last_line; /* of the job, of its training; of the last line */
-    int64_t done, lines;                    /* epochs, lines so far */
-    bool evaluated;                         /* at least once */
-    double exposed_s;                       /* this rank stood still for communication while it trained */
-    sync_figures figures;                   /* of the last epoch */
-    uint64_t late_allocations;              /* in epochs after the first, and after the first evaluation */
-    train_spread spread;                    /* of the whole job, once closed */
+    const char *metric; /* "accuracy" or "ROC-AUC" */
+    double job_started, started, last_line;
+    int64_t done, lines;       /* epochs, lines so far */
+    int64_t before;            /* epochs of the starts before this one */
+    bool evaluated;            /* at least once */
+    double exposed_s;          /* this rank stood still for communication while it trained */
+    sync_figures figures;      /* of the last epoch */
+    uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
+    train_spread spread;       /* of the whole job, once closed */
 } train_report;
 
 train_observer train_report_observer(train_report *report);
