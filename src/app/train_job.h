@@ -24,7 +24,6 @@ typedef struct train_job {
     run_dir dir;
     train_data data;
     gnn_config config;
-    double started;   /* clock_seconds */
     uint64_t process; /* resident bytes before anything was loaded */
     memory_plan memory;
     gnn_model model;
