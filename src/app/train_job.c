@@ -182,7 +182,8 @@ static weft_status train(train_job *job)
     WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &job->options, &observer,
                         &job->result));
     WEFT_TRY(write_results(job));
-    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
+    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, &job->data.part,
+                              job->memory.peak);
 }
 
 /* The results are safe by now: a trace that cannot be written is a warning. */
