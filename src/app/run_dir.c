@@ -176,7 +176,7 @@ static weft_status remove_traces(const run_dir *dir)
 
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph)
 {
-    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz", "report.html", "report.md"};
     char metrics[FILE_PATH_MAX];
     dir->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
