@@ -92,7 +92,7 @@ static void draw_x_axis(report_text *out, const frame *f)
                 bottom + 4);
         fprintf(out->file, "<text class=\"tick m\" x=\"%.2f\" y=\"%.2f\">%.10g</text>\n", x, bottom + 17, epoch);
     }
-    fprintf(out->file, "<text class=\"tick\" x=\"%d\" y=\"%.2f\">epoch</text>\n", WIDTH - RIGHT + 10, bottom + 17);
+    fprintf(out->file, "<text class=\"tick\" x=\"%d\" y=\"%.2f\">epoch</text>\n", WIDTH - RIGHT + 24, bottom + 17);
 }
 
 /* ---- lines ---- */
@@ -235,12 +235,12 @@ static void draw_mark(report_text *out, const chart *c, const frame *f)
     }
     double x = scale_at(&f->x, c->mark_x), y = scale_at(&f->y, c->mark_y);
     bool left = x > (LEFT + WIDTH - RIGHT) / 2.0;
-    bool below = y < TOP + 40;
-    double text_y = below ? y + 24 : y - 14;
     fprintf(out->file, "<line class=\"mark\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.2f\" y2=\"%d\"/>", x, x, y,
             HEIGHT - BOTTOM);
     fprintf(out->file, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", c->mark_colour, x, y);
-    fprintf(out->file, "<text class=\"note %s\" x=\"%.2f\" y=\"%.2f\">", left ? "r" : "", left ? x - 8 : x + 8, text_y);
+    /* At the foot of the mark: scores rise, so it is free there. */
+    fprintf(out->file, "<text class=\"note%s\" x=\"%.2f\" y=\"%d\">", left ? " r" : "", left ? x - 7 : x + 7,
+            HEIGHT - BOTTOM - 9);
     text_write(out, c->mark_text);
     fputs("</text>\n", out->file);
 }

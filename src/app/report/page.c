@@ -39,7 +39,7 @@ static const char style_rest[] =
     "h2{font-size:21px;margin:48px 0 14px;padding-top:14px;border-top:1px solid var(--rule)}"
     "h3{font-size:16px;margin:32px 0 10px}"
     "h2.run{font-size:25px;border-top:3px solid var(--ink);margin-top:72px}"
-    "p{margin:8px 0;max-width:78ch;overflow-wrap:anywhere}p.lead{color:var(--quiet);font-size:16px}"
+    "p{margin:8px 0;max-width:78ch;overflow-wrap:anywhere}p.lead{max-width:none;color:var(--quiet);font-size:16px}"
     "p.muted{color:var(--quiet);font-size:13.5px}"
     "p.problem{background:var(--warn);border-left:3px solid var(--warnline);padding:8px 14px;max-width:none;"
     "border-radius:0 4px 4px 0}"
@@ -65,7 +65,7 @@ static const char style_rest[] =
     "th{text-align:left;font-weight:600;color:var(--quiet);font-size:13px;border-bottom:1px solid var(--ink)}"
     "th.r,td.r{text-align:right}th,td{padding:4px 18px 4px 0;vertical-align:top}"
     "td{border-bottom:1px solid var(--rule);max-width:46ch;overflow-wrap:anywhere}"
-    "td.strong{font-weight:650;background:var(--chip);box-shadow:-8px 0 0 var(--chip)}"
+    "td b{font-weight:650;background:var(--chip);padding:1px 6px;margin-left:-6px;border-radius:3px}"
     ".scroll{overflow-x:auto;padding-left:2px}"
     ".patch{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:8px;vertical-align:-1px}"
     "details{margin:8px 0}summary{cursor:pointer;color:var(--quiet);font-size:14px}"
@@ -124,7 +124,7 @@ static void write_style(FILE *file)
                 ".%s{stroke:var(--%s)}.f-%s{fill:var(--%s)}.t-%s{fill:var(--%s)}.patch.%s{background:var(--%s)}\n", c,
                 c, c, c, c, c, c, c);
     }
-    fputs(".train{stroke-width:1.5}\n</style>\n", file);
+    fputs(".train,.time,.wait{stroke-width:1.5}\n</style>\n", file);
 }
 
 void page_begin(report_text *out, const char *title)

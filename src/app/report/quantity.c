@@ -109,6 +109,9 @@ quantity quantity_real(double value)
     if (!isfinite(value)) {
         return missing;
     }
-    snprintf(q.text, sizeof q.text, "%.4g", value);
+    int length = snprintf(q.text, sizeof q.text, "%#.4g", value);
+    if (q.text[length - 1] == '.') { /* "1234." */
+        q.text[length - 1] = '\0';
+    }
     return q;
 }

@@ -112,7 +112,8 @@ void text_heading(report_text *out, int level, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     if (out->html) {
-        fprintf(out->file, "<h%d>", level);
+        bool part = level == 2 && out->level > 2; /* a run among several */
+        fprintf(out->file, part ? "<h%d class=\"run\">" : "<h%d>", level);
         write_formatted(out, format, arguments);
         fprintf(out->file, "</h%d>\n", level);
     } else {
@@ -198,12 +199,11 @@ void text_table_begin(report_text *out, const char *align, const char *names)
     text_columns_end(out);
 }
 
-static void cell_begin(report_text *out, const char *mark)
+static void cell_begin(report_text *out)
 {
     if (out->html) {
         fputs(out->column == 0 ? "<tr>" : "", out->file);
-        fputs(out->align[out->column] == 'r' ? "<td class=\"r" : "<td class=\"l", out->file);
-        fprintf(out->file, "%s\">", mark);
+        fputs(out->align[out->column] == 'r' ? "<td class=\"r\">" : "<td>", out->file);
     } else {
         fputs(out->column == 0 ? "| " : " ", out->file);
     }
@@ -224,7 +224,7 @@ void text_cell(report_text *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out, "");
+    cell_begin(out);
     write_formatted(out, format, arguments);
     cell_end(out);
     va_end(arguments);
@@ -234,7 +234,7 @@ void text_cell_colour(report_text *out, const char *colour, const char *format, 
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out, "");
+    cell_begin(out);
     if (out->html) {
         fprintf(out->file, "<i class=\"patch %s\"></i>", colour);
     }
@@ -247,10 +247,10 @@ void text_cell_strong(report_text *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out, " strong");
-    fputs(out->html ? "" : "**", out->file);
+    cell_begin(out);
+    fputs(out->html ? "<b>" : "**", out->file);
     write_formatted(out, format, arguments);
-    fputs(out->html ? "" : "**", out->file);
+    fputs(out->html ? "</b>" : "**", out->file);
     cell_end(out);
     va_end(arguments);
 }

@@ -89,7 +89,7 @@ static weft_status draw_epochs(report_text *out, const report_run *run, const re
     }
     double slowest = 0;
     int64_t above = 0;
-    c.most = isfinite(f->epoch_s_q3) ? 4 * f->epoch_s_q3 : 0;
+    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
     for (int64_t i = 0; i < time.count; ++i) {
         slowest = isfinite(time.y[i]) ? fmax(slowest, time.y[i]) : slowest;
         above += time.y[i] > c.most;
@@ -98,8 +98,8 @@ static weft_status draw_epochs(report_text *out, const report_run *run, const re
         snprintf(title, sizeof title, "Time of each epoch; the band holds half of them; %lld above the edge, up to %s",
                  (long long)above, quantity_seconds(slowest).text);
     }
-    if (status == WEFT_OK && out->html) {
-        chart_draw(out, &c);
+    if (status == WEFT_OK && out->html && chart_draw(out, &c) && f->ranks > 1) {
+        text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
     }
     report_curve_free(&time);
     report_curve_free(&wait);
@@ -191,8 +191,9 @@ static void say_balance(report_text *out, const report_run *run, const report_fi
     double cpu = report_number(run->summary, "cpu_use");
     if (isfinite(cpu) && isfinite(f->threads) && f->threads > 0) {
         text_paragraph(out, "muted",
-                       "Each rank used %.0f %% of a core on average, of %.0f %% that its threads could. "
-                       "Seconds of evaluation count as what was computed; \"evaluate\" is the scoring.",
+                       "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
+                       "evaluation count as linear, aggregate and so on; \"evaluate\" is scoring, and waiting for the "
+                       "other ranks' scores.",
                        100 * cpu, 100 * f->threads);
     }
 }
