@@ -22,7 +22,7 @@ typedef struct command_entry {
 
 static const command_entry entries[] = {
     {"train", app_train, true}, {"partition", app_partition, false}, {"convert", app_convert, false},
-    {"bench", app_bench, true}, {"info", app_info, false},
+    {"bench", app_bench, true}, {"info", app_info, false},           {"report", app_report, false},
 };
 
 static const command_entry *entry_of(const option_command *command)

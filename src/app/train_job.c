@@ -233,7 +233,8 @@ static weft_status train(train_job *job)
     log_info("first epoch after %.2f s", job->report.started - job->started);
     WEFT_TRY(run_epochs(job));
     WEFT_TRY(write_results(job));
-    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
+    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, &job->data.part,
+                              job->memory.peak);
 }
 
 /* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */

@@ -25,6 +25,7 @@ const option_section option_sections[] = {
     {"table", "Table", "How results are printed."},
     {"convert", "Convert", "Input and output of weft convert."},
     {"info", "Info", "What weft info looks at."},
+    {"report", "Report", "What weft report writes."},
     {"bench", "Bench", "What weft bench measures."},
     {NULL, NULL, NULL},
 };
@@ -47,6 +48,10 @@ const option_command option_commands[] = {
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
+    {"report", "make one page of a run folder, or a comparison of several", "DIR...", 1, 32, "general,report",
+     "weft report run\n"
+     "weft report run-a run-b run-c --out comparison.html\n"
+     "weft report run --format md --out -"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 
