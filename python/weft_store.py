@@ -12,6 +12,8 @@ PYTHONPATH. PyTorch, PyG and DGL are used only if you hand their objects in.
     graph = weft_store.read_store("g.weft")             # arrays by name, memory-mapped
     metrics = weft_store.read_metrics("weft-run-0001")  # one column for each figure
     best = metrics["epoch"][metrics["valid"].argmax()]
+    model = weft_store.read_checkpoint("weft-run-0001")["parameters"]
+    weft_store.write_weights("start.npz", model)        # for weft train --init-weights
 
 Formats: docs/formats.md. A store is written into a temporary folder beside its goal and renamed: there is a whole store
 or none. What is wrong with an argument or a file raises ValueError with array, row and value.
@@ -19,6 +21,7 @@ or none. What is wrong with an argument or a file raises ValueError with array, 
 
 import json
 import os
+import re
 import shutil
 import time
 import warnings
@@ -27,7 +30,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 import numpy as np
 
 __all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "read_metrics",
-           "xxh3_128"]
+           "read_checkpoint", "write_weights", "xxh3_128"]
 
 FORMAT, VERSION = "weft-graph", 1
 ARRAYS = ("offset", "source", "feature", "label", "target", "split")
@@ -578,3 +581,78 @@ def read_metrics(run_dir: _PathLike) -> Dict[str, np.ndarray]:
         rows.append(_flatten("", row, {}))
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+
+def _read_good_checkpoint(folder: str) -> Dict[str, Any]:
+    """The manifest of a checkpoint whose files all agree with their checksums."""
+    name = os.path.join(folder, "manifest.json")
+    with open(os.path.join(folder, "manifest.xxh3"), encoding="ascii", errors="replace") as file:
+        expected = file.read().strip()
+    if _file_hash(name) != expected:
+        raise ValueError("%s: checksum %s, manifest.xxh3 says %s" % (name, _file_hash(name), expected))
+    manifest = _read_json(name)
+    if manifest.get("format") != "weft-checkpoint" or manifest.get("version") != 1:
+        raise ValueError("%s: format %r, version %r; expected 'weft-checkpoint', 1" %
+                         (name, manifest.get("format"), manifest.get("version")))
+    for plain, entry in manifest["files"].items():
+        file_name = os.path.join(folder, plain)
+        if not plain or plain[0] == "." or "/" in plain:
+            raise ValueError("%s: file %r is not a plain file name" % (name, plain))
+        if os.path.getsize(file_name) != entry["bytes"] or _file_hash(file_name) != entry["xxh3"]:
+            raise ValueError("%s: is not what the manifest says: damaged" % file_name)
+    return manifest
+
+
+def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
+    names = [name for name in os.listdir(folder) if re.fullmatch(r"epoch-[0-9]{8,18}", name)]
+    for name in sorted(names, key=lambda text: int(text[len("epoch-"):]), reverse=True):
+        path = os.path.join(folder, name)
+        try:
+            return path, _read_good_checkpoint(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            warnings.warn("%s: damaged (%s); the checkpoint before it is used" % (path, error), stacklevel=3)
+    raise FileNotFoundError("%s: holds no good checkpoint" % folder)
+
+
+def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
+    """The newest good checkpoint of a run folder (or of its ckpt folder), or the checkpoint in this folder.
+
+    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path" and "parameters", arrays by
+    name. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
+    file is compared with its checksum; a damaged checkpoint is left out with a warning, and the one before it is read.
+    """
+    if which not in ("best", "last"):
+        raise ValueError("which is %r, expected 'best' or 'last'" % which)
+    folder = os.fspath(path)
+    if os.path.exists(os.path.join(folder, "manifest.xxh3")):
+        manifest = _read_good_checkpoint(folder)
+    else:
+        inner = os.path.join(folder, "ckpt")
+        folder, manifest = _read_newest_checkpoint(inner if os.path.isdir(inner) else folder)
+    name = which if which + ".npz" in manifest["files"] else "last"
+    with np.load(os.path.join(folder, name + ".npz"), allow_pickle=False) as arrays:
+        return {**manifest, "path": folder, "parameters": {key: arrays[key] for key in arrays.files}}
+
+
+def write_weights(path: _PathLike, parameters: Dict[str, Any]) -> None:
+    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent."""
+    goal = os.fspath(path)
+    arrays = {}
+    for name, value in parameters.items():
+        array = np.atleast_2d(_array(value))
+        if array.ndim != 2 or array.dtype.kind != "f":
+            raise ValueError("%s: %s %s, expected a matrix of floats" % (name, array.dtype, array.shape))
+        arrays[name] = np.ascontiguousarray(array)
+    temporary = "%s.tmp-%d-%x.npz" % (goal, os.getpid(), time.time_ns())
+    try:
+        np.savez(temporary, **arrays)
+        _sync(temporary)
+        os.replace(temporary, goal)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    _sync(os.path.dirname(goal) or ".")

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/option_internal.h"
 
-/* `id` acts only while `other` has one of `choices` ('|' between them). */
+/* `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*"). */
 const option_need option_needs[] = {
     {OPT_AGGREGATOR, OPT_MODEL, "sage"},
     {OPT_ORDER, OPT_MODEL, "sage|gcn"},
@@ -41,6 +41,7 @@ const option_need option_needs[] = {
     {OPT_ASP_BANDWIDTH, OPT_ASP_POLICY, "bandwidth"},
     {OPT_ASP_SLACK, OPT_SYNC, "asp|auto"},
     {OPT_ASP_FLUSH, OPT_SYNC, "asp|auto"},
+    {OPT_CONVERT_SEED, OPT_RANDOM_SPLIT, "*"},
     {OPT_COUNT, OPT_COUNT, NULL},
 };
 
@@ -59,11 +60,22 @@ static bool differs_from_default(const weft_options *options, option_id id)
     return option_is_set(options, id) && strcmp(option_value_text(options, id), option_row_of(id)->default_text) != 0;
 }
 
+static bool is_met(const weft_options *options, const option_need *need)
+{
+    const char *other = option_value_text(options, need->other);
+    return need->choices[0] == '*' ? other[0] != '\0' : option_list_has(need->choices, '|', other);
+}
+
 static void warn_without_effect(const weft_options *options, const option_need *need)
 {
     char idle[SETTING_MAX], other[SETTING_MAX];
-    if (!differs_from_default(options, need->id) ||
-        option_list_has(need->choices, '|', option_value_text(options, need->other))) {
+    const option_command *command = option_command_of(options);
+    if (!option_applies(command, need->id) || !option_applies(command, need->other) ||
+        !differs_from_default(options, need->id) || is_met(options, need)) {
+        return;
+    }
+    if (need->choices[0] == '*') {
+        log_warn("%s has no effect without --%s", setting(options, need->id, idle), option_row_of(need->other)->name);
         return;
     }
     log_warn("%s has no effect with %s: it belongs to --%s %s", setting(options, need->id, idle),
@@ -114,14 +126,28 @@ static weft_status check_training(const weft_options *options)
     return WEFT_OK;
 }
 
+static weft_status check_conversion(const weft_options *options)
+{
+    bool both = option_text(options, OPT_SPLIT)[0] != '\0' && option_text(options, OPT_RANDOM_SPLIT)[0] != '\0';
+    return both ? contradict(options, OPT_SPLIT, OPT_RANDOM_SPLIT, "a split is read or drawn") : WEFT_OK;
+}
+
 weft_status option_check_rules(const weft_options *options)
 {
     const option_command *command = option_command_of(options);
-    if (option_section_used(command, "training")) { /* elsewhere a mode may be named by an argument */
+    bool training = option_section_used(command, "training"), conversion = option_section_used(command, "convert");
+    if (training) {
         WEFT_TRY(check_training(options));
-        for (const option_need *need = option_needs; need->choices != NULL; need++) {
-            warn_without_effect(options, need);
-        }
     }
-    return option_section_used(command, "communication") ? check_reproducible(options) : WEFT_OK;
+    if (conversion) {
+        WEFT_TRY(check_conversion(options));
+    }
+    if (option_section_used(command, "communication")) {
+        WEFT_TRY(check_reproducible(options));
+    }
+    /* Of the others' options some serve modes that an argument names. */
+    for (const option_need *need = option_needs; (training || conversion) && need->choices != NULL; need++) {
+        warn_without_effect(options, need);
+    }
+    return WEFT_OK;
 }

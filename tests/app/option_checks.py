@@ -206,18 +206,21 @@ def check_needs():
     assert len(needs) >= 25
     for option, need in needs:
         other = options[need["option"]]
-        value = next(v for v in [number(option["max"])] if option["type"] in NUMBERS) if "max" in option else \
-            {"flag": "on", "text": "a-file"}.get(option["type"]) or next(c for c in option["choices"]
-                                                                         if c != option["default"])
-        choices = other.get("choices", ["off", "on"])
-        idle = next(choice for choice in choices if choice not in need["choices"])
-        for choice in (idle, need["choices"][0]):
-            # The data are missing: the job ends before anything is computed, after its options are checked.
-            _, _, err = run("train", "--data", "absent", "--%s=%s" % (option["name"], value),
-                            "--%s=%s" % (other["name"], choice))
-            warned = "--%s %s (command line) has no effect with --%s %s (command line): it belongs to --%s %s" % (
-                option["name"], value, other["name"], choice, other["name"], "|".join(need["choices"]))
-            assert (warned in err) == (choice == idle), "%s\n%s" % (warned, err)
+        value = number(option["max"]) if "max" in option else {"flag": "on", "text": "a-file"}.get(option["type"]) or \
+            next(choice for choice in option["choices"] if choice != option["default"])
+        # The data are missing: the job ends before anything is computed, after its options are checked.
+        absent = ["train", "--data", "absent"] if need["choices"] != ["*"] else ["convert", "absent", "--out", "none"]
+        given = "--%s %s (command line) has no effect with" % (option["name"], value)
+        if need["choices"] == ["*"]:
+            idle, useful = [], ["--%s=60/20/20" % other["name"]]
+            warned = "%sout --%s" % (given, other["name"])
+        else:
+            wrong = next(c for c in other.get("choices", ["off", "on"]) if c not in need["choices"])
+            idle, useful = (["--%s=%s" % (other["name"], choice)] for choice in (wrong, need["choices"][0]))
+            warned = "%s --%s %s (command line): it belongs to --%s %s" % (
+                given, other["name"], wrong, other["name"], "|".join(need["choices"]))
+        assert warned in run(*absent, "--%s=%s" % (option["name"], value), *idle)[2], warned
+        assert given not in run(*absent, "--%s=%s" % (option["name"], value), *useful)[2], warned
     # From a config file the default's value is no choice of the user's: --print-config writes it down.
     with open("defaults.conf", "w") as file:
         file.write("topk-density = 0.01\nmomentum = 0\n")
@@ -237,8 +240,11 @@ def check_contradictions():
             ("--optimizer sgd --nesterov", ["--nesterov on", "--momentum 0 (default)", "above 0"]),
             ("--patience 5 --eval-every 0", ["--patience 5", "--eval-every 0"]),
             ("--gradient-tracking", ["--gradient-tracking", "--sync allreduce"]),
+            ("--resume --force", ["--resume", "--force"]),
             ("--lr 1 --lr 2", ["--lr 2: --lr is already 1 from the command line"])]:
         expect_refusal(parts, "train", "--data", "absent", *line.split(), lines=2)  # and that of the node
+    expect_refusal(["--splits a.npz", "--random-split 60/20/20", "contradict"], "convert", "absent", "--out", "none",
+                   "--splits", "a.npz", "--random-split", "60/20/20")
     with open("one.conf", "w") as file:
         file.write("reproducible = on\n")
     expect_refusal(["--reproducible on (config file)", "--allreduce ring (environment)"], "train", "--data", "absent",

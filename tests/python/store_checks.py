@@ -314,8 +314,49 @@ def check_training():
     refused("metrics.jsonl: line 2", weft_store.read_metrics, "run-py")
 
 
+# ---- checkpoints ----
+
+def check_checkpoints():
+    run("train", "--data", "py-reversed", "--epochs", "6", "--threads", "1", "--quiet", "--run-dir", "run-ck",
+        "--checkpoint-every", "2")
+    best = weft_store.read_checkpoint("run-ck")
+    assert (best["run"], best["epoch"], best["options"]["epochs"]) == (1, 6, "6")
+    assert best["graph_hash"] in run("info", "py-reversed")
+    # The run folder's own weights are those of the best epoch.
+    with np.load("run-ck/weights.npz") as weights:
+        assert sorted(weights.files) == sorted(best["parameters"])
+        for name in weights.files:
+            assert weights[name].tobytes() == best["parameters"][name].tobytes(), name
+    last = weft_store.read_checkpoint("run-ck/ckpt", which="last")
+    assert weft_store.read_checkpoint(last["path"], "last")["parameters"].keys() == last["parameters"].keys()
+    refused("which is 'first'", weft_store.read_checkpoint, "run-ck", "first")
+    # Training from parameters that went through Python: what one evaluation of them gives.
+    weft_store.write_weights("start.npz", best["parameters"])
+    run("train", "--data", "py-reversed", "--epochs", "1", "--lr", "0", "--threads", "1", "--quiet", "--run-dir",
+        "run-start", "--init-weights", "start.npz")
+    with np.load("run-start/weights.npz") as weights:
+        for name in weights.files:
+            assert weights[name].tobytes() == best["parameters"][name].tobytes(), name
+    refused("expected a matrix of floats", weft_store.write_weights, "bad.npz", {"w": [1, 2]})
+    assert not os.path.exists("bad.npz")
+    # The newest one is damaged: the one before it is read, with a warning.
+    with open(last["path"] + "/last.npz", "r+b") as file:
+        file.seek(200)
+        file.write(b"damage")
+    refused("last.npz", weft_store.read_checkpoint, last["path"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert weft_store.read_checkpoint("run-ck")["epoch"] == 4
+    assert len(caught) == 1 and "last.npz" in str(caught[0].message)
+    with open(best["path"] + "/manifest.json", "a") as file:
+        file.write(" ")
+    refused("manifest.json: checksum", weft_store.read_checkpoint, best["path"])
+    os.mkdir("nothing")
+    refused("no good checkpoint", weft_store.read_checkpoint, "nothing", kind=FileNotFoundError)
+
+
 for check in [check_hash, check_same_as_convert, check_symmetric_is_found, check_small_stores, check_reading,
               check_refusals, check_whole_or_nothing, check_converters, check_real_pyg, check_real_dgl,
-              check_training]:
+              check_training, check_checkpoints]:
     check()
     print("%s: ok" % check.__name__)
