@@ -272,7 +272,7 @@ static weft_status note_start(run_dir *dir, const app_context *context, const tr
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph, const train_progress *from,
                           const char *keep)
 {
-    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz", "report.html", "report.md"};
     dir->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
                               .features = graph->features,

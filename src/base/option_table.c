@@ -28,6 +28,7 @@ const option_section option_sections[] = {
     {"export", "Export", "What weft export writes."},
     {"convert", "Convert", "Input and output of weft convert."},
     {"info", "Info", "What weft info looks at."},
+    {"report", "Report", "What weft report writes."},
     {"bench", "Bench", "What weft bench measures."},
     {NULL, NULL, NULL},
 };
@@ -63,6 +64,10 @@ const option_command option_commands[] = {
      "general,info", "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
     {"doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",
      "weft doctor\nmpirun -np 4 weft doctor --format json"},
+    {"report", "make one page of a run folder, or a comparison of several", "DIR...", 1, 32, "general,report",
+     "weft report run\n"
+     "weft report run-a run-b run-c --out comparison.html\n"
+     "weft report run --format md --out -"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 
