@@ -4,6 +4,7 @@
  * With --to NAME the graph is written in the layout of others instead. What is not a store yet becomes one first, in a
  * temporary folder beside the output.
  */
+#include <omp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ static weft_status make_store(const weft_options *options, const char *input, co
         int64_t threads = option_int(options, OPT_THREADS);
         threads = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
         return generator_write_store(input + strlen(GENERATOR_PREFIX), store, (int)threads, force);
+    }
+    if (option_int(options, OPT_THREADS) > 0) {
+        omp_set_num_threads((int)option_int(options, OPT_THREADS));
     }
     convert_options convert = {
         .format = option_text(options, OPT_FORMAT_IN),
