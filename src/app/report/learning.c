@@ -138,8 +138,9 @@ static void table_of_epochs(report_text *out, const report_run *run, const curve
     if (count == 0) {
         return;
     }
-    text_fold_begin(out, run->series_count > 1 ? "Some epochs in figures (medians over the runs)"
-                                               : "Some epochs in figures");
+    text_fold_begin(out,
+                    run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
+                    false);
     text_table_begin(out, "rrrrrr", "epoch|loss|train|valid|test|time");
     for (int64_t i = 0; i < count; ++i) {
         double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
