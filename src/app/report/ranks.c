@@ -17,7 +17,7 @@ static const char *const column_keys[COLUMNS] = {"owned_vertices", "held_vertice
 
 typedef struct rank_table {
     double *column[COLUMNS];
-    const json_value **host; /* [ranks], NULL where there is none */
+    const char **host; /* [ranks], NULL where there is none */
     int ranks;
 } rank_table;
 
@@ -41,7 +41,7 @@ static weft_status rank_table_read(const report_run *run, rank_table *t)
     const json_value *hosts = json_find(per_rank, "host");
     const json_value *host = hosts != NULL && hosts->kind == JSON_ARRAY ? hosts->child : NULL;
     for (int r = 0; r < t->ranks && host != NULL; ++r, host = host->next) {
-        t->host[r] = host->kind == JSON_TEXT ? host : NULL;
+        t->host[r] = host->kind == JSON_TEXT ? host->text : NULL;
     }
 done:
     if (status != WEFT_OK) {
@@ -110,7 +110,7 @@ static void table_of_ranks(report_text *out, const rank_table *t, double epochs)
     for (int i = 0; i < rows; ++i) {
         int r = chosen[i];
         text_cell(out, "%d", r);
-        text_cell(out, "%s", t->host[r] != NULL ? t->host[r]->text : "–");
+        text_cell(out, "%s", t->host[r] != NULL ? t->host[r] : "–");
         text_cell(out, "%s", quantity_count(cell(t, OWNED, r)).text);
         text_cell(out, "%s", quantity_count(cell(t, HALO, r)).text);
         text_cell(out, "%s", quantity_count(cell(t, EDGES, r)).text);

@@ -39,14 +39,15 @@ scale scale_logarithmic(double low, double high, double from, double to)
 
 double scale_at(const scale *s, double value)
 {
-    double share = s->step > 0 ? (value - s->low) / (s->high - s->low) : log(value / s->low) / log(s->high / s->low);
+    double share =
+        s->step > 0 ? (value - s->low) / (s->high - s->low) : (log(value) - log(s->low)) / (log(s->high) - log(s->low));
     return s->from + fmin(fmax(share, 0), 1) * (s->to - s->from);
 }
 
 /* Ticks of a logarithmic axis: 1, 2, 5 while there are few decades, then every k-th power of ten. */
 static bool logarithmic_tick(const scale *s, int i, double *value)
 {
-    double decades = log10(s->high / s->low);
+    double decades = log10(s->high) - log10(s->low); /* their quotient may overflow */
     int every = decades > 8 ? (int)ceil(decades / 8) : 1;
     int each = decades <= 2.5 ? 3 : 1;
     static const double mantissa[] = {1, 2, 5};
