@@ -61,8 +61,11 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
     list_names(names, known);
     bool automatic = strcmp(name, "auto") == 0;
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        weft_error_clear();
         if (automatic ? formats[i]->matches(path) : strcmp(names[i], name) == 0) {
             *format = formats[i];
+        } else if (weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE; /* not looked at for lack of memory: another format must not win */
         }
     }
     if (*format != NULL) {
