@@ -23,8 +23,9 @@ typedef struct command_entry {
 } command_entry;
 
 static const command_entry entries[] = {
-    {"train", app_train, true}, {"partition", app_partition, false}, {"convert", app_convert, false},
-    {"bench", app_bench, true}, {"info", app_info, false},
+    {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
+    {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
+    {"predict", app_predict, true}, {"export", app_export, false},
 };
 
 static const command_entry *entry_of(const option_command *command)

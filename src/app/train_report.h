@@ -28,6 +28,7 @@ typedef struct train_report {
     const char *metric; /* "accuracy" or "ROC-AUC" */
     double started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
+    int64_t before;            /* epochs of the starts before this one */
     bool evaluated;            /* at least once */
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
@@ -42,9 +43,5 @@ weft_status train_report_close(train_report *report, const train_result *result,
                                const partition_report *partition, uint64_t predicted_bytes);
 /* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
-
-/* predictions.npy: int32 [n, 1] classes, or float32 [n, tasks] logits, by global vertex id. Collective. */
-weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
-                                    const train_targets *targets, const weft_part *part, int64_t seed);
 
 #endif

@@ -237,3 +237,22 @@ weft_status replica_average(train_replica *r, bool last)
     WEFT_TRY(last ? sync_finish(r->sync) : sync_average(r->sync));
     return stage_values(r, false);
 }
+
+/* ---- state ------------------------------------------------------------------------------------------------ */
+
+bool replica_differs(const train_replica *r)
+{
+    return !alone(r) && sync_running(r->sync) != SYNC_ALLREDUCE;
+}
+
+weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *count)
+{
+    WEFT_TRY(take_all(r));
+    if (r->sync->averaged) {
+        WEFT_TRY(sync_resume(r->sync));
+        WEFT_TRY(stage_values(r, false));
+    }
+    WEFT_TRY(stage_values(r, true));
+    WEFT_TRY(sync_state(r->sync, buffer, count));
+    return stage_values(r, false);
+}
