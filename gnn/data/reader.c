@@ -9,14 +9,18 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/option.h"
+#include "gnn/data/arcs.h"
 #include "gnn/data/reader_formats.h"
+#include "gnn/data/reader_parts.h"
+#include "gnn/data/reader_text.h"
 
-enum { FORMATS = 3 };
+enum { FORMATS = 10 };
 
-static const reader_format *const formats[FORMATS] = {
-    &reader_gnn_benchmark,
-    &reader_heterophilous,
-    &reader_weft_npz,
+static const reader_format *const formats[FORMATS] =
+    {
+        &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,   &reader_dgl_reddit,
+        &reader_graphsaint,    &reader_ogb,           &reader_ogb_binary, &reader_matrix_market,
+        &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two numbers */
 };
 
 const reader_format *reader_format_at(int i)
@@ -40,8 +44,12 @@ static weft_status fail_unrecognised(const char *path, const char *known)
     npz_file *npz;
     struct stat facts;
     WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
-               "%s: is a folder, expected a file (a folder of Planetoid's ind.NAME.*: scripts/convert_planetoid)",
-               path);
+               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
+               "scripts/convert_planetoid)",
+               path, known);
+    char head[TEXT_HEAD];
+    WEFT_CHECK(!reader_text_head(path, head), WEFT_ERR_DATA,
+               "%s: text of no known format (it begins: %.40s); known are %s, see docs/formats.md", path, head, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -79,16 +87,33 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "", known);
 }
 
-void raw_graph_free(raw_graph *raw)
+void reader_drop_features(raw_graph *raw)
 {
-    weft_free(raw->from);
-    weft_free(raw->to);
     weft_free(raw->feature);
     weft_free(raw->feature_offset);
     weft_free(raw->feature_column);
     weft_free(raw->feature_value);
+    if (raw->free_features != NULL) {
+        raw->free_features(raw->fill_self);
+    }
+    raw->feature = NULL;
+    raw->feature_offset = NULL;
+    raw->feature_column = NULL;
+    raw->feature_value = NULL;
+    raw->fill_features = NULL;
+    raw->free_features = NULL;
+    raw->fill_self = NULL;
+    raw->features = 0;
+}
+
+void raw_graph_free(raw_graph *raw)
+{
+    weft_free(raw->from);
+    weft_free(raw->to);
+    reader_drop_features(raw);
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);
+    arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

@@ -11,7 +11,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "gnn/data/reader.h"
+#include "gnn/data/arcs.h"
+#include "gnn/data/reader_csr.h"
 #include "gnn/data/reader_npz.h"
 
 /* The file's name without folder and ending, in plain characters. */
@@ -90,12 +91,8 @@ static void log_split(const graph_arrays *a)
              a->name, a->splits, count[0], count[1], count[2], count[255]);
 }
 
-static void log_graph(const char *store, const raw_graph *raw, const graph_arrays *a)
+static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
-    int64_t loops = 0;
-    for (int64_t e = 0; e < raw->edges; e++) {
-        loops += raw->from[e] == raw->to[e];
-    }
     int64_t kept_loops = 0;
     for (int64_t v = 0; v < a->vertices; v++) {
         for (int64_t e = a->offset[v]; e < a->offset[v + 1]; e++) {
@@ -123,6 +120,18 @@ static void describe_origin(const char *input, const convert_options *options, c
              split ? " --split " : "", split ? options->split_path : "");
 }
 
+static int64_t count_loops(const raw_graph *raw)
+{
+    if (raw->arcs != NULL) {
+        return arcs_loops(raw->arcs);
+    }
+    int64_t loops = 0;
+    for (int64_t e = 0; e < raw->edges; e++) {
+        loops += raw->from[e] == raw->to[e];
+    }
+    return loops;
+}
+
 /* What the store will hold, checked before anything is written. */
 static weft_status validate(const char *input, const graph_arrays *a)
 {
@@ -146,7 +155,8 @@ static weft_status validate(const char *input, const graph_arrays *a)
 static weft_status write_store(const char *input, const char *store, const convert_options *options,
                                const reader_format *format, raw_graph *raw)
 {
-    bool add_reverse = options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    bool add_reverse = raw->both_ways || options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    int64_t loops = count_loops(raw);
     char origin[1024];
     describe_origin(input, options, format, add_reverse, origin);
     graph_arrays a = {
@@ -164,20 +174,17 @@ static weft_status write_store(const char *input, const char *store, const conve
         .fill_features = raw->feature_offset != NULL ? spread_features : NULL,
         .fill_self = raw,
     };
-    int64_t *offset = NULL;
-    int32_t *source = NULL;
+    csr_graph csr;
+    WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
+    a.edges = csr.entries;
+    a.offset = csr.offset;
+    a.source = csr.source;
     weft_status status;
-    WEFT_TRY_GOTO(reader_build_csr(raw->vertices, raw->edges, raw->from, raw->to, add_reverse, options->keep_self_loops,
-                                   &offset, &source, &a.edges, &a.symmetric),
-                  status, done);
-    a.offset = offset;
-    a.source = source;
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
-    log_graph(store, raw, &a);
+    log_graph(store, loops, &a);
 done:
-    weft_free(offset);
-    weft_free(source);
+    csr_graph_free(&csr);
     return status;
 }
 
@@ -187,8 +194,12 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
                "%s: exists already; choose another name, or replace it with --force", store);
     const reader_format *format;
     WEFT_TRY(reader_format_find(input, options->format, &format));
+    WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
+               "--vertices %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
+               options->vertices, format->name);
     log_info("reading %s (%s)", input, format->name);
-    raw_graph raw = {.vertices = 0};
+    raw_graph raw = {
+        .vertices = 0, .memory_bytes = options->memory_bytes, .asked_vertices = options->vertices, .beside = store};
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);

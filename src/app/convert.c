@@ -25,6 +25,8 @@ weft_status app_convert(const weft_options *options)
         .symmetrize = option_choice(options, OPT_SYMMETRIZE),
         .keep_self_loops = option_choice(options, OPT_SELF_LOOPS) == 1,
         .force = option_flag(options, OPT_FORCE),
+        .memory_bytes = (int64_t)option_size(options, OPT_MEMORY),
+        .vertices = option_int(options, OPT_VERTICES),
     };
     return reader_convert(input, out, &convert);
 }
