@@ -28,13 +28,13 @@ const reader_format *reader_format_at(int i)
     return i >= 0 && i < FORMATS ? formats[i] : NULL;
 }
 
-static void list_names(const char *names[FORMATS], char text[256])
+static void list_names(const char *names[FORMATS], char text[512])
 {
     int used = 0;
     text[0] = '\0';
     for (int i = 0; i < FORMATS; i++) {
         names[i] = formats[i]->name;
-        used += snprintf(text + used, 256 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
+        used += snprintf(text + used, 512 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
     }
 }
 
@@ -65,7 +65,7 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
 {
     *format = NULL;
     const char *names[FORMATS];
-    char known[256];
+    char known[512];
     list_names(names, known);
     bool automatic = strcmp(name, "auto") == 0;
     for (int i = 0; i < FORMATS && *format == NULL; i++) {

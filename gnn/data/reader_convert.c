@@ -12,15 +12,21 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "gnn/data/arcs.h"
+#include "gnn/data/reader_attach.h"
 #include "gnn/data/reader_csr.h"
-#include "gnn/data/reader_npz.h"
 
-/* The file's name without folder and ending, in plain characters. */
+/* The name of the file or folder, without what it lies in and without .npz, in plain characters. */
 static void name_after(const char *path, char name[64])
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
-    size_t length = strlen(base);
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/') {
+        end--;
+    }
+    const char *base = end;
+    while (base > path && base[-1] != '/') {
+        base--;
+    }
+    size_t length = (size_t)(end - base);
     if (length > 4 && strcmp(base + length - 4, ".npz") == 0) {
         length -= 4;
     }
@@ -29,21 +35,6 @@ static void name_after(const char *path, char name[64])
         name[i] = base[i] > 32 && base[i] < 127 ? base[i] : '_';
     }
     name[length] = '\0';
-}
-
-static weft_status read_split_file(const char *path, raw_graph *raw)
-{
-    reader_npz npz;
-    WEFT_TRY(reader_npz_open(path, &npz));
-    weft_free(raw->split);
-    raw->split = NULL;
-    raw->splits = 0;
-    weft_status status = reader_npz_splits(&npz, raw);
-    if (status == WEFT_OK && raw->splits == 0) {
-        status = weft_fail(WEFT_ERR_DATA, "%s: holds no split: arrays train, valid (or val) and test are needed", path);
-    }
-    reader_npz_close(&npz);
-    return status;
 }
 
 /* Keep one of the splits. */
@@ -79,7 +70,9 @@ static weft_status spread_features(void *self, int64_t row, int64_t rows, float 
 static void log_split(const graph_arrays *a)
 {
     if (a->splits == 0) {
-        log_warn("%s: no split in the input and none given (--split FILE.npz): training will ask for one", a->name);
+        log_warn("%s: no split in the input and none given (--splits FILE or --random-split 60/20/20): training will "
+                 "ask for one",
+                 a->name);
         return;
     }
     int64_t count[256] = {0};
@@ -111,13 +104,26 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
     log_info("%s: written", store);
 }
 
+/* The command that repeats the conversion, as far as 1023 bytes hold it. */
 static void describe_origin(const char *input, const convert_options *options, const reader_format *format,
                             bool add_reverse, char origin[1024])
 {
-    bool split = options->split_path != NULL;
-    snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s%s%.400s", input,
-             format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop",
-             split ? " --split " : "", split ? options->split_path : "");
+    const struct {
+        const char *option, *value;
+    } files[] = {{"--features", options->feature_path},
+                 {"--labels", options->label_path},
+                 {"--splits", options->split_path},
+                 {"--random-split", options->random_split}};
+    int used = snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s", input,
+                        format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i].value != NULL && used < 1024) {
+            used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
+        }
+    }
+    if (options->random_split != NULL && used < 1024) {
+        snprintf(origin + used, 1024 - (size_t)used, " --seed %" PRIu64, options->seed);
+    }
 }
 
 static int64_t count_loops(const raw_graph *raw)
@@ -171,8 +177,8 @@ static weft_status write_store(const char *input, const char *store, const conve
         .split = raw->split,
         .name = raw->name,
         .origin = origin,
-        .fill_features = raw->feature_offset != NULL ? spread_features : NULL,
-        .fill_self = raw,
+        .fill_features = raw->feature_offset != NULL ? spread_features : raw->fill_features,
+        .fill_self = raw->feature_offset != NULL ? raw : raw->fill_self,
     };
     csr_graph csr;
     WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
@@ -203,9 +209,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
-    if (options->split_path != NULL) {
-        WEFT_TRY_GOTO(read_split_file(options->split_path, &raw), status, done);
-    }
+    WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);
 done:

@@ -1,8 +1,8 @@
 /*
- * gnn/data/reader_edges.c: edges out of .npz arrays, in pieces.
+ * gnn/data/reader_edges.c: edges out of .npz arrays, in pieces, into collected edges (gnn/data/arcs.h).
  *
  * Sources and destinations are two streams that are read side by side, 64 Ki ids at a time, so that an array of edges
- * never stands beside the collected edges: papers100M's edge_index is 26 GB. Where both lie in one array [2, e], the
+ * never stands in memory: papers100M's edge_index is 26 GB. Where both lie in one array [2, e], the
  * second stream skips to the middle, which costs reading the first half twice.
  */
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "gnn/data/arcs.h"
 #include "gnn/data/reader_parts.h"
 
 weft_status reader_check_vertices(const char *name, int64_t vertices)
@@ -17,22 +18,6 @@ weft_status reader_check_vertices(const char *name, int64_t vertices)
     WEFT_CHECK(vertices >= 1, WEFT_ERR_DATA, "%s: no vertices", name);
     WEFT_CHECK(vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "%s: %" PRId64 " vertices; up to 2147483647 are supported",
                name, vertices);
-    return WEFT_OK;
-}
-
-weft_status reader_reserve_edges(raw_graph *raw, int64_t edges)
-{
-    size_t count = (size_t)raw->edges + (size_t)edges;
-    WEFT_TRY(weft_realloc((void **)&raw->from, count, sizeof *raw->from, WEFT_MEM_GRAPH));
-    return weft_realloc((void **)&raw->to, count, sizeof *raw->to, WEFT_MEM_GRAPH);
-}
-
-weft_status reader_append_edges(raw_graph *raw, const int32_t *pairs, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        raw->from[raw->edges] = pairs[2 * i];
-        raw->to[raw->edges++] = pairs[2 * i + 1];
-    }
     return WEFT_OK;
 }
 
@@ -132,7 +117,7 @@ static weft_status append_all(id_source *from, id_source *to, int64_t edges, raw
     int64_t *piece = NULL;
     int32_t *pairs = NULL;
     weft_status status;
-    WEFT_TRY_GOTO(reader_reserve_edges(raw, edges), status, done);
+    WEFT_TRY_GOTO(arcs_create(raw->memory_bytes, raw->beside, 1, &raw->arcs), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&piece, READER_PIECE, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&pairs, 2 * READER_PIECE, WEFT_MEM_WORKSPACE), status, done);
     log_progress progress = log_progress_begin("read edges", "edges", (double)edges);
@@ -140,7 +125,7 @@ static weft_status append_all(id_source *from, id_source *to, int64_t edges, raw
         int64_t count = edges - done < READER_PIECE ? edges - done : READER_PIECE;
         WEFT_TRY_GOTO(next_ids(from, done, count, piece, pairs), status, done);
         WEFT_TRY_GOTO(next_ids(to, done, count, piece, pairs + 1), status, done);
-        WEFT_TRY_GOTO(reader_append_edges(raw, pairs, count), status, done);
+        WEFT_TRY_GOTO(arcs_add(raw->arcs, 0, pairs, count), status, done);
         log_progress_update(&progress, (double)(done + count));
     }
     log_progress_end(&progress);
@@ -217,8 +202,8 @@ weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw)
     int64_t rows = shape[0];
     int64_t columns = shape[1];
     weft_free(shape);
-    WEFT_CHECK(rows == columns, WEFT_ERR_DATA,
-               "%s[shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square", npz->path, rows, columns);
+    WEFT_CHECK(rows == columns, WEFT_ERR_DATA, "%s[shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square",
+               npz->path, rows, columns);
     WEFT_TRY(reader_check_vertices(npz->path, rows));
     raw->vertices = rows;
     if (strcmp(format, "coo") == 0) {

@@ -66,8 +66,8 @@ static weft_status count_tasks(class_map *map)
     } while (json_scan_take(&ahead, ',') && count <= TASKS_MAX);
     WEFT_CHECK(count <= TASKS_MAX, WEFT_ERR_UNSUPPORTED, "%s: more than %d tasks", map->scan.path, TASKS_MAX);
     map->tasks = count;
-    WEFT_TRY(weft_malloc((size_t)map->raw->vertices, (size_t)count * sizeof(float), WEFT_MEM_GRAPH,
-                         (void **)&map->target));
+    WEFT_TRY(
+        weft_malloc((size_t)map->raw->vertices, (size_t)count * sizeof(float), WEFT_MEM_GRAPH, (void **)&map->target));
     for (int64_t i = 0; i < map->raw->vertices * count; i++) {
         map->target[i] = NAN;
     }
@@ -85,8 +85,9 @@ static weft_status scan_tasks(class_map *map, int64_t v)
             WEFT_TRY(json_scan_need(&map->scan, ','));
         }
         WEFT_TRY(json_scan_int(&map->scan, &value));
-        WEFT_CHECK(value == 0 || value == 1, WEFT_ERR_DATA, "%s: vertex %" PRId64 ", task %" PRId64 ": %" PRId64
-                   ": tasks are 0 or 1", map->scan.path, v, task, value);
+        WEFT_CHECK(value == 0 || value == 1, WEFT_ERR_DATA,
+                   "%s: vertex %" PRId64 ", task %" PRId64 ": %" PRId64 ": tasks are 0 or 1", map->scan.path, v, task,
+                   value);
         map->target[v * map->tasks + task] = (float)value;
     }
     return json_scan_need(&map->scan, ']');
@@ -150,8 +151,8 @@ static weft_status scan_role(json_scan *scan, raw_graph *raw, bool seen[READER_P
     while (part < READER_PARTS && strcmp(key, keys[part]) != 0) {
         part++;
     }
-    WEFT_CHECK(part < READER_PARTS && !seen[part], WEFT_ERR_DATA, "%s: key \"%s\": expected \"tr\", \"va\", \"te\", each once",
-               scan->path, key);
+    WEFT_CHECK(part < READER_PARTS && !seen[part], WEFT_ERR_DATA,
+               "%s: key \"%s\": expected \"tr\", \"va\", \"te\", each once", scan->path, key);
     seen[part] = true;
     WEFT_TRY(json_scan_need(scan, ':'));
     WEFT_TRY(json_scan_need(scan, '['));

@@ -3,7 +3,8 @@
  * datasets for machine learning on graphs. NeurIPS 2020, arXiv:2005.00687). Tables of numbers without headers, .csv.gz
  * or .csv:
  *
- *   raw/edge                       e rows "source,destination"; products and proteins list each undirected edge once
+ *   raw/edge                       e rows "source,destination"; products and proteins list each undirected edge once:
+ *                                  their splits, sales_ranking and species, tell them apart from directed graphs
  *   raw/num-node-list, num-edge-list  one number each (the second may be absent)
  *   raw/node-feat                  n rows of f numbers; absent in proteins, which has raw/edge-feat [e, 8] instead: a
  *                                  vertex then gets the mean over its edges, as OGB's examples do
@@ -19,9 +20,12 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "gnn/data/arcs.h"
+#include "gnn/data/edge_text.h"
 #include "gnn/data/reader_formats.h"
 #include "gnn/data/reader_ogb.h"
 #include "gnn/data/reader_parts.h"
+#include "gnn/data/reader_text.h"
 #include "gnn/data/text_table.h"
 
 static bool find_raw(const char *folder, const char *stem, char path[FILE_PATH_MAX])
@@ -55,50 +59,47 @@ static weft_status read_count(const char *path, int64_t *count)
     return WEFT_OK;
 }
 
+/* ---- edges ---- */
+
+static weft_status parse_edges(const char *path, text_source *source, raw_graph *raw)
+{
+    return edge_text_read(source, path, raw->vertices, raw->arcs);
+}
+
 static weft_status read_edges(const char *folder, raw_graph *raw)
 {
     char path[FILE_PATH_MAX];
     int64_t edges = -1;
-    int64_t two = 2;
-    int64_t *pairs = NULL;
     if (find_raw(folder, "num-edge-list", path)) {
         WEFT_TRY(read_count(path, &edges));
     }
     WEFT_TRY(need_raw(folder, "edge", path));
-    WEFT_TRY(text_table_ints(path, WEFT_MEM_GRAPH, &edges, &two, &pairs));
-    weft_status status;
-    WEFT_TRY_GOTO(reader_reserve_edges(raw, edges), status, done);
-    for (int64_t e = 0; e < edges; e++) {
-        int64_t u = pairs[2 * e];
-        int64_t v = pairs[2 * e + 1];
-        WEFT_CHECK_GOTO(u >= 0 && u < raw->vertices && v >= 0 && v < raw->vertices, status, done, WEFT_ERR_DATA,
-                        "%s: row %" PRId64 ": %" PRId64 ",%" PRId64 ": vertices are 0 to %" PRId64, path, e, u, v,
-                        raw->vertices - 1);
-        int32_t pair[2] = {(int32_t)u, (int32_t)v};
-        WEFT_TRY_GOTO(reader_append_edges(raw, pair, 1), status, done);
-    }
-done:
-    weft_free(pairs);
-    return status;
+    WEFT_TRY(reader_text_read(path, EDGE_LINE_MAX, parse_edges, raw));
+    WEFT_CHECK(edges < 0 || arcs_count(raw->arcs) == edges, WEFT_ERR_DATA,
+               "%s: %" PRId64 " edges, but raw/num-edge-list says %" PRId64 " (truncated?)", path,
+               arcs_count(raw->arcs), edges);
+    return WEFT_OK;
 }
 
-/* Every vertex: the mean of its edges' features, both ends of an edge counting it. */
-static weft_status average_edges(const raw_graph *raw, const float *edge, int64_t columns, float *feature)
+/* ---- features ---- */
+
+/* Every vertex: the mean of its edges' features, both ends of an edge counting it. pair [edges, 2]: ids are known to
+ * be good. */
+static weft_status average_edges(const raw_graph *raw, const int64_t *pair, int64_t edges, const float *edge,
+                                 int64_t columns, float *feature)
 {
     double *sum = NULL;
     int64_t *count = NULL;
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&sum, raw->vertices * columns, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&count, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
-    for (int64_t e = 0; e < raw->edges; e++) {
-        const int32_t ends[2] = {raw->from[e], raw->to[e]};
-        for (int end = 0; end < 2; end++) {
-            double *row = sum + ends[end] * columns;
-            for (int64_t c = 0; c < columns; c++) {
-                row[c] += (double)edge[e * columns + c];
-            }
-            count[ends[end]]++;
+    for (int64_t end = 0; end < 2 * edges; end++) {
+        double *row = sum + pair[end] * columns;
+        const float *values = edge + end / 2 * columns;
+        for (int64_t c = 0; c < columns; c++) {
+            row[c] += (double)values[c];
         }
+        count[pair[end]]++;
     }
     for (int64_t v = 0; v < raw->vertices; v++) {
         double scale = count[v] > 0 ? 1.0 / (double)count[v] : 0.0;
@@ -112,20 +113,27 @@ done:
     return status;
 }
 
-static weft_status read_edge_features(const char *path, raw_graph *raw)
+/* The edges once more, in the order of their features. */
+static weft_status read_edge_features(const char *folder, const char *path, raw_graph *raw)
 {
+    char edge_path[FILE_PATH_MAX];
     float *edge = NULL;
-    int64_t rows = raw->edges;
+    int64_t *pair = NULL;
+    int64_t edges = arcs_count(raw->arcs);
+    int64_t two = 2;
     int64_t columns = -1;
-    WEFT_TRY(text_table_floats(path, WEFT_MEM_WORKSPACE, false, &rows, &columns, &edge));
+    WEFT_TRY(need_raw(folder, "edge", edge_path));
     weft_status status;
-    WEFT_TRY_GOTO(weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE,
-                              (void **)&raw->feature),
-                  status, done);
-    WEFT_TRY_GOTO(average_edges(raw, edge, columns, raw->feature), status, done);
+    WEFT_TRY_GOTO(text_table_ints(edge_path, WEFT_MEM_WORKSPACE, &edges, &two, &pair), status, done);
+    WEFT_TRY_GOTO(text_table_floats(path, WEFT_MEM_WORKSPACE, false, &edges, &columns, &edge), status, done);
+    WEFT_TRY_GOTO(
+        weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE, (void **)&raw->feature),
+        status, done);
+    WEFT_TRY_GOTO(average_edges(raw, pair, edges, edge, columns, raw->feature), status, done);
     raw->features = columns;
     log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, columns);
 done:
+    weft_free(pair);
     weft_free(edge);
     return status;
 }
@@ -140,8 +148,10 @@ static weft_status read_features(const char *folder, raw_graph *raw)
         raw->features = columns;
         return WEFT_OK;
     }
-    return find_raw(folder, "edge-feat", path) ? read_edge_features(path, raw) : WEFT_OK;
+    return find_raw(folder, "edge-feat", path) ? read_edge_features(folder, path, raw) : WEFT_OK;
 }
+
+/* ---- labels and split ---- */
 
 static weft_status read_labels(const char *folder, raw_graph *raw)
 {
@@ -187,6 +197,8 @@ weft_status reader_ogb_split(const char *folder, raw_graph *raw)
         return WEFT_OK;
     }
     log_info("split of %s", path);
+    const char *name = strrchr(path, '/') + 1;
+    raw->both_ways = strcmp(name, "sales_ranking") == 0 || strcmp(name, "species") == 0;
     return reader_split_lists(path, raw);
 }
 

@@ -4,7 +4,7 @@
 
 #include "gnn/data/reader.h"
 
-/* raw->split from FOLDER/split/NAME/{train,valid,test}.csv.gz; no such folder: none. */
+/* raw->split from FOLDER/split/NAME/{train,valid,test}.csv.gz; no such folder: none. raw->both_ways from NAME. */
 weft_status reader_ogb_split(const char *folder, raw_graph *raw);
 
 #endif

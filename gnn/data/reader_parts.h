@@ -1,6 +1,7 @@
 /*
- * gnn/data/reader_parts.h: what readers share, whatever files they read: edges appended, labels and splits made uniform,
- * features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows are counted.
+ * gnn/data/reader_parts.h: what readers share, whatever files they read: edges collected, labels and splits made
+ * uniform, features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows
+ * are counted.
  */
 #ifndef WEFT_GNN_DATA_READER_PARTS_H
 #define WEFT_GNN_DATA_READER_PARTS_H
@@ -13,15 +14,13 @@ enum { READER_TRAIN, READER_VALID, READER_TEST, READER_PARTS, READER_NONE = 255,
 extern const char *const reader_part_names[READER_PARTS]; /* "train", "valid", "test" */
 
 /* ---- edges ---- */
-/* Room for `edges` more, then `count` (from, to) pairs; ids have been checked. */
-weft_status reader_reserve_edges(raw_graph *raw, int64_t edges);
-weft_status reader_append_edges(raw_graph *raw, const int32_t *pairs, int64_t count);
 /* 1 to 2^31 - 1 vertices, or an error. */
 weft_status reader_check_vertices(const char *name, int64_t vertices);
 
-/* raw->vertices and edges u -> v from a matrix that scipy.sparse.save_npz wrote (COO, CSR or CSC), entry (u, v). */
+/* raw->vertices and raw->arcs, edges u -> v, from a matrix that scipy.sparse.save_npz wrote (COO, CSR or CSC), entry
+ * (u, v). */
 weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw);
-/* Edges from an array [2, e] of sources and destinations. */
+/* raw->arcs from an array [2, e] of sources and destinations. */
 weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_graph *raw);
 /* A text of at most 15 characters in a scalar of bytes or characters; anything else is an error. */
 weft_status reader_npz_text(const reader_npz *npz, const char *name, char text[16]);

@@ -128,7 +128,8 @@ weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
     int64_t splits = 0;
     for (int part = 0; part < READER_PARTS; part++) {
         WEFT_CHECK(members[part] >= 0, WEFT_ERR_DATA,
-                   "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path, reader_part_names[part]);
+                   "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path,
+                   reader_part_names[part]);
         int64_t count;
         WEFT_TRY(count_splits(npz, raw, members[part], &count));
         WEFT_CHECK(part == 0 || count == splits, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " splits, but train has %" PRId64,

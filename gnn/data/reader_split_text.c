@@ -133,18 +133,14 @@ static bool scan_row(const char **at, int *part, const char **expected)
     return text_at_end(*at);
 }
 
-typedef struct split_parse {
-    raw_graph *raw;
-    int64_t rows;
-} split_parse;
-
 static bool parse_rows(void *self, text_piece *piece)
 {
-    raw_graph *raw = ((split_parse *)self)->raw;
+    raw_graph *raw = self;
     const char *at = piece->text;
     int64_t row = piece->row;
     while (at < piece->end) {
-        if (*at != '#' && *at != '%' && !text_at_end(text_skip_blanks(at))) {
+        at = text_skip_blanks(at);
+        if (*at != '#' && *at != '%' && !text_at_end(at)) {
             int part;
             const char *expected;
             if (row >= raw->vertices) {
@@ -185,29 +181,18 @@ static weft_status skip_header(text_source *source)
     return WEFT_OK;
 }
 
-/* How many rows the file holds is known at its end. */
-static weft_status note_rows(void *self, int64_t rows)
-{
-    ((split_parse *)self)->rows = rows;
-    return WEFT_OK;
-}
-
 weft_status reader_split_words(const char *path, raw_graph *raw)
 {
     WEFT_TRY(reader_new_splits(raw, 1));
     text_source *source = NULL;
     WEFT_TRY(text_source_open(path, LINE_MAX_BYTES, &source));
-    split_parse self = {.raw = raw};
-    text_parser parser = {.self = &self,
-                          .parse = parse_rows,
-                          .reserve = note_rows,
-                          .count_rows = true,
-                          .comments = "#%"};
+    int64_t rows = 0;
+    text_parser parser = {.self = raw, .parse = parse_rows, .count_rows = true, .comments = "#%"};
     weft_status status;
     WEFT_TRY_GOTO(skip_header(source), status, done);
-    WEFT_TRY_GOTO(text_source_parse(source, &parser, NULL), status, done);
-    WEFT_CHECK_GOTO(self.rows == raw->vertices, status, done, WEFT_ERR_DATA,
-                    "%s: %" PRId64 " rows for %" PRId64 " vertices", path, self.rows, raw->vertices);
+    WEFT_TRY_GOTO(text_source_parse(source, &parser, &rows), status, done);
+    WEFT_CHECK_GOTO(rows == raw->vertices, status, done, WEFT_ERR_DATA, "%s: %" PRId64 " rows for %" PRId64 " vertices",
+                    path, rows, raw->vertices);
 done:
     text_source_close(source);
     return status;
@@ -234,9 +219,9 @@ weft_status reader_split_codes(const char *path, raw_graph *raw)
     for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
         bool none = codes[i] == -1 || codes[i] == READER_NONE;
         if (!none && (codes[i] < 0 || codes[i] >= READER_PARTS)) {
-            status = weft_fail(WEFT_ERR_DATA,
-                               "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none", path,
-                               i % columns, codes[i]);
+            status =
+                weft_fail(WEFT_ERR_DATA, "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none",
+                          path, i % columns, codes[i]);
         } else {
             raw->split[i] = none ? READER_NONE : (uint8_t)codes[i];
         }

@@ -97,8 +97,8 @@ typedef struct npz_writer npz_writer;
 weft_status npz_writer_open(const char *path, npz_writer **writer);
 weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
                            const int64_t *shape, const void *data);
-/* The same for an array made in pieces: fill writes elements first .. first + count - 1 to `out`. It is called twice for
- * each, in order (the checksum stands before the data). */
+/* The same for an array made in pieces: fill writes elements first .. first + count - 1 to `out`. It is called twice
+ * for each, in order (the checksum stands before the data). */
 weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
                                   const int64_t *shape,
                                   void (*fill)(const void *self, int64_t first, int64_t count, void *out),
