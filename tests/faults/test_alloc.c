@@ -13,7 +13,12 @@
 #include "base/npy.h"
 #include "support/folder.h"
 
-enum { MOST_ARGUMENTS = 20, PATIENCE_S = 20, SHARE = 250 /* failing runs of a command unless WEFT_LONG */ };
+enum {
+    VERTICES = 500,
+    MOST_ARGUMENTS = 20,
+    PATIENCE_S = 20,
+    SHARE = 250 /* failing runs of a command unless WEFT_LONG */
+};
 
 typedef struct command_case {
     weft_status (*run)(const weft_options *options);
@@ -118,7 +123,7 @@ static weft_status run_command(const command_case *c)
 
 static void remove_output(void)
 {
-    if (file_exists("out")) {
+    if (unlink("out") != 0 && file_exists("out")) { /* a file or a folder */
         ASSERT_OK(folder_remove("out"));
     }
 }
@@ -210,12 +215,29 @@ static void fail_each_allocation(const command_case *c)
         }                                                                                                              \
     }
 
+/* Inputs of the other formats are made by convert itself. */
+static const char *const layouts[][2] = {
+    {"ogb", "in-ogb"},     {"ogb-binary", "in-papers"},    {"dgl-reddit", "in-reddit"}, {"graphsaint", "in-saint"},
+    {"metis", "in.graph"}, {"matrix-market", "in.mtx.gz"}, {"edge-list", "in.txt"},
+};
+
 static const command_case converts[] = {
     CONVERT("plain.npz"),
     CONVERT("heterophilous.npz", "--symmetrize", "off"),
     CONVERT("benchmark.npz"),
     CONVERT("synth:rmat,scale=6,edge-factor=4"),
     CONVERT("synth:quickstart,scale=0.01"),
+    CONVERT("in-ogb"),
+    CONVERT("in-papers"),
+    CONVERT("in-reddit"),
+    CONVERT("in-saint"),
+    CONVERT("in.graph"),
+    CONVERT("in.mtx.gz"),
+    CONVERT("in.txt", "--features", "feature.csv", "--labels", "label.csv", "--random-split", "60/20/20"),
+    CONVERT("store", "--to", "ogb"),
+    CONVERT("store", "--to", "ogb-binary"),
+    CONVERT("store", "--to", "graphsaint"),
+    CONVERT("store", "--to", "edge-list"),
 };
 
 static const command_case partitions[] = {
@@ -230,36 +252,64 @@ static const command_case trainings[] = {
     TRAIN("--data", "store"),
     TRAIN("--data", "store", "--model", "gcn", "--norm", "batch", "--trace"),
     TRAIN("--data", "store", "--model", "mlp", "--runs", "2", "--backend", "ref"),
+    TRAIN("--data", "store", "--checkpoint-every", "1", "--init-weights", "trained"),
 };
+
+static const command_case models[] = {
+    {app_eval, {"eval", "--data", "store", "--checkpoint", "trained", "--quiet", NULL}},
+    {app_predict, {"predict", "--data", "store", "--checkpoint", "trained", "--out", "out", "--quiet", NULL}},
+    {app_export, {"export", "trained", "--out", "out", "--quiet", NULL}},
+};
+
+static void fail_each_of(const command_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fail_each_allocation(&cases[i]);
+    }
+}
 
 static void test_convert(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof converts / sizeof *converts; i++) {
-        fail_each_allocation(&converts[i]);
-    }
+    fail_each_of(converts, sizeof converts / sizeof *converts);
 }
 
 static void test_partition(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof partitions / sizeof *partitions; i++) {
-        fail_each_allocation(&partitions[i]);
-    }
+    fail_each_of(partitions, sizeof partitions / sizeof *partitions);
 }
 
 static void test_train(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
-        fail_each_allocation(&trainings[i]);
+    fail_each_of(trainings, sizeof trainings / sizeof *trainings);
+}
+
+static void test_models(void **state)
+{
+    (void)state;
+    fail_each_of(models, sizeof models / sizeof *models);
+}
+
+static void write_tables(void **state, int64_t vertices)
+{
+    FILE *feature = fopen(in_folder(state, "feature.csv"), "we");
+    FILE *label = fopen(in_folder(state, "label.csv"), "we");
+    assert_true(feature != NULL && label != NULL);
+    for (int64_t v = 0; v < vertices; v++) {
+        fprintf(feature, "%lld,%g\n", (long long)v, 0.5 * (double)v);
+        fprintf(label, "%lld\n", (long long)(v % 3));
     }
+    assert_true(fclose(feature) == 0 && fclose(label) == 0);
 }
 
 static int setup(void **state)
 {
-    static const command_case make = {app_convert,
-                                      {"convert", "synth:quickstart,scale=0.01", "--out", "store", "--quiet", NULL}};
+    static const command_case make[] = {
+        {app_convert, {"convert", "synth:quickstart,scale=0.005", "--out", "store", "--quiet", NULL}},
+        {app_train, {"train", "--data", "store", "--epochs", "2", "--run-dir", "trained", "--quiet", NULL}},
+    };
     log_set_level(LOG_QUIET);
     signal(SIGALRM, on_alarm);
     if (folder_setup(state) != 0 || chdir(*state) != 0) {
@@ -268,7 +318,16 @@ static int setup(void **state)
     write_weft_npz(state);
     write_heterophilous(state);
     write_gnn_benchmark(state);
-    return run_command(&make) == WEFT_OK ? 0 : -1;
+    write_tables(state, VERTICES);
+    for (size_t i = 0; i < sizeof make / sizeof *make; i++) {
+        ASSERT_OK(run_command(&make[i]));
+    }
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        const command_case write = {
+            app_convert, {"convert", "store", "--to", layouts[i][0], "--out", layouts[i][1], "--quiet", NULL}};
+        ASSERT_OK(run_command(&write));
+    }
+    return 0;
 }
 
 int main(void)
@@ -277,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_convert),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_train),
+        cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, setup, folder_teardown);
 }
