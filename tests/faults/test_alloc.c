@@ -17,7 +17,7 @@ enum {
     VERTICES = 500,
     MOST_ARGUMENTS = 20,
     PATIENCE_S = 20,
-    SHARE = 250 /* failing runs of a command unless WEFT_LONG */
+    SHARE = 100 /* failing runs of a command unless WEFT_LONG */
 };
 
 typedef struct command_case {
@@ -128,8 +128,39 @@ static void remove_output(void)
     }
 }
 
+/* What stands for the whole output: a store's manifest holds the checksums of its arrays. */
+typedef struct witness {
+    const char *path; /* NULL: of this output there is none */
+    uint8_t *data;
+    size_t bytes;
+} witness;
+
+static witness take_witness(void)
+{
+    static const char *const paths[] = {"out/manifest.json", "out/weights.npz", "out/predictions.npy"};
+    witness w = {.path = NULL};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && w.path == NULL; i++) {
+        if (file_exists(paths[i])) {
+            w.path = paths[i];
+            w.data = get_file(w.path, &w.bytes);
+        }
+    }
+    return w;
+}
+
+static void check_survivor(const witness *undisturbed)
+{
+    witness w = take_witness();
+    bool same = (w.path == NULL) == (undisturbed->path == NULL) && w.bytes == undisturbed->bytes &&
+                (w.path == NULL || memcmp(w.data, undisturbed->data, w.bytes) == 0);
+    free(w.data);
+    if (!same) {
+        fail_msg("%s: came to its end with another result", current);
+    }
+}
+
 /* Returns whether the run came to its end all the same. */
-static bool fail_allocation(const command_case *c, uint64_t n)
+static bool fail_allocation(const command_case *c, uint64_t n, const witness *undisturbed)
 {
     uint64_t live = weft_mem_usage_total().current_bytes;
     int entries = count_entries(".");
@@ -149,6 +180,9 @@ static bool fail_allocation(const command_case *c, uint64_t n)
     if (weft_mem_usage_total().current_bytes != live) {
         fail_msg("%s: %lld bytes are not freed (%s)", current, (long long)(weft_mem_usage_total().current_bytes - live),
                  weft_status_name(status));
+    }
+    if (status == WEFT_OK) {
+        check_survivor(undisturbed);
     }
     /* A run folder stays and tells of the failure; stores are whole or absent. */
     if (status != WEFT_OK && c->run != app_train && file_exists("out")) {
@@ -178,14 +212,16 @@ static void fail_each_allocation(const command_case *c)
     double started = clock_seconds();
     ASSERT_OK(run_command(c));
     double seconds = clock_seconds() - started;
+    witness undisturbed = take_witness();
     remove_output();
     uint64_t count = weft_mem_usage_total().allocations - before;
     uint64_t stride = getenv("WEFT_LONG") != NULL ? 1 : (count + SHARE - 1) / SHARE;
     assert_true(count > 0);
     for (uint64_t n = 1; n <= count; n += stride) {
-        survived += fail_allocation(c, n);
+        survived += fail_allocation(c, n, &undisturbed);
         runs++;
     }
+    free(undisturbed.data);
     fprintf(stderr, "weft %s %s ...: %llu allocations in %.3f s, %llu failed, %llu survived\n", c->argument[0],
             c->argument[1], (unsigned long long)count, seconds, (unsigned long long)runs, (unsigned long long)survived);
 }
