@@ -49,7 +49,8 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                path, known);
     char head[TEXT_HEAD];
     WEFT_CHECK(!reader_text_head(path, head), WEFT_ERR_DATA,
-               "%s: text of no known format (it begins: %.40s); known are %s, see docs/formats.md", path, head, known);
+               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
+               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
