@@ -26,12 +26,11 @@ typedef struct metis_header {
     arcs *into;
 } metis_header;
 
-static bool matches(const char *path)
+static bool matches(const char *path, const char *head)
 {
-    char head[TEXT_HEAD];
     bool named =
         reader_name_ends(path, ".graph") || reader_name_ends(path, ".mgraph") || reader_name_ends(path, ".metis");
-    return named && reader_text_head(path, head);
+    return named && head[0] != '\0';
 }
 
 /* FMT: up to three digits 0 or 1. */
@@ -130,8 +129,8 @@ static bool parse_row(const metis_header *h, text_piece *piece, int64_t row, con
         if (h->edge_weights && !read_over(piece, at, "the weight of the edge")) {
             return false;
         }
-        pairs[2 * *count] = (int32_t)row;
-        pairs[2 * *count + 1] = (int32_t)(id - 1);
+        pairs[2 * *count] = (int32_t)(id - 1);
+        pairs[2 * *count + 1] = (int32_t)row;
         if (++*count == BATCH) {
             weft_status status = arcs_add(h->into, piece->thread, pairs, *count);
             if (status != WEFT_OK) {
@@ -203,6 +202,6 @@ const reader_format reader_metis = {
     .name = "metis",
     .description = "METIS graph files (.graph), with or without weights; also .gz, .xz",
     .symmetrize = false,
-    .matches = matches,
+    .matches_text = matches,
     .read = read_graph,
 };
