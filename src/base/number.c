@@ -168,7 +168,7 @@ static bool format_common(float value, char text[NUMBER_TEXT_MAX])
     while (before < 6 && size >= power[before]) {
         before++;
     }
-    while (before > -5 && size < 1.0 / power[1 - before]) {
+    while (before <= 0 && before > -5 && size < 1.0 / power[1 - before]) {
         before--;
     }
     for (int digits = 6; digits <= 9; digits++) {
