@@ -208,7 +208,7 @@ static weft_status plan_checkpoints(train_job *job)
     WEFT_TRY(file_path(job->checkpoint_folder, "%s/ckpt", job->dir.path));
     job->checkpoints.folder = job->checkpoint_folder;
     job->checkpoints.options = context->options;
-    job->checkpoints.graph_hash = job->data.graph.hash;
+    job->checkpoints.graph_hash = job->dir.facts.hash; /* known on rank 0 once the run folder has begun */
     job->checkpoints.threads = context->placement.threads;
     job->checkpoints.self = job;
     job->checkpoints.asked_to_stop = job->stop.asked;
