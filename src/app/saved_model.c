@@ -42,7 +42,10 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
     weft_status status = option_assign(model->known, option_row_of(id)->name, text);
-    return status == WEFT_OK ? WEFT_OK : weft_fail_context(WEFT_ERR_DATA, "%s: ", origin);
+    if (status == WEFT_ERR_USAGE) { /* nobody typed it */
+        status = WEFT_ERR_DATA;
+    }
+    return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", origin);
 }
 
 /* --loss auto followed the labels of the graph: a run's record of the graph tells which. */
