@@ -13,6 +13,7 @@ lines = [json.loads(line) for line in open(folder + "/metrics.jsonl", encoding="
 page = rp.Page(open(html_path, encoding="utf-8").read())
 ranks, epochs, runs = summary["ranks"], summary["epochs"], summary["runs"]
 per_rank = summary["per_rank"]
+assert per_rank["epochs"] == epochs == len(lines)
 
 
 def expect(shown, exact, what):
