@@ -51,8 +51,9 @@ static void tell_metrics(report_text *out, const report_run *run)
                        (long long)run->damaged, (long long)run->lines, (long long)run->first_damaged);
     }
     if (run->cut) {
-        text_paragraph(out, "problem",
-                       "The last line of metrics.jsonl is cut off: the job was killed while it wrote it.");
+        text_paragraph(
+            out, "problem",
+            "The last line of metrics.jsonl is cut off: the job is writing it, or was killed while it wrote.");
     }
     if (run->not_finite > 0) {
         text_paragraph(out, "problem",
@@ -165,10 +166,10 @@ static void tiles(report_text *out, const report_figures *f)
     score_tile(out, name, f->valid, f->valid_std, f->runs, "the best");
     tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
-    if (f->bytes_of_rank_0) {
-        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "by rank 0, median");
-    } else if (f->ranks == 1) {
+    if (f->ranks == 1) {
         tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "one rank has nobody to send to");
+    } else if (f->bytes_of_rank_0) {
+        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "by rank 0, median");
     } else {
         tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes_all).text, "by all ranks; %s by each, mean",
              quantity_bytes(f->epoch_bytes).text);
