@@ -220,6 +220,12 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
     if (by_rank && out->html) {
         WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
     }
+    if (by_rank && f->job_epochs < f->epochs) {
+        text_paragraph(out, "",
+                       "Seconds by activity, bytes and waiting are those of the last start, which trained %s of %s "
+                       "epochs.",
+                       quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
+    }
     if (c.ranks > 0) {
         say_balance(out, run, f);
         table_of_the_rest(out, &c);
