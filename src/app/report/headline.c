@@ -112,6 +112,11 @@ static void lead(report_text *out, const report_run *run, const report_figures *
         size_t at = strlen(times);
         snprintf(times + at, sizeof times - at, "%s%s on the clock", at > 0 ? "; " : "",
                  quantity_seconds(f->seconds).text);
+        at = strlen(times);
+        double startup = report_number(run->summary, "startup_s");
+        if (isfinite(startup)) {
+            snprintf(times + at, sizeof times - at, ", %s until the first epoch", quantity_seconds(startup).text);
+        }
     }
     text_paragraph(out, "muted", "%s%sfolder %s", times, times[0] != '\0' ? "; " : "", run->folder);
 }

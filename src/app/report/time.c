@@ -234,3 +234,17 @@ done:
     columns_free(&c);
     return status;
 }
+
+void section_advice(report_text *out, const report_run *run)
+{
+    const json_value *advice = json_find(run->summary, "advice");
+    if (advice == NULL || advice->kind != JSON_ARRAY || advice->child == NULL) {
+        return;
+    }
+    text_heading(out, out->level, "Advice");
+    for (const json_value *line = advice->child; line != NULL; line = line->next) {
+        if (line->kind == JSON_TEXT) {
+            text_item(out, "%s", line->text);
+        }
+    }
+}
