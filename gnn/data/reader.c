@@ -64,7 +64,12 @@ static weft_status fail_unrecognised(const char *path, const char *head, const c
 static weft_status look(const char *path, const char *known, const reader_format **format)
 {
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        weft_error_clear();
         *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        /* Not looked at for lack of memory: another format must not win. */
+        if (*format == NULL && weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE;
+        }
     }
     if (*format != NULL) {
         return WEFT_OK;

@@ -32,7 +32,11 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
     text_stream_close(stream);
     held = is_text(head, held) ? held : 0;
     head[held] = '\0';
-    return status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED ? status : WEFT_OK;
+    if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED) {
+        return status;
+    }
+    weft_error_clear();
+    return WEFT_OK;
 }
 
 bool reader_name_ends(const char *path, const char *ending)

@@ -105,6 +105,7 @@ weft_status app_convert(const weft_options *options)
 {
     const char *out = option_text(options, OPT_OUT);
     const char *input = option_argument(options, 0);
+    WEFT_TRY(option_check_rules(options));
     WEFT_CHECK(out[0] != '\0', WEFT_ERR_USAGE, "--out PATH is needed: the store (or with --to, the layout) to write");
     if (option_choice(options, OPT_TO) == 0) {
         return make_store(options, input, out, option_flag(options, OPT_FORCE));

@@ -23,7 +23,10 @@ typedef struct loop {
     int64_t epochs;   /* of the longest rank */
     bool ended;       /* the run's last average was taken */
     weft_tensor best; /* parameters at the best validation score of the run */
-    double *times;    /* [TIMES_KEPT] ring of epoch seconds */
+    train_keeper keeper;
+    train_progress progress;
+    bool resumed;  /* the progress is a checkpoint's, not yet gone on from */
+    double *times; /* [TIMES_KEPT] ring of epoch seconds */
     int64_t timed;
 } loop;
 
@@ -97,12 +100,14 @@ static weft_status loss_and_gradient(loop *l, weft_tensor *logits, double *loss)
     return WEFT_OK;
 }
 
-/* The loss and whether any rank's gradient is not finite, in one message. */
+/* The loss, whether any rank's gradient is not finite, and who wants a checkpoint, in one message. */
 static weft_status sum_up(loop *l, train_epoch *record, bool *diverged)
 {
     const char *tensor = NULL;
-    double sums[2] = {record->loss, sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
-    WEFT_TRY(comm_allreduce(l->comm, sums, 2, WEFT_DTYPE_F64, COMM_SUM));
+    double sums[2 + KEEPER_WISHES] = {record->loss, sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
+    keeper_wish(&l->keeper, l->progress.trained + 1, sums + 2);
+    WEFT_TRY(comm_allreduce(l->comm, sums, 2 + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
+    keeper_hear(&l->keeper, sums + 2);
     record->loss = sums[0];
     *diverged = sums[1] > 0;
     return WEFT_OK;
@@ -237,36 +242,66 @@ static weft_status note_score(loop *l, const train_epoch *record, train_run *run
     return tensor_axpby(1.0, &params->value, 0.0, &l->best);
 }
 
-static weft_status begin_run(loop *l, uint64_t seed)
+/* A run that a checkpoint interrupted goes on after the epoch where it stood. */
+static weft_status go_on(loop *l)
+{
+    l->resumed = false;
+    l->ended = false;
+    WEFT_TRY(replica_reset(&l->replica));
+    return keeper_restore(&l->keeper, &l->progress);
+}
+
+static weft_status begin_run(loop *l, int number, uint64_t seed)
 {
     param_store *params = l->model->params;
+    if (l->resumed) {
+        return go_on(l);
+    }
+    l->progress.run = number;
+    l->progress.epoch = 0;
+    l->progress.since_best = 0;
+    l->progress.run_ended = false;
     WEFT_TRY(param_initialise(params, seed));
     if (l->options->init_weights != NULL) {
-        WEFT_TRY(comm_agree(l->comm, param_load(params, l->options->init_weights)));
+        WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
     l->ended = false;
     return replica_reset(&l->replica);
 }
 
+/* An epoch of the run; *over: it was the last. */
+static weft_status next_epoch(loop *l, uint64_t seed, train_run *run, bool *over)
+{
+    train_progress *p = &l->progress;
+    int64_t patience = l->options->patience;
+    train_epoch record = {.run = p->run, .epoch = p->epoch + 1};
+    WEFT_TRY(one_epoch(l, seed, &record));
+    p->epoch += 1;
+    p->trained += 1;
+    run->epochs = p->epoch;
+    run->final_loss = record.loss;
+    if (record.evaluated) {
+        WEFT_TRY(note_score(l, &record, run, &p->since_best));
+    }
+    *over = p->epoch >= l->epochs || (patience > 0 && p->since_best >= patience);
+    return WEFT_OK;
+}
+
 static weft_status one_run(loop *l, int number, train_run *run)
 {
     uint64_t seed = l->options->seed + (uint64_t)number;
-    int64_t since_best = 0;
-    WEFT_TRY(begin_run(l, seed));
-    for (int64_t epoch = 1; epoch <= l->epochs; ++epoch) {
-        train_epoch record = {.run = number, .epoch = epoch};
-        WEFT_TRY(one_epoch(l, seed, &record));
-        run->epochs = epoch;
-        run->final_loss = record.loss;
-        if (record.evaluated) {
-            WEFT_TRY(note_score(l, &record, run, &since_best));
-        }
-        if (l->options->patience > 0 && since_best >= l->options->patience) {
-            break;
+    bool over = l->epochs == 0;
+    WEFT_TRY(begin_run(l, number, seed));
+    while (!over) {
+        WEFT_TRY(next_epoch(l, seed, run, &over));
+        if (!over) {
+            WEFT_TRY(keeper_keep(&l->keeper, &l->progress, false));
         }
     }
     WEFT_TRY(average(l, true));
-    return l->observer->on_run(l->observer->self, number, run);
+    WEFT_TRY(l->observer->on_run(l->observer->self, number, run));
+    l->progress.run_ended = true;
+    return keeper_keep(&l->keeper, &l->progress, number + 1 == l->options->runs);
 }
 
 static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean,
@@ -300,23 +335,58 @@ static double train_of(const train_run *run)
     return run->final_train;
 }
 
+static void summarise_times(loop *l, train_result *result)
+{
+    int64_t count = l->timed < TIMES_KEPT ? l->timed : TIMES_KEPT;
+    result->epochs = l->progress.trained;
+    result->resumed = l->progress.trained - l->timed;
+    result->sync = sync_running(l->replica.sync);
+    result->figures = sync_get_figures(l->replica.sync);
+    if (count > 0) {
+        sample_sort(l->times, count);
+        result->epoch_s_median = sample_quantile(l->times, count, 0.5);
+        result->epoch_s_q1 = sample_quantile(l->times, count, 0.25);
+        result->epoch_s_q3 = sample_quantile(l->times, count, 0.75);
+    }
+}
+
 static void summarise(loop *l, train_result *result)
 {
     double unused;
     mean_and_std(result->run, result->runs, test_of, &result->test_mean, &result->test_std);
     mean_and_std(result->run, result->runs, valid_of, &result->valid_mean, &result->valid_std);
     mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
-    int64_t count = l->timed < TIMES_KEPT ? l->timed : TIMES_KEPT;
-    if (count == 0) {
-        return;
+    summarise_times(l, result);
+}
+
+/* Which run comes next: the one that was interrupted, or the one after the last that ended. */
+static weft_status find_start(loop *l, train_result *result)
+{
+    l->progress.result = result->run;
+    WEFT_TRY(keeper_find(&l->keeper, l->options->runs, &l->progress, &l->resumed));
+    if (!l->resumed) {
+        return WEFT_OK;
     }
-    sample_sort(l->times, count);
-    result->epoch_s_median = sample_quantile(l->times, count, 0.5);
-    result->epoch_s_q1 = sample_quantile(l->times, count, 0.25);
-    result->epoch_s_q3 = sample_quantile(l->times, count, 0.75);
-    result->epochs = l->timed;
-    result->sync = sync_running(l->replica.sync);
-    result->figures = sync_get_figures(l->replica.sync);
+    result->runs = l->progress.run + (l->progress.run_ended ? 1 : 0);
+    if (l->observer->on_resume != NULL) {
+        WEFT_TRY(l->observer->on_resume(l->observer->self, &l->progress));
+    }
+    if (!l->progress.run_ended) {
+        return WEFT_OK;
+    }
+    l->resumed = false;
+    return keeper_restore(&l->keeper, &l->progress);
+}
+
+static weft_status all_runs(loop *l, train_result *result)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(&result->run, l->options->runs, WEFT_MEM_GENERAL));
+    WEFT_TRY(find_start(l, result));
+    for (int r = result->runs; r < l->options->runs; ++r) {
+        WEFT_TRY(one_run(l, r, &result->run[r]));
+        result->runs += 1;
+    }
+    return WEFT_OK;
 }
 
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
@@ -333,15 +403,14 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
         status = sync_agree_steps(comm, options->epochs, &l.epochs);
     }
     if (status == WEFT_OK) {
-        status = WEFT_NEW_ZERO(&result->run, options->runs, WEFT_MEM_GENERAL);
-    }
-    for (int r = 0; status == WEFT_OK && r < options->runs; ++r) {
-        status = one_run(&l, r, &result->run[r]);
-        result->runs += status == WEFT_OK;
+        keeper_open(comm, options->checkpoints, &l.replica, &l.best, &l.keeper);
+        status = all_runs(&l, result);
     }
     if (status == WEFT_OK) {
         status = tensor_axpby(1.0, &l.best, 0.0, &model->params->value);
         summarise(&l, result);
+    } else if (status == WEFT_STOPPED) {
+        summarise_times(&l, result);
     }
     result->seconds = clock_seconds() - start;
     loop_destroy(&l);

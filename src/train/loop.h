@@ -12,10 +12,12 @@
 #define WEFT_TRAIN_LOOP_H
 
 #include "comm/comm.h"
+#include "train/keeper.h"
 #include "train/metrics.h"
 #include "train/model.h"
 #include "train/replica.h"
 #include "train/schedule.h"
+#include "train/weights.h"
 
 typedef struct train_options {
     int64_t epochs;
@@ -27,7 +29,8 @@ typedef struct train_options {
     sync_options sync; /* momentum is the optimiser's */
     optimizer_options optimizer;
     train_schedule schedule;
-    const char *init_weights; /* .npz to start every run from, or NULL */
+    const train_weights *init_weights;    /* to start every run from, or NULL */
+    const train_checkpoints *checkpoints; /* NULL: none */
 } train_options;
 
 /* What this rank sent. */
@@ -53,14 +56,10 @@ typedef struct train_epoch {
     uint64_t allocations;  /* made during the epoch */
 } train_epoch;
 
-typedef struct train_run {
-    double best_valid, final_test, highest_train, final_train, final_loss;
-    int64_t best_epoch, epochs;
-} train_run;
-
 /* Called on every rank; the observer decides who writes. A failing observer ends the training. */
 typedef struct train_observer {
     void *self;
+    weft_status (*on_resume)(void *self, const train_progress *progress); /* before the first epoch; NULL */
     weft_status (*on_epoch)(void *self, const train_epoch *epoch);
     weft_status (*on_run)(void *self, int run, const train_run *result);
 } train_observer;
@@ -70,14 +69,16 @@ typedef struct train_result {
     train_run *run; /* [runs] */
     double test_mean, test_std, valid_mean, valid_std, train_mean;
     double epoch_s_median, epoch_s_q1, epoch_s_q3;
-    int64_t epochs; /* over all runs */
+    int64_t epochs;  /* over all runs, those before a resumed start included */
+    int64_t resumed; /* epochs of those */
     double seconds;
     sync_mode sync; /* that ran */
     sync_figures figures;
 } train_result;
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
- * WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training. */
+ * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/keeper.h); the result has the epochs so
+ * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training. */
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
                        const train_options *options, const train_observer *observer, train_result *result);
 

@@ -46,4 +46,10 @@ weft_status replica_update(train_replica *replica);
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
+/* Whether the ranks hold different things between two steps: parameters of their own, or what the mode remembers. */
+bool replica_differs(const train_replica *replica);
+/* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
+ * what the mode remembers (sync_state). Training goes on to the bit. Collective. */
+weft_status replica_state(train_replica *replica, const sync_buffer **buffer, int *count);
+
 #endif
