@@ -344,6 +344,7 @@ weft_status arcs_build(arcs *a, int64_t vertices, bool add_reverse, bool keep_se
     WEFT_CHECK(arcs_largest_id(a) < vertices, WEFT_ERR_DATA,
                "an edge of vertex %" PRId64 ": vertices are 0 to %" PRId64, arcs_largest_id(a), vertices - 1);
     csr_input input = {.vertices = vertices,
+                       .edges = arcs_count(a),
                        .self = a,
                        .threads = a->threads,
                        .add_reverse = add_reverse,

@@ -57,6 +57,7 @@ static weft_status build(int64_t vertices, const edge_list *list, bool add_rever
                "%" PRId64 " vertices; 1 to 2147483647 are supported", vertices);
     WEFT_TRY(check_ids(list, vertices));
     csr_input input = {.vertices = vertices,
+                       .edges = list->edges,
                        .spans = (list->edges + SPAN - 1) / SPAN,
                        .span = span_of_list,
                        .self = (void *)(uintptr_t)list,

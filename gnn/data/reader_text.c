@@ -64,6 +64,9 @@ weft_status reader_text_read(const char *path, size_t line_max,
 {
     text_source *source;
     double began = clock_seconds();
+    if (raw->memory_bytes > 0 && (uint64_t)raw->memory_bytes / 2 < line_max) {
+        line_max = (size_t)raw->memory_bytes / 2; /* the text of one line is held twice while it grows */
+    }
     WEFT_TRY(text_source_open(path, line_max, &source));
     weft_status status;
     WEFT_TRY_GOTO(arcs_create(raw->memory_bytes, raw->beside, text_source_threads(source), &raw->arcs), status, done);
