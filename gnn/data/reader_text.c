@@ -30,7 +30,9 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
         got = status == WEFT_OK ? got : 0;
     }
     text_stream_close(stream);
-    held = is_text(head, held) ? held : 0;
+    size_t mark = held >= TEXT_MARK ? text_mark(head) : 0;
+    held = is_text(head, held) ? held - mark : 0;
+    memmove(head, head + mark, held);
     head[held] = '\0';
     if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED) {
         return status;
