@@ -108,6 +108,9 @@ weft_status app_convert(const weft_options *options)
     WEFT_TRY(option_check_rules(options));
     WEFT_CHECK(out[0] != '\0', WEFT_ERR_USAGE, "--out PATH is needed: the store (or with --to, the layout) to write");
     if (option_choice(options, OPT_TO) == 0) {
+        WEFT_CHECK(!is_store(input), WEFT_ERR_USAGE,
+                   "%s: is a graph store already; --to NAME writes it in another layout (weft convert --help=formats)",
+                   input);
         return make_store(options, input, out, option_flag(options, OPT_FORCE));
     }
     WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(out), WEFT_ERR_USAGE,

@@ -131,9 +131,66 @@ const char *number_format_real(double value, char text[NUMBER_TEXT_MAX])
     return text;
 }
 
+/* whole / 10^places as "12.0345"; whole has no trailing zeros when places > 0. */
+static void put_fixed(bool negative, uint64_t whole, int places, char text[NUMBER_TEXT_MAX])
+{
+    char digits[NUMBER_TEXT_MAX];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + whole % 10);
+        whole /= 10;
+    } while (whole > 0 || count <= places);
+    int at = 0;
+    if (negative) {
+        text[at++] = '-';
+    }
+    while (count > 0) {
+        if (count == places) {
+            text[at++] = '.';
+        }
+        text[at++] = digits[--count];
+    }
+    text[at] = '\0';
+}
+
+/*
+ * Floats of common size without printf: features are written by the hundred million. whole and 10^places are exact
+ * doubles, so that their quotient is what reading the text gives; it decides whether the digits suffice.
+ */
+static bool format_common(float value, char text[NUMBER_TEXT_MAX])
+{
+    static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+    double size = fabs((double)value);
+    if (!(size >= 1e-5 && size < 1e6)) {
+        return false;
+    }
+    int before = 0; /* digits before the point, negative: zeros behind it */
+    while (before < 6 && size >= power[before]) {
+        before++;
+    }
+    while (before > -5 && size < 1.0 / power[1 - before]) {
+        before--;
+    }
+    for (int digits = 6; digits <= 9; digits++) {
+        int places = digits - before;
+        uint64_t whole = (uint64_t)llrint(size * power[places]);
+        if ((float)((double)whole / power[places]) == (float)size) {
+            while (places > 0 && whole % 10 == 0) {
+                whole /= 10;
+                places--;
+            }
+            put_fixed(value < 0, whole, places, text);
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *number_format_float(float value, char text[NUMBER_TEXT_MAX])
 {
     assert(isfinite(value));
-    format_shortest((double)value, true, 6, 9, text); /* nine digits tell any two floats apart */
+    if (!format_common(value, text)) {
+        format_shortest((double)value, true, 6, 9, text); /* nine digits tell any two floats apart */
+    }
     return text;
 }

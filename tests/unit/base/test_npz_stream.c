@@ -118,7 +118,9 @@ static void put_archive(void **state, const char *dictionary, int damaged)
     uint8_t image[10 + 118 + 12] = "\x93NUMPY\1";
     image[8] = 118;
     memset(image + 10, ' ', 118);
-    memcpy(image + 10, dictionary, strlen(dictionary));
+    for (size_t i = 0; dictionary[i] != '\0'; i++) {
+        image[10 + i] = (uint8_t)dictionary[i];
+    }
     for (uint8_t i = 0; i < 6; i++) {
         image[128 + 2 * i] = 1; /* big-endian 256 + i */
         image[129 + 2 * i] = i;
