@@ -2,7 +2,7 @@
 # scripts/slurm/weft.sbatch with an srun and an scontrol of our own: SIGUSR1 to the batch script reaches the step, exit
 # 75 puts the job back into the queue, the next start goes on, and it ends as if nothing had happened. Other failures are
 # handed through.
-# timeout: 120
+# timeout: 300
 set -u
 weft=$(realpath "$1")
 source_dir=$2
@@ -34,7 +34,7 @@ options=(--data store --threads 1 --norm batch --hidden 8 --checkpoint-every 0)
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail convert
 
 # ---- the signal comes while it trains ----
-bash "$script" "${options[@]}" --epochs 4000 >out 2>err &
+bash "$script" "${options[@]}" --epochs 1000 >out 2>err &
 job=$!
 tries=0
 until [ -s weft-4711/metrics.jsonl ]; do
@@ -49,17 +49,17 @@ wait "$job" || got=$?
 grep -q "^scontrol requeue 4711$" calls || fail "not put back into the queue: $(cat calls) $(cat err)"
 grep -q "stopped after run 1" err || fail "did not stop: $(cat err)"
 stopped=$(wc -l <weft-4711/metrics.jsonl)
-[ "$stopped" -lt 4000 ] || fail "the training was over before the signal came"
+[ "$stopped" -lt 1000 ] || fail "the training was over before the signal came"
 
 # ---- the next start goes on to the end ----
 : >calls
-SLURM_RESTART_COUNT=1 bash "$script" "${options[@]}" --epochs 4000 >out 2>err || fail "second start: $(cat err)"
+SLURM_RESTART_COUNT=1 bash "$script" "${options[@]}" --epochs 1000 >out 2>err || fail "second start: $(cat err)"
 grep -q "going on after run 1, epoch $stopped" err || fail "the second start did not go on: $(cat err)"
 ! grep -q scontrol calls || fail "a finished job went back into the queue"
 grep -q -- "--resume" calls || fail "no --resume: $(cat calls)"
-"$weft" train "${options[@]}" --epochs 4000 --quiet --run-dir whole >out || fail "undisturbed run"
+"$weft" train "${options[@]}" --epochs 1000 --quiet --run-dir whole >out || fail "undisturbed run"
 cmp whole/weights.npz weft-4711/weights.npz || fail "ends with other weights"
-[ "$(wc -l <weft-4711/metrics.jsonl)" -eq 4000 ] || fail "$(wc -l <weft-4711/metrics.jsonl) lines of metrics"
+[ "$(wc -l <weft-4711/metrics.jsonl)" -eq 1000 ] || fail "$(wc -l <weft-4711/metrics.jsonl) lines of metrics"
 
 # ---- failures stay failures ----
 got=0
