@@ -282,7 +282,7 @@ static weft_status judge(doctor *d)
 static int count_verdict(const doctor_list *list, doctor_verdict verdict)
 {
     int count = 0;
-    for (int i = 0; i < list->count; i++) {
+    for (int i = 0; list->finding != NULL && i < list->count; i++) {
         count += list->finding[i].verdict == verdict;
     }
     return count;
