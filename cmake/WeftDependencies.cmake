@@ -16,3 +16,13 @@ if(WEFT_ONEDNN)
 else()
   add_library(weft_dnnl INTERFACE IMPORTED)
 endif()
+
+# .xz input of weft convert; without it such files are refused by name of the package (liblzma-dev).
+find_package(LibLZMA QUIET)
+option(WEFT_LZMA "Read .xz files through liblzma" ${LIBLZMA_FOUND})
+add_library(weft_lzma INTERFACE IMPORTED)
+if(WEFT_LZMA)
+  find_package(LibLZMA REQUIRED)
+  target_link_libraries(weft_lzma INTERFACE LibLZMA::LibLZMA)
+  target_compile_definitions(weft_lzma INTERFACE WEFT_HAVE_LZMA=1)
+endif()

@@ -9,14 +9,18 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/option.h"
+#include "gnn/data/arcs.h"
 #include "gnn/data/reader_formats.h"
+#include "gnn/data/reader_parts.h"
+#include "gnn/data/reader_text.h"
 
-enum { FORMATS = 3 };
+enum { FORMATS = 10 };
 
-static const reader_format *const formats[FORMATS] = {
-    &reader_gnn_benchmark,
-    &reader_heterophilous,
-    &reader_weft_npz,
+static const reader_format *const formats[FORMATS] =
+    {
+        &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,   &reader_dgl_reddit,
+        &reader_graphsaint,    &reader_ogb,           &reader_ogb_binary, &reader_matrix_market,
+        &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two numbers */
 };
 
 const reader_format *reader_format_at(int i)
@@ -24,24 +28,28 @@ const reader_format *reader_format_at(int i)
     return i >= 0 && i < FORMATS ? formats[i] : NULL;
 }
 
-static void list_names(const char *names[FORMATS], char text[256])
+static void list_names(const char *names[FORMATS], char text[512])
 {
     int used = 0;
     text[0] = '\0';
     for (int i = 0; i < FORMATS; i++) {
         names[i] = formats[i]->name;
-        used += snprintf(text + used, 256 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
+        used += snprintf(text + used, 512 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
     }
 }
 
 /* Nothing matched: the archive itself may be broken, or hold something else. */
-static weft_status fail_unrecognised(const char *path, const char *known)
+static weft_status fail_unrecognised(const char *path, const char *head, const char *known)
 {
     npz_file *npz;
     struct stat facts;
     WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
-               "%s: is a folder, expected a file (a folder of Planetoid's ind.NAME.*: scripts/convert_planetoid)",
-               path);
+               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
+               "scripts/convert_planetoid)",
+               path, known);
+    WEFT_CHECK(head[0] == '\0', WEFT_ERR_DATA,
+               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
+               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -53,39 +61,74 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                      used > 0 ? held : "nothing", known);
 }
 
-weft_status reader_format_find(const char *path, const char *name, const reader_format **format)
+static weft_status look(const char *path, const char *known, const reader_format **format)
 {
-    *format = NULL;
-    const char *names[FORMATS];
-    char known[256];
-    list_names(names, known);
-    bool automatic = strcmp(name, "auto") == 0;
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
-        if (automatic ? formats[i]->matches(path) : strcmp(names[i], name) == 0) {
-            *format = formats[i];
+        weft_error_clear();
+        *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        /* Not looked at for lack of memory: another format must not win. */
+        if (*format == NULL && weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE;
         }
     }
     if (*format != NULL) {
         return WEFT_OK;
     }
-    if (automatic) {
-        return fail_unrecognised(path, known);
+    char head[TEXT_HEAD];
+    WEFT_TRY(reader_text_head(path, head));
+    for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        *format = formats[i]->matches_text != NULL && formats[i]->matches_text(path, head) ? formats[i] : NULL;
+    }
+    return *format != NULL ? WEFT_OK : fail_unrecognised(path, head, known);
+}
+
+weft_status reader_format_find(const char *path, const char *name, const reader_format **format)
+{
+    *format = NULL;
+    const char *names[FORMATS];
+    char known[512];
+    list_names(names, known);
+    if (strcmp(name, "auto") == 0) {
+        return look(path, known, format);
+    }
+    for (int i = 0; i < FORMATS; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *format = formats[i];
+            return WEFT_OK;
+        }
     }
     const char *near = option_nearest(name, names, FORMATS);
     return weft_fail(WEFT_ERR_USAGE, "--format %s: unknown%s%s%s; known are auto, %s", name,
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "", known);
 }
 
-void raw_graph_free(raw_graph *raw)
+void reader_drop_features(raw_graph *raw)
 {
-    weft_free(raw->from);
-    weft_free(raw->to);
     weft_free(raw->feature);
     weft_free(raw->feature_offset);
     weft_free(raw->feature_column);
     weft_free(raw->feature_value);
+    if (raw->free_features != NULL) {
+        raw->free_features(raw->fill_self);
+    }
+    raw->feature = NULL;
+    raw->feature_offset = NULL;
+    raw->feature_column = NULL;
+    raw->feature_value = NULL;
+    raw->fill_features = NULL;
+    raw->free_features = NULL;
+    raw->fill_self = NULL;
+    raw->features = 0;
+}
+
+void raw_graph_free(raw_graph *raw)
+{
+    weft_free(raw->from);
+    weft_free(raw->to);
+    reader_drop_features(raw);
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);
+    arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

@@ -11,23 +11,36 @@
 typedef struct raw_graph {
     int64_t vertices, edges, features, classes, tasks, splits;
     int32_t *from, *to; /* [edges] */
-    bool stores_both;   /* the input already lists both directions */
+    bool stores_both;   /* the input says that it lists both directions: checked */
+    bool both_ways;     /* each edge of the input means both directions */
+    int64_t first_id;   /* what the input calls vertex 0, for messages */
     float *feature;     /* [vertices, features]; or, as most inputs store them, sparse by rows: */
     int64_t *feature_offset;
     int32_t *feature_column;
     float *feature_value;
+    /* or made row by row, in order, while the store is written, so that they never stand in memory as a whole: */
+    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
+    void (*free_features)(void *self);
+    void *fill_self;
     int32_t *label; /* [vertices] or NULL */
     float *target;  /* [vertices, tasks] or NULL */
     uint8_t *split; /* [splits, vertices] or NULL */
     char name[64];
+    /* Readers of text collect edges here instead of from, to (gnn/data/arcs.h), with what the user asked for: */
+    struct arcs *arcs;
+    int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
+    const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
 
 typedef struct reader_format {
     const char *name;
     const char *description;
-    bool symmetrize; /* what --symmetrize auto means for it */
+    bool symmetrize;     /* what --symmetrize auto means for it */
+    bool takes_vertices; /* --vertices has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
+    /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
+    bool (*matches_text)(const char *path, const char *head);
     weft_status (*read)(const char *path, raw_graph *raw);
 } reader_format;
 
@@ -37,12 +50,18 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
 void raw_graph_free(raw_graph *raw);
 
 typedef struct convert_options {
-    const char *format;     /* a name of the table, or "auto" */
-    const char *split_path; /* .npz with train, valid, test; or NULL */
-    int split_index;        /* keep this one of the input's splits only; -1 = all */
-    int symmetrize;         /* 0 auto, 1 on, 2 off */
+    const char *format; /* a name of the table, or "auto" */
+    /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/reader_attach.c). */
+    const char *feature_path, *label_path;
+    const char *split_path;
+    const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
+    uint64_t seed;
+    int split_index; /* keep this one of the input's splits only; -1 = all */
+    int symmetrize;  /* 0 auto, 1 on, 2 off */
     bool keep_self_loops;
     bool force;
+    int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */
+    int64_t vertices;     /* of an edge list; 0 = the largest id + 1 */
 } convert_options;
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */

@@ -11,38 +11,42 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "gnn/data/reader.h"
-#include "gnn/data/reader_npz.h"
+#include "gnn/data/arcs.h"
+#include "gnn/data/reader_attach.h"
+#include "gnn/data/reader_csr.h"
 
-/* The file's name without folder and ending, in plain characters. */
+/* The length of a name without one of these endings. */
+static size_t without(const char *name, size_t length, const char *const *endings)
+{
+    for (; *endings != NULL; endings++) {
+        size_t tail = strlen(*endings);
+        if (length > tail && strncmp(name + length - tail, *endings, tail) == 0) {
+            return length - tail;
+        }
+    }
+    return length;
+}
+
+/* The name of the file or folder, without what it lies in and what tells its format, in plain characters. */
 static void name_after(const char *path, char name[64])
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
-    size_t length = strlen(base);
-    if (length > 4 && strcmp(base + length - 4, ".npz") == 0) {
-        length -= 4;
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/') {
+        end--;
     }
+    const char *base = end;
+    while (base > path && base[-1] != '/') {
+        base--;
+    }
+    static const char *const packed[] = {".gz", ".xz", NULL};
+    static const char *const formats[] = {".npz", ".txt", ".csv", ".tsv", ".graph", ".mgraph", ".metis", ".mtx", NULL};
+    size_t length = without(base, (size_t)(end - base), packed);
+    length = without(base, length, formats);
     length = length > 63 ? 63 : length;
     for (size_t i = 0; i < length; i++) {
         name[i] = base[i] > 32 && base[i] < 127 ? base[i] : '_';
     }
     name[length] = '\0';
-}
-
-static weft_status read_split_file(const char *path, raw_graph *raw)
-{
-    reader_npz npz;
-    WEFT_TRY(reader_npz_open(path, &npz));
-    weft_free(raw->split);
-    raw->split = NULL;
-    raw->splits = 0;
-    weft_status status = reader_npz_splits(&npz, raw);
-    if (status == WEFT_OK && raw->splits == 0) {
-        status = weft_fail(WEFT_ERR_DATA, "%s: holds no split: arrays train, valid (or val) and test are needed", path);
-    }
-    reader_npz_close(&npz);
-    return status;
 }
 
 /* Keep one of the splits. */
@@ -78,7 +82,9 @@ static weft_status spread_features(void *self, int64_t row, int64_t rows, float 
 static void log_split(const graph_arrays *a)
 {
     if (a->splits == 0) {
-        log_warn("%s: no split in the input and none given (--split FILE.npz): training will ask for one", a->name);
+        log_warn("%s: no split in the input and none given (--splits FILE or --random-split 60/20/20): training will "
+                 "ask for one",
+                 a->name);
         return;
     }
     int64_t count[256] = {0};
@@ -90,12 +96,8 @@ static void log_split(const graph_arrays *a)
              a->name, a->splits, count[0], count[1], count[2], count[255]);
 }
 
-static void log_graph(const char *store, const raw_graph *raw, const graph_arrays *a)
+static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
-    int64_t loops = 0;
-    for (int64_t e = 0; e < raw->edges; e++) {
-        loops += raw->from[e] == raw->to[e];
-    }
     int64_t kept_loops = 0;
     for (int64_t v = 0; v < a->vertices; v++) {
         for (int64_t e = a->offset[v]; e < a->offset[v + 1]; e++) {
@@ -114,13 +116,38 @@ static void log_graph(const char *store, const raw_graph *raw, const graph_array
     log_info("%s: written", store);
 }
 
+/* The command that repeats the conversion, as far as 1023 bytes hold it. */
 static void describe_origin(const char *input, const convert_options *options, const reader_format *format,
                             bool add_reverse, char origin[1024])
 {
-    bool split = options->split_path != NULL;
-    snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s%s%.400s", input,
-             format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop",
-             split ? " --split " : "", split ? options->split_path : "");
+    const struct {
+        const char *option, *value;
+    } files[] = {{"--features", options->feature_path},
+                 {"--labels", options->label_path},
+                 {"--splits", options->split_path},
+                 {"--random-split", options->random_split}};
+    int used = snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s", input,
+                        format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i].value != NULL && used < 1024) {
+            used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
+        }
+    }
+    if (options->random_split != NULL && used < 1024) {
+        snprintf(origin + used, 1024 - (size_t)used, " --seed %" PRIu64, options->seed);
+    }
+}
+
+static int64_t count_loops(const raw_graph *raw)
+{
+    if (raw->arcs != NULL) {
+        return arcs_loops(raw->arcs);
+    }
+    int64_t loops = 0;
+    for (int64_t e = 0; e < raw->edges; e++) {
+        loops += raw->from[e] == raw->to[e];
+    }
+    return loops;
 }
 
 /* What the store will hold, checked before anything is written. */
@@ -146,7 +173,8 @@ static weft_status validate(const char *input, const graph_arrays *a)
 static weft_status write_store(const char *input, const char *store, const convert_options *options,
                                const reader_format *format, raw_graph *raw)
 {
-    bool add_reverse = options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    bool add_reverse = raw->both_ways || options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    int64_t loops = count_loops(raw);
     char origin[1024];
     describe_origin(input, options, format, add_reverse, origin);
     graph_arrays a = {
@@ -161,23 +189,20 @@ static weft_status write_store(const char *input, const char *store, const conve
         .split = raw->split,
         .name = raw->name,
         .origin = origin,
-        .fill_features = raw->feature_offset != NULL ? spread_features : NULL,
-        .fill_self = raw,
+        .fill_features = raw->feature_offset != NULL ? spread_features : raw->fill_features,
+        .fill_self = raw->feature_offset != NULL ? raw : raw->fill_self,
     };
-    int64_t *offset = NULL;
-    int32_t *source = NULL;
+    csr_graph csr;
+    WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
+    a.edges = csr.entries;
+    a.offset = csr.offset;
+    a.source = csr.source;
     weft_status status;
-    WEFT_TRY_GOTO(reader_build_csr(raw->vertices, raw->edges, raw->from, raw->to, add_reverse, options->keep_self_loops,
-                                   &offset, &source, &a.edges, &a.symmetric),
-                  status, done);
-    a.offset = offset;
-    a.source = source;
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
-    log_graph(store, raw, &a);
+    log_graph(store, loops, &a);
 done:
-    weft_free(offset);
-    weft_free(source);
+    csr_graph_free(&csr);
     return status;
 }
 
@@ -187,14 +212,18 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
                "%s: exists already; choose another name, or replace it with --force", store);
     const reader_format *format;
     WEFT_TRY(reader_format_find(input, options->format, &format));
+    WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
+               "--vertices %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
+               options->vertices, format->name);
+    double share[3];
+    WEFT_TRY(options->random_split != NULL ? reader_split_shares(options->random_split, share) : WEFT_OK);
     log_info("reading %s (%s)", input, format->name);
-    raw_graph raw = {.vertices = 0};
+    raw_graph raw = {
+        .vertices = 0, .memory_bytes = options->memory_bytes, .asked_vertices = options->vertices, .beside = store};
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
-    if (options->split_path != NULL) {
-        WEFT_TRY_GOTO(read_split_file(options->split_path, &raw), status, done);
-    }
+    WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);
 done:

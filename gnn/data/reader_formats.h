@@ -4,8 +4,16 @@
 
 #include "gnn/data/reader.h"
 
+extern const reader_format reader_dgl_reddit;
 extern const reader_format reader_gnn_benchmark;
+extern const reader_format reader_graphsaint;
 extern const reader_format reader_heterophilous;
+extern const reader_format reader_ogb;
+extern const reader_format reader_ogb_binary;
 extern const reader_format reader_weft_npz;
+
+extern const reader_format reader_edge_list;
+extern const reader_format reader_matrix_market;
+extern const reader_format reader_metis;
 
 #endif

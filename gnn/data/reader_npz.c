@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "gnn/data/reader_parts.h"
 
 weft_status reader_npz_open(const char *path, reader_npz *npz)
 {
@@ -133,6 +134,12 @@ done:
     return status;
 }
 
+/* PREFIX_stem, or the stem alone, as SciPy names the arrays of a matrix. */
+static void member_name(const char *prefix, const char *stem, char name[64])
+{
+    snprintf(name, 64, "%s%s%s", prefix, prefix[0] != '\0' ? "_" : "", stem);
+}
+
 /* A CSR matrix: [out] rows, columns, offset [rows + 1], column [offset[rows]] checked to lie inside. */
 static weft_status read_csr(const reader_npz *npz, const char *prefix, int64_t *rows, int64_t *columns,
                             int64_t **offset, int64_t **column)
@@ -140,7 +147,7 @@ static weft_status read_csr(const reader_npz *npz, const char *prefix, int64_t *
     *offset = NULL;
     *column = NULL;
     char name[64];
-    snprintf(name, sizeof name, "%s_shape", prefix);
+    member_name(prefix, "shape", name);
     int64_t two = 2;
     int64_t *shape;
     WEFT_TRY(reader_npz_ints(npz, name, 1, &two, &shape));
@@ -151,7 +158,7 @@ static weft_status read_csr(const reader_npz *npz, const char *prefix, int64_t *
                "%s[%s]: (%" PRId64 ", %" PRId64 "): lengths are 0 to 2147483647", npz->path, name, *rows, *columns);
     weft_status status;
     int64_t length = *rows + 1;
-    snprintf(name, sizeof name, "%s_indptr", prefix);
+    member_name(prefix, "indptr", name);
     WEFT_TRY_GOTO(reader_npz_ints(npz, name, 1, &length, offset), status, done);
     WEFT_CHECK_GOTO((*offset)[0] == 0, status, done, WEFT_ERR_DATA, "%s[%s]: row 0: %" PRId64 ", expected 0", npz->path,
                     name, (*offset)[0]);
@@ -161,7 +168,7 @@ static weft_status read_csr(const reader_npz *npz, const char *prefix, int64_t *
                         name, v, (*offset)[v], (*offset)[v + 1]);
     }
     length = (*offset)[*rows];
-    snprintf(name, sizeof name, "%s_indices", prefix);
+    member_name(prefix, "indices", name);
     WEFT_TRY_GOTO(reader_npz_ints(npz, name, 1, &length, column), status, done);
     for (int64_t i = 0; i < length; i++) {
         WEFT_CHECK_GOTO((*column)[i] >= 0 && (*column)[i] < *columns, status, done, WEFT_ERR_DATA,
@@ -182,7 +189,7 @@ done:
 static weft_status look_at_weights(const reader_npz *npz, const char *prefix, int64_t edges)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s_data", prefix);
+    member_name(prefix, "data", name);
     if (!reader_npz_has(npz, name)) {
         return WEFT_OK;
     }
@@ -233,7 +240,7 @@ weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix
     int64_t *column;
     WEFT_TRY(read_csr(npz, prefix, &rows, &raw->features, &raw->feature_offset, &column));
     char name[64];
-    snprintf(name, sizeof name, "%s_data", prefix);
+    member_name(prefix, "data", name);
     weft_status status;
     WEFT_CHECK_GOTO(rows == raw->vertices, status, done, WEFT_ERR_DATA,
                     "%s[%s_shape]: %" PRId64 " rows of features for %" PRId64 " vertices", npz->path, prefix, rows,
@@ -253,42 +260,29 @@ done:
 
 weft_status reader_npz_dense_features(const reader_npz *npz, const char *name, raw_graph *raw)
 {
+    int i = npz_find(npz->file, name);
+    npy_header header = {.dims = 0};
+    if (i >= 0) {
+        WEFT_TRY(npz_read_header(npz->file, i, &header));
+    }
+    if (i >= 0 && !header.fortran_order) {
+        return reader_stream_features(npz->path, name, raw);
+    }
     int64_t shape[2] = {raw->vertices, -1};
     WEFT_TRY(reader_npz_floats(npz, name, 2, shape, &raw->feature));
     raw->features = shape[1];
-    for (int64_t i = 0; i < shape[0] * shape[1]; i++) {
-        WEFT_CHECK(isfinite(raw->feature[i]), WEFT_ERR_DATA,
-                   "%s[%s]: row %" PRId64 ", column %" PRId64 ": %g is not finite", npz->path, name, i / shape[1],
-                   i % shape[1], (double)raw->feature[i]);
-    }
-    return WEFT_OK;
+    char label[FILE_PATH_MAX];
+    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
+    return reader_check_finite(label, 0, shape[0], shape[1], raw->feature);
 }
 
 weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph *raw)
 {
     int64_t *values;
+    char label[FILE_PATH_MAX];
+    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
     WEFT_TRY(reader_npz_ints(npz, name, 1, &raw->vertices, &values));
-    weft_status status;
-    WEFT_TRY_GOTO(WEFT_NEW(&raw->label, raw->vertices, WEFT_MEM_GRAPH), status, done);
-    int64_t least = INT64_MAX;
-    int64_t most = -1;
-    for (int64_t v = 0; v < raw->vertices; v++) {
-        WEFT_CHECK_GOTO(values[v] >= -1 && values[v] < INT32_MAX, status, done, WEFT_ERR_DATA,
-                        "%s[%s]: row %" PRId64 ": %" PRId64 ": classes are 0 to 2147483646 (-1 = unlabelled)",
-                        npz->path, name, v, values[v]);
-        least = values[v] >= 0 && values[v] < least ? values[v] : least;
-        most = values[v] > most ? values[v] : most;
-    }
-    WEFT_CHECK_GOTO(most >= 0, status, done, WEFT_ERR_DATA, "%s[%s]: no vertex has a label", npz->path, name);
-    int64_t shift = least == 1 ? 1 : 0;
-    if (shift == 1) {
-        log_info("%s[%s]: labels 1 to %" PRId64 " are stored as 0 to %" PRId64, npz->path, name, most, most - 1);
-    }
-    for (int64_t v = 0; v < raw->vertices; v++) {
-        raw->label[v] = values[v] < 0 ? -1 : (int32_t)(values[v] - shift);
-    }
-    raw->classes = most + 1 - shift;
-done:
+    weft_status status = reader_take_labels(label, values, true, raw);
     weft_free(values);
     return status;
 }

@@ -31,9 +31,10 @@ weft_status reader_npz_floats(const reader_npz *npz, const char *name, int dims,
 weft_status reader_npz_pairs(const reader_npz *npz, const char *name, raw_graph *raw);
 /* raw->vertices, from, to from CSR arrays PREFIX_indptr, _indices, _shape; _data is looked at for weights. */
 weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_graph *raw);
-/* raw->features and sparse features from CSR arrays PREFIX_indptr, _indices, _data, _shape. */
+/* raw->features and sparse features from CSR arrays PREFIX_indptr, _indices, _data, _shape (no PREFIX_ when it is "").
+ */
 weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix, raw_graph *raw);
-/* raw->features and dense features from an array [vertices, features]. */
+/* raw->features and dense features from an array [vertices, features], streamed into the store later. */
 weft_status reader_npz_dense_features(const reader_npz *npz, const char *name, raw_graph *raw);
 /* raw->label and classes; labels 1..C become 0..C-1 and the log says so; -1 = unlabelled. */
 weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph *raw);

@@ -8,16 +8,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "gnn/data/reader_npz.h"
+#include "gnn/data/reader_parts.h"
 
-enum { PARTS = 3, NONE = 255, SPLITS_MAX = 1000 };
+enum { SPLITS_MAX = 1000 };
 
-static const char *const part_names[PARTS] = {"train", "valid", "test"};
+const char *const reader_part_names[READER_PARTS] = {"train", "valid", "test"};
 
 /* The array that holds a part, or -1. */
 static int find_part(const reader_npz *npz, int part)
 {
-    static const char *const stems[PARTS][3] = {{"train", NULL}, {"valid", "val", NULL}, {"test", NULL}};
+    static const char *const stems[READER_PARTS][3] = {{"train", NULL}, {"valid", "val", NULL}, {"test", NULL}};
     static const char *const endings[] = {"", "_mask", "_masks", "_idx"};
     for (size_t stem = 0; stems[part][stem] != NULL; stem++) {
         for (size_t ending = 0; ending < sizeof endings / sizeof *endings; ending++) {
@@ -32,42 +32,55 @@ static int find_part(const reader_npz *npz, int part)
     return -1;
 }
 
-/* Put vertex v of split k into a part. */
-static weft_status put(const reader_npz *npz, raw_graph *raw, int64_t k, int64_t v, int part, const char *name)
+weft_status reader_new_splits(raw_graph *raw, int64_t splits)
+{
+    uint8_t *split = NULL;
+    WEFT_TRY(weft_malloc((size_t)splits, (size_t)raw->vertices, WEFT_MEM_GRAPH, (void **)&split));
+    memset(split, READER_NONE, (size_t)(splits * raw->vertices));
+    weft_free(raw->split);
+    raw->split = split;
+    raw->splits = splits;
+    return WEFT_OK;
+}
+
+weft_status reader_put_part(const char *name, raw_graph *raw, int64_t k, int64_t v, int part)
 {
     uint8_t *cell = &raw->split[k * raw->vertices + v];
-    WEFT_CHECK(*cell == NONE, WEFT_ERR_DATA, "%s[%s]: vertex %" PRId64 " is %s %s already (split %" PRId64 ")",
-               npz->path, name, v, *cell == part ? "listed in" : "in", part_names[*cell % PARTS], k);
+    WEFT_CHECK(*cell == READER_NONE, WEFT_ERR_DATA, "%s: vertex %" PRId64 " is %s %s already (split %" PRId64 ")", name,
+               v, *cell == part ? "listed in" : "in", reader_part_names[*cell % READER_PARTS], k);
     *cell = (uint8_t)part;
     return WEFT_OK;
 }
 
-static weft_status put_mask(const reader_npz *npz, raw_graph *raw, const npy_array *array, int part, const char *name)
+weft_status reader_put_list(const char *name, raw_graph *raw, const int64_t *index, int64_t count, int part)
+{
+    for (int64_t i = 0; i < count; i++) {
+        WEFT_CHECK(index[i] >= 0 && index[i] < raw->vertices, WEFT_ERR_DATA,
+                   "%s: row %" PRId64 ": %" PRId64 ": vertices are 0 to %" PRId64, name, i, index[i],
+                   raw->vertices - 1);
+        WEFT_TRY(reader_put_part(name, raw, 0, index[i], part));
+    }
+    return WEFT_OK;
+}
+
+static weft_status put_mask(const char *label, raw_graph *raw, const npy_array *array, int part)
 {
     const uint8_t *mask = array->data;
     for (int64_t k = 0; k < raw->splits; k++) {
         for (int64_t v = 0; v < raw->vertices; v++) {
             if (mask[k * raw->vertices + v] != 0) {
-                WEFT_TRY(put(npz, raw, k, v, part, name));
+                WEFT_TRY(reader_put_part(label, raw, k, v, part));
             }
         }
     }
     return WEFT_OK;
 }
 
-static weft_status put_list(const reader_npz *npz, raw_graph *raw, const npy_array *array, int part, const char *name)
+static weft_status put_list(const char *label, raw_graph *raw, const npy_array *array, int part)
 {
-    char label[FILE_PATH_MAX];
-    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
     int64_t *index;
     WEFT_TRY(npy_array_to_i64(label, array, &index));
-    weft_status status = WEFT_OK;
-    for (int64_t i = 0; i < array->header.count && status == WEFT_OK; i++) {
-        status = index[i] < 0 || index[i] >= raw->vertices
-                     ? weft_fail(WEFT_ERR_DATA, "%s: row %" PRId64 ": %" PRId64 ": vertices are 0 to %" PRId64, label,
-                                 i, index[i], raw->vertices - 1)
-                     : put(npz, raw, 0, index[i], part, name);
-    }
+    weft_status status = reader_put_list(label, raw, index, array->header.count, part);
     weft_free(index);
     return status;
 }
@@ -91,20 +104,21 @@ static weft_status count_splits(const reader_npz *npz, const raw_graph *raw, int
 
 static weft_status put_part(const reader_npz *npz, raw_graph *raw, int member, int part)
 {
+    char label[FILE_PATH_MAX];
+    WEFT_TRY(file_path(label, "%s[%s]", npz->path, npz_name(npz->file, member)));
     npy_array array;
     WEFT_TRY(npz_read(npz->file, member, &array));
-    const char *name = npz_name(npz->file, member);
     weft_status status =
-        array.header.kind == 'b' ? put_mask(npz, raw, &array, part, name) : put_list(npz, raw, &array, part, name);
+        array.header.kind == 'b' ? put_mask(label, raw, &array, part) : put_list(label, raw, &array, part);
     npy_array_free(&array);
     return status;
 }
 
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
 {
-    int members[PARTS];
+    int members[READER_PARTS];
     int found = 0;
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = 0; part < READER_PARTS; part++) {
         members[part] = find_part(npz, part);
         found += members[part] >= 0;
     }
@@ -112,22 +126,18 @@ weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
         return WEFT_OK;
     }
     int64_t splits = 0;
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = 0; part < READER_PARTS; part++) {
         WEFT_CHECK(members[part] >= 0, WEFT_ERR_DATA,
-                   "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path, part_names[part]);
+                   "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path,
+                   reader_part_names[part]);
         int64_t count;
         WEFT_TRY(count_splits(npz, raw, members[part], &count));
         WEFT_CHECK(part == 0 || count == splits, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " splits, but train has %" PRId64,
                    npz->path, npz_name(npz->file, members[part]), count, splits);
         splits = count;
     }
-    uint8_t *split = NULL;
-    WEFT_TRY(weft_malloc((size_t)splits, (size_t)raw->vertices, WEFT_MEM_GRAPH, (void **)&split));
-    memset(split, NONE, (size_t)(splits * raw->vertices));
-    weft_free(raw->split);
-    raw->split = split;
-    raw->splits = splits;
-    for (int part = 0; part < PARTS; part++) {
+    WEFT_TRY(reader_new_splits(raw, splits));
+    for (int part = 0; part < READER_PARTS; part++) {
         WEFT_TRY(put_part(npz, raw, members[part], part));
     }
     return WEFT_OK;

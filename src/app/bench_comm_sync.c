@@ -324,6 +324,7 @@ done:
 
 weft_status bench_comm_sync(comm_bench *bench)
 {
+    WEFT_TRY(option_check_rules(bench->context->options));
     WEFT_TRY(sync_setup_check(bench->context->options));
     WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
     for (int i = 0; i < bench->sizes; i++) {

@@ -2,8 +2,10 @@
 #include <stdio.h>
 
 #include "app/command.h"
+#include "app/signals.h"
 #include "app/sync_setup.h"
 #include "app/train_job.h"
+#include "base/log.h"
 
 /* What the layers will do and send, in words: for --dry-run and the log. */
 static void print_plan(const train_job *job, const gnn_plan *plan)
@@ -50,9 +52,13 @@ static void print_dry_run(const train_job *job)
 weft_status app_train(const weft_options *options)
 {
     train_job *job = NULL;
+    signals_open();
     WEFT_TRY(train_job_create(&job));
+    job->stop = (train_stop){.asked = signals_asked, .training = signals_training};
     weft_status status = train_job_run(job, options);
-    if (status != WEFT_OK) {
+    if (status == WEFT_STOPPED) {
+        log_warn("%s", weft_error_message());
+    } else if (status != WEFT_OK) {
         app_context_fail(&job->context, status);
     } else if (comm_rank(job->context.comm) == 0) {
         if (option_flag(job->context.options, OPT_DRY_RUN)) {

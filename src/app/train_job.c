@@ -1,7 +1,11 @@
 /* app/train_job.c: see app/train_job.h. */
 #include "app/train_job.h"
 
+#include <string.h>
+
 #include "app/comm_setup.h"
+#include "app/predictions.h"
+#include "app/resume.h"
 #include "app/sync_setup.h"
 #include "base/activity.h"
 #include "base/clock.h"
@@ -34,11 +38,10 @@ static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
     return choice == 1 ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
 }
 
-static train_options loop_options(const weft_options *o, train_loss loss)
+static train_options loop_options(const weft_options *o, train_loss loss, const saved_model *initial)
 {
     int metric = option_choice(o, OPT_METRIC);
     bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
-    const char *weights = option_text(o, OPT_INIT_WEIGHTS);
     return (train_options){
         .epochs = option_int(o, OPT_EPOCHS),
         .runs = (int)option_int(o, OPT_RUNS),
@@ -60,16 +63,21 @@ static train_options loop_options(const weft_options *o, train_loss loss)
                      .step = option_int(o, OPT_SCHEDULE_STEP),
                      .warmup = option_int(o, OPT_WARMUP),
                      .epochs = option_int(o, OPT_EPOCHS)},
-        .init_weights = weights[0] != '\0' ? weights : NULL,
+        .init_weights = initial != NULL ? &initial->weights : NULL,
     };
 }
 
-static weft_status check_data(const train_job *job)
+static bool has_labels(const weft_graph *graph)
+{
+    return graph->label != NULL || graph->target != NULL;
+}
+
+static weft_status check_data(const train_job *job, bool labels_needed)
 {
     const weft_graph *graph = &job->data.graph;
-    WEFT_CHECK(graph->features > 0, WEFT_ERR_DATA, "%s has no features: training needs feature.npy (docs/formats.md)",
+    WEFT_CHECK(graph->features > 0, WEFT_ERR_DATA, "%s has no features: a model needs feature.npy (docs/formats.md)",
                graph->name);
-    WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
+    WEFT_CHECK(!labels_needed || has_labels(graph), WEFT_ERR_DATA,
                "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
     return WEFT_OK;
 }
@@ -110,7 +118,20 @@ static weft_status check_memory_of_part(train_job *job)
     return check_memory(job, part->n_owned, part->n_local, part->edges, halo_rows(part), part->symmetric);
 }
 
-static weft_status build_model(train_job *job)
+/* Labels of the owned rows; without any, the number of answers alone. */
+static weft_status load_labels(train_job *job, bool needed)
+{
+    const app_context *context = &job->context;
+    const weft_graph *graph = &job->data.graph;
+    train_loss loss = chosen_loss(context->options, graph);
+    if (needed || (has_labels(graph) && graph->split != NULL)) {
+        return gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, &job->labels);
+    }
+    job->labels.targets = (train_targets){.rows = job->data.part.n_owned, .outputs = job->config.outputs, .loss = loss};
+    return WEFT_OK;
+}
+
+static weft_status build_model(train_job *job, bool labels_needed)
 {
     const app_context *context = &job->context;
     const weft_options *o = context->options;
@@ -125,8 +146,7 @@ static weft_status build_model(train_job *job)
     status = gnn_load_features(context->comm, &data->graph, &data->part,
                                (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
     if (status == WEFT_OK) {
-        status = gnn_load_labels(context->comm, context->hal, &data->graph, &data->part, chosen_loss(o, &data->graph),
-                                 &job->labels);
+        status = load_labels(job, labels_needed);
     }
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
@@ -136,41 +156,103 @@ static weft_status build_model(train_job *job)
     return status;
 }
 
-/* Every run loads them anew; here they are only looked at, before the run folder is touched. */
-static weft_status check_initial_weights(train_job *job)
+/* Read once, by rank 0; looked at here, before the run folder is touched. */
+static weft_status load_initial_weights(train_job *job)
 {
-    const char *path = option_text(job->context.options, OPT_INIT_WEIGHTS);
-    weft_status status = path[0] != '\0' ? param_load(&job->model.params, path) : WEFT_OK;
-    return comm_agree(job->context.comm, status);
+    const app_context *context = &job->context;
+    const char *path = option_text(context->options, OPT_INIT_WEIGHTS);
+    if (path[0] == '\0') {
+        return WEFT_OK;
+    }
+    weft_status status = comm_rank(context->comm) == 0 ? saved_model_open(path, NULL, &job->initial) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(saved_model_share(context->comm, &job->initial));
+    const saved_model *m = job->initial;
+    bool same = m->config.kind == job->config.kind &&
+                (m->config.kind != GNN_SAGE || m->config.aggregator == job->config.aggregator);
+    WEFT_CHECK(!m->kind_known || same, WEFT_ERR_DATA, "%s: the model of these weights is not --model %s", m->path,
+               option_text(context->options, OPT_MODEL));
+    return comm_agree(context->comm, weights_assign(&m->weights, m->path, &job->model.params));
 }
 
 static weft_status write_results(train_job *job)
 {
     const app_context *context = &job->context;
-    int64_t last_seed = (int64_t)job->options.seed + job->options.runs - 1;
+    float *logits = NULL;
     activity_begin(ACTIVITY_WRITE);
-    weft_status status =
-        train_write_predictions(context, &job->dir, &job->model, &job->labels.targets, &job->data.part, last_seed);
+    weft_status status = comm_agree(context->comm, predictions_logits(&job->model, NULL, &logits));
+    if (status == WEFT_OK) {
+        status = predictions_write(context, job->dir.path, &job->data.part, &job->labels.targets, logits);
+    }
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         char path[FILE_PATH_MAX];
         status = file_path(path, "%s/weights.npz", job->dir.path);
         status = status == WEFT_OK ? param_save(&job->model.params, path) : status;
     }
+    weft_free(logits);
     activity_end(ACTIVITY_WRITE);
     return comm_agree(context->comm, status);
+}
+
+/* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
+static weft_status sync_run_dir(void *self)
+{
+    train_job *job = self;
+    return run_dir_sync(&job->dir);
+}
+
+static weft_status plan_checkpoints(train_job *job)
+{
+    const app_context *context = &job->context;
+    WEFT_TRY(resume_plan(context->options, job->started, &job->checkpoints));
+    WEFT_TRY(file_path(job->checkpoint_folder, "%s/ckpt", job->dir.path));
+    job->checkpoints.folder = job->checkpoint_folder;
+    job->checkpoints.options = context->options;
+    job->checkpoints.graph_hash = job->dir.facts.hash; /* known on rank 0 once the run folder has begun */
+    job->checkpoints.threads = context->placement.threads;
+    job->checkpoints.self = job;
+    job->checkpoints.asked_to_stop = job->stop.asked;
+    job->checkpoints.before_write = sync_run_dir;
+    job->checkpoints.resume = job->from;
+    return WEFT_OK;
+}
+
+/* The message of a job that stopped: what happened, and how it goes on. */
+static weft_status tell_stop(const train_job *job)
+{
+    char what[256];
+    char command[2048];
+    snprintf(what, sizeof what, "%s", weft_error_message());
+    resume_command(&job->context, job->dir.path, command, sizeof command);
+    return weft_fail(WEFT_STOPPED, "%s, with a checkpoint in %s; to go on: %s", what, job->checkpoint_folder, command);
+}
+
+static weft_status run_epochs(train_job *job)
+{
+    const train_observer observer = train_report_observer(&job->report);
+    if (job->stop.training != NULL) {
+        job->stop.training(true);
+    }
+    weft_status status = train_loop(job->context.comm, job->context.hal, &job->model.interface, &job->labels.targets,
+                                    &job->options, &observer, &job->result);
+    if (job->stop.training != NULL) {
+        job->stop.training(false);
+    }
+    return status == WEFT_STOPPED ? tell_stop(job) : status;
 }
 
 static weft_status train(train_job *job)
 {
     const app_context *context = &job->context;
     const train_targets *targets = &job->labels.targets;
-    job->options = loop_options(context->options, targets->loss);
+    job->options = loop_options(context->options, targets->loss, job->initial);
     job->report = (train_report){.context = context,
                                  .dir = &job->dir,
                                  .options = &job->options,
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                                 .job_started = job->started,
                                  .started = clock_seconds()};
-    const train_observer observer = train_report_observer(&job->report);
+    job->options.checkpoints = &job->checkpoints;
     char sync[160];
     sync_setup_describe(&job->options.sync, job->options.sync.mode, sync, sizeof sync);
     if (comm_size(context->comm) > 1) {
@@ -179,20 +261,23 @@ static weft_status train(train_job *job)
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
-    WEFT_TRY(train_loop(context->comm, context->hal, &job->model.interface, targets, &job->options, &observer,
-                        &job->result));
+    log_info("first epoch after %.2f s", job->report.started - job->started);
+    WEFT_TRY(run_epochs(job));
     WEFT_TRY(write_results(job));
-    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
+    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, &job->data.part,
+                              job->memory.peak);
 }
 
-/* The results are safe by now: a trace that cannot be written is a warning. */
-static weft_status write_trace(train_job *job)
+/* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */
+static weft_status write_trace(train_job *job, weft_status trained)
 {
     const app_context *context = &job->context;
     char path[FILE_PATH_MAX];
-    if (!option_flag(context->options, OPT_TRACE)) {
-        return WEFT_OK;
+    char message[FILE_PATH_MAX];
+    if (!option_flag(context->options, OPT_TRACE) || (trained != WEFT_OK && trained != WEFT_STOPPED)) {
+        return trained;
     }
+    snprintf(message, sizeof message, "%s", weft_error_message());
     weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
     status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
     status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
@@ -200,7 +285,33 @@ static weft_status write_trace(train_job *job)
         log_warn("trace not written: %s", weft_error_message());
         weft_error_clear();
     }
-    return WEFT_OK;
+    return trained == WEFT_OK ? WEFT_OK : weft_fail(trained, "%s", message);
+}
+
+/* Rank 0. */
+static weft_status begin_run_dir(train_job *job)
+{
+    const char *slash = strrchr(job->data.store, '/');
+    return run_dir_begin(&job->dir, &job->context, &job->data.graph,
+                         job->from != NULL ? checkpoint_progress(job->from) : NULL, slash != NULL ? slash + 1 : "");
+}
+
+weft_status train_job_load(train_job *job, const char *folder, int64_t outputs, bool dry)
+{
+    const app_context *context = &job->context;
+    const weft_options *o = context->options;
+    const weft_graph *graph = &job->data.graph;
+    bool labels_needed = outputs == 0;
+    WEFT_TRY(check_data(job, labels_needed));
+    if (has_labels(graph)) {
+        int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+        outputs = chosen_loss(o, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
+    }
+    job->config = model_config(o, graph, outputs);
+    WEFT_TRY(check_memory_early(job));
+    WEFT_TRY(train_data_cut(context, folder, &job->data));
+    WEFT_TRY(check_memory_of_part(job));
+    return dry ? WEFT_OK : build_model(job, labels_needed);
 }
 
 static weft_status run_job(train_job *job)
@@ -210,28 +321,24 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
+    WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
+    WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
-    WEFT_TRY(check_data(job));
-    const weft_graph *graph = &job->data.graph;
-    train_loss loss = chosen_loss(o, graph);
-    int64_t tasks = graph->target != NULL ? graph->tasks : 1;
-    job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
-    WEFT_TRY(check_memory_early(job));
-    WEFT_TRY(train_data_cut(context, job->dir.path, &job->data));
-    WEFT_TRY(check_memory_of_part(job));
+    if (!dry) {
+        WEFT_TRY(resume_open(context, &job->dir, &job->data.graph, &job->from));
+    }
+    WEFT_TRY(train_job_load(job, job->dir.path, 0, dry));
     if (dry) {
         return train_data_release(context, &job->data);
     }
-    WEFT_TRY(build_model(job));
-    WEFT_TRY(check_initial_weights(job));
-    weft_status status = first ? run_dir_begin(&job->dir, context, graph) : WEFT_OK;
-    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(load_initial_weights(job));
+    WEFT_TRY(plan_checkpoints(job));
+    WEFT_TRY(comm_agree(context->comm, first ? begin_run_dir(job) : WEFT_OK));
     WEFT_TRY(train_data_release(context, &job->data));
-    WEFT_TRY(train(job));
-    return write_trace(job);
+    return write_trace(job, train(job));
 }
 
 /* What is on disk ends with the job, whatever ended it. */
@@ -255,6 +362,7 @@ weft_status train_job_create(train_job **job)
 
 weft_status train_job_run(train_job *job, const weft_options *options)
 {
+    job->started = clock_seconds();
     activity_reset();
     WEFT_TRY(app_context_open(options, &job->context));
     if (option_flag(job->context.options, OPT_TRACE)) {
@@ -271,6 +379,8 @@ void train_job_destroy(train_job *job)
         return;
     }
     weft_free(job->result.run);
+    saved_model_close(job->initial);
+    checkpoint_close(job->from);
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);
     app_context_close(&job->context);

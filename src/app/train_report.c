@@ -1,15 +1,16 @@
 /* app/train_report.c: see app/train_report.h. */
 #include "app/train_report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/train_advice.h"
+#include "app/train_ranks.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/npy.h"
+#include "partition/partition_store.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
@@ -30,9 +31,18 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
     }
     double elapsed = clock_seconds() - report->started;
     double total = (double)report->options->epochs * report->options->runs;
-    double eta = elapsed / (double)report->done * (total - (double)report->done);
+    double eta = elapsed / (double)report->done * (total - (double)(report->before + report->done));
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1,
              (long long)epoch->epoch, epoch->loss, scores, epoch->epoch_s, eta);
+}
+
+static weft_status on_resume(void *self, const train_progress *progress)
+{
+    train_report *report = self;
+    report->before = progress->trained;
+    log_info("going on after run %d, epoch %lld%s", progress->run + 1, (long long)progress->epoch,
+             progress->run_ended ? ", the end of the run" : "");
+    return WEFT_OK;
 }
 
 static weft_status on_epoch(void *self, const train_epoch *epoch)
@@ -41,6 +51,7 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     placement_refresh(&report->context->placement);
     report->done += 1;
     report->exposed_s += epoch->comm_exposed_s;
+    report->epoch_bytes += (double)epoch->comm_bytes;
     report->figures = epoch->figures;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
@@ -73,7 +84,7 @@ static weft_status on_run(void *self, int run, const train_run *result)
 
 train_observer train_report_observer(train_report *report)
 {
-    return (train_observer){.self = report, .on_epoch = on_epoch, .on_run = on_run};
+    return (train_observer){.self = report, .on_resume = on_resume, .on_epoch = on_epoch, .on_run = on_run};
 }
 
 /* ---- the closing table ---- */
@@ -95,6 +106,7 @@ static train_figures figures_of_rank(const train_report *report)
     }
     f.exposed = report->exposed_s;
     f.compute = train_compute_seconds(f.seconds);
+    f.epoch_bytes = report->epoch_bytes;
     f.group_bytes = (double)report->figures.bytes_sent;
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
@@ -105,11 +117,11 @@ static train_figures figures_of_rank(const train_report *report)
     return f;
 }
 
-static weft_status spread_over_ranks(const train_report *report, train_spread *s)
+static weft_status spread_over_ranks(const train_report *report, const train_figures *mine, train_spread *s)
 {
     weft_comm *comm = report->context->comm;
     const int64_t count = (int64_t)(sizeof(train_figures) / sizeof(double));
-    s->min = s->avg = s->max = figures_of_rank(report);
+    s->min = s->avg = s->max = *mine;
     WEFT_TRY(comm_allreduce(comm, &s->min, count, WEFT_DTYPE_F64, COMM_MIN));
     WEFT_TRY(comm_allreduce(comm, &s->max, count, WEFT_DTYPE_F64, COMM_MAX));
     WEFT_TRY(comm_allreduce(comm, &s->avg, count, WEFT_DTYPE_F64, COMM_SUM));
@@ -169,8 +181,10 @@ static void print_result(const train_report *report, const train_result *result)
     printf("All runs (%d), %s:\n", result->runs, report->metric);
     printf("Highest Valid: %.2f ± %.2f\n", percent(result->valid_mean), percent(result->valid_std));
     printf("   Final Test: %.2f ± %.2f\n", percent(result->test_mean), percent(result->test_std));
-    printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
-           result->epoch_s_q3, (long long)result->epochs);
+    if (result->epochs > result->resumed) {
+        printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
+               result->epoch_s_q3, (long long)(result->epochs - result->resumed));
+    }
 }
 
 /* ---- summary.json ---- */
@@ -223,8 +237,9 @@ static void write_communication(json_writer *json, const train_result *result, c
 }
 
 static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
-                                 const partition_report *partition, const train_spread *s, uint64_t predicted_bytes)
+                                 const partition_report *partition, const train_rank *ranks, uint64_t predicted_bytes)
 {
+    const train_spread *s = &report->spread;
     char path[FILE_PATH_MAX];
     file_writer writer;
     WEFT_TRY(file_path(path, "%s/summary.json", report->dir->path));
@@ -254,24 +269,33 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
+    json_real(&json, "startup_s", report->started - report->job_started);
     write_communication(&json, result, s);
     write_activities(&json, s);
     write_runs(&json, result);
     train_advice_write(&json, report);
+    json_object(&json, "partition");
+    partition_report_json(&json, partition);
+    json_end(&json);
+    train_ranks_write(&json, ranks, comm_size(report->context->comm));
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
 }
 
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, uint64_t predicted_bytes)
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes)
 {
+    const train_figures mine = figures_of_rank(report);
+    train_rank *ranks = NULL;
     report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
-    WEFT_TRY(spread_over_ranks(report, &report->spread));
+    WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
+    WEFT_TRY(train_ranks_gather(report, &mine, part, &ranks));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
-        status = write_summary(report, result, model, partition, &report->spread, predicted_bytes);
+        status = write_summary(report, result, model, partition, ranks, predicted_bytes);
     }
+    weft_free(ranks);
     return comm_agree(report->context->comm, status);
 }
 
@@ -283,95 +307,4 @@ void train_report_print(const train_report *report, const train_result *result)
     train_advice_print(report);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
-}
-
-/* ---- predictions ---- */
-
-/* Answers of the owned rows as 4-byte words: a class, or the tasks' logits. */
-static void answers_of(const float *logits, int64_t rows, int64_t cols, bool classes, uint32_t *answer)
-{
-    if (!classes) {
-        memcpy(answer, logits, (size_t)(rows * cols) * sizeof *answer);
-        return;
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-        uint32_t best = 0;
-        for (int64_t c = 1; c < cols; ++c) {
-            if (logits[i * cols + c] > logits[i * cols + best]) {
-                best = (uint32_t)c;
-            }
-        }
-        answer[i] = best;
-    }
-}
-
-typedef struct gather_space {
-    float *logits;
-    uint32_t *mine, *received, *all;
-    int64_t *received_gid, *bytes;
-} gather_space;
-
-static weft_status gather_answers(const app_context *context, const weft_part *part, int64_t width, gather_space *space)
-{
-    weft_comm *comm = context->comm;
-    int ranks = comm_size(comm);
-    bool root = comm_rank(comm) == 0;
-    WEFT_TRY(WEFT_NEW_ZERO(&space->bytes, ranks, WEFT_MEM_WORKSPACE));
-    space->bytes[comm_rank(comm)] = part->n_owned * (int64_t)sizeof(int64_t);
-    WEFT_TRY(comm_allreduce(comm, space->bytes, ranks, WEFT_DTYPE_I64, COMM_SUM));
-    if (root) {
-        WEFT_TRY(WEFT_NEW(&space->received_gid, part->n_global, WEFT_MEM_WORKSPACE));
-        WEFT_TRY(WEFT_NEW(&space->received, part->n_global * width, WEFT_MEM_WORKSPACE));
-        WEFT_TRY(WEFT_NEW(&space->all, part->n_global * width, WEFT_MEM_WORKSPACE));
-    }
-    WEFT_TRY(
-        comm_gatherv(comm, 0, part->gid, part->n_owned * (int64_t)sizeof(int64_t), space->received_gid, space->bytes));
-    for (int r = 0; r < ranks; ++r) {
-        space->bytes[r] = space->bytes[r] / (int64_t)sizeof(int64_t) * width * (int64_t)sizeof(uint32_t);
-    }
-    WEFT_TRY(comm_gatherv(comm, 0, space->mine, part->n_owned * width * (int64_t)sizeof(uint32_t), space->received,
-                          space->bytes));
-    for (int64_t i = 0; root && i < part->n_global; ++i) {
-        memcpy(space->all + space->received_gid[i] * width, space->received + i * width,
-               (size_t)width * sizeof *space->all);
-    }
-    return WEFT_OK;
-}
-
-static weft_status predict_local(gnn_model *model, const train_pass *pass, int64_t width, bool classes,
-                                 gather_space *space)
-{
-    weft_tensor logits;
-    WEFT_TRY(model->interface.forward(model, pass, &logits));
-    WEFT_TRY(WEFT_NEW(&space->logits, logits.rows * logits.cols, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&space->mine, logits.rows * width, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(tensor_download(&logits, space->logits));
-    answers_of(space->logits, logits.rows, logits.cols, classes, space->mine);
-    return WEFT_OK;
-}
-
-weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
-                                    const train_targets *targets, const weft_part *part, int64_t seed)
-{
-    weft_status status = WEFT_OK;
-    gather_space space = {0};
-    bool classes = targets->loss == TRAIN_LOSS_XENT;
-    int64_t width = classes ? 1 : targets->outputs;
-    const train_pass pass = {.training = false, .seed = (uint64_t)seed};
-    WEFT_TRY_GOTO(comm_agree(context->comm, predict_local(model, &pass, width, classes, &space)), status, done);
-    WEFT_TRY_GOTO(gather_answers(context, part, width, &space), status, done);
-    if (comm_rank(context->comm) == 0) {
-        char path[FILE_PATH_MAX];
-        const int64_t shape[2] = {part->n_global, width};
-        WEFT_TRY_GOTO(file_path(path, "%s/predictions.npy", dir->path), status, done);
-        status = npy_write(path, classes ? 'i' : 'f', 4, 2, shape, space.all);
-    }
-done:
-    weft_free(space.logits);
-    weft_free(space.mine);
-    weft_free(space.received);
-    weft_free(space.received_gid);
-    weft_free(space.all);
-    weft_free(space.bytes);
-    return comm_agree(context->comm, status);
 }

@@ -15,6 +15,7 @@ typedef struct train_figures {
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
     double compute;
+    double epoch_bytes; /* sent within epochs, evaluation included: without loading and partitioning */
 } train_figures;
 
 /* The figures over all ranks. */
@@ -27,9 +28,11 @@ typedef struct train_report {
     run_dir *dir;
     const train_options *options;
     const char *metric; /* "accuracy" or "ROC-AUC" */
-    double started, last_line;
+    double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
+    int64_t before;            /* epochs of the starts before this one */
     bool evaluated;            /* at least once */
+    double epoch_bytes;        /* this rank sent while it trained */
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
@@ -41,12 +44,8 @@ train_observer train_report_observer(train_report *report);
 
 /* Sum up over the ranks and write summary.json. Collective. */
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, uint64_t predicted_bytes);
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes);
 /* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
-
-/* predictions.npy: int32 [n, 1] classes, or float32 [n, tasks] logits, by global vertex id. Collective. */
-weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
-                                    const train_targets *targets, const weft_part *part, int64_t seed);
 
 #endif

@@ -35,6 +35,8 @@ typedef struct log_progress {
     double started;
     double last_line;
     bool spoke;
+    const char *counted; /* optional: something else that is counted, e.g. "edges", and how many by now: its rate too */
+    double count;
 } log_progress;
 
 log_progress log_progress_begin(const char *stage, const char *unit, double total);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/half.h"
 #include "base/npy_text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they lie in memory");
@@ -148,29 +149,18 @@ void npy_array_free(npy_array *array)
     array->data = NULL;
 }
 
-/* IEEE 754 binary16 to binary32; exact. */
-static float half_to_float(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    int fraction = half & 1023;
-    float magnitude = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                      : exponent == 0 ? ldexpf((float)fraction, -24)
-                                      : ldexpf((float)(fraction + 1024), exponent - 25);
-    return (half & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
 /* Element i of an integer array; false when it does not fit int64. */
-static bool integer_at(const npy_array *array, size_t i, int64_t *value)
+static bool integer_at(const npy_header *header, const void *data, size_t i, int64_t *value)
 {
-    const uint8_t *at = (const uint8_t *)array->data + i * (size_t)array->header.item_bytes;
+    const uint8_t *at = (const uint8_t *)data + i * (size_t)header->item_bytes;
     uint64_t bits = 0;
-    memcpy(&bits, at, (size_t)array->header.item_bytes);
-    if (array->header.kind == 'b') {
+    memcpy(&bits, at, (size_t)header->item_bytes);
+    if (header->kind == 'b') {
         *value = bits != 0;
         return true;
     }
-    if (array->header.kind == 'i') {
-        int shift = 64 - 8 * array->header.item_bytes;
+    if (header->kind == 'i') {
+        int shift = 64 - 8 * header->item_bytes;
         *value = (int64_t)(bits << shift) >> shift;
         return true;
     }
@@ -178,15 +168,15 @@ static bool integer_at(const npy_array *array, size_t i, int64_t *value)
     return bits <= INT64_MAX;
 }
 
-static double real_at(const npy_array *array, size_t i)
+static double real_at(const npy_header *header, const void *data, size_t i)
 {
-    const uint8_t *at = (const uint8_t *)array->data + i * (size_t)array->header.item_bytes;
-    if (array->header.item_bytes == 8) {
+    const uint8_t *at = (const uint8_t *)data + i * (size_t)header->item_bytes;
+    if (header->item_bytes == 8) {
         double value;
         memcpy(&value, at, sizeof value);
         return value;
     }
-    if (array->header.item_bytes == 4) {
+    if (header->item_bytes == 4) {
         float value;
         memcpy(&value, at, sizeof value);
         return (double)value;
@@ -201,36 +191,72 @@ static bool is_numeric(const npy_header *header)
     return strchr("fiub", header->kind) != NULL && header->item_bytes <= 8;
 }
 
-weft_status npy_array_to_i64(const char *name, const npy_array *array, int64_t **values)
+weft_status npy_convert_i64(const char *name, const npy_header *header, const void *data, int64_t first, int64_t count,
+                            int64_t *out)
 {
-    *values = NULL;
-    const npy_header *header = &array->header;
     WEFT_CHECK(is_numeric(header), WEFT_ERR_DATA, "%s: holds text, expected integers", name);
-    int64_t *out = NULL;
-    WEFT_TRY(WEFT_NEW(&out, header->count, WEFT_MEM_GENERAL));
     if (header->kind == 'i' && header->item_bytes == 8) {
-        if (header->data_bytes > 0) {
-            memcpy(out, array->data, header->data_bytes);
+        if (count > 0) {
+            memcpy(out, data, (size_t)count * sizeof *out);
         }
-        *values = out;
         return WEFT_OK;
     }
-    for (size_t i = 0; i < (size_t)header->count; i++) {
+    for (size_t i = 0; i < (size_t)count; i++) {
         bool fits;
         if (header->kind == 'f') {
-            double real = real_at(array, i);
+            double real = real_at(header, data, i);
             fits = real >= -0x1p63 && real < 0x1p63 && real == nearbyint(real);
             out[i] = fits ? (int64_t)real : 0;
         } else {
-            fits = integer_at(array, i, &out[i]);
+            fits = integer_at(header, data, i, &out[i]);
         }
         if (!fits) {
-            weft_free(out);
+            int64_t element = first + (int64_t)i;
             return header->kind == 'f'
-                       ? weft_fail(WEFT_ERR_DATA, "%s: element %zu is %g, expected an integer", name, i,
-                                   real_at(array, i))
-                       : weft_fail(WEFT_ERR_DATA, "%s: element %zu does not fit a signed 64-bit integer", name, i);
+                       ? weft_fail(WEFT_ERR_DATA, "%s: element %" PRId64 " is %g, expected an integer", name, element,
+                                   real_at(header, data, i))
+                       : weft_fail(WEFT_ERR_DATA, "%s: element %" PRId64 " does not fit a signed 64-bit integer", name,
+                                   element);
         }
+    }
+    return WEFT_OK;
+}
+
+weft_status npy_convert_f32(const char *name, const npy_header *header, const void *data, int64_t first, int64_t count,
+                            float *out)
+{
+    WEFT_CHECK(is_numeric(header), WEFT_ERR_DATA, "%s: holds text, expected numbers", name);
+    if (header->kind == 'f' && header->item_bytes == 4) {
+        if (count > 0) {
+            memcpy(out, data, (size_t)count * sizeof *out);
+        }
+        return WEFT_OK;
+    }
+    for (size_t i = 0; i < (size_t)count; i++) {
+        double real = 0;
+        if (header->kind == 'f') {
+            real = real_at(header, data, i);
+        } else {
+            int64_t integer;
+            bool fits = integer_at(header, data, i, &integer);
+            real = fits ? (double)integer : (double)(uint64_t)integer;
+        }
+        WEFT_CHECK(!isfinite(real) || fabs(real) <= (double)FLT_MAX, WEFT_ERR_DATA,
+                   "%s: element %" PRId64 " is %g, too large for a 32-bit float", name, first + (int64_t)i, real);
+        out[i] = (float)real;
+    }
+    return WEFT_OK;
+}
+
+weft_status npy_array_to_i64(const char *name, const npy_array *array, int64_t **values)
+{
+    *values = NULL;
+    int64_t *out = NULL;
+    WEFT_TRY(WEFT_NEW(&out, array->header.count, WEFT_MEM_GENERAL));
+    weft_status status = npy_convert_i64(name, &array->header, array->data, 0, array->header.count, out);
+    if (status != WEFT_OK) {
+        weft_free(out);
+        return status;
     }
     *values = out;
     return WEFT_OK;
@@ -239,31 +265,12 @@ weft_status npy_array_to_i64(const char *name, const npy_array *array, int64_t *
 weft_status npy_array_to_f32(const char *name, const npy_array *array, float **values)
 {
     *values = NULL;
-    const npy_header *header = &array->header;
-    WEFT_CHECK(is_numeric(header), WEFT_ERR_DATA, "%s: holds text, expected numbers", name);
     float *out = NULL;
-    WEFT_TRY(WEFT_NEW(&out, header->count, WEFT_MEM_GENERAL));
-    if (header->kind == 'f' && header->item_bytes == 4) {
-        if (header->data_bytes > 0) {
-            memcpy(out, array->data, header->data_bytes);
-        }
-        *values = out;
-        return WEFT_OK;
-    }
-    for (size_t i = 0; i < (size_t)header->count; i++) {
-        double real = 0;
-        if (header->kind == 'f') {
-            real = real_at(array, i);
-        } else {
-            int64_t integer;
-            bool fits = integer_at(array, i, &integer);
-            real = fits ? (double)integer : (double)(uint64_t)integer;
-        }
-        if (isfinite(real) && fabs(real) > (double)FLT_MAX) {
-            weft_free(out);
-            return weft_fail(WEFT_ERR_DATA, "%s: element %zu is %g, too large for a 32-bit float", name, i, real);
-        }
-        out[i] = (float)real;
+    WEFT_TRY(WEFT_NEW(&out, array->header.count, WEFT_MEM_GENERAL));
+    weft_status status = npy_convert_f32(name, &array->header, array->data, 0, array->header.count, out);
+    if (status != WEFT_OK) {
+        weft_free(out);
+        return status;
     }
     *values = out;
     return WEFT_OK;

@@ -75,12 +75,34 @@ void npy_array_free(npy_array *array);
 /* Elements converted, checked: int64 from any integer, bool or integral float; float32 from any number. weft_free. */
 weft_status npy_array_to_i64(const char *name, const npy_array *array, int64_t **values);
 weft_status npy_array_to_f32(const char *name, const npy_array *array, float **values);
+/* The same for `count` elements in native byte order at `data`, into out; `first` is the number of the first one. */
+weft_status npy_convert_i64(const char *name, const npy_header *header, const void *data, int64_t first, int64_t count,
+                            int64_t *out);
+weft_status npy_convert_f32(const char *name, const npy_header *header, const void *data, int64_t first, int64_t count,
+                            float *out);
+
+/* Member i in pieces, for arrays that must not stand in memory as a whole: elements come in the order of the file
+ * (WEFT_ERR_DATA for a matrix in Fortran order). The npz must outlive the stream. */
+typedef struct npz_stream npz_stream;
+weft_status npz_stream_open(npz_file *npz, int i, npz_stream **stream);
+const npy_header *npz_stream_header(const npz_stream *stream);
+weft_status npz_stream_i64(npz_stream *stream, int64_t count, int64_t *out); /* the next `count` elements, converted */
+weft_status npz_stream_f32(npz_stream *stream, int64_t count, float *out);
+weft_status npz_stream_skip(npz_stream *stream, int64_t count);
+weft_status npz_stream_finish(npz_stream *stream); /* every element has been read: does the checksum match? */
+void npz_stream_close(npz_stream *stream);
 
 /* Write an .npz of stored members: begin, add each, commit. */
 typedef struct npz_writer npz_writer;
 weft_status npz_writer_open(const char *path, npz_writer **writer);
 weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
                            const int64_t *shape, const void *data);
+/* The same for an array made in pieces: fill writes elements first .. first + count - 1 to `out`. It is called twice
+ * for each, in order (the checksum stands before the data). */
+weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
+                                  const int64_t *shape,
+                                  void (*fill)(const void *self, int64_t first, int64_t count, void *out),
+                                  const void *self);
 weft_status npz_writer_commit(npz_writer *writer); /* frees the writer */
 void npz_writer_discard(npz_writer *writer);
 

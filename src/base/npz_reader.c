@@ -2,7 +2,8 @@
  * base/npz_reader.c: arrays out of an .npz, a zip of .npy images.
  *
  * The .npy header of a member is unpacked first; its shape sizes the buffer into which the rest is inflated. Members
- * may be read in any order; each call unpacks its member from the start.
+ * may be read in any order; each call unpacks its member from the start. A stream hands out a member in pieces that it
+ * converts through a buffer of 256 KiB.
  */
 #include <assert.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "base/npy.h"
 #include "base/zip.h"
 
-enum { MEMBERS_MAX = 10000 };
+enum { MEMBERS_MAX = 10000, PIECE_BYTES = 256 << 10 };
 
 struct npz_file {
     file_map map;
@@ -203,4 +204,96 @@ done:
         npy_array_free(array);
     }
     return status;
+}
+
+/* ---- in pieces ---- */
+
+struct npz_stream {
+    char label[FILE_PATH_MAX];
+    zip_stream zip;
+    npy_header header;
+    int64_t next; /* the element that comes next */
+    uint8_t piece[PIECE_BYTES];
+};
+
+weft_status npz_stream_open(npz_file *npz, int i, npz_stream **stream)
+{
+    *stream = NULL;
+    npz_stream *fresh = NULL;
+    WEFT_TRY(WEFT_NEW(&fresh, 1, WEFT_MEM_GENERAL));
+    fresh->next = 0;
+    fresh->zip = (zip_stream){.name = NULL};
+    weft_status status;
+    WEFT_TRY_GOTO(member_label(npz, i, fresh->label), status, done);
+    WEFT_TRY_GOTO(zip_stream_open(fresh->label, npz->map.data, &npz->directory.members[i], &fresh->zip), status, done);
+    WEFT_TRY_GOTO(read_header(&fresh->zip, &fresh->header), status, done);
+    WEFT_CHECK_GOTO(!fresh->header.fortran_order || fresh->header.dims < 2, status, done, WEFT_ERR_DATA,
+                    "%s: is stored in Fortran order; save numpy.ascontiguousarray of it", fresh->label);
+    *stream = fresh;
+    return WEFT_OK;
+done:
+    npz_stream_close(fresh);
+    return status;
+}
+
+const npy_header *npz_stream_header(const npz_stream *stream)
+{
+    return &stream->header;
+}
+
+/* The next piece, at most `most` elements, into the buffer in native byte order. */
+static weft_status next_piece(npz_stream *stream, int64_t most, int64_t *count)
+{
+    const npy_header *header = &stream->header;
+    int64_t item = header->item_bytes;
+    WEFT_CHECK(item > 0 && item <= 8, WEFT_ERR_DATA, "%s: holds text, expected numbers", stream->label);
+    WEFT_CHECK(most <= header->count - stream->next, WEFT_ERR_INTERNAL, "%s: read beyond its end", stream->label);
+    *count = most < PIECE_BYTES / item ? most : PIECE_BYTES / item;
+    WEFT_TRY(zip_stream_read(&stream->zip, stream->piece, (size_t)(*count * item)));
+    if (header->big_endian) {
+        swap_bytes(stream->piece, (size_t)*count, (size_t)item);
+    }
+    return WEFT_OK;
+}
+
+weft_status npz_stream_i64(npz_stream *stream, int64_t count, int64_t *out)
+{
+    for (int64_t done = 0, piece; done < count; done += piece) {
+        WEFT_TRY(next_piece(stream, count - done, &piece));
+        WEFT_TRY(npy_convert_i64(stream->label, &stream->header, stream->piece, stream->next, piece, out + done));
+        stream->next += piece;
+    }
+    return WEFT_OK;
+}
+
+weft_status npz_stream_f32(npz_stream *stream, int64_t count, float *out)
+{
+    for (int64_t done = 0, piece; done < count; done += piece) {
+        WEFT_TRY(next_piece(stream, count - done, &piece));
+        WEFT_TRY(npy_convert_f32(stream->label, &stream->header, stream->piece, stream->next, piece, out + done));
+        stream->next += piece;
+    }
+    return WEFT_OK;
+}
+
+weft_status npz_stream_skip(npz_stream *stream, int64_t count)
+{
+    for (int64_t done = 0, piece; done < count; done += piece) {
+        WEFT_TRY(next_piece(stream, count - done, &piece));
+        stream->next += piece;
+    }
+    return WEFT_OK;
+}
+
+weft_status npz_stream_finish(npz_stream *stream)
+{
+    return zip_stream_finish(&stream->zip);
+}
+
+void npz_stream_close(npz_stream *stream)
+{
+    if (stream != NULL) {
+        zip_stream_close(&stream->zip);
+        weft_free(stream);
+    }
 }

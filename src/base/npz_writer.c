@@ -147,6 +147,19 @@ static weft_status remember(npz_writer *writer, const char *name)
     return WEFT_OK;
 }
 
+/* The member's entry and everything before its data. */
+static weft_status begin_member(npz_writer *writer, const char *name, const char *text, size_t text_bytes,
+                                size_t data_bytes, uint32_t crc)
+{
+    WEFT_TRY(remember(writer, name));
+    written_member *member = &writer->members[writer->count - 1];
+    member->crc = crc;
+    member->bytes = text_bytes + data_bytes;
+    member->offset = writer->offset;
+    WEFT_TRY(emit_local(writer, member));
+    return emit(writer, text, text_bytes);
+}
+
 weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
                            const int64_t *shape, const void *data)
 {
@@ -154,15 +167,44 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
     size_t text_bytes = 0;
     size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
-    WEFT_TRY(remember(writer, name));
-    written_member *member = &writer->members[writer->count - 1];
     uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
-    member->crc = (uint32_t)(data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc);
-    member->bytes = text_bytes + data_bytes;
-    member->offset = writer->offset;
-    WEFT_TRY(emit_local(writer, member));
-    WEFT_TRY(emit(writer, text, text_bytes));
+    crc = data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc;
+    WEFT_TRY(begin_member(writer, name, text, text_bytes, data_bytes, (uint32_t)crc));
     return emit(writer, data, data_bytes);
+}
+
+weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kind, int item_bytes, int dims,
+                                  const int64_t *shape,
+                                  void (*fill)(const void *self, int64_t first, int64_t count, void *out),
+                                  const void *self)
+{
+    enum { PIECE_BYTES = 1 << 20 };
+    char text[NPY_TEXT_MAX];
+    size_t text_bytes = 0;
+    size_t data_bytes = 0;
+    WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
+    uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
+    void *piece = NULL;
+    WEFT_TRY(weft_malloc(PIECE_BYTES, 1, WEFT_MEM_WORKSPACE, &piece));
+    int64_t total = (int64_t)data_bytes / item_bytes;
+    int64_t step = PIECE_BYTES / item_bytes;
+    weft_status status = WEFT_OK;
+    for (int pass = 0; pass < 2 && status == WEFT_OK; pass++) {
+        for (int64_t first = 0; first < total && status == WEFT_OK; first += step) {
+            int64_t count = total - first < step ? total - first : step;
+            fill(self, first, count, piece);
+            if (pass == 0) {
+                crc = crc32_z(crc, piece, (size_t)(count * item_bytes));
+            } else {
+                status = emit(writer, piece, (size_t)(count * item_bytes));
+            }
+        }
+        if (pass == 0) {
+            status = begin_member(writer, name, text, text_bytes, data_bytes, (uint32_t)crc);
+        }
+    }
+    weft_free(piece);
+    return status;
 }
 
 /* End records; the zip64 ones only where a value needs them. */

@@ -102,17 +102,18 @@ bool number_parse_int(const char *text, int64_t *value)
     return true;
 }
 
-const char *number_format_real(double value, char text[NUMBER_TEXT_MAX])
+/* least .. most digits are tried; %g drops trailing zeros, so that a short number stays short. */
+static void format_shortest(double value, bool single, int least, int most, char text[NUMBER_TEXT_MAX])
 {
-    assert(isfinite(value));
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before = plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
     if (fabs(value) < 1e15 && value == trunc(value)) {
         snprintf(text, NUMBER_TEXT_MAX, "%.0f", value);
     } else {
-        for (int digits = 1; digits <= 17; digits++) {
+        for (int digits = least; digits <= most; digits++) {
             snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
-            if (strtod(text, NULL) == value) {
+            double back = strtod(text, NULL);
+            if (single ? (float)back == (float)value : back == value) {
                 break;
             }
         }
@@ -121,5 +122,18 @@ const char *number_format_real(double value, char text[NUMBER_TEXT_MAX])
         uselocale(before);
         freelocale(plain);
     }
+}
+
+const char *number_format_real(double value, char text[NUMBER_TEXT_MAX])
+{
+    assert(isfinite(value));
+    format_shortest(value, false, 1, 17, text);
+    return text;
+}
+
+const char *number_format_float(float value, char text[NUMBER_TEXT_MAX])
+{
+    assert(isfinite(value));
+    format_shortest((double)value, true, 6, 9, text); /* nine digits tell any two floats apart */
     return text;
 }

@@ -22,5 +22,7 @@ bool number_parse_int(const char *text, int64_t *value);
 /* The shortest decimal text that reads back to the same bits; whole numbers below 1e15 without an exponent.
  * `value` must be finite. Returns `text`. */
 const char *number_format_real(double value, char text[NUMBER_TEXT_MAX]);
+/* The same for a float: read as a double and rounded to a float, the text gives the same bits. */
+const char *number_format_float(float value, char text[NUMBER_TEXT_MAX]);
 
 #endif

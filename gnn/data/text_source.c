@@ -1,0 +1,433 @@
+/*
+ * gnn/data/text_source.c: see gnn/data/text_source.h.
+ *
+ * Two blocks take turns: while the threads parse one, the reader fills the other. What follows the last '\n' of a block
+ * is copied to the head of the next. The reader also looks for zero bytes and counts lines, so that a parser's error
+ * becomes a line number by counting within one block.
+ */
+#include "gnn/data/text_source.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text_stream.h"
+
+enum { BLOCK_LEAST = 4 << 20, BLOCK_PER_THREAD = 2 << 20, BLOCK_MOST = 64 << 20, LINE_MOST = 1 << 30, MESSAGE = 1024 };
+#define MB 1e6
+
+typedef struct block {
+    char *text;
+    size_t capacity;
+    size_t held;  /* bytes read into it */
+    size_t bytes; /* of them whole lines; the rest moves on to the next block */
+    int64_t lines_before, lines;
+    bool full; /* filled and not yet parsed */
+    bool last;
+} block;
+
+struct text_source {
+    char path[FILE_PATH_MAX];
+    text_stream *stream;
+    int threads;
+    size_t line_max, block_bytes;
+    atomic_llong text_bytes;
+    /* shared with the reader, under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t reader;
+    bool started, stop, failed;
+    block blocks[2];
+    weft_status status; /* why the reader failed */
+    char message[MESSAGE];
+    /* of the caller */
+    int current; /* which block */
+    bool open;   /* it is full and `at` points into it */
+    const char *at;
+    const char *line_start;
+    int64_t line_number;
+};
+
+/* ---- the reader's thread ---- */
+
+/* In bytes of 64 lanes, added up before one can overflow: the compiler turns this into vectors of bytes. */
+static int64_t count_lines(const char *text, size_t bytes)
+{
+    enum { LANES = 64, ROUNDS = 255 };
+    int64_t lines = 0;
+    size_t at = 0;
+    while (bytes - at >= LANES) {
+        uint8_t lane[LANES] = {0};
+        for (int round = 0; round < ROUNDS && bytes - at >= LANES; round++, at += LANES) {
+            for (int i = 0; i < LANES; i++) {
+                lane[i] = (uint8_t)(lane[i] + (text[at + (size_t)i] == '\n'));
+            }
+        }
+        for (int i = 0; i < LANES; i++) {
+            lines += lane[i];
+        }
+    }
+    for (; at < bytes; at++) {
+        lines += text[at] == '\n';
+    }
+    return lines;
+}
+
+static weft_status grow(block *b, size_t least)
+{
+    size_t capacity = 2 * b->capacity > least ? 2 * b->capacity : least;
+    WEFT_TRY(weft_realloc((void **)&b->text, capacity, 1, WEFT_MEM_WORKSPACE));
+    b->capacity = capacity;
+    return WEFT_OK;
+}
+
+/* Read until the block is full or the file ends. One byte stays free for a missing last '\n'. */
+static weft_status read_block(text_source *s, block *b)
+{
+    while (b->held + 1 < b->capacity) {
+        size_t got;
+        WEFT_TRY(text_stream_read(s->stream, b->text + b->held, b->capacity - 1 - b->held, &got));
+        if (got == 0) {
+            b->last = true;
+            if (b->held > 0 && b->text[b->held - 1] != '\n') {
+                b->text[b->held++] = '\n';
+            }
+            return WEFT_OK;
+        }
+        b->held += got;
+        atomic_fetch_add(&s->text_bytes, (long long)got);
+    }
+    return WEFT_OK;
+}
+
+/* Where the whole lines end; the block grows until it holds one. */
+static weft_status find_lines(text_source *s, block *b)
+{
+    for (;;) {
+        WEFT_TRY(read_block(s, b));
+        const char *stop = b->held > 0 ? memrchr(b->text, '\n', b->held) : NULL;
+        b->bytes = stop == NULL ? 0 : (size_t)(stop - b->text) + 1;
+        if (b->bytes > 0 || b->last) {
+            return WEFT_OK;
+        }
+        WEFT_CHECK(b->held < s->line_max, WEFT_ERR_DATA, "%s: line %" PRId64 ": longer than %zu bytes", s->path,
+                   b->lines_before + 1, s->line_max);
+        WEFT_TRY(grow(b, 0));
+    }
+}
+
+static weft_status fill(text_source *s, block *b, const block *before)
+{
+    size_t carried = before->held - before->bytes;
+    if (b->capacity < carried + s->block_bytes) {
+        WEFT_TRY(grow(b, carried + s->block_bytes));
+    }
+    if (carried > 0) {
+        memcpy(b->text, before->text + before->bytes, carried);
+    }
+    b->held = carried;
+    b->last = false;
+    b->lines_before = before->lines_before + before->lines;
+    WEFT_TRY(find_lines(s, b));
+    b->lines = count_lines(b->text, b->bytes);
+    const char *zero = b->bytes > 0 ? memchr(b->text, '\0', b->bytes) : NULL;
+    WEFT_CHECK(zero == NULL, WEFT_ERR_DATA, "%s: line %" PRId64 ": a zero byte; expected text", s->path,
+               b->lines_before + 1 + count_lines(b->text, (size_t)(zero - b->text)));
+    return WEFT_OK;
+}
+
+static void *read_blocks(void *argument)
+{
+    text_source *s = argument;
+    for (int k = 0;; k ^= 1) {
+        block *b = &s->blocks[k];
+        pthread_mutex_lock(&s->lock);
+        while (b->full && !s->stop) {
+            pthread_cond_wait(&s->changed, &s->lock);
+        }
+        bool stop = s->stop;
+        pthread_mutex_unlock(&s->lock);
+        if (stop) {
+            return NULL;
+        }
+        weft_status status = fill(s, b, &s->blocks[k ^ 1]);
+        bool done = status != WEFT_OK || b->last;
+        pthread_mutex_lock(&s->lock);
+        if (status != WEFT_OK) {
+            s->failed = true;
+            s->status = status;
+            snprintf(s->message, sizeof s->message, "%s", weft_error_message());
+        } else {
+            b->full = true;
+        }
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+        if (done) {
+            return NULL;
+        }
+    }
+}
+
+/* ---- opening and closing ---- */
+
+static weft_status start(text_source *s)
+{
+    WEFT_CHECK(pthread_create(&s->reader, NULL, read_blocks, s) == 0, WEFT_ERR_RESOURCE,
+               "%s: no thread can be started to read it", s->path);
+    s->started = true;
+    return WEFT_OK;
+}
+
+weft_status text_source_open(const char *path, size_t line_max, text_source **source)
+{
+    *source = NULL;
+    text_source *s;
+    WEFT_TRY(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_GENERAL));
+    pthread_mutex_init(&s->lock, NULL); /* neither can fail on Linux with default attributes */
+    pthread_cond_init(&s->changed, NULL);
+    s->threads = omp_get_max_threads();
+    s->line_max = line_max < LINE_MOST ? line_max : LINE_MOST;
+    size_t wanted = (size_t)s->threads * BLOCK_PER_THREAD;
+    s->block_bytes = wanted < BLOCK_LEAST ? BLOCK_LEAST : wanted > BLOCK_MOST ? BLOCK_MOST : wanted;
+    weft_status status;
+    WEFT_TRY_GOTO(file_path(s->path, "%s", path), status, done);
+    WEFT_TRY_GOTO(text_stream_open(path, &s->stream), status, done);
+    WEFT_TRY_GOTO(start(s), status, done);
+    *source = s;
+    s = NULL;
+done:
+    text_source_close(s);
+    return status;
+}
+
+void text_source_close(text_source *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->started) {
+        pthread_mutex_lock(&s->lock);
+        s->stop = true;
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->reader, NULL);
+    }
+    text_stream_close(s->stream);
+    weft_free(s->blocks[0].text);
+    weft_free(s->blocks[1].text);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    weft_free(s);
+}
+
+/* ---- blocks, as the caller sees them ---- */
+
+/* Wait for the block after the current one; *end when there is none. */
+static weft_status next_block(text_source *s, bool *end)
+{
+    *end = false;
+    bool was_last = s->open && s->blocks[s->current].last;
+    if (was_last) {
+        *end = true;
+        return WEFT_OK;
+    }
+    pthread_mutex_lock(&s->lock);
+    if (s->open) {
+        s->blocks[s->current].full = false;
+        s->current ^= 1;
+        pthread_cond_broadcast(&s->changed);
+    }
+    while (!s->blocks[s->current].full && !s->failed) {
+        pthread_cond_wait(&s->changed, &s->lock);
+    }
+    bool full = s->blocks[s->current].full;
+    pthread_mutex_unlock(&s->lock);
+    s->open = full;
+    if (!full) {
+        return weft_fail(s->status, "%s", s->message);
+    }
+    s->at = s->blocks[s->current].text;
+    return WEFT_OK;
+}
+
+static const char *block_end(const text_source *s)
+{
+    const block *b = &s->blocks[s->current];
+    return b->text + b->bytes;
+}
+
+/* The next block with lines in it, unless the current one has some left. */
+static weft_status need_lines(text_source *s, bool *end)
+{
+    *end = false;
+    while (!*end && (!s->open || s->at == block_end(s))) {
+        WEFT_TRY(next_block(s, end));
+    }
+    return WEFT_OK;
+}
+
+weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *end)
+{
+    WEFT_TRY(need_lines(s, end));
+    if (*end) {
+        return WEFT_OK;
+    }
+    const char *stop = text_next_line(s->at, block_end(s)) - 1;
+    size_t length = (size_t)(stop - s->at);
+    length -= length > 0 && s->at[length - 1] == '\r';
+    s->line_number++;
+    WEFT_CHECK(length < capacity, WEFT_ERR_DATA, "%s: line %" PRId64 ": %zu bytes; at most %zu are expected here",
+               s->path, s->line_number, length, capacity - 1);
+    memcpy(line, s->at, length);
+    line[length] = '\0';
+    s->line_start = s->at;
+    s->at = stop + 1;
+    return WEFT_OK;
+}
+
+int64_t text_source_line_number(const text_source *s)
+{
+    return s->line_number;
+}
+
+void text_source_unread(text_source *s)
+{
+    s->at = s->line_start;
+    s->line_number--;
+}
+
+/* ---- parsing ---- */
+
+bool text_next_row(const text_piece *piece, const char **at)
+{
+    const text_parser *parser = piece->parser;
+    while (*at < piece->end) {
+        const char *first = text_skip_blanks(*at);
+        bool blank = text_at_end(first);
+        if (blank ? parser->blank_is_row : memchr(parser->comments, *first, strlen(parser->comments)) == NULL) {
+            *at = first;
+            return true;
+        }
+        *at = text_next_line(first, piece->end);
+    }
+    return false;
+}
+
+static int64_t count_rows(const text_piece *piece)
+{
+    int64_t rows = 0;
+    const char *at = piece->text;
+    while (text_next_row(piece, &at)) {
+        rows++;
+        at = text_next_line(at, piece->end);
+    }
+    return rows;
+}
+
+/* Cut what is left of the block into a piece for each thread, at line ends. */
+static void cut(const text_source *s, const text_parser *parser, text_piece *pieces)
+{
+    const char *end = block_end(s);
+    size_t bytes = (size_t)(end - s->at);
+    const char *from = s->at;
+    for (int t = 0; t < s->threads; t++) {
+        const char *goal = s->at + bytes * (size_t)(t + 1) / (size_t)s->threads;
+        const char *to = t == s->threads - 1 ? end : goal > from ? text_next_line(goal - 1, end) : from;
+        pieces[t] = (text_piece){.parser = parser, .text = from, .end = to, .thread = t};
+        from = to;
+    }
+}
+
+static weft_status number_rows(const text_source *s, const text_parser *parser, text_piece *pieces, int64_t *rows)
+{
+#pragma omp parallel for schedule(static) num_threads(s->threads)
+    for (int t = 0; t < s->threads; t++) {
+        pieces[t].rows = count_rows(&pieces[t]);
+    }
+    for (int t = 0; t < s->threads; t++) {
+        pieces[t].row = *rows;
+        *rows += pieces[t].rows;
+    }
+    return parser->reserve != NULL ? parser->reserve(parser->self, *rows) : WEFT_OK;
+}
+
+static weft_status fail_at(const text_source *s, const text_piece *piece)
+{
+    if (piece->status != WEFT_OK) {
+        return weft_fail(piece->status, "%s", piece->reason);
+    }
+    const block *b = &s->blocks[s->current];
+    int64_t line = b->lines_before + 1 + count_lines(b->text, (size_t)(piece->at - b->text));
+    return weft_fail(WEFT_ERR_DATA, "%s: line %" PRId64 ": %s", s->path, line, piece->reason);
+}
+
+static weft_status parse_block(const text_source *s, const text_parser *parser, text_piece *pieces, int64_t *rows)
+{
+    cut(s, parser, pieces);
+    if (parser->count_rows) {
+        WEFT_TRY(number_rows(s, parser, pieces, rows));
+    }
+    int first = s->threads;
+#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(min : first)
+    for (int t = 0; t < s->threads; t++) {
+        if (!parser->parse(parser->self, &pieces[t]) && t < first) {
+            first = t;
+        }
+    }
+    return first < s->threads ? fail_at(s, &pieces[first]) : WEFT_OK;
+}
+
+static void tell_progress(const text_source *s, const text_parser *parser, log_progress *progress)
+{
+    if (parser->counted != NULL) {
+        progress->count = (double)parser->counted(parser->self);
+    }
+    log_progress_update(progress, (double)text_stream_consumed(s->stream) / MB);
+}
+
+weft_status text_source_parse(text_source *s, const text_parser *parser, int64_t *rows)
+{
+    text_piece *pieces;
+    int64_t seen = 0;
+    WEFT_TRY(WEFT_NEW(&pieces, s->threads, WEFT_MEM_WORKSPACE));
+    log_progress progress = log_progress_begin("read", "MB", (double)text_stream_size(s->stream) / MB);
+    progress.counted = parser->counted != NULL ? parser->unit : NULL;
+    weft_status status = WEFT_OK;
+    for (bool end = false; status == WEFT_OK;) {
+        status = need_lines(s, &end);
+        if (status != WEFT_OK || end) {
+            break;
+        }
+        status = parse_block(s, parser, pieces, &seen);
+        s->at = block_end(s);
+        tell_progress(s, parser, &progress);
+    }
+    weft_free(pieces);
+    if (status == WEFT_OK) {
+        log_progress_end(&progress);
+    }
+    if (rows != NULL) {
+        *rows = seen;
+    }
+    return status;
+}
+
+int text_source_threads(const text_source *s)
+{
+    return s->threads;
+}
+
+int64_t text_source_text_bytes(const text_source *s)
+{
+    return atomic_load(&s->text_bytes);
+}
+
+int64_t text_source_file_size(const text_source *s)
+{
+    return text_stream_size(s->stream);
+}
