@@ -269,6 +269,7 @@ static weft_status judge(doctor *d)
     WEFT_TRY(comm_agree(comm, comm_node_rank(comm) == 0 ? judge_node(d) : WEFT_OK));
     WEFT_TRY(gather_findings(d));
     if (comm_rank(comm) == 0) {
+        doctor_check_nodes(&d->list, d->card, comm_get_layout(comm));
         if (d->pairs > 0) {
             doctor_check_links(&d->list, d->pair, d->pairs, comm_get_layout(comm));
         }

@@ -323,6 +323,32 @@ static void test_links(void **state)
     layout_destroy(layout);
 }
 
+static void test_nodes(void **state)
+{
+    (void)state;
+    static doctor_card card[4];
+    comm_layout *layout = NULL;
+    ASSERT_OK(layout_create((const int[]){0, 1, 0, 1}, 4, &layout)); /* ranks dealt in turns to two nodes */
+    for (int r = 0; r < 4; r++) {
+        card[r] = (doctor_card){.rank = r, .gemm = 1e11, .memory = {2e10, 1e10}};
+        snprintf(card[r].host, sizeof card[r].host, r % 2 == 0 ? "ant" : "bee");
+    }
+    doctor_list list = {0};
+    card[3].gemm = 0.3e11; /* 65 % of ant's together */
+    doctor_check_nodes(&list, card, layout);
+    assert_int_equal(list.count, 0);
+    card[1].gemm = 0.7e11;
+    doctor_check_nodes(&list, card, layout);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(expect(&list, "gemm", DOCTOR_WARNING, "50 % of the fastest")->where, "node bee");
+    expect_cure(&list.finding[0], "leave bee out");
+    card[0].memory.triad = card[2].memory.triad = 0.1e10;
+    doctor_check_nodes(&list, card, layout);
+    assert_string_equal(expect(&list, "bandwidth", DOCTOR_WARNING, "10 %")->where, "node ant");
+    doctor_list_free(&list);
+    layout_destroy(layout);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,7 +356,7 @@ int main(void)
         cmocka_unit_test(test_places_overlap), cmocka_unit_test(test_places_oversubscribed),
         cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_speed),          cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_links),          cmocka_unit_test(test_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
