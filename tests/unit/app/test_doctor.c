@@ -242,6 +242,13 @@ static void test_speed(void **state)
     expect(&list, "gemm", DOCTOR_NOTE, "20 %");
     doctor_list_free(&list);
 
+    for (int r = 0; r < 2; r++) {
+        memset(card[r].numa, 0, sizeof card[r].numa);
+    }
+    doctor_check_speed(&list, card, 2, numa, 2, &settings);
+    expect_cure(expect(&list, "bandwidth", DOCTOR_NOTE, "2 NUMA nodes could not be measured"), "SYS_NICE");
+    doctor_list_free(&list);
+
     settings = (host_settings){0};
     doctor_check_speed(&list, card, 1, numa, 1, &settings);
     expect(&list, "gemm", DOCTOR_OK, "clock is hidden");
@@ -323,6 +330,24 @@ static void test_links(void **state)
     layout_destroy(layout);
 }
 
+static void test_transports(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *btl;
+        int ranks;
+        int findings, warnings;
+    } rows[] = {{NULL, 4, 0, 0},       {"", 4, 0, 0},         {"self,vader,tcp", 4, 1, 0}, {"self,sm", 2, 1, 0},
+                {"self,tcp", 4, 1, 1}, {"self,tcp", 1, 1, 0}, {"^openib", 4, 1, 0},        {"^vader,openib", 4, 1, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        doctor_list list = {0};
+        doctor_check_transports(&list, "ant", rows[i].btl, rows[i].ranks);
+        assert_int_equal(list.count, rows[i].findings);
+        assert_int_equal(count_of(&list, DOCTOR_WARNING), rows[i].warnings);
+        doctor_list_free(&list);
+    }
+}
+
 static void test_nodes(void **state)
 {
     (void)state;
@@ -357,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_speed),          cmocka_unit_test(test_settings),
         cmocka_unit_test(test_links),          cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_transports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
