@@ -21,3 +21,13 @@ set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Buildin
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
 set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
+# Every fuzz target for a minute (scripts/fuzz), two at a time on two cores.
+set(WEFT_FUZZ_SECONDS 60 CACHE STRING "Seconds of each fuzz target in the tests")
+file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(file IN LISTS fuzz_targets)
+  get_filename_component(name ${file} NAME_WE)
+  string(REPLACE "fuzz_" "" target ${name})
+  math(EXPR limit "${WEFT_FUZZ_SECONDS} + 120")
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build ${WEFT_FUZZ_SECONDS} ${target})
+  set_tests_properties(${name} PROPERTIES LABELS "suite;fuzz" TIMEOUT ${limit})
+endforeach()

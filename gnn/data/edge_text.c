@@ -67,7 +67,7 @@ static inline bool parse_edge(const parse_state *state, text_piece *piece, const
         return fail_id(state, piece, *at);
     }
     const char *second = text_skip_separator(*at);
-    if (second == *at) {
+    if (second == *at && !text_at_end(second)) {
         return text_expected(piece, *at, "a separator after the id");
     }
     *at = second;

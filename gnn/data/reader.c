@@ -49,7 +49,8 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                path, known);
     char head[TEXT_HEAD];
     WEFT_CHECK(!reader_text_head(path, head), WEFT_ERR_DATA,
-               "%s: text of no known format (it begins: %.40s); known are %s, see docs/formats.md", path, head, known);
+               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
+               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -69,8 +70,11 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
     list_names(names, known);
     bool automatic = strcmp(name, "auto") == 0;
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        weft_error_clear();
         if (automatic ? formats[i]->matches(path) : strcmp(names[i], name) == 0) {
             *format = formats[i];
+        } else if (weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE; /* not looked at for lack of memory: another format must not win */
         }
     }
     if (*format != NULL) {

@@ -147,13 +147,13 @@ static weft_status take_array(const char *name, const npy_array *array, raw_grap
     if (columns == 1 && header->kind != 'f') {
         int64_t *whole;
         WEFT_TRY(npy_array_to_i64(name, array, &whole));
-        weft_status status = reader_take_labels(name, whole, raw);
+        weft_status status = reader_take_labels(name, whole, true, raw);
         weft_free(whole);
         return status;
     }
     float *values;
     WEFT_TRY(npy_array_to_f32(name, array, &values));
-    weft_status status = reader_take_real_labels(name, columns, &values, raw);
+    weft_status status = reader_take_real_labels(name, columns, &values, true, raw);
     weft_free(values);
     return status;
 }
@@ -204,7 +204,7 @@ static weft_status attach_labels(const char *path, raw_graph *raw)
     int64_t columns = -1;
     float *values = NULL;
     WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, raw);
+    weft_status status = reader_take_real_labels(path, columns, &values, true, raw);
     weft_free(values);
     return status;
 }

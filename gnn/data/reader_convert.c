@@ -203,6 +203,8 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
                "--vertices %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
+    double share[3];
+    WEFT_TRY(options->random_split != NULL ? reader_split_shares(options->random_split, share) : WEFT_OK);
     log_info("reading %s (%s)", input, format->name);
     raw_graph raw = {
         .vertices = 0, .memory_bytes = options->memory_bytes, .asked_vertices = options->vertices, .beside = store};

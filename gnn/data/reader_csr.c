@@ -93,7 +93,7 @@ static weft_status look_at_reverses(const char *input, const raw_graph *raw, con
     WEFT_CHECK(entry < 0 || !raw->stores_both, WEFT_ERR_DATA,
                "%s: row of vertex %" PRId64 ": names %" PRId64
                ", whose row does not name it; each edge belongs into both rows (--symmetrize on adds what is missing)",
-               input, graph->source[entry] + raw->first_id, row + raw->first_id);
+               input, row + raw->first_id, graph->source[entry] + raw->first_id);
     return WEFT_OK;
 }
 

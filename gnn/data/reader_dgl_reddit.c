@@ -31,6 +31,17 @@ static bool matches(const char *path)
     return find_file(path, "reddit_data.npz", found) && find_graph(path, found);
 }
 
+static weft_status read_classes(const reader_npz *npz, raw_graph *raw)
+{
+    char label[FILE_PATH_MAX];
+    int64_t *values;
+    WEFT_TRY(file_path(label, "%s[label]", npz->path));
+    WEFT_TRY(reader_npz_ints(npz, "label", 1, &raw->vertices, &values));
+    weft_status status = reader_take_labels(label, values, false, raw);
+    weft_free(values);
+    return status;
+}
+
 static weft_status read_types(const reader_npz *npz, raw_graph *raw)
 {
     int64_t *types;
@@ -52,7 +63,7 @@ static weft_status read_types(const reader_npz *npz, raw_graph *raw)
 static weft_status read_data(const reader_npz *npz, raw_graph *raw)
 {
     WEFT_TRY(reader_npz_dense_features(npz, "feature", raw));
-    WEFT_TRY(reader_npz_labels(npz, "label", raw));
+    WEFT_TRY(read_classes(npz, raw));
     return read_types(npz, raw);
 }
 

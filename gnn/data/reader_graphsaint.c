@@ -121,8 +121,8 @@ static weft_status scan_map(class_map *map)
     } while (json_scan_take(&map->scan, ','));
     WEFT_TRY(json_scan_need(&map->scan, '}'));
     WEFT_TRY(json_scan_end(&map->scan));
-    return map->target != NULL ? reader_take_real_labels(map->scan.path, map->tasks, &map->target, map->raw)
-                               : reader_take_labels(map->scan.path, map->label, map->raw);
+    return map->target != NULL ? reader_take_real_labels(map->scan.path, map->tasks, &map->target, false, map->raw)
+                               : reader_take_labels(map->scan.path, map->label, false, map->raw);
 }
 
 static weft_status read_classes(const char *path, raw_graph *raw)

@@ -7,10 +7,10 @@
 #include "gnn/data/reader_parts.h"
 
 /* Classes counted from 1 are stored from 0; what the input calls unlabelled stays -1. */
-static weft_status settle(const char *name, int64_t least, int64_t most, raw_graph *raw)
+static weft_status settle(const char *name, int64_t least, int64_t most, bool from_one, raw_graph *raw)
 {
     WEFT_CHECK(most >= 0, WEFT_ERR_DATA, "%s: no vertex has a label", name);
-    int32_t shift = least == 1 ? 1 : 0;
+    int32_t shift = from_one && least == 1 ? 1 : 0;
     if (shift == 1) {
         log_info("%s: labels 1 to %" PRId64 " are stored as 0 to %" PRId64, name, most, most - 1);
         for (int64_t v = 0; v < raw->vertices; v++) {
@@ -21,7 +21,7 @@ static weft_status settle(const char *name, int64_t least, int64_t most, raw_gra
     return WEFT_OK;
 }
 
-weft_status reader_take_labels(const char *name, const int64_t *values, raw_graph *raw)
+weft_status reader_take_labels(const char *name, const int64_t *values, bool from_one, raw_graph *raw)
 {
     weft_free(raw->label);
     weft_free(raw->target);
@@ -39,10 +39,10 @@ weft_status reader_take_labels(const char *name, const int64_t *values, raw_grap
         most = values[v] > most ? values[v] : most;
         raw->label[v] = (int32_t)values[v];
     }
-    return settle(name, least, most, raw);
+    return settle(name, least, most, from_one, raw);
 }
 
-static weft_status take_classes(const char *name, const float *values, raw_graph *raw)
+static weft_status take_classes(const char *name, const float *values, bool from_one, raw_graph *raw)
 {
     int64_t *whole = NULL;
     WEFT_TRY(WEFT_NEW(&whole, raw->vertices, WEFT_MEM_WORKSPACE));
@@ -59,17 +59,17 @@ static weft_status take_classes(const char *name, const float *values, raw_graph
         }
     }
     if (status == WEFT_OK) {
-        status = reader_take_labels(name, whole, raw);
+        status = reader_take_labels(name, whole, from_one, raw);
     }
     weft_free(whole);
     return status;
 }
 
-weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, raw_graph *raw)
+weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, bool from_one, raw_graph *raw)
 {
     WEFT_CHECK(columns >= 1, WEFT_ERR_DATA, "%s: no column of labels", name);
     if (columns == 1) {
-        return take_classes(name, *values, raw);
+        return take_classes(name, *values, from_one, raw);
     }
     for (int64_t i = 0; i < raw->vertices * columns; i++) {
         float value = (*values)[i];

@@ -130,8 +130,8 @@ static bool parse_row(const metis_header *h, text_piece *piece, int64_t row, con
         if (h->edge_weights && !read_over(piece, at, "the weight of the edge")) {
             return false;
         }
-        pairs[2 * *count] = (int32_t)row;
-        pairs[2 * *count + 1] = (int32_t)(id - 1);
+        pairs[2 * *count] = (int32_t)(id - 1);
+        pairs[2 * *count + 1] = (int32_t)row;
         if (++*count == BATCH) {
             weft_status status = arcs_add(h->into, piece->thread, pairs, *count);
             if (status != WEFT_OK) {

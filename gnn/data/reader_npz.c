@@ -282,7 +282,7 @@ weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph
     char label[FILE_PATH_MAX];
     WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
     WEFT_TRY(reader_npz_ints(npz, name, 1, &raw->vertices, &values));
-    weft_status status = reader_take_labels(label, values, raw);
+    weft_status status = reader_take_labels(label, values, true, raw);
     weft_free(values);
     return status;
 }

@@ -163,7 +163,7 @@ static weft_status read_labels(const char *folder, raw_graph *raw)
     int64_t columns = -1;
     float *values = NULL;
     WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, raw);
+    weft_status status = reader_take_real_labels(path, columns, &values, false, raw);
     weft_free(values);
     return status;
 }

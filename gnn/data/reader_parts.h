@@ -34,11 +34,12 @@ weft_status reader_map_features(const char *path, raw_graph *raw);
 weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
 
 /* ---- labels ---- */
-/* raw->label and classes from values [vertices]; 1..C become 0..C-1 and the log says so; -1 = unlabelled. */
-weft_status reader_take_labels(const char *name, const int64_t *values, raw_graph *raw);
+/* raw->label and classes from values [vertices]; -1 = unlabelled. from_one: in files of no fixed convention labels
+ * 1..C mean 0..C-1, and the log says so. */
+weft_status reader_take_labels(const char *name, const int64_t *values, bool from_one, raw_graph *raw);
 /* values [vertices, columns], NaN = unlabelled: one column is classes; more are binary tasks, and *values is taken
  * over into raw->target (NULL afterwards). */
-weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, raw_graph *raw);
+weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, bool from_one, raw_graph *raw);
 
 /* ---- splits ---- */
 /* `splits` vectors in which no vertex has a part. */

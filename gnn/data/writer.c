@@ -9,11 +9,11 @@
 #include "gnn/data/reader.h"
 #include "gnn/data/writer_parts.h"
 
-enum { FORMATS = 7 };
+enum { FORMATS = 8 };
 
 static const writer_format *const formats[FORMATS] = {
-    &writer_ogb,   &writer_ogb_binary,    &writer_dgl_reddit, &writer_graphsaint,
-    &writer_metis, &writer_matrix_market, &writer_edge_list,
+    &writer_ogb,        &writer_ogb_proteins, &writer_ogb_binary,    &writer_dgl_reddit,
+    &writer_graphsaint, &writer_metis,        &writer_matrix_market, &writer_edge_list,
 };
 
 const writer_format *writer_format_at(int i)
@@ -59,7 +59,7 @@ static weft_status check_replaceable(const char *path, const writer_format *form
         return WEFT_OK; /* file_writer refuses folders */
     }
     const reader_format *reader;
-    WEFT_TRY(reader_format_find(path, format->name, &reader));
+    WEFT_TRY(reader_format_find(path, format->reader != NULL ? format->reader : format->name, &reader));
     WEFT_CHECK(reader->matches(path) || rmdir(path) == 0, WEFT_ERR_USAGE,
                "%s: exists and has not the layout %s: --force does not replace it; choose another name", path,
                format->name);

@@ -14,10 +14,11 @@ enum { WRITER_FEATURES = 1, WRITER_CLASSES = 2, WRITER_LABELS = 4 /* classes or 
 
 typedef struct writer_format {
     const char *name;
-    bool folder;   /* writes a folder, else a file */
-    int needs;     /* WRITER_* that the store must have */
-    int carries;   /* WRITER_* that reach the output */
-    bool directed; /* can hold a graph that is not symmetric */
+    const char *reader; /* the input format that it is; NULL = the same name */
+    bool folder;        /* writes a folder, else a file */
+    int needs;          /* WRITER_* that the store must have */
+    int carries;        /* WRITER_* that reach the output */
+    bool directed;      /* can hold a graph that is not symmetric */
     weft_status (*write)(const weft_graph *graph, const char *path);
 } writer_format;
 

@@ -22,7 +22,7 @@ int writer_ogb_year(const weft_graph *graph, int64_t v)
     return graph->split != NULL && graph->split[v] < 3 ? 2017 + graph->split[v] : 2017;
 }
 
-static weft_status open_table(const char *folder, const char *stem, text_out **out)
+weft_status writer_open_table(const char *folder, const char *stem, text_out **out)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/%s.csv.gz", folder, stem));
@@ -32,7 +32,7 @@ static weft_status open_table(const char *folder, const char *stem, text_out **o
 static weft_status write_count(const char *folder, const char *stem, int64_t count)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, stem, &out));
+    WEFT_TRY(writer_open_table(folder, stem, &out));
     text_out_int(out, count);
     text_out_char(out, '\n');
     return text_out_commit(out);
@@ -41,7 +41,7 @@ static weft_status write_count(const char *folder, const char *stem, int64_t cou
 static weft_status write_edges(const weft_graph *graph, const char *folder)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, "edge", &out));
+    WEFT_TRY(writer_open_table(folder, "edge", &out));
     log_progress progress = log_progress_begin("write edge.csv.gz", "edges", (double)graph->edges);
     for (int64_t v = 0; v < graph->vertices; v++) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
@@ -59,12 +59,19 @@ static weft_status write_edges(const weft_graph *graph, const char *folder)
     return text_out_commit(out);
 }
 
+weft_status writer_ogb_edges(const weft_graph *graph, const char *raw)
+{
+    WEFT_TRY(write_count(raw, "num-node-list", graph->vertices));
+    WEFT_TRY(write_count(raw, "num-edge-list", writer_count_once(graph)));
+    return write_edges(graph, raw);
+}
+
 /* [vertices, columns] with commas. */
-static weft_status write_floats(const weft_graph *graph, const char *folder, const char *stem, int64_t columns,
-                                const float *values)
+weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const char *stem, int64_t columns,
+                              const float *values)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, stem, &out));
+    WEFT_TRY(writer_open_table(raw, stem, &out));
     log_progress progress = log_progress_begin("write features and labels", "rows", (double)graph->vertices);
     for (int64_t v = 0; v < graph->vertices; v++) {
         for (int64_t c = 0; c < columns; c++) {
@@ -80,7 +87,7 @@ static weft_status write_floats(const weft_graph *graph, const char *folder, con
 static weft_status write_classes(const weft_graph *graph, const char *folder)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, "node-label", &out));
+    WEFT_TRY(writer_open_table(folder, "node-label", &out));
     for (int64_t v = 0; v < graph->vertices; v++) {
         if (graph->label[v] < 0) {
             text_out_text(out, "nan");
@@ -95,7 +102,7 @@ static weft_status write_classes(const weft_graph *graph, const char *folder)
 static weft_status write_years(const weft_graph *graph, const char *folder)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, "node_year", &out));
+    WEFT_TRY(writer_open_table(folder, "node_year", &out));
     for (int64_t v = 0; v < graph->vertices; v++) {
         text_out_int(out, writer_ogb_year(graph, v));
         text_out_char(out, '\n');
@@ -106,7 +113,7 @@ static weft_status write_years(const weft_graph *graph, const char *folder)
 static weft_status write_list(const weft_graph *graph, const char *folder, const char *stem, int part)
 {
     text_out *out;
-    WEFT_TRY(open_table(folder, stem, &out));
+    WEFT_TRY(writer_open_table(folder, stem, &out));
     for (int64_t v = 0; v < graph->vertices; v++) {
         if (graph->split[v] == part) {
             text_out_int(out, v);
@@ -116,14 +123,14 @@ static weft_status write_list(const weft_graph *graph, const char *folder, const
     return text_out_commit(out);
 }
 
-weft_status writer_ogb_split(const weft_graph *graph, const char *folder)
+weft_status writer_ogb_split(const weft_graph *graph, const char *folder, const char *name)
 {
     static const char *const stems[] = {"train", "valid", "test"};
     if (graph->split == NULL) {
         return WEFT_OK;
     }
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/split/%s", folder, split_name(graph)));
+    WEFT_TRY(file_path(path, "%s/split/%s", folder, name != NULL ? name : split_name(graph)));
     WEFT_TRY(folder_make(path));
     for (int part = 0; part < 3; part++) {
         WEFT_TRY(write_list(graph, path, stems[part], part));
@@ -136,21 +143,19 @@ static weft_status write_layout(const weft_graph *graph, const char *folder)
     char raw[FILE_PATH_MAX];
     WEFT_TRY(file_path(raw, "%s/raw", folder));
     WEFT_TRY(folder_make(raw));
-    WEFT_TRY(write_count(raw, "num-node-list", graph->vertices));
-    WEFT_TRY(write_count(raw, "num-edge-list", writer_count_once(graph)));
-    WEFT_TRY(write_edges(graph, raw));
+    WEFT_TRY(writer_ogb_edges(graph, raw));
     if (graph->features > 0) {
-        WEFT_TRY(write_floats(graph, raw, "node-feat", graph->features, graph->feature));
+        WEFT_TRY(writer_ogb_floats(graph, raw, "node-feat", graph->features, graph->feature));
     }
     if (graph->label != NULL) {
         WEFT_TRY(write_classes(graph, raw));
     } else if (graph->target != NULL) {
-        WEFT_TRY(write_floats(graph, raw, "node-label", graph->tasks, graph->target));
+        WEFT_TRY(writer_ogb_floats(graph, raw, "node-label", graph->tasks, graph->target));
     }
     if (strcmp(split_name(graph), "time") == 0) {
         WEFT_TRY(write_years(graph, raw));
     }
-    return writer_ogb_split(graph, folder);
+    return writer_ogb_split(graph, folder, NULL);
 }
 
 const writer_format writer_ogb = {

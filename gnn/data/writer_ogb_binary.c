@@ -51,7 +51,7 @@ static weft_status write_layout(const weft_graph *graph, const char *folder)
     if (graph->label != NULL) {
         WEFT_TRY(writer_npz(graph, folder, "raw/node-label.npz", add_labels));
     }
-    return writer_ogb_split(graph, folder);
+    return writer_ogb_split(graph, folder, "time");
 }
 
 const writer_format writer_ogb_binary = {

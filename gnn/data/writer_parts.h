@@ -12,6 +12,7 @@ extern const writer_format writer_matrix_market;
 extern const writer_format writer_metis;
 extern const writer_format writer_ogb;
 extern const writer_format writer_ogb_binary;
+extern const writer_format writer_ogb_proteins;
 
 /* For npz_writer_add_filled; self is a weft_graph: the ends of entry e, and ones. */
 void writer_fill_source32(const void *self, int64_t first, int64_t count, void *out);
@@ -32,8 +33,16 @@ static inline bool writer_listed_once(const weft_graph *graph, int64_t u, int64_
     return !graph->symmetric || u <= v;
 }
 
-/* FOLDER/split/NAME/{train,valid,test}.csv.gz, NAME as in OGB's data set of this kind. */
-weft_status writer_ogb_split(const weft_graph *graph, const char *folder);
+/* ---- OGB's tables ---- */
+typedef struct text_out text_out;
+/* FOLDER/STEM.csv.gz. */
+weft_status writer_open_table(const char *folder, const char *stem, text_out **out);
+/* What ogb and ogb-proteins have in common: RAW/num-node-list, num-edge-list, edge. */
+weft_status writer_ogb_edges(const weft_graph *graph, const char *raw);
+weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const char *stem, int64_t columns,
+                              const float *values);
+/* FOLDER/split/NAME/{train,valid,test}.csv.gz; name NULL: as in OGB's data set of this kind. */
+weft_status writer_ogb_split(const weft_graph *graph, const char *folder, const char *name);
 /* Year of a vertex in OGB's time splits: train up to 2017, valid 2018, test 2019. */
 int writer_ogb_year(const weft_graph *graph, int64_t v);
 

@@ -33,35 +33,41 @@ static weft_status open_comm(app_context *context)
     return WEFT_OK;
 }
 
-/* Rank 0's view of the options counts: environments may differ between nodes. */
-static weft_status share_options(app_context *context, const weft_options *options)
+weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received)
 {
     weft_status status = WEFT_OK;
     void *blob = NULL;
     size_t bytes = 0;
-    bool first = comm_rank(context->comm) == 0;
-    context->options = options;
-    if (comm_size(context->comm) == 1) {
+    bool first = comm_rank(comm) == 0;
+    *received = NULL;
+    if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
     if (first) {
         status = option_pack(options, &blob, &bytes);
     }
-    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(comm_agree(comm, status));
     int64_t count = (int64_t)bytes;
-    WEFT_TRY(comm_bcast(context->comm, 0, &count, sizeof count));
+    WEFT_TRY(comm_bcast(comm, 0, &count, sizeof count));
     if (!first) {
         status = weft_malloc((size_t)count, 1, WEFT_MEM_GENERAL, &blob);
     }
-    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    WEFT_TRY_GOTO(comm_bcast(context->comm, 0, blob, count), status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, blob, count), status, done);
     if (!first) {
-        WEFT_TRY_GOTO(option_unpack(blob, (size_t)count, &context->shared), status, done);
-        context->options = context->shared;
+        status = option_unpack(blob, (size_t)count, received);
     }
 done:
     weft_free(blob);
     return status;
+}
+
+/* Rank 0's view of the options counts: environments may differ between nodes. */
+static weft_status share_options(app_context *context, const weft_options *options)
+{
+    WEFT_TRY(app_share_options(context->comm, options, &context->shared));
+    context->options = context->shared != NULL ? context->shared : options;
+    return WEFT_OK;
 }
 
 static int requested_threads(const weft_options *options)

@@ -23,6 +23,9 @@ typedef struct app_context {
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
 weft_status app_set_log_level(const weft_options *options);
 
+/* [out] received  rank 0's options on the other ranks, NULL on rank 0; option_destroy. Collective. */
+weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received);
+
 /* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
  * node. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);

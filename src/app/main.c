@@ -7,10 +7,12 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/command.h"
 #include "app/context.h"
+#include "base/alloc.h"
 #include "base/launcher.h"
 #include "base/log.h"
 
@@ -21,8 +23,9 @@ typedef struct command_entry {
 } command_entry;
 
 static const command_entry entries[] = {
-    {"train", app_train, true}, {"partition", app_partition, false}, {"convert", app_convert, false},
-    {"bench", app_bench, true}, {"info", app_info, false},           {"report", app_report, false},
+    {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
+    {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
+    {"predict", app_predict, true}, {"export", app_export, false},       {"report", app_report, false},
 };
 
 static const command_entry *entry_of(const option_command *command)
@@ -154,9 +157,27 @@ static weft_status finish_stdout(weft_status status)
     return status != WEFT_OK ? status : weft_fail_errno(errno, "standard output");
 }
 
+/*
+ * For tests of what is shipped: WEFT_FAIL_ALLOC=N makes the N-th allocation of the process fail once, N:RANK that of
+ * one rank. Costs nothing when unset: the allocator counts down in any case. Text that is no number is ignored.
+ */
+static void inject_allocation_failure(void)
+{
+    const char *text = getenv("WEFT_FAIL_ALLOC");
+    char *end = NULL;
+    if (text == NULL) {
+        return;
+    }
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*end == ':' ? strtol(end + 1, NULL, 10) == launcher_rank() : *end == '\0') {
+        weft_alloc_fail_after(n);
+    }
+}
+
 int main(int argc, char **argv)
 {
     log_set_speaker(launcher_rank() == 0);
+    inject_allocation_failure();
     weft_status status = finish_stdout(dispatch(argc, argv));
     /* A wrong command line is wrong on every rank: one of them says so. */
     bool speaks = launcher_rank() == 0 || (status != WEFT_ERR_USAGE && weft_error_message()[0] != '\0');

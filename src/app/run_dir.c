@@ -296,6 +296,8 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_g
     memcpy(dir->facts.name, graph->name, sizeof graph->name);
     memcpy(dir->facts.hash, graph->hash, sizeof graph->hash);
     WEFT_TRY(note_start(dir, context, from));
+    WEFT_TRY(write_manifest(dir, context, -1)); /* first: where nothing can be written nothing is removed */
+    dir->begun = true;
     for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
         WEFT_TRY(remove_file(dir, results[i]));
     }
@@ -304,9 +306,7 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_g
     if (from == NULL) {
         WEFT_TRY(remove_checkpoints(dir));
     }
-    WEFT_TRY(open_metrics(dir, from));
-    dir->begun = true;
-    return write_manifest(dir, context, -1);
+    return open_metrics(dir, from);
 }
 
 static void write_traffic(json_writer *json, const char *name, uint64_t bytes, uint64_t messages)

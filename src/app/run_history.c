@@ -109,27 +109,33 @@ void run_history_free(run_history *history)
 
 /* ---- metrics.jsonl ---- */
 
-/* Run and epoch of a line; false when it is none. */
-static bool parse_line(const char *path, const char *line, size_t bytes, int64_t *run, int64_t *epoch)
+/* Run and epoch of a line; *good = false when it is none. A line that could not be looked at is an error: it stays. */
+static weft_status parse_line(const char *path, const char *line, size_t bytes, int64_t *run, int64_t *epoch,
+                              bool *good)
 {
     json_document *document = NULL;
-    bool good = json_parse(path, line, bytes, &document) == WEFT_OK;
-    if (good) {
+    weft_status status = json_parse(path, line, bytes, &document);
+    *good = status == WEFT_OK;
+    if (status != WEFT_OK && status != WEFT_ERR_DATA) {
+        return status;
+    }
+    if (*good) {
         const json_value *root = json_root(document);
         *run = root->kind == JSON_OBJECT ? take_int(root, "run", -1) : -1;
         *epoch = root->kind == JSON_OBJECT ? take_int(root, "epoch", -1) : -1;
-        good = *run > 0 && *epoch > 0;
+        *good = *run > 0 && *epoch > 0;
     }
     json_free(document);
     weft_error_clear();
-    return good;
+    return WEFT_OK;
 }
 
 /* How many bytes of the file stay; the last line among them is *run and *epoch. */
-static size_t find_cut(const char *path, const file_map *map, int64_t *run, int64_t *epoch)
+static weft_status find_cut(const char *path, const file_map *map, int64_t *run, int64_t *epoch, size_t *cut)
 {
     const char *text = (const char *)map->data;
     size_t kept = 0;
+    bool good = false;
     int64_t line_run = 0;
     int64_t line_epoch = 0;
     const int64_t last_run = *run;
@@ -138,15 +144,19 @@ static size_t find_cut(const char *path, const file_map *map, int64_t *run, int6
     while (kept < map->size) {
         const char *end = memchr(text + kept, '\n', map->size - kept);
         size_t length = end != NULL ? (size_t)(end - (text + kept)) : 0;
-        if (end == NULL || !parse_line(path, text + kept, length, &line_run, &line_epoch) || line_run > last_run ||
-            (line_run == last_run && line_epoch > last_epoch)) {
+        if (end == NULL) {
+            break;
+        }
+        WEFT_TRY(parse_line(path, text + kept, length, &line_run, &line_epoch, &good));
+        if (!good || line_run > last_run || (line_run == last_run && line_epoch > last_epoch)) {
             break;
         }
         *run = line_run;
         *epoch = line_epoch;
         kept += length + 1;
     }
-    return kept;
+    *cut = kept;
+    return WEFT_OK;
 }
 
 weft_status run_metrics_cut(const char *path, int64_t run, int64_t epoch)
@@ -157,9 +167,10 @@ weft_status run_metrics_cut(const char *path, int64_t run, int64_t epoch)
     int64_t last_epoch = epoch;
     if (file_exists(path)) {
         WEFT_TRY(file_map_open(path, &map));
-        kept = find_cut(path, &map, &last_run, &last_epoch);
+        weft_status status = find_cut(path, &map, &last_run, &last_epoch, &kept);
         bool longer = kept < map.size;
         file_map_close(&map);
+        WEFT_TRY(status);
         if (longer && truncate(path, (off_t)kept) != 0) {
             return weft_fail_errno(errno, path);
         }

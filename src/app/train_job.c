@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/comm_setup.h"
+#include "app/predictions.h"
 #include "app/resume.h"
 #include "app/sync_setup.h"
 #include "base/activity.h"
@@ -37,11 +38,10 @@ static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
     return choice == 1 ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
 }
 
-static train_options loop_options(const weft_options *o, train_loss loss)
+static train_options loop_options(const weft_options *o, train_loss loss, const saved_model *initial)
 {
     int metric = option_choice(o, OPT_METRIC);
     bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
-    const char *weights = option_text(o, OPT_INIT_WEIGHTS);
     return (train_options){
         .epochs = option_int(o, OPT_EPOCHS),
         .runs = (int)option_int(o, OPT_RUNS),
@@ -63,16 +63,21 @@ static train_options loop_options(const weft_options *o, train_loss loss)
                      .step = option_int(o, OPT_SCHEDULE_STEP),
                      .warmup = option_int(o, OPT_WARMUP),
                      .epochs = option_int(o, OPT_EPOCHS)},
-        .init_weights = weights[0] != '\0' ? weights : NULL,
+        .init_weights = initial != NULL ? &initial->weights : NULL,
     };
 }
 
-static weft_status check_data(const train_job *job)
+static bool has_labels(const weft_graph *graph)
+{
+    return graph->label != NULL || graph->target != NULL;
+}
+
+static weft_status check_data(const train_job *job, bool labels_needed)
 {
     const weft_graph *graph = &job->data.graph;
-    WEFT_CHECK(graph->features > 0, WEFT_ERR_DATA, "%s has no features: training needs feature.npy (docs/formats.md)",
+    WEFT_CHECK(graph->features > 0, WEFT_ERR_DATA, "%s has no features: a model needs feature.npy (docs/formats.md)",
                graph->name);
-    WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
+    WEFT_CHECK(!labels_needed || has_labels(graph), WEFT_ERR_DATA,
                "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
     return WEFT_OK;
 }
@@ -113,7 +118,20 @@ static weft_status check_memory_of_part(train_job *job)
     return check_memory(job, part->n_owned, part->n_local, part->edges, halo_rows(part), part->symmetric);
 }
 
-static weft_status build_model(train_job *job)
+/* Labels of the owned rows; without any, the number of answers alone. */
+static weft_status load_labels(train_job *job, bool needed)
+{
+    const app_context *context = &job->context;
+    const weft_graph *graph = &job->data.graph;
+    train_loss loss = chosen_loss(context->options, graph);
+    if (needed || (has_labels(graph) && graph->split != NULL)) {
+        return gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, &job->labels);
+    }
+    job->labels.targets = (train_targets){.rows = job->data.part.n_owned, .outputs = job->config.outputs, .loss = loss};
+    return WEFT_OK;
+}
+
+static weft_status build_model(train_job *job, bool labels_needed)
 {
     const app_context *context = &job->context;
     const weft_options *o = context->options;
@@ -128,8 +146,7 @@ static weft_status build_model(train_job *job)
     status = gnn_load_features(context->comm, &data->graph, &data->part,
                                (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
     if (status == WEFT_OK) {
-        status = gnn_load_labels(context->comm, context->hal, &data->graph, &data->part, chosen_loss(o, &data->graph),
-                                 &job->labels);
+        status = load_labels(job, labels_needed);
     }
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
@@ -139,26 +156,40 @@ static weft_status build_model(train_job *job)
     return status;
 }
 
-/* Every run loads them anew; here they are only looked at, before the run folder is touched. */
-static weft_status check_initial_weights(train_job *job)
+/* Read once, by rank 0; looked at here, before the run folder is touched. */
+static weft_status load_initial_weights(train_job *job)
 {
-    const char *path = option_text(job->context.options, OPT_INIT_WEIGHTS);
-    weft_status status = path[0] != '\0' ? param_load(&job->model.params, path) : WEFT_OK;
-    return comm_agree(job->context.comm, status);
+    const app_context *context = &job->context;
+    const char *path = option_text(context->options, OPT_INIT_WEIGHTS);
+    if (path[0] == '\0') {
+        return WEFT_OK;
+    }
+    weft_status status = comm_rank(context->comm) == 0 ? saved_model_open(path, NULL, &job->initial) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(saved_model_share(context->comm, &job->initial));
+    const saved_model *m = job->initial;
+    bool same = m->config.kind == job->config.kind &&
+                (m->config.kind != GNN_SAGE || m->config.aggregator == job->config.aggregator);
+    WEFT_CHECK(!m->kind_known || same, WEFT_ERR_DATA, "%s: the model of these weights is not --model %s", m->path,
+               option_text(context->options, OPT_MODEL));
+    return comm_agree(context->comm, weights_assign(&m->weights, m->path, &job->model.params));
 }
 
 static weft_status write_results(train_job *job)
 {
     const app_context *context = &job->context;
-    int64_t last_seed = (int64_t)job->options.seed + job->options.runs - 1;
+    float *logits = NULL;
     activity_begin(ACTIVITY_WRITE);
-    weft_status status =
-        train_write_predictions(context, &job->dir, &job->model, &job->labels.targets, &job->data.part, last_seed);
+    weft_status status = comm_agree(context->comm, predictions_logits(&job->model, NULL, &logits));
+    if (status == WEFT_OK) {
+        status = predictions_write(context, job->dir.path, &job->data.part, &job->labels.targets, logits);
+    }
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         char path[FILE_PATH_MAX];
         status = file_path(path, "%s/weights.npz", job->dir.path);
         status = status == WEFT_OK ? param_save(&job->model.params, path) : status;
     }
+    weft_free(logits);
     activity_end(ACTIVITY_WRITE);
     return comm_agree(context->comm, status);
 }
@@ -214,7 +245,7 @@ static weft_status train(train_job *job)
 {
     const app_context *context = &job->context;
     const train_targets *targets = &job->labels.targets;
-    job->options = loop_options(context->options, targets->loss);
+    job->options = loop_options(context->options, targets->loss, job->initial);
     job->report = (train_report){.context = context,
                                  .dir = &job->dir,
                                  .options = &job->options,
@@ -265,6 +296,24 @@ static weft_status begin_run_dir(train_job *job)
                          job->from != NULL ? checkpoint_progress(job->from) : NULL, slash != NULL ? slash + 1 : "");
 }
 
+weft_status train_job_load(train_job *job, const char *folder, int64_t outputs, bool dry)
+{
+    const app_context *context = &job->context;
+    const weft_options *o = context->options;
+    const weft_graph *graph = &job->data.graph;
+    bool labels_needed = outputs == 0;
+    WEFT_TRY(check_data(job, labels_needed));
+    if (has_labels(graph)) {
+        int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+        outputs = chosen_loss(o, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
+    }
+    job->config = model_config(o, graph, outputs);
+    WEFT_TRY(check_memory_early(job));
+    WEFT_TRY(train_data_cut(context, folder, &job->data));
+    WEFT_TRY(check_memory_of_part(job));
+    return dry ? WEFT_OK : build_model(job, labels_needed);
+}
+
 static weft_status run_job(train_job *job)
 {
     app_context *context = &job->context;
@@ -278,22 +327,14 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(run_dir_open(context, &job->dir));
     WEFT_TRY(train_data_open(context, job->dir.path, &job->data));
-    WEFT_TRY(check_data(job));
-    const weft_graph *graph = &job->data.graph;
     if (!dry) {
-        WEFT_TRY(resume_open(context, &job->dir, graph, &job->from));
+        WEFT_TRY(resume_open(context, &job->dir, &job->data.graph, &job->from));
     }
-    train_loss loss = chosen_loss(o, graph);
-    int64_t tasks = graph->target != NULL ? graph->tasks : 1;
-    job->config = model_config(o, graph, loss == TRAIN_LOSS_XENT ? graph->classes : tasks);
-    WEFT_TRY(check_memory_early(job));
-    WEFT_TRY(train_data_cut(context, job->dir.path, &job->data));
-    WEFT_TRY(check_memory_of_part(job));
+    WEFT_TRY(train_job_load(job, job->dir.path, 0, dry));
     if (dry) {
         return train_data_release(context, &job->data);
     }
-    WEFT_TRY(build_model(job));
-    WEFT_TRY(check_initial_weights(job));
+    WEFT_TRY(load_initial_weights(job));
     WEFT_TRY(plan_checkpoints(job));
     WEFT_TRY(comm_agree(context->comm, first ? begin_run_dir(job) : WEFT_OK));
     WEFT_TRY(train_data_release(context, &job->data));
@@ -338,6 +379,7 @@ void train_job_destroy(train_job *job)
         return;
     }
     weft_free(job->result.run);
+    saved_model_close(job->initial);
     checkpoint_close(job->from);
     gnn_labels_destroy(&job->labels);
     gnn_model_destroy(&job->model);

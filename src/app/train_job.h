@@ -8,6 +8,7 @@
 #define WEFT_APP_TRAIN_JOB_H
 
 #include "app/memory_plan.h"
+#include "app/saved_model.h"
 #include "app/train_data.h"
 #include "app/train_report.h"
 #include "gnn/dataset.h"
@@ -28,6 +29,7 @@ typedef struct train_job {
     memory_plan memory;
     gnn_model model;
     gnn_labels labels;
+    saved_model *initial; /* --init-weights, or NULL */
     train_options options;
     train_stop stop;
     checkpoint *from; /* rank 0: goes on from here */
@@ -45,6 +47,13 @@ weft_status train_job_create(train_job **job);
 /* Once a job. With --dry-run everything before the model. The job stays as far as it came, also on failure. Collective.
  */
 weft_status train_job_run(train_job *job, const weft_options *options);
+/*
+ * The steps between graph and training: memory check, this rank's part, model, features and labels; job->context and
+ * job->data are open. `folder` takes what is generated, and is made if need be. outputs: what the model answers with
+ * where the store has no labels, or no split of them: job->labels then holds none; 0: labels are needed. With `dry`
+ * everything before the model. Afterwards train_data_release. Collective.
+ */
+weft_status train_job_load(train_job *job, const char *folder, int64_t outputs, bool dry);
 /* Collective. NULL is allowed. */
 void train_job_destroy(train_job *job);
 

@@ -1,7 +1,6 @@
 /* app/train_report.c: see app/train_report.h. */
 #include "app/train_report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/npy.h"
 #include "partition/partition_store.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
@@ -307,95 +305,4 @@ void train_report_print(const train_report *report, const train_result *result)
     print_communication(report, result, &report->spread);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
-}
-
-/* ---- predictions ---- */
-
-/* Answers of the owned rows as 4-byte words: a class, or the tasks' logits. */
-static void answers_of(const float *logits, int64_t rows, int64_t cols, bool classes, uint32_t *answer)
-{
-    if (!classes) {
-        memcpy(answer, logits, (size_t)(rows * cols) * sizeof *answer);
-        return;
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-        uint32_t best = 0;
-        for (int64_t c = 1; c < cols; ++c) {
-            if (logits[i * cols + c] > logits[i * cols + best]) {
-                best = (uint32_t)c;
-            }
-        }
-        answer[i] = best;
-    }
-}
-
-typedef struct gather_space {
-    float *logits;
-    uint32_t *mine, *received, *all;
-    int64_t *received_gid, *bytes;
-} gather_space;
-
-static weft_status gather_answers(const app_context *context, const weft_part *part, int64_t width, gather_space *space)
-{
-    weft_comm *comm = context->comm;
-    int ranks = comm_size(comm);
-    bool root = comm_rank(comm) == 0;
-    WEFT_TRY(WEFT_NEW_ZERO(&space->bytes, ranks, WEFT_MEM_WORKSPACE));
-    space->bytes[comm_rank(comm)] = part->n_owned * (int64_t)sizeof(int64_t);
-    WEFT_TRY(comm_allreduce(comm, space->bytes, ranks, WEFT_DTYPE_I64, COMM_SUM));
-    if (root) {
-        WEFT_TRY(WEFT_NEW(&space->received_gid, part->n_global, WEFT_MEM_WORKSPACE));
-        WEFT_TRY(WEFT_NEW(&space->received, part->n_global * width, WEFT_MEM_WORKSPACE));
-        WEFT_TRY(WEFT_NEW(&space->all, part->n_global * width, WEFT_MEM_WORKSPACE));
-    }
-    WEFT_TRY(
-        comm_gatherv(comm, 0, part->gid, part->n_owned * (int64_t)sizeof(int64_t), space->received_gid, space->bytes));
-    for (int r = 0; r < ranks; ++r) {
-        space->bytes[r] = space->bytes[r] / (int64_t)sizeof(int64_t) * width * (int64_t)sizeof(uint32_t);
-    }
-    WEFT_TRY(comm_gatherv(comm, 0, space->mine, part->n_owned * width * (int64_t)sizeof(uint32_t), space->received,
-                          space->bytes));
-    for (int64_t i = 0; root && i < part->n_global; ++i) {
-        memcpy(space->all + space->received_gid[i] * width, space->received + i * width,
-               (size_t)width * sizeof *space->all);
-    }
-    return WEFT_OK;
-}
-
-static weft_status predict_local(gnn_model *model, const train_pass *pass, int64_t width, bool classes,
-                                 gather_space *space)
-{
-    weft_tensor logits;
-    WEFT_TRY(model->interface.forward(model, pass, &logits));
-    WEFT_TRY(WEFT_NEW(&space->logits, logits.rows * logits.cols, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&space->mine, logits.rows * width, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(tensor_download(&logits, space->logits));
-    answers_of(space->logits, logits.rows, logits.cols, classes, space->mine);
-    return WEFT_OK;
-}
-
-weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
-                                    const train_targets *targets, const weft_part *part, int64_t seed)
-{
-    weft_status status = WEFT_OK;
-    gather_space space = {0};
-    bool classes = targets->loss == TRAIN_LOSS_XENT;
-    int64_t width = classes ? 1 : targets->outputs;
-    const train_pass pass = {.training = false, .seed = (uint64_t)seed};
-    WEFT_TRY_GOTO(comm_agree(context->comm, predict_local(model, &pass, width, classes, &space)), status, done);
-    WEFT_TRY_GOTO(gather_answers(context, part, width, &space), status, done);
-    if (comm_rank(context->comm) == 0) {
-        char path[FILE_PATH_MAX];
-        const int64_t shape[2] = {part->n_global, width};
-        WEFT_TRY_GOTO(file_path(path, "%s/predictions.npy", dir->path), status, done);
-        status = npy_write(path, classes ? 'i' : 'f', 4, 2, shape, space.all);
-    }
-done:
-    weft_free(space.logits);
-    weft_free(space.mine);
-    weft_free(space.received);
-    weft_free(space.received_gid);
-    weft_free(space.all);
-    weft_free(space.bytes);
-    return comm_agree(context->comm, status);
 }

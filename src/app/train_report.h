@@ -46,8 +46,4 @@ weft_status train_report_close(train_report *report, const train_result *result,
 /* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
 
-/* predictions.npy: int32 [n, 1] classes, or float32 [n, tasks] logits, by global vertex id. Collective. */
-weft_status train_write_predictions(const app_context *context, const run_dir *dir, gnn_model *model,
-                                    const train_targets *targets, const weft_part *part, int64_t seed);
-
 #endif

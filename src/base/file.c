@@ -200,12 +200,21 @@ weft_status file_sync_folder(const char *path)
     return status;
 }
 
+void file_host(char host[FILE_HOST_BYTES])
+{
+    char name[256] = "";
+    (void)gethostname(name, sizeof name - 1); /* an unknown name hashes like an empty one */
+    snprintf(host, FILE_HOST_BYTES, "%08x", (unsigned)(XXH3_64bits(name, strlen(name)) & 0xffffffffU));
+}
+
 weft_status file_temporary_name(const char *path, char temporary[FILE_PATH_MAX])
 {
     static atomic_uint counter;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return file_path(temporary, "%s.tmp-%ld-%u-%lx", path, (long)getpid(), atomic_fetch_add(&counter, 1U),
+    char host[FILE_HOST_BYTES];
+    file_host(host);
+    return file_path(temporary, "%s.tmp-%s-%ld-%u-%lx", path, host, (long)getpid(), atomic_fetch_add(&counter, 1U),
                      (unsigned long)now.tv_nsec);
 }
 

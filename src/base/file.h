@@ -43,7 +43,8 @@ void file_writer_hash(const file_writer *writer, char hex[33]); /* file_hash of 
 weft_status file_writer_commit(file_writer *writer);            /* on failure nothing is left behind */
 void file_writer_discard(file_writer *writer);                  /* harmless after commit */
 
-/* A temporary folder beside `path` that becomes it. An existing `path` is refused with the cure (--force) unless force.
+/* A temporary folder beside `path` that becomes it; what processes of this host that were killed left of earlier
+ * attempts (path.tmp-HOST-PID-...) is removed. An existing `path` is refused with the cure (--force) unless force.
  */
 weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX]);
 weft_status folder_commit(const char *temporary, const char *path, bool force);
@@ -55,7 +56,10 @@ bool file_exists(const char *path);
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
 
-/* A fresh name beside `path` for something that will be renamed to it. */
+/* This host in eight letters: part of temporary names, since a process id means something on one host only. */
+enum { FILE_HOST_BYTES = 9 };
+void file_host(char host[FILE_HOST_BYTES]);
+/* A fresh name beside `path` for something that will be renamed to it: path.tmp-HOST-PID-... */
 weft_status file_temporary_name(const char *path, char temporary[FILE_PATH_MAX]);
 /* fsync a folder, or the one that holds `path`: makes a rename durable. */
 weft_status file_sync_folder(const char *path);

@@ -9,6 +9,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +37,49 @@ static weft_status refuse_existing(const char *path)
     return weft_fail(WEFT_ERR_USAGE, "%s: exists already; choose another name, or replace it with --force", path);
 }
 
+/* The process that a temporary name of `base` on this host carries, or 0. */
+static pid_t owner_of(const char *name, const char *base, const char *host)
+{
+    size_t length = strlen(base);
+    char mark[32];
+    int marked = snprintf(mark, sizeof mark, ".tmp-%s-", host);
+    if (strncmp(name, base, length) != 0 || strncmp(name + length, mark, (size_t)marked) != 0) {
+        return 0;
+    }
+    char *end;
+    long pid = strtol(name + length + marked, &end, 10);
+    return *end == '-' && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+/* Remove what killed processes of this host left of `goal`. Best effort: what resists stays. */
+static void sweep(const char *goal)
+{
+    char parent[FILE_PATH_MAX];
+    memcpy(parent, goal, strlen(goal) + 1);
+    char *slash = strrchr(parent, '/');
+    const char *base = slash != NULL ? goal + (slash - parent) + 1 : goal;
+    if (slash != NULL) {
+        slash[slash == parent] = '\0';
+    }
+    DIR *folder = opendir(slash != NULL ? parent : ".");
+    char host[FILE_HOST_BYTES];
+    file_host(host);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        pid_t owner = owner_of(entry->d_name, base, host);
+        char path[FILE_PATH_MAX];
+        bool gone = owner > 0 && kill(owner, 0) != 0 && errno == ESRCH;
+        if (gone && file_path(path, "%.*s%s", (int)(base - goal), goal, entry->d_name) == WEFT_OK &&
+            unlink(path) != 0) {
+            (void)folder_remove(path);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    weft_error_clear();
+}
+
 weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX])
 {
     char goal[FILE_PATH_MAX];
@@ -41,6 +88,7 @@ weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_
     if (file_exists(goal) && !force) {
         return refuse_existing(goal);
     }
+    sweep(goal);
     char name[FILE_PATH_MAX];
     for (int i = 0;; i++) {
         WEFT_TRY(file_temporary_name(goal, name));
@@ -64,8 +112,10 @@ static weft_status replace_folder(const char *temporary, const char *goal)
         return folder_remove(temporary);
     }
     /* The file system cannot exchange: move the old one aside, and back if the new one does not arrive. */
+    char old[FILE_PATH_MAX];
     char aside[FILE_PATH_MAX];
-    WEFT_TRY(file_temporary_name(goal, aside));
+    WEFT_TRY(file_path(old, "%s.old", goal)); /* a name that sweep() leaves alone: for a moment it is the only copy */
+    WEFT_TRY(file_temporary_name(old, aside));
     if (rename(goal, aside) != 0) {
         return weft_fail_errno(errno, goal);
     }

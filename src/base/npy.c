@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/half.h"
 #include "base/npy_text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they lie in memory");
@@ -146,17 +147,6 @@ void npy_array_free(npy_array *array)
 {
     weft_free(array->data);
     array->data = NULL;
-}
-
-/* IEEE 754 binary16 to binary32; exact. */
-static float half_to_float(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    int fraction = half & 1023;
-    float magnitude = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                      : exponent == 0 ? ldexpf((float)fraction, -24)
-                                      : ldexpf((float)(fraction + 1024), exponent - 25);
-    return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
 /* Element i of an integer array; false when it does not fit int64. */

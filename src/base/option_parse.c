@@ -183,10 +183,10 @@ static weft_status check_argument_count(const weft_options *options)
 
 /* ---- environment ------------------------------------------------------------------------------------------------ */
 
-/* Variables of the same prefix that are not options: the shared folder of tests, the cache folder. */
+/* Variables of the same prefix that are not options: the shared folder and the faults of tests, the cache folder. */
 static bool is_other_variable(const char *name)
 {
-    return strcmp(name, "WEFT_SHARED") == 0 || strcmp(name, "WEFT_CACHE") == 0;
+    return strcmp(name, "WEFT_SHARED") == 0 || strcmp(name, "WEFT_CACHE") == 0 || strcmp(name, "WEFT_FAIL_ALLOC") == 0;
 }
 
 /* The option name that a variable's name stands for: WEFT_EVAL_EVERY is eval_every. */

@@ -23,6 +23,9 @@ const option_section option_sections[] = {
     {"communication", "Communication", "How ranks exchange gradients and keep their parameters together."},
     {"run", "Run", "Output, memory and communication of a run."},
     {"table", "Table", "How results are printed."},
+    {"prediction", "Prediction", "Which model, and what is scored."},
+    {"predictions", "Predictions", "What weft predict writes."},
+    {"export", "Export", "What weft export writes."},
     {"convert", "Convert", "Input and output of weft convert."},
     {"info", "Info", "What weft info looks at."},
     {"report", "Report", "What weft report writes."},
@@ -47,6 +50,15 @@ const option_command option_commands[] = {
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
+    {"eval", "score a trained model on a graph store, by split and by class", "", 0, 0,
+     "general,data,model,prediction,table,partition,partitioner,aggregation",
+     "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
+     "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
+    {"predict", "the same, and write predictions and probabilities of every vertex", "", 0, 0,
+     "general,data,model,prediction,predictions,table,partition,partitioner,aggregation",
+     "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers"},
+    {"export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
+     "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
     {"report", "make one page of a run folder, or a comparison of several", "DIR...", 1, 32, "general,report",
      "weft report run\n"

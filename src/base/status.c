@@ -8,6 +8,7 @@
 enum { MESSAGE_BYTES = 2048 };
 
 static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local weft_status last_code;
 
 const char *weft_status_name(weft_status status)
 {
@@ -41,6 +42,12 @@ const char *weft_error_message(void)
 void weft_error_clear(void)
 {
     message[0] = '\0';
+    last_code = WEFT_OK;
+}
+
+weft_status weft_error_code(void)
+{
+    return last_code;
 }
 
 weft_status weft_fail(weft_status code, const char *format, ...)
@@ -49,6 +56,7 @@ weft_status weft_fail(weft_status code, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    last_code = code;
     return code;
 }
 
@@ -63,6 +71,7 @@ weft_status weft_fail_context(weft_status code, const char *format, ...)
     if (used >= 0 && used < MESSAGE_BYTES) {
         snprintf(message + used, sizeof message - (size_t)used, "%s", inner);
     }
+    last_code = code;
     return code;
 }
 

@@ -25,6 +25,10 @@ weft_status weft_fail_errno(int error_number, const char *what);
 
 void weft_error_clear(void);
 
+/* The code of the calling thread's last failure since weft_error_clear, WEFT_OK if none: for callers of functions that
+ * answer yes or no and must not take a lack of memory for a no. */
+weft_status weft_error_code(void);
+
 #define WEFT_TRY(call)                                                                                                 \
     do {                                                                                                               \
         weft_status weft_try_status_ = (call);                                                                         \

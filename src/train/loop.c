@@ -263,7 +263,7 @@ static weft_status begin_run(loop *l, int number, uint64_t seed)
     l->progress.run_ended = false;
     WEFT_TRY(param_initialise(params, seed));
     if (l->options->init_weights != NULL) {
-        WEFT_TRY(comm_agree(l->comm, param_load(params, l->options->init_weights)));
+        WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
     l->ended = false;
     return replica_reset(&l->replica);

@@ -17,6 +17,7 @@
 #include "train/model.h"
 #include "train/replica.h"
 #include "train/schedule.h"
+#include "train/weights.h"
 
 typedef struct train_options {
     int64_t epochs;
@@ -28,7 +29,7 @@ typedef struct train_options {
     sync_options sync; /* momentum is the optimiser's */
     optimizer_options optimizer;
     train_schedule schedule;
-    const char *init_weights;             /* .npz to start every run from, or NULL */
+    const train_weights *init_weights;    /* to start every run from, or NULL */
     const train_checkpoints *checkpoints; /* NULL: none */
 } train_options;
 

@@ -140,6 +140,24 @@ static double split_auc(train_metrics *m, uint64_t split)
     return metrics_rocauc(m->spare, m->spare + m->all_rows, count);
 }
 
+/* Scores of one task on rank 0, from logits in m->logits. */
+static weft_status task_rocauc(train_metrics *m, int64_t task, double *score)
+{
+    fill_records(m, task);
+    WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->targets->rows * 8, m->all, m->gather_bytes));
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        score[s] = comm_rank(m->comm) == 0 ? split_auc(m, (uint64_t)s) : NAN;
+    }
+    return WEFT_OK;
+}
+
+weft_status metrics_score_task(train_metrics *m, const weft_tensor *logits, int64_t task, double *score)
+{
+    WEFT_TRY(tensor_download(logits, m->logits));
+    WEFT_TRY(task_rocauc(m, task, score));
+    return comm_bcast(m->comm, 0, score, HAL_SPLITS * (int64_t)sizeof *score);
+}
+
 static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, double *score)
 {
     WEFT_TRY(tensor_download(logits, m->logits));
@@ -147,14 +165,11 @@ static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, dou
     int64_t valid_tasks[HAL_SPLITS] = {0};
     double sum[HAL_SPLITS] = {0};
     for (int64_t task = 0; task < tasks; ++task) {
-        fill_records(m, task);
-        WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->targets->rows * 8, m->all, m->gather_bytes));
-        for (int s = 0; comm_rank(m->comm) == 0 && s < HAL_SPLITS; ++s) {
-            double auc = split_auc(m, (uint64_t)s);
-            if (!isnan(auc)) {
-                sum[s] += auc;
-                valid_tasks[s] += 1;
-            }
+        double auc[HAL_SPLITS];
+        WEFT_TRY(task_rocauc(m, task, auc));
+        for (int s = 0; s < HAL_SPLITS; ++s) {
+            sum[s] += isnan(auc[s]) ? 0.0 : auc[s];
+            valid_tasks[s] += !isnan(auc[s]);
         }
     }
     for (int s = 0; s < HAL_SPLITS; ++s) {

@@ -31,6 +31,9 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, con
                            train_metric metric, train_metrics *metrics);
 /* [out] score  [HAL_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
 weft_status metrics_score(train_metrics *metrics, const weft_tensor *logits, double *score);
+/* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
+ * Collective. */
+weft_status metrics_score_task(train_metrics *metrics, const weft_tensor *logits, int64_t task, double *score);
 void metrics_destroy(train_metrics *metrics);
 
 /* Area under the ROC curve of `count` records (metrics_record), sorted in place; NaN without both classes. */

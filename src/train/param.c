@@ -141,7 +141,7 @@ done:
     return status;
 }
 
-static weft_status values_upload(param_store *store, const double *values)
+weft_status param_set_values(param_store *store, const double *values)
 {
     if (store->dtype == WEFT_DTYPE_F64) {
         return tensor_upload(&store->value, values);
@@ -182,7 +182,7 @@ weft_status param_initialise(param_store *store, uint64_t seed)
             }
         }
     }
-    weft_status status = values_upload(store, values);
+    weft_status status = param_set_values(store, values);
     weft_free(values);
     return status;
 }
@@ -256,7 +256,7 @@ weft_status param_load(param_store *store, const char *path)
     }
     WEFT_CHECK_GOTO(npz_count(npz) == store->entries, status, done, WEFT_ERR_DATA,
                     "%s: %d arrays, the model has %d parameters", path, npz_count(npz), store->entries);
-    status = values_upload(store, values);
+    status = param_set_values(store, values);
 done:
     weft_free(values);
     npz_close(npz);

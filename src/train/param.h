@@ -64,6 +64,8 @@ void param_store_destroy(param_store *store);
 
 /* Draw every parameter: a pure function of the seed and the parameter's number, equal on all ranks. */
 weft_status param_initialise(param_store *store, uint64_t seed);
+/* values [elements]: the whole of `value`, padding included, from the host. */
+weft_status param_set_values(param_store *store, const double *values);
 weft_tensor param_value(const param_store *store, int block);
 weft_tensor param_grad(const param_store *store, int block);
 

@@ -40,7 +40,7 @@ train --data store --runs 2 --epochs 12 --eval-every 5 --threads 2 --run-dir ful
 for file in run.json metrics.jsonl summary.json predictions.npy weights.npz; do
     [ -s "full/$file" ] || fail "no full/$file"
 done
-[ "$(ls full | wc -l)" -eq 5 ] || fail "unexpected files: $(ls full)"
+[ "$(ls full | wc -l)" -eq 6 ] || fail "unexpected files: $(ls full)"
 python full <<'PY'
 import json, math, statistics, sys
 folder = sys.argv[1]

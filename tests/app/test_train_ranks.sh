@@ -20,7 +20,7 @@ done
 grep -q "weft: " out && fail "a log line on stdout: $(cat out)"
 grep -q $'[\033\r]' out err && fail "escape or carriage return in redirected output"
 grep -q '"ranks": 2' two/summary.json || fail "summary.json does not count two ranks"
-[ "$(ls two | wc -l)" -eq 5 ] || fail "left in the run folder: $(ls two)"
+[ "$(ls two | wc -l)" -eq 6 ] || fail "left in the run folder: $(ls two)"
 
 "$weft" convert "$data" --out store --quiet || fail "convert $data"
 

@@ -4,6 +4,7 @@ An oracle beside Weft's readers and writers: it shares no code with them.
     layouts.py compare STORE LAYOUT FOLDER   what the folder says must be what the store holds
     layouts.py proteins FOLDER               a small folder in the layout of ogbn-proteins, its expected features beside it
     layouts.py features STORE EXPECTED       feature.npy of the store against a JSON list of rows
+    layouts.py proteins_of STORE FOLDER BACK what --to ogb-proteins wrote, and the store made of it
     layouts.py damage NPZ ARRAY INDEX VALUE  one element of a stored array replaced (with its checksum right again)
     layouts.py drop NPZ ARRAY                an array left out
 """
@@ -212,6 +213,34 @@ def features(store, expected):
         assert math.isnan(got) if known == "nan" else got == known
 
 
+def proteins_of(store, folder, back):
+    """What `weft convert STORE --to ogb-proteins` wrote, and the store made of it again, against the definition."""
+    graph = load_store(store)
+    n, (_, f) = graph["n"], graph["feature"][0]
+    x = [graph["feature"][1][v * f:v * f + f] for v in range(n)]
+    edges = load_csv(f"{folder}/raw/edge.csv.gz", int)
+    weight = load_csv(f"{folder}/raw/edge-feat.csv.gz", float)
+    assert both_ways(edges) == graph["edges"] and len(weight) == len(edges)
+    total, count = [[0.0] * 8 for _ in range(n)], [0] * n
+    for (u, v), row in zip(edges, weight):
+        for c in range(8):
+            assert abs(row[c] - (x[u][c % f] + x[v][c % f]) / 2) < 1e-5, (u, v, c)
+            total[u][c] += row[c]
+            total[v][c] += row[c]
+        count[u] += 1
+        count[v] += 1
+    (rows, columns), got = load_npy(f"{back}/feature.npy")
+    assert (rows, columns) == (n, 8)
+    for v in range(n):
+        for c in range(8):
+            assert abs(got[v * 8 + c] - total[v][c] / max(count[v], 1)) < 1e-5, (v, c)
+    (_, tasks), target = load_npy(f"{back}/target.npy")
+    for v in range(n):
+        assert target[v * tasks:v * tasks + tasks] == [float(c == graph["label"][v]) for c in range(tasks)], v
+    assert [row[0] for row in load_csv(f"{folder}/raw/node_species.csv.gz", int)] == [
+        3702 + min(part, 3) for part in graph["split"]]
+
+
 def rewrite(path, change):
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -237,4 +266,4 @@ def drop(path, name):
     rewrite(path, lambda members: members.pop(name + ".npy"))
 
 
-{f.__name__: f for f in (compare, proteins, features, damage, drop)}[sys.argv[1]](*sys.argv[2:])
+{f.__name__: f for f in (compare, proteins, proteins_of, features, damage, drop)}[sys.argv[1]](*sys.argv[2:])

@@ -64,7 +64,7 @@ data[data.index(b"edges.npy") + 9 + 128 + 3] ^= 1
 open("flip.npz", "wb").write(data)
 PY
 expect 65 'flip.npz[edges]: wrong CRC' flip.npz --out o
-printf 'v1,v2\n1,2\n' >edges.csv
+printf 'v1,v2\none,two\n' >edges.csv
 expect 65 'edges.csv' edges.csv --out o
 printf '\x80\x02}q\x00.' >ind.cora.x
 expect 65 'scripts/convert_planetoid' ind.cora.x --out o

@@ -70,6 +70,11 @@ python3 "$oracle" features proteins.weft proteins.expected
 "$weft" convert proteins.out --out proteins.back -q
 same proteins.weft proteins.back offset source feature target split
 
+"$weft" convert ref --to ogb-proteins --out proteins.made -q
+"$weft" convert proteins.made --symmetrize off --out proteins.again -q
+python3 "$oracle" proteins_of ref proteins.made proteins.again
+same ref proteins.again offset source split
+
 # Plain .csv in place of .csv.gz.
 cp -r ogb plain
 gunzip plain/raw/*.gz plain/split/*/*.gz

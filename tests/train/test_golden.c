@@ -206,15 +206,20 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     assert_int_equal(loss.header.count, EPOCHS);
     watched w = {.c = c, .loss = loss.data};
     const train_observer observer = {.self = &w, .on_epoch = check_epoch, .on_run = ignore_run};
+    train_weights *initial = calloc(1, sizeof *initial);
+    assert_non_null(initial);
+    ASSERT_OK(weights_read_npz(weights, initial));
     const train_options training = {
         .epochs = EPOCHS,
         .runs = 1,
         .optimizer = {.kind = OPTIMIZER_ADAM, .weight_decay = 5e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
         .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = EPOCHS},
-        .init_weights = weights};
+        .init_weights = initial};
     train_result result;
     ASSERT_OK(train_loop(comm, hal, &model->interface, &labels.targets, &training, &observer, &result));
     remove(weights);
+    weights_destroy(initial);
+    free(initial);
     weft_free(result.run);
     npy_array_free(&loss);
     gnn_labels_destroy(&labels);

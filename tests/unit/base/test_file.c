@@ -1,7 +1,9 @@
 /* Files and folders: whole or absent, links not followed, full disks seen. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/folder.h"
@@ -216,6 +218,60 @@ static void test_folder_that_appears_meanwhile_is_kept(void **state)
     assert_false(file_exists(temporary));
 }
 
+/* A child begins a folder and either dies there or waits to be killed; its temporary folder's name comes by a pipe. */
+static pid_t begin_in_child(const char *path, bool dies, char temporary[FILE_PATH_MAX])
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char name[FILE_PATH_MAX] = "";
+        weft_status status = folder_begin(path, false, name);
+        bool told = status == WEFT_OK && write(ends[1], name, FILE_PATH_MAX) == FILE_PATH_MAX;
+        while (told && !dies) {
+            pause();
+        }
+        _exit(told ? 0 : 1);
+    }
+    assert_int_equal(read(ends[0], temporary, FILE_PATH_MAX), FILE_PATH_MAX);
+    close(ends[0]);
+    close(ends[1]);
+    if (dies) {
+        int code;
+        assert_int_equal(waitpid(child, &code, 0), child);
+        assert_int_equal(code, 0);
+    }
+    return child;
+}
+
+static void test_leftovers_of_dead_processes_are_removed(void **state)
+{
+    char dead[FILE_PATH_MAX];
+    char alive[FILE_PATH_MAX];
+    char other[FILE_PATH_MAX];
+    char mine[FILE_PATH_MAX];
+    const char *path = in_folder(state, "store");
+    pid_t child = begin_in_child(path, false, alive);
+    begin_in_child(in_folder(state, "store2"), true, other); /* another goal, with the same beginning */
+    begin_in_child(path, true, dead);
+    make_sample_folder(in_folder(state, "store.tmp-0badcafe-1999999999-0-0"), "of another host");
+    put_file(in_folder(state, "store.tmp-notes"), "mine", 4);
+    assert_true(file_exists(dead));
+    ASSERT_OK(folder_begin(path, false, mine));
+    assert_false(file_exists(dead));
+    assert_true(file_exists(alive));
+    assert_true(file_exists(other));
+    assert_true(file_exists(in_folder(state, "store.tmp-0badcafe-1999999999-0-0")));
+    assert_true(file_exists(in_folder(state, "store.tmp-notes")));
+    ASSERT_OK(folder_commit(mine, path, false));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    ASSERT_OK(folder_begin(path, true, mine));
+    assert_false(file_exists(alive));
+    ASSERT_OK(folder_remove(mine));
+}
+
 static void test_remove_does_not_follow_links(void **state)
 {
     make_sample_folder(in_folder(state, "outside"), "keep");
@@ -263,6 +319,7 @@ int main(void)
         FOLDER_TEST(test_folder_appears_whole),
         FOLDER_TEST(test_folder_is_replaced_only_by_force),
         FOLDER_TEST(test_folder_that_appears_meanwhile_is_kept),
+        FOLDER_TEST(test_leftovers_of_dead_processes_are_removed),
         FOLDER_TEST(test_remove_does_not_follow_links),
         FOLDER_TEST(test_make_creates_parents),
         cmocka_unit_test(test_long_paths_are_refused),

@@ -238,7 +238,7 @@ static const fault faults[] = {
     {heterophilous,
      {"edges", 'i', 8, 2, {1, 3}, (const int64_t[]){0, 1, 2}},
      "[edges]: length 3 in dimension 1, expected 2"},
-    {heterophilous, {"node_features", 'f', 4, 2, {2, 2}, (const float[]){1, 2, 3, 4}}, "[node_features]: length 2"},
+    {heterophilous, {"node_features", 'f', 4, 2, {2, 2}, (const float[]){1, 2, 3, 4}}, "[node_features]: 2 rows of features for 3 vertices"},
     {heterophilous, {"node_features", 'f', 4, 2, {3, 1}, (const float[]){1, INFINITY, 4}}, "row 1, column 0: inf"},
     {heterophilous, {.name = "val_masks"}, "a split without 'valid'"},
     {heterophilous, BOOL2("val_masks", 1, 3, 0, 1, 0), "[val_masks]: 1 splits, but train has 2"},

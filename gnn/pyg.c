@@ -1,0 +1,294 @@
+/* gnn/pyg.c: see gnn/pyg.h. */
+#include "gnn/pyg.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32 };
+
+/* The one table of names: "layer" N ".self" is "convs." N ".lin_r.weight" of PyG. */
+typedef struct name_row {
+    const char *ours, *our_end;
+    const char *theirs, *their_end;
+    bool matrix; /* [in, out] here, [out, in] there */
+    unsigned models;
+} name_row;
+
+static const name_row names[] = {
+    {"layer", ".self", "convs.", ".lin_r.weight", true, SAGE},
+    {"layer", ".neigh", "convs.", ".lin_l.weight", true, SAGE},
+    {"layer", ".weight", "convs.", ".lin_l.weight", true, SAGE_GCN},
+    {"layer", ".bias", "convs.", ".lin_l.bias", false, SAGE | SAGE_GCN},
+    {"layer", ".weight", "convs.", ".lin.weight", true, GCN},
+    {"layer", ".bias", "convs.", ".bias", false, GCN},
+    {"layer", ".weight", "lins.", ".weight", true, MLP},
+    {"layer", ".bias", "lins.", ".bias", false, MLP},
+    {"norm", ".gamma", "norms.", ".module.weight", false, BATCH},
+    {"norm", ".beta", "norms.", ".module.bias", false, BATCH},
+    {"norm", ".mean", "norms.", ".module.running_mean", false, BATCH},
+    {"norm", ".var", "norms.", ".module.running_var", false, BATCH},
+    {"norm", ".gamma", "norms.", ".weight", false, LAYER},
+    {"norm", ".beta", "norms.", ".bias", false, LAYER},
+};
+enum { NAMES = sizeof names / sizeof *names };
+
+static unsigned models_of(const gnn_config *config)
+{
+    static const unsigned norms[] = {[NORM_NONE] = 0, [NORM_BATCH] = BATCH, [NORM_LAYER] = LAYER};
+    unsigned kind = config->kind == GNN_GCN               ? GCN
+                    : config->kind == GNN_MLP             ? MLP
+                    : config->aggregator == GNN_SAGE_MEAN ? SAGE
+                                                          : SAGE_GCN;
+    return kind | norms[config->norm];
+}
+
+/* The number N of a name BEGIN N END, or -1. */
+static int number_in(const char *name, const char *begin, const char *end)
+{
+    size_t lead = strlen(begin);
+    int number = 0;
+    if (strncmp(name, begin, lead) != 0) {
+        return -1;
+    }
+    const char *digits = name + lead;
+    const char *at = digits;
+    for (; *at >= '0' && *at <= '9' && at - digits < 3; ++at) {
+        number = 10 * number + (*at - '0');
+    }
+    bool plain = at - digits == 1 || (at - digits > 1 && digits[0] != '0');
+    return plain && number < GNN_MAX_LAYERS && strcmp(at, end) == 0 ? number : -1;
+}
+
+/* ---- what a set of weights is ---- */
+
+static const train_weight *find_numbered(const train_weights *weights, const char *begin, int number, const char *end)
+{
+    char name[PARAM_NAME_BYTES];
+    snprintf(name, sizeof name, "%s%d%s", begin, number, end);
+    return weights_find(weights, name);
+}
+
+static bool has_shape(const train_weight *weight, int64_t rows, int64_t cols)
+{
+    return weight != NULL && weight->rows == rows && weight->cols == cols;
+}
+
+/* Layer l: its matrices agree with each other and with the layer below. *found counts its arrays. */
+static weft_status describe_layer(const train_weights *weights, const char *origin, int l, gnn_config *config,
+                                  int *found)
+{
+    bool self = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
+    const train_weight *weight = find_numbered(weights, "layer", l, self ? ".self" : ".weight");
+    const train_weight *neigh = self ? find_numbered(weights, "layer", l, ".neigh") : weight;
+    WEFT_CHECK(weight != NULL && neigh != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (%s)", origin, l,
+               self ? "self or neigh" : "weight");
+    int64_t in = l == 0 ? weight->rows : config->outputs;
+    int64_t out = weight->cols;
+    WEFT_CHECK(weight->rows == in && has_shape(neigh, in, out) &&
+                   has_shape(find_numbered(weights, "layer", l, ".bias"), 1, out),
+               WEFT_ERR_DATA,
+               "%s: the shapes of layer %d do not fit: its matrix is [%" PRId64 ", %" PRId64 "], its input %" PRId64,
+               origin, l, weight->rows, weight->cols, in);
+    *found += self ? 3 : 2;
+    config->inputs = l == 0 ? in : config->inputs;
+    config->hidden = l == 1 ? in : config->hidden;
+    WEFT_CHECK(l < 2 || in == config->hidden, WEFT_ERR_DATA,
+               "%s: hidden layers of different widths, %" PRId64 " and %" PRId64 ": Weft's are equal", origin,
+               config->hidden, in);
+    config->outputs = out;
+    return WEFT_OK;
+}
+
+static weft_status describe_norm(const train_weights *weights, const char *origin, int l, const gnn_config *config,
+                                 int *found)
+{
+    for (int i = 0; i < NAMES; ++i) {
+        if ((names[i].models & models_of(config) & (BATCH | LAYER)) == 0) {
+            continue;
+        }
+        WEFT_CHECK(has_shape(find_numbered(weights, "norm", l, names[i].our_end), 1, config->hidden), WEFT_ERR_DATA,
+                   "%s: norm%d%s is missing or not of length %" PRId64, origin, l, names[i].our_end, config->hidden);
+        *found += 1;
+    }
+    return WEFT_OK;
+}
+
+weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
+{
+    int layers = 0;
+    int found = 0;
+    while (layers < GNN_MAX_LAYERS && find_numbered(weights, "layer", layers, ".bias") != NULL) {
+        layers += 1;
+    }
+    WEFT_CHECK(layers > 0, WEFT_ERR_DATA, "%s: no array layer0.bias: these are no weights of a model of Weft", origin);
+    bool self = weights_find(weights, "layer0.self") != NULL;
+    if (self) {
+        config->kind = GNN_SAGE;
+        config->aggregator = GNN_SAGE_MEAN;
+    }
+    WEFT_CHECK(self || config->kind != GNN_SAGE || config->aggregator == GNN_SAGE_GCN, WEFT_ERR_DATA,
+               "%s: one matrix a layer, where sage with aggregator mean has two: say --model and --aggregator", origin);
+    config->layers = layers;
+    config->hidden = 0;
+    config->norm = weights_find(weights, "norm0.mean") != NULL    ? NORM_BATCH
+                   : weights_find(weights, "norm0.gamma") != NULL ? NORM_LAYER
+                                                                  : NORM_NONE;
+    for (int l = 0; l < layers; ++l) {
+        WEFT_TRY(describe_layer(weights, origin, l, config, &found));
+    }
+    for (int l = 0; config->norm != NORM_NONE && l < layers - 1; ++l) {
+        WEFT_TRY(describe_norm(weights, origin, l, config, &found));
+    }
+    WEFT_CHECK(found == weights->count, WEFT_ERR_DATA, "%s: %d arrays, %d of them belong to a model of %d layers",
+               origin, weights->count, found, layers);
+    return WEFT_OK;
+}
+
+/* ---- writing ---- */
+
+static void transpose(const float *from, int64_t rows, int64_t cols, float *to)
+{
+    for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t col = 0; col < cols; ++col) {
+            to[col * rows + row] = from[row * cols + col];
+        }
+    }
+}
+
+typedef struct outgoing {
+    char (*name)[PARAM_NAME_BYTES];
+    float *values; /* of all tensors */
+    safetensors_item *item;
+    int count;
+} outgoing;
+
+static weft_status reserve(const train_weights *weights, outgoing *out)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < weights->count; ++i) {
+        elements += weights->item[i].rows * weights->item[i].cols;
+    }
+    WEFT_TRY(WEFT_NEW(&out->name, weights->count, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&out->item, weights->count, WEFT_MEM_WORKSPACE));
+    return WEFT_NEW(&out->values, elements, WEFT_MEM_WORKSPACE);
+}
+
+/* Every weight under its other name; the description has made sure that each has one. */
+static void translate(const gnn_config *config, const train_weights *weights, outgoing *out)
+{
+    float *values = out->values;
+    for (int i = 0; i < weights->count; ++i) {
+        const train_weight *weight = &weights->item[i];
+        for (int r = 0; r < NAMES; ++r) {
+            const name_row *row = &names[r];
+            int number = number_in(weight->name, row->ours, row->our_end);
+            if ((row->models & models_of(config)) == 0 || number < 0) {
+                continue;
+            }
+            char *name = out->name[out->count];
+            snprintf(name, PARAM_NAME_BYTES, "%s%d%s", row->theirs, number, row->their_end);
+            transpose(weight->values, weight->rows, weight->cols, values);
+            out->item[out->count++] = (safetensors_item){.name = name,
+                                                         .dims = row->matrix ? 2 : 1,
+                                                         .shape = {weight->cols, row->matrix ? weight->rows : 0},
+                                                         .values = values};
+            values += weight->rows * weight->cols;
+        }
+    }
+}
+
+weft_status pyg_write(const char *path, const gnn_config *config, const train_weights *weights,
+                      const safetensors_text *texts, int text_count)
+{
+    weft_status status = WEFT_OK;
+    outgoing out = {.count = 0};
+    WEFT_TRY_GOTO(reserve(weights, &out), status, done);
+    translate(config, weights, &out);
+    status = safetensors_write(path, out.item, out.count, texts, text_count);
+done:
+    weft_free(out.name);
+    weft_free(out.item);
+    weft_free(out.values);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static weft_status tell_model(const safetensors_file *file, const char *path, gnn_config *config)
+{
+    bool root = safetensors_find(file, "convs.0.lin_r.weight") >= 0;
+    bool sage = root || safetensors_find(file, "convs.0.lin_l.weight") >= 0;
+    bool gcn = safetensors_find(file, "convs.0.lin.weight") >= 0;
+    bool mlp = safetensors_find(file, "lins.0.weight") >= 0;
+    WEFT_CHECK(sage + gcn + mlp == 1, WEFT_ERR_DATA,
+               "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
+               "(GCN) or lins.0.weight (MLP)",
+               path);
+    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : GNN_MLP;
+    config->aggregator = sage && !root ? GNN_SAGE_GCN : GNN_SAGE_MEAN;
+    config->norm = safetensors_find(file, "norms.0.module.weight") >= 0 ? NORM_BATCH
+                   : safetensors_find(file, "norms.0.weight") >= 0      ? NORM_LAYER
+                                                                        : NORM_NONE;
+    return WEFT_OK;
+}
+
+/* Tensor i as the weight that `row` says, number `number`. */
+static weft_status read_tensor(const safetensors_file *file, const char *path, int i, const name_row *row, int number,
+                               train_weights *weights)
+{
+    const safetensors_entry *entry = safetensors_entry_at(file, i);
+    char name[PARAM_NAME_BYTES];
+    float *values = NULL;
+    float *theirs = NULL;
+    WEFT_CHECK(entry->dims == (row->matrix ? 2 : 1), WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d",
+               path, entry->name, entry->dims, row->matrix ? 2 : 1);
+    snprintf(name, sizeof name, "%s%d%s", row->ours, number, row->our_end);
+    int64_t out = entry->shape[0];
+    int64_t in = row->matrix ? entry->shape[1] : 1;
+    WEFT_TRY(weights_add(weights, path, name, in, out, &values));
+    WEFT_TRY(WEFT_NEW(&theirs, entry->count, WEFT_MEM_WORKSPACE));
+    weft_status status = safetensors_read_f32(file, i, theirs);
+    if (status == WEFT_OK) {
+        transpose(theirs, out, in, values);
+    }
+    weft_free(theirs);
+    return status;
+}
+
+static bool is_counter(const char *name)
+{
+    static const char end[] = ".num_batches_tracked";
+    size_t length = strlen(name);
+    return length >= sizeof end && strcmp(name + length - (sizeof end - 1), end) == 0;
+}
+
+static weft_status read_named(const safetensors_file *file, const char *path, int i, unsigned models,
+                              train_weights *weights)
+{
+    const char *name = safetensors_entry_at(file, i)->name;
+    for (int r = 0; r < NAMES; ++r) {
+        int number = number_in(name, names[r].theirs, names[r].their_end);
+        if ((names[r].models & models) != 0 && number >= 0) {
+            return read_tensor(file, path, i, &names[r], number, weights);
+        }
+    }
+    return weft_fail(WEFT_ERR_DATA,
+                     "%s: tensor \"%s\" belongs to no model that Weft knows (docs/formats.md lists them)", path, name);
+}
+
+weft_status pyg_read(const safetensors_file *file, const char *path, train_weights *weights, gnn_config *config)
+{
+    WEFT_TRY(tell_model(file, path, config));
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < safetensors_count(file) && status == WEFT_OK; ++i) {
+        if (!is_counter(safetensors_entry_at(file, i)->name)) {
+            status = read_named(file, path, i, models_of(config), weights);
+        }
+    }
+    status = status == WEFT_OK ? gnn_weights_describe(weights, path, config) : status;
+    if (status != WEFT_OK) {
+        weights_destroy(weights);
+    }
+    return status;
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""load_in_pyg.py MODEL.safetensors STORE [LOGITS.npy]: a model of `weft export` in PyTorch Geometric, on a graph store.
+
+Needs torch, torch_geometric, safetensors and NumPy. Prints the test accuracy; LOGITS.npy gets the logits [n, classes].
+"""
+import sys
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from torch_geometric.nn import GCN, MLP, GraphSAGE
+from torch_geometric.utils import add_self_loops
+
+
+def load(path):
+    """The model, ready to evaluate, and the options that made it (weft train --help has their meaning)."""
+    with safe_open(path, "pt") as file:
+        option = {key[5:]: text for key, text in file.metadata().items() if key.startswith("weft.")}
+        state = {name: file.get_tensor(name) for name in file.keys()}
+    layers, hidden = int(option["layers"]), int(option.get("hidden", 1))
+    norm = {"none": None, "batch": "batch_norm", "layer": "layer_norm"}[option["norm"]]
+    kwargs = {"norm": norm, "norm_kwargs": {"mode": "node"} if norm == "layer_norm" else None}
+    last = [t for name, t in state.items() if name.split(".")[:2] in (["convs", f"{layers - 1}"], ["lins", f"{layers - 1}"])]
+    inputs, outputs = next(t.shape[1] for name, t in state.items() if t.dim() == 2 and ".0." in name), last[0].shape[0]
+    if option["model"] == "mlp":
+        model = MLP([inputs] + [hidden] * (layers - 1) + [outputs], **kwargs)
+    elif option["model"] == "gcn":
+        model = GCN(inputs, hidden, layers, outputs, **kwargs)
+    else:
+        model = GraphSAGE(inputs, hidden, layers, outputs, root_weight=option["aggregator"] == "mean", **kwargs)
+    model.load_state_dict(state)
+    return model.eval(), option
+
+
+def read_store(store, option):
+    """Features and edge_index of a graph store, as the model wants them."""
+    offset, source = np.load(f"{store}/offset.npy"), np.load(f"{store}/source.npy")
+    x = np.load(f"{store}/feature.npy")
+    if option.get("normalize") == "row":
+        total = x.sum(1, keepdims=True, dtype=np.float64)
+        x = (x * np.divide(1, total, out=np.zeros_like(total), where=total != 0).astype(np.float32)).astype(np.float32)
+    elif option.get("normalize") == "standard":
+        std = x.std(0, dtype=np.float64)
+        x = ((x - x.mean(0, dtype=np.float64)) / np.where(std > 1e-6, std, np.inf)).astype(np.float32)
+    target = np.repeat(np.arange(len(x)), np.diff(offset))
+    edge_index = torch.from_numpy(np.stack([source.astype(np.int64), target]))
+    if option["model"] == "sage" and option["aggregator"] == "gcn":
+        edge_index = add_self_loops(edge_index, num_nodes=len(x))[0]
+    return torch.from_numpy(x), edge_index
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__.splitlines()[0])
+    model, option = load(sys.argv[1])
+    x, edge_index = read_store(sys.argv[2], option)
+    with torch.no_grad():
+        logits = (model(x) if option["model"] == "mlp" else model(x, edge_index)).numpy()
+    if len(sys.argv) == 4:
+        np.save(sys.argv[3], logits)
+    label, split = np.load(f"{sys.argv[2]}/label.npy"), np.load(f"{sys.argv[2]}/split.npy").reshape(-1, len(x))[0]
+    test = (split == 2) & (label >= 0)
+    print(f"test accuracy: {100 * np.mean(logits.argmax(1)[test] == label[test]):.2f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+#!/bin/bash
+# An exported model in PyTorch Geometric answers as weft predict does (python/load_in_pyg.py), and weights that PyTorch
+# Geometric has written are taken. WEFT_PYTHON names a Python that has torch, torch_geometric and safetensors.
+# timeout: 300
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+python=${WEFT_PYTHON:-python3}
+need "$python"
+"$python" -c 'import torch, torch_geometric, safetensors' 2>/dev/null ||
+    skip "$python has no torch, torch_geometric and safetensors (WEFT_PYTHON names another Python)"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+run() { "$weft" "$@" --quiet >out 2>err || fail "weft $*: exit $?: $(cat err)"; }
+run convert synth:quickstart,scale=0.01 --out store
+same() {
+    "$python" - "$1.npy" "$1-answers" <<'PY' || fail "$1: PyTorch Geometric answers otherwise"
+import sys
+import numpy as np
+logits = np.load(sys.argv[1]).astype(np.float64)
+answer, p = np.load(sys.argv[2] + "/predictions.npy")[:, 0], np.load(sys.argv[2] + "/probabilities.npy")
+q = np.exp(logits - logits.max(1, keepdims=True))
+q /= q.sum(1, keepdims=True)
+assert np.abs(p - q).max() < 1e-5, np.abs(p - q).max()
+top = np.sort(logits, 1)
+clear = top[:, -1] - top[:, -2] > 1e-4
+assert clear.mean() > 0.99 and (logits.argmax(1) == answer)[clear].all()
+PY
+}
+number=0
+while read -r options; do
+    number=$((number + 1))
+    # shellcheck disable=SC2086
+    run train --data store --epochs 8 --lr 0.05 $options --run-dir "run$number"
+    run export "run$number" --out "run$number.safetensors"
+    run predict --data store --checkpoint "run$number" --out "run$number-answers"
+    "$python" "$source_dir/python/load_in_pyg.py" "run$number.safetensors" store "run$number.npy" >out ||
+        fail "$options: PyTorch Geometric does not take the file"
+    same "run$number"
+done <<'EOF'
+--model sage --norm batch --layers 3
+--model sage --aggregator gcn --norm layer
+--model gcn --norm batch --normalize standard
+--model mlp --norm layer --layers 3
+EOF
+
+# The other way: an untrained model of PyTorch Geometric, saved by the safetensors package.
+"$python" - <<'PY' || fail "PyTorch Geometric wrote nothing"
+import sys
+import numpy as np, torch
+from safetensors.torch import save_file
+from torch_geometric.nn import GCN
+torch.manual_seed(1)
+n, features = np.load("store/feature.npy").shape
+model = GCN(features, 20, 3, 16, norm="batch_norm").eval()
+save_file(model.state_dict(), "theirs.safetensors")
+offset, source = np.load("store/offset.npy"), np.load("store/source.npy")
+edge_index = torch.from_numpy(np.stack([source.astype(np.int64), np.repeat(np.arange(n), np.diff(offset))]))
+with torch.no_grad():
+    np.save("theirs.npy", model(torch.from_numpy(np.load("store/feature.npy")), edge_index).numpy())
+PY
+run predict --data store --checkpoint theirs.safetensors --out theirs-answers
+same theirs
+echo "PyTorch Geometric and weft predict answer alike"

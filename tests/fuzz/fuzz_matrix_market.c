@@ -1,0 +1,4 @@
+/* Fuzz target: Matrix Market files, plain and compressed, to CSR. Seeds: tests/fuzz/make_seeds DIR. */
+#include "fuzz/fuzz_reader.h"
+
+FUZZ_READER(reader_matrix_market)

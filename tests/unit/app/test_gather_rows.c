@@ -1,0 +1,67 @@
+/* Rows gathered stripe by stripe: every row in its place, for any number of ranks and any stripe. */
+#include "app/gather_rows.h"
+#include "support/folder.h"
+
+enum { VERTICES = 1000, WIDTH = 3 };
+
+typedef struct gather_case {
+    int64_t stripe_bytes;
+    const char *path;
+} gather_case;
+
+static uint32_t word_of(int64_t gid, int64_t col)
+{
+    return (uint32_t)(gid * 7919 + col * 104729);
+}
+
+/* Vertex v belongs to rank (v * v) % P, and stands there in descending order; the last rank of several owns nothing. */
+static weft_status gather_rank(weft_comm *comm, void *argument)
+{
+    const gather_case *c = argument;
+    int owners = comm_size(comm) > 1 ? comm_size(comm) - 1 : 1;
+    int64_t gid[VERTICES];
+    uint32_t rows[VERTICES * WIDTH];
+    weft_part part = {.n_global = VERTICES, .gid = gid};
+    for (int64_t v = VERTICES - 1; v >= 0; --v) {
+        if ((v * v) % owners == comm_rank(comm)) {
+            for (int64_t col = 0; col < WIDTH; ++col) {
+                rows[part.n_owned * WIDTH + col] = word_of(v, col);
+            }
+            gid[part.n_owned++] = v;
+        }
+    }
+    file_writer writer;
+    bool first = comm_rank(comm) == 0;
+    WEFT_TRY(comm_agree(comm, first ? file_writer_open(c->path, &writer) : WEFT_OK));
+    WEFT_TRY(gather_rows(comm, &part, rows, WIDTH, c->stripe_bytes, &writer));
+    return first ? file_writer_commit(&writer) : WEFT_OK;
+}
+
+static void test_every_row_in_its_place(void **state)
+{
+    static const int64_t stripes[] = {1, 100, 12 * 333, 1 << 20};
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        for (size_t s = 0; s < sizeof stripes / sizeof *stripes; ++s) {
+            gather_case c = {.stripe_bytes = stripes[s], .path = in_folder(state, "rows")};
+            unlink(c.path);
+            ASSERT_OK(comm_thread_run(ranks, gather_rank, &c));
+            size_t bytes = 0;
+            uint8_t *content = get_file(c.path, &bytes);
+            assert_int_equal(bytes, VERTICES * WIDTH * 4);
+            for (int64_t i = 0; i < VERTICES * WIDTH; ++i) {
+                uint32_t word;
+                memcpy(&word, content + 4 * i, 4);
+                assert_int_equal(word, word_of(i / WIDTH, i % WIDTH));
+            }
+            free(content);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_row_in_its_place, folder_setup, folder_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,279 @@
+/*
+ * A checkpoint that was cut or changed anywhere is found out, with the file's name, and the one before it is used:
+ * every file is cut at every length, and at random places bits are turned over. Old ones go, half-written ones go, and
+ * what cannot be written leaves what was there.
+ */
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/philox.h"
+#include "support/folder.h"
+#include "train/checkpoint_internal.h"
+
+enum { ROWS = 3, COLS = 2, DAMAGES = 200 };
+
+typedef struct small_model {
+    weft_hal *hal;
+    param_store params;
+} small_model;
+
+static void open_model(small_model *m, weft_dtype dtype)
+{
+    ASSERT_OK(weft_hal_open("ref", 1, &m->hal));
+    param_store_begin(&m->params, m->hal, dtype);
+    int trained = param_add_block(&m->params, ROWS, COLS, true, true);
+    int state = param_add_block(&m->params, 1, COLS, false, false);
+    ASSERT_OK(param_add(&m->params, trained, 0, 0, ROWS, COLS, PARAM_INIT_GLOROT, "layer0.weight"));
+    ASSERT_OK(param_add(&m->params, state, 0, 0, 1, COLS, PARAM_INIT_ONE, "layer0.running_mean"));
+    ASSERT_OK(param_store_commit(&m->params, NULL));
+}
+
+static void close_model(small_model *m)
+{
+    param_store_destroy(&m->params);
+    weft_hal_close(m->hal);
+}
+
+/* Epoch e of the training: parameters are e, moments 10 e, the rank's bytes 100 + e. */
+static weft_status write_epoch(void **state, small_model *m, int64_t epoch)
+{
+    checkpoint_writer writer;
+    char path[FILE_PATH_MAX];
+    double flat[64];
+    float narrow[64];
+    train_run runs[1] = {{.best_valid = 0.5, .final_test = (double)epoch, .best_epoch = epoch, .epochs = epoch}};
+    const train_progress progress = {.epoch = epoch, .trained = epoch, .since_best = 2, .result = runs};
+    const checkpoint_facts facts = {.graph_hash = "0123",
+                                    .sync = "topk",
+                                    .ranks = 1,
+                                    .threads = 4,
+                                    .dtype = m->params.dtype,
+                                    .has_ranks = true,
+                                    .optimizer_steps = epoch};
+    const checkpoint_piece pieces[] = {{"parameters", 8, 16}, {"residual of bucket 0", 1, 3}, {"nothing", 1, 0}};
+    unsigned char bytes[19];
+    memset(bytes, 100 + (int)epoch, sizeof bytes);
+    WEFT_TRY(checkpoint_writer_begin(in_folder(state, "ckpt"), epoch, &writer));
+    for (int file = 0; file < CHECKPOINT_FILES; ++file) {
+        for (int i = 0; i < 64; ++i) {
+            flat[i] = (double)epoch * (file >= FILE_FIRST ? 10 : 1) + 0.25 * i;
+            narrow[i] = (float)flat[i];
+        }
+        const void *data = m->params.dtype == WEFT_DTYPE_F64 ? (const void *)flat : (const void *)narrow;
+        ASSERT_OK(file_path(path, "%s/%s", writer.temporary, checkpoint_file_names[file]));
+        ASSERT_OK(checkpoint_write_named(path, &m->params, data,
+                                         file >= FILE_FIRST ? m->params.trained : m->params.elements));
+    }
+    ASSERT_OK(checkpoint_rank_path(path, writer.temporary, 0));
+    ASSERT_OK(checkpoint_write_rank(path, pieces, 3, bytes));
+    return checkpoint_writer_commit(&writer, &facts, &progress);
+}
+
+static int64_t newest(void **state)
+{
+    checkpoint *ck = NULL;
+    ASSERT_OK(checkpoint_open(in_folder(state, "ckpt"), &ck));
+    int64_t epoch = checkpoint_progress(ck)->epoch;
+    checkpoint_close(ck);
+    return epoch;
+}
+
+static void test_round_trip(void **state)
+{
+    for (int f64 = 0; f64 < 2; ++f64) {
+        small_model m;
+        checkpoint *ck = NULL;
+        char path[FILE_PATH_MAX];
+        double value = 0;
+        float narrow = 0;
+        unsigned char bytes[19] = {0};
+        const checkpoint_piece pieces[] = {{"parameters", 8, 16}, {"residual of bucket 0", 1, 3}, {"nothing", 1, 0}};
+        const checkpoint_piece longer[] = {{"residual of bucket 0", 1, 4}};
+        const checkpoint_piece other[] = {{"residual of bucket 1", 1, 3}};
+        open_model(&m, f64 == 1 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32);
+        ASSERT_OK(write_epoch(state, &m, 7));
+        ASSERT_OK(checkpoint_open(in_folder(state, "ckpt/epoch-00000007"), &ck));
+        assert_int_equal(checkpoint_progress(ck)->since_best, 2);
+        assert_int_equal(checkpoint_progress(ck)->result[0].best_epoch, 7);
+        assert_int_equal(checkpoint_threads(ck), 4);
+        assert_int_equal(ck->optimizer_steps, 7);
+        assert_int_equal(checkpoint_dtype(ck), m.params.dtype);
+        ASSERT_OK(checkpoint_load(ck, CHECKPOINT_BEST, &m.params));
+        memcpy(&narrow, m.params.value.data, sizeof narrow);
+        memcpy(&value, m.params.value.data, sizeof value);
+        assert_true(f64 == 1 ? value == 7.0 : narrow == 7.0f);
+        ASSERT_OK(checkpoint_rank_path(path, checkpoint_path(ck), 0));
+        ASSERT_OK(checkpoint_read_rank(path, pieces, 3, bytes));
+        assert_true(bytes[0] == 107 && bytes[18] == 107);
+        ASSERT_STATUS(checkpoint_read_rank(path, longer, 1, bytes), WEFT_ERR_DATA);
+        ASSERT_MESSAGE("3 elements of 1 bytes, expected 4");
+        ASSERT_STATUS(checkpoint_read_rank(path, other, 1, bytes), WEFT_ERR_DATA);
+        ASSERT_MESSAGE("residual of bucket 1");
+        checkpoint_close(ck);
+        close_model(&m);
+        ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+    }
+}
+
+static void test_another_model(void **state)
+{
+    small_model m;
+    small_model other;
+    checkpoint *ck = NULL;
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_OK(write_epoch(state, &m, 7));
+    ASSERT_OK(checkpoint_open(in_folder(state, "ckpt"), &ck));
+    open_model(&other, WEFT_DTYPE_F64);
+    ASSERT_STATUS(checkpoint_load(ck, CHECKPOINT_LAST, &other.params), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("layer0.weight");
+    close_model(&other);
+    open_model(&other, WEFT_DTYPE_F32);
+    other.params.entry[0].rows = 1;
+    ASSERT_STATUS(checkpoint_load(ck, CHECKPOINT_LAST, &other.params), WEFT_ERR_DATA);
+    other.params.entries = 1;
+    other.params.entry[0].rows = ROWS;
+    ASSERT_STATUS(checkpoint_load(ck, CHECKPOINT_LAST, &other.params), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("2 arrays, the model has 1");
+    close_model(&other);
+    checkpoint_close(ck);
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
+static const char *const files[] = {"manifest.json", "manifest.xxh3", "results.npy", "last.npz",
+                                    "best.npz",      "first.npz",     "second.npz",  "rank-00000.npz"};
+
+/* Damage one file of the newest checkpoint: the one before it is the newest good one, and asking for the damaged one by
+ * name tells the file. */
+static void expect_found(void **state, const char *file, const char *what, size_t place)
+{
+    checkpoint *ck = NULL;
+    if (newest(state) != 1) {
+        fail_msg("%s %s at byte %zu: not noticed", file, what, place);
+    }
+    weft_status status = checkpoint_open(in_folder(state, "ckpt/epoch-00000002"), &ck);
+    if ((status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) || strstr(weft_error_message(), "manifest") == NULL) {
+        fail_msg("%s %s at byte %zu: %s: %s", file, what, place, weft_status_name(status), weft_error_message());
+    }
+}
+
+static void test_cut_anywhere(void **state)
+{
+    small_model m;
+    char name[64];
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_OK(write_epoch(state, &m, 1));
+    ASSERT_OK(write_epoch(state, &m, 2));
+    assert_int_equal(newest(state), 2);
+    for (size_t f = 0; f < sizeof files / sizeof *files; ++f) {
+        size_t size = 0;
+        snprintf(name, sizeof name, "ckpt/epoch-00000002/%s", files[f]);
+        const char *path = in_folder(state, name);
+        char keep[FILE_PATH_MAX];
+        ASSERT_OK(file_path(keep, "%s", path));
+        uint8_t *bytes = get_file(keep, &size);
+        for (size_t cut = 0; cut < size; ++cut) {
+            put_file(keep, bytes, cut);
+            expect_found(state, files[f], "cut", cut);
+        }
+        put_file(keep, bytes, size + 1); /* get_file adds a zero byte */
+        expect_found(state, files[f], "longer", size);
+        assert_int_equal(unlink(keep), 0);
+        assert_int_equal(newest(state), 1);
+        put_file(keep, bytes, size);
+        assert_int_equal(newest(state), 2);
+        free(bytes);
+    }
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
+static void test_changed_anywhere(void **state)
+{
+    small_model m;
+    char name[64];
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_OK(write_epoch(state, &m, 1));
+    ASSERT_OK(write_epoch(state, &m, 2));
+    for (uint32_t i = 0; i < DAMAGES; ++i) {
+        size_t size = 0;
+        char path[FILE_PATH_MAX];
+        philox_block draw = philox4x32((philox_block){{i, 0, 0, 0}}, 20);
+        snprintf(name, sizeof name, "ckpt/epoch-00000002/%s", files[i % (sizeof files / sizeof *files)]);
+        ASSERT_OK(file_path(path, "%s", in_folder(state, name)));
+        uint8_t *bytes = get_file(path, &size);
+        size_t place = draw.word[0] % size;
+        uint8_t bit = (uint8_t)(1U << (draw.word[1] % 8));
+        bytes[place] ^= bit;
+        put_file(path, bytes, size);
+        expect_found(state, name, "changed", place);
+        bytes[place] ^= bit;
+        put_file(path, bytes, size);
+        free(bytes);
+    }
+    assert_int_equal(newest(state), 2);
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
+static void test_old_ones_go(void **state)
+{
+    small_model m;
+    checkpoint *ck = NULL;
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_STATUS(checkpoint_open(in_folder(state, "ckpt"), &ck), WEFT_ERR_NOINPUT);
+    for (int64_t epoch = 1; epoch <= 4; ++epoch) {
+        ASSERT_OK(write_epoch(state, &m, epoch));
+    }
+    assert_false(file_exists(in_folder(state, "ckpt/epoch-00000002")));
+    assert_true(file_exists(in_folder(state, "ckpt/epoch-00000003")));
+    /* Number 4 is damaged, the training goes on from 3 and writes 5, then 4 again from another start: 5 is stale. */
+    assert_int_equal(unlink(in_folder(state, "ckpt/epoch-00000004/last.npz")), 0);
+    assert_int_equal(newest(state), 3);
+    assert_int_equal(mkdir(in_folder(state, "ckpt/epoch-00000009.tmp-1-2-3"), 0777), 0);
+    put_file(in_folder(state, "ckpt/notes.txt"), "mine", 4);
+    ASSERT_OK(write_epoch(state, &m, 4));
+    assert_int_equal(newest(state), 4);
+    ASSERT_OK(write_epoch(state, &m, 3));
+    assert_false(file_exists(in_folder(state, "ckpt/epoch-00000004")));
+    assert_false(file_exists(in_folder(state, "ckpt/epoch-00000009.tmp-1-2-3")));
+    assert_true(file_exists(in_folder(state, "ckpt/notes.txt")));
+    /* All damaged: an error that names one, not a training from the beginning. */
+    assert_int_equal(unlink(in_folder(state, "ckpt/epoch-00000003/manifest.json")), 0);
+    ASSERT_STATUS(checkpoint_open(in_folder(state, "ckpt"), &ck), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("every checkpoint is damaged");
+    ASSERT_MESSAGE("epoch-00000003");
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
+static void test_folder_that_refuses(void **state)
+{
+    small_model m;
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_OK(write_epoch(state, &m, 1));
+    put_file(in_folder(state, "file"), "", 0);
+    checkpoint_writer writer;
+    ASSERT_STATUS(checkpoint_writer_begin(in_folder(state, "file"), 2, &writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("file");
+    checkpoint_writer_discard(&writer);
+    if (geteuid() != 0) { /* nobody refuses root */
+        assert_int_equal(chmod(in_folder(state, "ckpt"), 0555), 0);
+        ASSERT_STATUS(write_epoch(state, &m, 2), WEFT_ERR_PERMISSION);
+        assert_int_equal(chmod(in_folder(state, "ckpt"), 0777), 0);
+    }
+    assert_int_equal(newest(state), 1);
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_another_model),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_changed_anywhere),
+        cmocka_unit_test(test_old_ones_go),  cmocka_unit_test(test_folder_that_refuses),
+    };
+    log_set_level(LOG_QUIET);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
