@@ -138,8 +138,9 @@ static void table_of_epochs(report_text *out, const report_run *run, const curve
     if (count == 0) {
         return;
     }
-    text_fold_begin(out, run->series_count > 1 ? "Some epochs in figures (medians over the runs)"
-                                               : "Some epochs in figures");
+    text_fold_begin(out,
+                    run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
+                    false);
     text_table_begin(out, "rrrrrr", "epoch|loss|train|valid|test|time");
     for (int64_t i = 0; i < count; ++i) {
         double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
@@ -161,12 +162,13 @@ static void table_of_runs(report_text *out, const report_run *run)
     for (int s = 0; s < rows; ++s) {
         const report_series *series = &run->series[s];
         const report_epoch *best = series->best >= 0 ? &series->epoch[series->best] : NULL;
+        double last_loss = series->count > 0 ? series->epoch[series->count - 1].value[REPORT_LOSS] : NAN;
         text_cell(out, "%d", series->run);
         text_cell(out, "%s", quantity_count((double)series->count).text);
         text_cell(out, "%s", quantity_count(best != NULL ? (double)best->epoch : NAN).text);
         text_cell(out, "%s", quantity_percent(best != NULL ? best->value[REPORT_VALID] : NAN).text);
         text_cell(out, "%s", quantity_percent(best != NULL ? best->value[REPORT_TEST] : NAN).text);
-        text_cell(out, "%s", quantity_real(series->epoch[series->count - 1].value[REPORT_LOSS]).text);
+        text_cell(out, "%s", quantity_real(last_loss).text);
     }
     text_table_end(out);
     if (rows < run->series_count) {

@@ -55,7 +55,7 @@ static const char style_rest[] =
     ".grid{stroke:var(--grid)}.axis{stroke:var(--quiet);stroke-width:.8}.tick{fill:var(--quiet);font-size:11.5px}"
     ".r{text-anchor:end}.m{text-anchor:middle}.label{font-weight:600;font-size:12.5px}"
     ".line,.faint{fill:none;stroke-linejoin:round;stroke-linecap:round}.line{stroke-width:2}"
-    ".faint{stroke-width:1;opacity:.3}.band{fill:var(--band)}"
+    ".faint{stroke-width:1;opacity:.45}.band{fill:var(--band)}"
     ".mark{stroke:var(--quiet);stroke-dasharray:2 3}.dot{stroke:var(--paper);stroke-width:1.5}"
     "svg .note{fill:var(--ink);font-size:12px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;"
     "stroke-linejoin:round}"
@@ -68,12 +68,17 @@ static const char style_rest[] =
     "td b{font-weight:650;background:var(--chip);padding:1px 6px;margin-left:-6px;border-radius:3px}"
     ".scroll{overflow-x:auto;padding-left:2px}"
     ".patch{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:8px;vertical-align:-1px}"
+    "td.r{white-space:nowrap}details.many .scroll{columns:340px}details.many thead{display:none}"
+    "tr{break-inside:avoid}"
     "details{margin:8px 0}summary{cursor:pointer;color:var(--quiet);font-size:14px}"
     "footer{margin-top:60px;color:var(--quiet);font-size:13px;border-top:1px solid var(--rule);padding-top:12px}"
     "@media(max-width:560px){main{padding:22px 14px}.pair{grid-template-columns:1fr}}"
     "@page{margin:14mm}"
-    "@media print{body{font-size:11px}main{max-width:none;padding:0}h2{margin-top:22px;break-after:avoid}"
+    "@media print{:root{--paper:#fff}body{font-size:11px}h1{font-size:22px}h2{font-size:15px}h3{font-size:12.5px}"
+    "p.lead{font-size:12px}p.muted,summary,th{font-size:10px}figcaption{font-size:11px}h2.run{font-size:18px}main{max-"
+    "width:none;padding:0}h2{margin-top:22px;break-after:avoid}"
     "h3{break-after:avoid}h2.run{break-before:page}tr{break-inside:avoid}table{font-size:10.5px}"
+    "th,td{padding-right:11px}"
     ".pair{grid-template-columns:1fr 1fr}.tiles{grid-template-columns:repeat(5,1fr)}.tile{padding:8px 10px}"
     ".tile b{font-size:16px}.tile span{font-size:10px}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
@@ -92,7 +97,8 @@ static const char script[] =
     "var lines=Array.from(svg.querySelectorAll('path.line')).map(function(p){var pts=[];"
     "p.getAttribute('d').replace(/[ML]([-.0-9]+) ([-.0-9]+)/g,function(m,a,b){pts.push([Number(a),Number(b)]);});"
     "return {name:p.dataset.name,pts:pts};}).filter(function(l){return l.name ? l.pts.length : 0;});"
-    "function value(y){var f=(y-Y[2])/(Y[3]-Y[2]);return log?Y[0]*Math.pow(Y[1]/Y[0],f):Y[0]+f*(Y[1]-Y[0]);}"
+    "function value(y){var f=(y-Y[2])/(Y[3]-Y[2]);return "
+    "log?Math.exp(Math.log(Y[0])+f*(Math.log(Y[1])-Math.log(Y[0]))):Y[0]+f*(Y[1]-Y[0]);}"
     "function show(v){if(unit==='1'){return (100*v).toFixed(2)+' %';}"
     "if(unit==='2'){return v>=1?v.toPrecision(3)+' s':v>=1e-3?(1e3*v).toPrecision(3)+' ms':(1e6*v).toPrecision(3)+' "
     "µs';}"
@@ -124,7 +130,7 @@ static void write_style(FILE *file)
                 ".%s{stroke:var(--%s)}.f-%s{fill:var(--%s)}.t-%s{fill:var(--%s)}.patch.%s{background:var(--%s)}\n", c,
                 c, c, c, c, c, c, c);
     }
-    fputs(".train,.time,.wait{stroke-width:1.5}\n</style>\n", file);
+    fputs(".train,.time,.wait{stroke-width:1.5}\n.bars .label{fill:var(--quiet)}\n</style>\n", file);
 }
 
 void page_begin(report_text *out, const char *title)

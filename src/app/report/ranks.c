@@ -17,7 +17,7 @@ static const char *const column_keys[COLUMNS] = {"owned_vertices", "held_vertice
 
 typedef struct rank_table {
     double *column[COLUMNS];
-    const json_value **host; /* [ranks], NULL where there is none */
+    const char **host; /* [ranks], NULL where there is none */
     int ranks;
 } rank_table;
 
@@ -41,7 +41,7 @@ static weft_status rank_table_read(const report_run *run, rank_table *t)
     const json_value *hosts = json_find(per_rank, "host");
     const json_value *host = hosts != NULL && hosts->kind == JSON_ARRAY ? hosts->child : NULL;
     for (int r = 0; r < t->ranks && host != NULL; ++r, host = host->next) {
-        t->host[r] = host->kind == JSON_TEXT ? host : NULL;
+        t->host[r] = host->kind == JSON_TEXT ? host->text : NULL;
     }
 done:
     if (status != WEFT_OK) {
@@ -110,7 +110,7 @@ static void table_of_ranks(report_text *out, const rank_table *t, double epochs)
     for (int i = 0; i < rows; ++i) {
         int r = chosen[i];
         text_cell(out, "%d", r);
-        text_cell(out, "%s", t->host[r] != NULL ? t->host[r]->text : "–");
+        text_cell(out, "%s", t->host[r] != NULL ? t->host[r] : "–");
         text_cell(out, "%s", quantity_count(cell(t, OWNED, r)).text);
         text_cell(out, "%s", quantity_count(cell(t, HALO, r)).text);
         text_cell(out, "%s", quantity_count(cell(t, EDGES, r)).text);
@@ -170,7 +170,7 @@ weft_status section_ranks(report_text *out, const report_run *run, const report_
         if (out->html) {
             status = draw_memory(out, &t);
         }
-        table_of_ranks(out, &t, f->epochs > 0 ? f->epochs : NAN);
+        table_of_ranks(out, &t, f->job_epochs > 0 ? f->job_epochs : NAN);
         text_paragraph(out, "muted",
                        "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
                        "that were allocated and never written do not count.",

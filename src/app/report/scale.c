@@ -4,6 +4,9 @@
 
 #include "app/report/chart.h"
 
+/* Below this, steps would be no normal numbers. */
+#define SMALLEST 1e-290
+
 static double nice_step(double rough)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};
@@ -19,8 +22,8 @@ static double nice_step(double rough)
 scale scale_linear(double low, double high, int ticks, double from, double to)
 {
     double size = fmax(fabs(low), fabs(high));
-    if (high - low <= 1e-9 * size || high <= low) { /* a flat line stands in the middle */
-        double room = size > 0 ? 0.05 * size : 1;
+    if (high - low <= fmax(1e-9 * size, SMALLEST)) { /* a flat line stands in the middle */
+        double room = size > SMALLEST ? 0.05 * size : 1;
         low -= room;
         high += room;
     }
@@ -39,14 +42,15 @@ scale scale_logarithmic(double low, double high, double from, double to)
 
 double scale_at(const scale *s, double value)
 {
-    double share = s->step > 0 ? (value - s->low) / (s->high - s->low) : log(value / s->low) / log(s->high / s->low);
+    double share =
+        s->step > 0 ? (value - s->low) / (s->high - s->low) : (log(value) - log(s->low)) / (log(s->high) - log(s->low));
     return s->from + fmin(fmax(share, 0), 1) * (s->to - s->from);
 }
 
 /* Ticks of a logarithmic axis: 1, 2, 5 while there are few decades, then every k-th power of ten. */
 static bool logarithmic_tick(const scale *s, int i, double *value)
 {
-    double decades = log10(s->high / s->low);
+    double decades = log10(s->high) - log10(s->low); /* their quotient may overflow */
     int every = decades > 8 ? (int)ceil(decades / 8) : 1;
     int each = decades <= 2.5 ? 3 : 1;
     static const double mantissa[] = {1, 2, 5};

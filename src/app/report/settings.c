@@ -38,7 +38,7 @@ static void settings(report_text *out, const json_value *options)
         text_paragraph(out, "muted", "Every option has its default.");
     }
     if (count > given) {
-        text_fold_begin(out, "Options that kept their defaults");
+        text_fold_begin(out, "Options that kept their defaults", true);
         table_of_options(out, options, true);
         text_fold_end(out);
     }

@@ -140,10 +140,10 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
     va_end(arguments);
 }
 
-void text_fold_begin(report_text *out, const char *summary)
+void text_fold_begin(report_text *out, const char *summary, bool long_table)
 {
     if (out->html) {
-        fputs("<details><summary>", out->file);
+        fprintf(out->file, "<details%s><summary>", long_table ? " class=\"many\"" : "");
         text_write(out, summary);
         fputs("</summary>\n", out->file);
     } else {

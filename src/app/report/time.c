@@ -210,15 +210,15 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
     fputs(out->html ? "<div class=\"pair\"><div>\n" : "", out->file);
     WEFT_TRY_GOTO(draw_epochs(out, run, f), status, done);
     fputs(out->html ? "</div><div>\n" : "", out->file);
-    bool by_rank = c.ranks > 0 && f->epochs > 0;
+    bool by_rank = c.ranks > 0 && f->job_epochs > 0;
     if (by_rank) {
-        table_of_activities(out, &c, f->epochs);
+        table_of_activities(out, &c, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
     fputs(out->html ? "</div></div>\n" : "", out->file);
     if (by_rank && out->html) {
-        WEFT_TRY_GOTO(draw_ranks(out, &c, f->epochs), status, done);
+        WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
     }
     if (c.ranks > 0) {
         say_balance(out, run, f);
