@@ -26,6 +26,7 @@ static const command_entry entries[] = {
     {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
     {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
     {"predict", app_predict, true}, {"export", app_export, false},       {"report", app_report, false},
+    {"doctor", app_doctor, true},
 };
 
 static const command_entry *entry_of(const option_command *command)

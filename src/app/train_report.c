@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/train_advice.h"
 #include "app/train_ranks.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -12,7 +13,6 @@
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
-#define HINT_FROM_S  5.0 /* shorter jobs mostly load and write, on one thread */
 
 /* ---- lines ---- */
 
@@ -106,6 +106,7 @@ static train_figures figures_of_rank(const train_report *report)
     }
     f.exposed = report->exposed_s;
     f.epoch_bytes = report->epoch_bytes;
+    f.compute = train_compute_seconds(f.seconds);
     f.group_bytes = (double)report->figures.bytes_sent;
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
@@ -173,9 +174,6 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
            s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
-    if (s->avg.wall > HINT_FROM_S && s->avg.cpu / s->avg.wall < 0.5 * threads) {
-        printf("note: less than half of the CPU time was used: compare --pin and the launcher's binding\n");
-    }
 }
 
 static void print_result(const train_report *report, const train_result *result)
@@ -279,6 +277,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     partition_report_json(&json, partition);
     json_end(&json);
     train_ranks_write(&json, ranks, comm_size(report->context->comm), report->measured);
+    train_advice_write(&json, report);
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
@@ -289,6 +288,7 @@ weft_status train_report_close(train_report *report, const train_result *result,
 {
     const train_figures mine = figures_of_rank(report);
     train_rank *ranks = NULL;
+    report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
     WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
     WEFT_TRY(train_ranks_gather(report, &mine, part, &ranks));
     weft_status status = WEFT_OK;
@@ -304,6 +304,7 @@ void train_report_print(const train_report *report, const train_result *result)
     print_result(report, result);
     print_table(report, &report->spread);
     print_communication(report, result, &report->spread);
+    train_advice_print(report);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
 }

@@ -14,6 +14,7 @@ typedef struct train_figures {
     double seconds[ACTIVITY_COUNT];
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
+    double compute;
     double epoch_bytes; /* sent within epochs, evaluation included: without loading and partitioning */
 } train_figures;
 
@@ -36,6 +37,7 @@ typedef struct train_report {
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
+    double edge_balance;       /* of the partition, once closed */
     train_spread spread;       /* of the whole job, once closed */
 } train_report;
 
