@@ -10,3 +10,4 @@ add_custom_target(weft_generated ALL DEPENDS ${generated}/weft.1 ${generated}/we
 
 install(FILES ${generated}/weft.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${generated}/weft.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weft)
+install(FILES python/weft_store.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/python)

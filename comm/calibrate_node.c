@@ -113,7 +113,9 @@ weft_status calibrate_shared(calibration *c)
 }
 
 /* ---- local work --------------------------------------------------------------------------------------------- */
-enum { ELEMENTS = 1 << 20 };
+/* Long enough that a run takes longer than a turn of the scheduler, and does not fit the cache of a core: where ranks
+ * share cores, and all memory, their work takes that much longer. */
+enum { ELEMENTS = CALIBRATE_LONGEST / (int)sizeof(float) };
 
 typedef struct compute {
     float *from, *to; /* [ELEMENTS] */

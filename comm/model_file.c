@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cache.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "comm/comm_internal.h"
@@ -110,23 +111,21 @@ void model_key_free(model_key *key)
 
 weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
 {
-    weft_status status = WEFT_OK;
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
     char hash[33];
+    char name[64];
     char *text = NULL;
     size_t bytes = strlen(key->nodes) + sizeof key->mpi + 128;
-    bool has_cache = cache != NULL && cache[0] == '/'; /* a relative one must be ignored: XDG base directories 0.8 */
-    WEFT_CHECK(has_cache || (home != NULL && home[0] == '/'), WEFT_ERR_NOINPUT,
-               "no cache folder: neither XDG_CACHE_HOME nor HOME is set; name a file with --comm-model");
     WEFT_TRY(WEFT_NEW(&text, bytes, WEFT_MEM_COMM));
     int length =
         snprintf(text, bytes, "%s|%d|%s|%s|%s", key->nodes, key->ranks, key->transport, key->mpi, version_text());
     file_hash(text, (size_t)length, hash);
-    status = has_cache ? file_path(path, "%s/weft/comm-%.16s.json", cache, hash)
-                       : file_path(path, "%s/.cache/weft/comm-%.16s.json", home, hash);
     weft_free(text);
-    return status;
+    snprintf(name, sizeof name, "comm-%.16s.json", hash);
+    weft_status status = cache_path(name, path);
+    return status == WEFT_ERR_NOINPUT
+               ? weft_fail(status,
+                           "no cache folder: neither XDG_CACHE_HOME nor HOME is set; name a file with --comm-model")
+               : status;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
@@ -225,21 +224,10 @@ static void write_root(FILE *out, const model_key *key, const comm_model *model)
     json_line_end(&json);
 }
 
-static weft_status make_parent(const char *path)
-{
-    char folder[FILE_PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(file_path(folder, "%.*s", (int)(slash - path), path));
-    return file_exists(folder) ? WEFT_OK : folder_make(folder);
-}
-
 weft_status model_write(const char *path, const model_key *key, const comm_model *model)
 {
     file_writer writer;
-    WEFT_TRY(make_parent(path));
+    WEFT_TRY(cache_make_parent(path));
     WEFT_TRY(file_writer_open(path, &writer));
     write_root(writer.stream, key, model);
     return file_writer_commit(&writer);

@@ -36,6 +36,7 @@ typedef struct weft_graph {
     char name[64];
     char hash[33]; /* XXH3-128 of the manifest (and of the size and time of arrays it gives no checksum
                     * for), hex: names the graph in caches and manifests */
+    char seal[33]; /* hash of `hash` and of inode, size and times of every array; "" = not from a store */
     struct graph_mapping *mapping;
 } weft_graph;
 
@@ -79,6 +80,11 @@ weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool
  * values finite, symmetric if it says so. The first offence is reported with array, row and value. Parallel, one pass.
  */
 weft_status graph_validate(const weft_graph *graph);
+/* Of these only labels, targets and split. */
+weft_status graph_validate_labels(const weft_graph *graph);
+/* graph_validate, unless this store was found good before and none of its files was touched since: then labels and
+ * split alone. Leaves STORE/checked.json where it may. */
+weft_status graph_validate_once(const char *store, const weft_graph *graph);
 
 /* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or -1. Rows must ascend. [out] row v.
  */

@@ -58,6 +58,19 @@ static weft_status verify_array(const char *path, const graph_manifest_array *en
     return WEFT_OK;
 }
 
+/* Whatever is done to a file moves its times or its inode. */
+static weft_status mix_seal(const char *path, char seal[33])
+{
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: cannot be looked at", path);
+    char text[256];
+    int length = snprintf(text, sizeof text, "%s %ju %jd %jd.%09ld %jd.%09ld", seal, (uintmax_t)facts.st_ino,
+                          (intmax_t)facts.st_size, (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
+                          (intmax_t)facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+    file_hash(text, (size_t)length, seal);
+    return WEFT_OK;
+}
+
 /* An array without a checksum is told apart by size and time, or a cache would take an edited graph for the old one. */
 static weft_status mix_facts(const char *path, char hash[33])
 {
@@ -71,8 +84,9 @@ static weft_status mix_facts(const char *path, char hash[33])
 }
 
 static weft_status open_arrays(const char *store, const graph_manifest *manifest, bool verify,
-                               struct graph_mapping *mapping, char hash[33])
+                               struct graph_mapping *mapping, char hash[33], char seal[33])
 {
+    memcpy(seal, hash, 33);
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
         const graph_manifest_array *entry = &manifest->arrays[id];
         if (!entry->present) {
@@ -88,6 +102,7 @@ static weft_status open_arrays(const char *store, const graph_manifest *manifest
         if (entry->xxh3[0] == '\0') {
             WEFT_TRY(mix_facts(path, hash));
         }
+        WEFT_TRY(mix_seal(path, seal));
     }
     return WEFT_OK;
 }
@@ -185,15 +200,16 @@ weft_status graph_open(const char *path, int split_index, bool verify, weft_grap
     *graph = (weft_graph){.mapping = NULL};
     struct graph_mapping *mapping = NULL;
     graph_manifest *manifest = NULL;
-    char hash[33];
+    char hash[33], seal[33];
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&mapping, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&manifest, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(graph_manifest_read(path, manifest, hash), status, done);
     WEFT_TRY_GOTO(check_split_index(path, manifest, split_index), status, done);
-    WEFT_TRY_GOTO(open_arrays(path, manifest, verify, mapping, hash), status, done);
+    WEFT_TRY_GOTO(open_arrays(path, manifest, verify, mapping, hash, seal), status, done);
     WEFT_TRY_GOTO(check_arrays(path, manifest, mapping), status, done);
     fill_graph(manifest, mapping, split_index, hash, graph);
+    memcpy(graph->seal, seal, sizeof graph->seal);
     mapping = NULL;
 done:
     weft_free(manifest);

@@ -240,10 +240,9 @@ static weft_status check_features(const weft_graph *graph)
                      graph->name, v, j, (double)graph->feature[v * graph->features + j]);
 }
 
-weft_status graph_validate(const weft_graph *graph)
+weft_status graph_validate_labels(const weft_graph *graph)
 {
     int64_t n = graph->vertices;
-    WEFT_TRY(check_structure(graph));
     if (graph->label != NULL) {
         int64_t v = first_bad(graph, n, label_is_good);
         WEFT_CHECK(v == n, WEFT_ERR_DATA,
@@ -262,5 +261,12 @@ weft_status graph_validate(const weft_graph *graph)
                    "graph '%s': split, row %" PRId64 ": %u; expected 0 train, 1 valid, 2 test or 255 none", graph->name,
                    v, graph->split[v]);
     }
+    return WEFT_OK;
+}
+
+weft_status graph_validate(const weft_graph *graph)
+{
+    WEFT_TRY(check_structure(graph));
+    WEFT_TRY(graph_validate_labels(graph));
     return graph->feature != NULL ? check_features(graph) : WEFT_OK;
 }

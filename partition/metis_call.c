@@ -241,3 +241,12 @@ done:
     weft_free(call.offset);
     return status;
 }
+
+#define METIS_TEXT_OF(x) #x
+#define METIS_TEXT(x)    METIS_TEXT_OF(x)
+
+const char *metis_version(void)
+{
+    return METIS_TEXT(METIS_VER_MAJOR) "." METIS_TEXT(METIS_VER_MINOR) "." METIS_TEXT(
+        METIS_VER_SUBMINOR) ", " METIS_TEXT(IDXTYPEWIDTH) "-bit indices";
+}

@@ -27,4 +27,7 @@ uint64_t metis_memory(const adjacency *adjacent);
 weft_status metis_partition(const adjacency *adjacent, int parts, uint64_t seed, int threads, uint64_t memory_limit,
                             uint16_t *part);
 
+/* "5.1.0, 32-bit indices": of the header that this build read; the library itself does not tell. */
+const char *metis_version(void);
+
 #endif

@@ -67,5 +67,8 @@ weft_status partition_save(const char *store_path, const weft_graph *graph, cons
 /* WEFT_ERR_NOINPUT when there is none; WEFT_ERR_DATA when it belongs to another graph or is damaged. */
 weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
                            weft_partition *partition, partition_report *report);
+/* Its report alone. */
+weft_status partition_load_report(const char *store_path, const weft_graph *graph, const partition_options *options,
+                                  partition_report *report);
 
 #endif

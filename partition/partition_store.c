@@ -24,7 +24,7 @@ typedef struct partition_mapping {
     npy_map edge_part, root;
 } partition_mapping;
 
-static weft_status folder_of(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX])
+weft_status partition_folder(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX])
 {
     return file_path(path, "%s/partition-%s-%d-%llu", store_path, options->method, options->parts,
                      (unsigned long long)options->seed);
@@ -58,7 +58,7 @@ weft_status partition_save(const char *store_path, const weft_graph *graph, cons
     if (partition->parts == 1) {
         return WEFT_OK;
     }
-    WEFT_TRY(folder_of(store_path, options, folder));
+    WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_TRY(folder_begin(folder, true, temporary));
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(file_path(path, "%s/edge_part.npy", temporary), status, done);
@@ -175,6 +175,16 @@ static weft_status map_parts(const char *path, int64_t count, int parts, int thr
     return WEFT_OK;
 }
 
+weft_status partition_load_report(const char *store_path, const weft_graph *graph, const partition_options *options,
+                                  partition_report *report)
+{
+    char folder[FILE_PATH_MAX], path[FILE_PATH_MAX];
+    WEFT_TRY(partition_folder(store_path, options, folder));
+    WEFT_CHECK(file_exists(folder), WEFT_ERR_NOINPUT, "%s: no such partition", folder);
+    WEFT_TRY(file_path(path, "%s/report.json", folder));
+    return read_report(path, graph, options, report);
+}
+
 weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
                            weft_partition *partition, partition_report *report)
 {
@@ -187,7 +197,7 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
     if (options->parts == 1) {
         return partition_compute(graph, options, partition, report);
     }
-    WEFT_TRY(folder_of(store_path, options, folder));
+    WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_CHECK(file_exists(folder), WEFT_ERR_NOINPUT,
                "%s: no such partition: run weft partition %s --parts %d --method %s", folder, store_path,
                options->parts, options->method);

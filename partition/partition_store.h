@@ -2,11 +2,15 @@
 #ifndef WEFT_PARTITION_PARTITION_STORE_H
 #define WEFT_PARTITION_PARTITION_STORE_H
 
+#include "base/file.h"
 #include "base/json.h"
 #include "partition/partition.h"
 
 /* The figures of a report as members of the open JSON object. */
 void partition_report_json(json_writer *json, const partition_report *report);
+
+/* STORE/partition-METHOD-K-SEED. */
+weft_status partition_folder(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX]);
 
 /* Give back what partition_load mapped. */
 void partition_unmap(weft_partition *partition);

@@ -30,7 +30,7 @@ int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
 /* ---- which exchange ----------------------------------------------------------------------------------------- */
 static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, int64_t k)
 {
-    comm_cost cost = sparse_cost_of(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k);
+    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k);
     return comm_model_seconds(comm_get_model(comm), &cost);
 }
 
@@ -276,12 +276,6 @@ void *sparse_state(sparse_plan *plan, int64_t *bytes)
 {
     *bytes = 0;
     return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_state(plan, bytes) : NULL;
-}
-
-comm_cost sparse_plan_cost(const sparse_plan *plan, int64_t k)
-{
-    return sparse_cost_of(comm_get_layout(plan->comm), comm_rank(plan->comm), plan->exchange, plan->window.usable,
-                          plan->desc.count, k);
 }
 
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found)

@@ -67,11 +67,10 @@ void *sparse_state(sparse_plan *plan, int64_t *bytes);
  * momentum (Lin et al., Deep gradient compression, ICLR 2018, arXiv 1712.01887) zeroes its velocity there. Indices into
  * the whole vector. */
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
-/* Prediction for exact selections through messages; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound
- * for OK_TOPK. Not for AUTO. */
-comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k);
-/* The same for a plan as it is: through shared memory inside the node when its buffers lie there. */
-comm_cost sparse_plan_cost(const sparse_plan *plan, int64_t k);
+/* Prediction for exact selections; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. Not
+ * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */
+comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
+                      int64_t k);
 const char *sparse_exchange_name(sparse_exchange exchange);
 
 #endif

@@ -124,13 +124,8 @@ static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64
     return cost;
 }
 
-comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, int64_t count, int64_t k)
-{
-    return sparse_cost_of(layout, rank, exchange, false, count, k);
-}
-
-comm_cost sparse_cost_of(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
-                         int64_t k)
+comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
+                      int64_t k)
 {
     comm_cost cost = {0};
     switch (exchange) {

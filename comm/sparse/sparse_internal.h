@@ -113,9 +113,6 @@ static inline int64_t sparse_share(int64_t k, int shards, int shard)
     return k / shards + (shard < k % shards);
 }
 
-/* The prediction for messages or shared memory inside the node. */
-comm_cost sparse_cost_of(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
-                         int64_t k);
 /* Most entries that a sender of shard elements may send where `k` are asked for. */
 int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count);
 /* Keep the first trouble: the lowest rank's. */

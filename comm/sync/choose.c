@@ -5,6 +5,8 @@
  * the other, whatever of it hides behind computing: modes hide alike, and what is hidden still keeps links and cores
  * busy. Modes in which the amount depends on the training are predicted by what is known of it:
  *
+ * Every mode scans the gradient once; beside that
+ *
  *      allreduce        each bucket by the best algorithm (or the one asked for), in the wire's type
  *      topk             each bucket: the selected part by the best exchange, the tensors that go dense by all-reduce
  *      divide-shuffle   parameters over a group; the mean over the divisions of the cycle, each as slow as its slowest
@@ -31,6 +33,8 @@
 #include "comm/sync/groups.h"
 #include "comm/sync/tracking.h"
 
+/* The scan for values that are not finite reads one stream where a reduction reads two and writes one. */
+static const double scan_part = 1.0 / 3.0;
 /* A lossy mode must take less than this part of the exact one's time. */
 static const double worth_losing = 0.9;
 static const double asp_significant = 0.05;
@@ -180,7 +184,9 @@ static int64_t selectable(const comm_sync *sync, const sync_bucket *bucket)
 
 static double exchange_seconds(const comm_sync *sync, sparse_exchange exchange, int64_t count, int64_t k)
 {
-    comm_cost cost = sparse_cost(comm_get_layout(sync->comm), 0, exchange, count, k);
+    const comm_layout *layout = comm_get_layout(sync->comm);
+    bool windowed = exchange != SPARSE_ALL_GATHER && layout->most > 1 && !sync->comm->messages_only;
+    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k);
     return comm_model_seconds(comm_get_model(sync->comm), &cost);
 }
 
@@ -207,6 +213,13 @@ static double predict_topk(const comm_sync *sync)
         seconds += sparse_seconds(sync, sparse) + all_ranks_seconds(sync, bucket->count - sparse);
     }
     return seconds;
+}
+
+/* What every mode does with a gradient that is handed in. */
+static double admission_seconds(const comm_sync *sync)
+{
+    double bytes = (double)sync->desc.trained * (double)weft_dtype_bytes(sync->desc.dtype);
+    return scan_part * bytes * comm_get_model(sync->comm)->reduce_per_byte;
 }
 
 static weft_status read_sets(const comm_sync *sync, const char *file, bool nodes, comm_topology **sets)
@@ -273,7 +286,7 @@ done:
     return status;
 }
 
-weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds)
+static weft_status predict(const comm_sync *sync, sync_mode mode, double *seconds)
 {
     WEFT_CHECK(sync->desc.dtype == WEFT_DTYPE_F32 || mode == SYNC_ALLREDUCE, WEFT_ERR_UNSUPPORTED,
                "sync %s takes float32, these are %s", sync_mode_name(mode), weft_dtype_name(sync->desc.dtype));
@@ -296,6 +309,13 @@ weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds)
         break;
     }
     return weft_fail(WEFT_ERR_INTERNAL, "no prediction for sync mode %d", (int)mode);
+}
+
+weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds)
+{
+    WEFT_TRY(predict(sync, mode, seconds));
+    *seconds += admission_seconds(sync);
+    return WEFT_OK;
 }
 
 /* ---- the choice --------------------------------------------------------------------------------------------- */

@@ -207,6 +207,16 @@ weft_status sync_parameters(comm_sync *sync)
     return alone(sync) ? WEFT_OK : call(sync, sync->ops->parameters, "sync parameters");
 }
 
+bool sync_moves_parameters(const comm_sync *sync)
+{
+    return !alone(sync) && sync->ops->parameters != NULL;
+}
+
+bool sync_averaged(const comm_sync *sync)
+{
+    return sync->averaged;
+}
+
 bool sync_owes(const comm_sync *sync, int bucket)
 {
     return !alone(sync) && sync->ops->owes != NULL && sync->ops->owes(sync, bucket);

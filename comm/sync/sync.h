@@ -129,6 +129,8 @@ weft_status sync_begin(comm_sync *sync, double lr, double weight);
 weft_status sync_ready(comm_sync *sync, int bucket);
 weft_status sync_gradients(comm_sync *sync);
 weft_status sync_parameters(comm_sync *sync);
+/* Does sync_parameters do anything in this mode, on more than one rank? */
+bool sync_moves_parameters(const comm_sync *sync);
 /* OVERLAP_SPLIT: after sync_gradients the sums are still on their way; sync_need waits for one bucket, after which the
  * caller applies the optimiser to that bucket. True while bucket b is owed. */
 bool sync_owes(const comm_sync *sync, int bucket);
@@ -145,6 +147,8 @@ bool sync_diverged(const comm_sync *sync, const char **tensor);
  */
 weft_status sync_average(comm_sync *sync);
 weft_status sync_resume(comm_sync *sync);
+/* Does a mean stand where sync_resume will put this rank's own parameters back? */
+bool sync_averaged(const comm_sync *sync);
 /* The last step of a run: background rounds end, all ranks in the same round. Implies sync_average, which stays. */
 weft_status sync_finish(comm_sync *sync);
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <omp.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +43,8 @@ struct arcs {
     int64_t chunk_count, chunk_capacity;
     int fd;
     int64_t spilled;   /* edges in the file */
-    int32_t **buffers; /* [writers] of spans read back */
+    int threads;       /* that sort */
+    int32_t **buffers; /* [threads] of spans read back */
 };
 
 weft_status arcs_create(int64_t memory_bytes, const char *beside, int writers, arcs **out)
@@ -52,6 +54,7 @@ weft_status arcs_create(int64_t memory_bytes, const char *beside, int writers, a
     WEFT_TRY(WEFT_NEW_ZERO(&a, 1, WEFT_MEM_GENERAL));
     a->fd = -1;
     a->writers = writers;
+    a->threads = omp_get_max_threads();
     pthread_mutex_init(&a->lock, NULL); /* cannot fail on Linux with default attributes */
     uint64_t available = placement_memory_available();
     a->limit = memory_bytes > 0 ? memory_bytes : (int64_t)((available > INT64_MAX ? INT64_MAX : available) / 2);
@@ -93,8 +96,8 @@ void arcs_free(arcs *a)
     for (int w = 0; w < a->writers && a->writer != NULL; w++) {
         weft_free(a->writer[w].chunk);
     }
-    for (int w = 0; w < a->writers && a->buffers != NULL; w++) {
-        weft_free(a->buffers[w]);
+    for (int t = 0; t < a->threads && a->buffers != NULL; t++) {
+        weft_free(a->buffers[t]);
     }
     if (a->fd >= 0) {
         close(a->fd);
@@ -297,9 +300,9 @@ static weft_status span_of_file(void *self, int64_t i, int thread, csr_span *spa
 
 static weft_status make_buffers(arcs *a)
 {
-    WEFT_TRY(WEFT_NEW_ZERO(&a->buffers, a->writers, WEFT_MEM_GENERAL));
-    for (int w = 0; w < a->writers; w++) {
-        WEFT_TRY(WEFT_NEW(&a->buffers[w], 2 * a->span_edges, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&a->buffers, a->threads, WEFT_MEM_GENERAL));
+    for (int t = 0; t < a->threads; t++) {
+        WEFT_TRY(WEFT_NEW(&a->buffers[t], 2 * a->span_edges, WEFT_MEM_WORKSPACE));
     }
     return WEFT_OK;
 }
@@ -322,7 +325,7 @@ static weft_status choose_source(arcs *a, csr_input *input)
     WEFT_TRY(make_buffers(a));
     input->spans = spans_in(a, a->spilled);
     input->span = span_of_file;
-    int64_t buffers = a->writers * a->span_edges * PAIR;
+    int64_t buffers = a->threads * a->span_edges * PAIR;
     input->limit_bytes = left > buffers ? left - buffers : 0;
     return WEFT_OK;
 }
@@ -334,7 +337,7 @@ weft_status arcs_build(arcs *a, int64_t vertices, bool add_reverse, bool keep_se
                "an edge of vertex %" PRId64 ": vertices are 0 to %" PRId64, arcs_largest_id(a), vertices - 1);
     csr_input input = {.vertices = vertices,
                        .self = a,
-                       .threads = a->writers,
+                       .threads = a->threads,
                        .add_reverse = add_reverse,
                        .keep_self_loops = keep_self_loops,
                        .beside = a->beside};

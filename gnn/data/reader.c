@@ -39,7 +39,7 @@ static void list_names(const char *names[FORMATS], char text[512])
 }
 
 /* Nothing matched: the archive itself may be broken, or hold something else. */
-static weft_status fail_unrecognised(const char *path, const char *known)
+static weft_status fail_unrecognised(const char *path, const char *head, const char *known)
 {
     npz_file *npz;
     struct stat facts;
@@ -47,8 +47,7 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
                "scripts/convert_planetoid)",
                path, known);
-    char head[TEXT_HEAD];
-    WEFT_CHECK(!reader_text_head(path, head), WEFT_ERR_DATA,
+    WEFT_CHECK(head[0] == '\0', WEFT_ERR_DATA,
                "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
                (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
     WEFT_TRY(npz_open(path, &npz));
@@ -62,26 +61,41 @@ static weft_status fail_unrecognised(const char *path, const char *known)
                      used > 0 ? held : "nothing", known);
 }
 
+static weft_status look(const char *path, const char *known, const reader_format **format)
+{
+    for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        weft_error_clear();
+        *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        /* Not looked at for lack of memory: another format must not win. */
+        if (*format == NULL && weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE;
+        }
+    }
+    if (*format != NULL) {
+        return WEFT_OK;
+    }
+    char head[TEXT_HEAD];
+    WEFT_TRY(reader_text_head(path, head));
+    for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        *format = formats[i]->matches_text != NULL && formats[i]->matches_text(path, head) ? formats[i] : NULL;
+    }
+    return *format != NULL ? WEFT_OK : fail_unrecognised(path, head, known);
+}
+
 weft_status reader_format_find(const char *path, const char *name, const reader_format **format)
 {
     *format = NULL;
     const char *names[FORMATS];
     char known[512];
     list_names(names, known);
-    bool automatic = strcmp(name, "auto") == 0;
-    for (int i = 0; i < FORMATS && *format == NULL; i++) {
-        weft_error_clear();
-        if (automatic ? formats[i]->matches(path) : strcmp(names[i], name) == 0) {
+    if (strcmp(name, "auto") == 0) {
+        return look(path, known, format);
+    }
+    for (int i = 0; i < FORMATS; i++) {
+        if (strcmp(names[i], name) == 0) {
             *format = formats[i];
-        } else if (weft_error_code() == WEFT_ERR_RESOURCE) {
-            return WEFT_ERR_RESOURCE; /* not looked at for lack of memory: another format must not win */
+            return WEFT_OK;
         }
-    }
-    if (*format != NULL) {
-        return WEFT_OK;
-    }
-    if (automatic) {
-        return fail_unrecognised(path, known);
     }
     const char *near = option_nearest(name, names, FORMATS);
     return weft_fail(WEFT_ERR_USAGE, "--format %s: unknown%s%s%s; known are auto, %s", name,

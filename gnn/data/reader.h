@@ -39,6 +39,8 @@ typedef struct reader_format {
     bool takes_vertices; /* --vertices has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
+    /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
+    bool (*matches_text)(const char *path, const char *head);
     weft_status (*read)(const char *path, raw_graph *raw);
 } reader_format;
 

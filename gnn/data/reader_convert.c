@@ -15,7 +15,19 @@
 #include "gnn/data/reader_attach.h"
 #include "gnn/data/reader_csr.h"
 
-/* The name of the file or folder, without what it lies in and without .npz, in plain characters. */
+/* The length of a name without one of these endings. */
+static size_t without(const char *name, size_t length, const char *const *endings)
+{
+    for (; *endings != NULL; endings++) {
+        size_t tail = strlen(*endings);
+        if (length > tail && strncmp(name + length - tail, *endings, tail) == 0) {
+            return length - tail;
+        }
+    }
+    return length;
+}
+
+/* The name of the file or folder, without what it lies in and what tells its format, in plain characters. */
 static void name_after(const char *path, char name[64])
 {
     const char *end = path + strlen(path);
@@ -26,10 +38,10 @@ static void name_after(const char *path, char name[64])
     while (base > path && base[-1] != '/') {
         base--;
     }
-    size_t length = (size_t)(end - base);
-    if (length > 4 && strcmp(base + length - 4, ".npz") == 0) {
-        length -= 4;
-    }
+    static const char *const packed[] = {".gz", ".xz", NULL};
+    static const char *const formats[] = {".npz", ".txt", ".csv", ".tsv", ".graph", ".mgraph", ".metis", ".mtx", NULL};
+    size_t length = without(base, (size_t)(end - base), packed);
+    length = without(base, length, formats);
     length = length > 63 ? 63 : length;
     for (size_t i = 0; i < length; i++) {
         name[i] = base[i] > 32 && base[i] < 127 ? base[i] : '_';

@@ -28,16 +28,13 @@ static bool begins_with_ids(const char *line)
 }
 
 /* One of the first two lines that are no comments begins with two ids: the first may be a header. */
-static bool matches(const char *path)
+static bool matches(const char *path, const char *head)
 {
-    char head[TEXT_HEAD];
-    if (!reader_text_head(path, head)) {
-        return false;
-    }
+    (void)path;
     int looked_at = 0;
     bool found = false;
-    for (char *line = head; *line != '\0' && looked_at < 2 && !found;) {
-        char *end = strchr(line, '\n');
+    for (const char *line = head; *line != '\0' && looked_at < 2 && !found;) {
+        const char *end = strchr(line, '\n');
         const char *first = text_skip_blanks(line);
         if (*first != '#' && *first != '%' && *first != '\n' && *first != '\r') {
             looked_at++;
@@ -66,6 +63,6 @@ const reader_format reader_edge_list = {
     .description = "text, a line an edge: SNAP, .csv, .tsv, arc lists; also .gz, .xz",
     .symmetrize = true,
     .takes_vertices = true,
-    .matches = matches,
+    .matches_text = matches,
     .read = read_graph,
 };

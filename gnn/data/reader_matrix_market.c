@@ -24,10 +24,10 @@ enum { WORD = 32, LINE = 65536 };
 
 static const char banner[] = "%%MatrixMarket";
 
-static bool matches(const char *path)
+static bool matches(const char *path, const char *head)
 {
-    char head[TEXT_HEAD];
-    return reader_text_head(path, head) && strncasecmp(head, banner, sizeof banner - 1) == 0;
+    (void)path;
+    return strncasecmp(head, banner, sizeof banner - 1) == 0;
 }
 
 static bool is_one_of(const char *word, const char *const *known)
@@ -130,6 +130,6 @@ const reader_format reader_matrix_market = {
     .name = "matrix-market",
     .description = "Matrix Market coordinate files (.mtx): pattern, real, integer; also .gz, .xz",
     .symmetrize = true,
-    .matches = matches,
+    .matches_text = matches,
     .read = read_graph,
 };

@@ -26,12 +26,11 @@ typedef struct metis_header {
     arcs *into;
 } metis_header;
 
-static bool matches(const char *path)
+static bool matches(const char *path, const char *head)
 {
-    char head[TEXT_HEAD];
     bool named =
         reader_name_ends(path, ".graph") || reader_name_ends(path, ".mgraph") || reader_name_ends(path, ".metis");
-    return named && reader_text_head(path, head);
+    return named && head[0] != '\0';
 }
 
 /* FMT: up to three digits 0 or 1. */
@@ -203,6 +202,6 @@ const reader_format reader_metis = {
     .name = "metis",
     .description = "METIS graph files (.graph), with or without weights; also .gz, .xz",
     .symmetrize = false,
-    .matches = matches,
+    .matches_text = matches,
     .read = read_graph,
 };

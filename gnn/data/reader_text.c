@@ -20,7 +20,7 @@ static bool is_text(const char *bytes, size_t count)
     return count > 0;
 }
 
-bool reader_text_head(const char *path, char head[TEXT_HEAD])
+weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
 {
     text_stream *stream = NULL;
     size_t held = 0;
@@ -30,11 +30,13 @@ bool reader_text_head(const char *path, char head[TEXT_HEAD])
         got = status == WEFT_OK ? got : 0;
     }
     text_stream_close(stream);
-    if (status != WEFT_ERR_RESOURCE) { /* for whoever asks: this file was not looked at */
-        weft_error_clear();
-    }
+    held = is_text(head, held) ? held : 0;
     head[held] = '\0';
-    return is_text(head, held);
+    if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED) {
+        return status;
+    }
+    weft_error_clear();
+    return WEFT_OK;
 }
 
 bool reader_name_ends(const char *path, const char *ending)

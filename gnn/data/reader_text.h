@@ -7,8 +7,9 @@
 
 enum { TEXT_HEAD = 4096 };
 
-/* The first bytes of a text file, unpacked, NUL-terminated; false when it cannot be read or is no text. */
-bool reader_text_head(const char *path, char head[TEXT_HEAD]);
+/* The first bytes of a text file, unpacked, NUL-terminated; empty when it is no text. Fails only for want of memory or
+ * of a library: what else is wrong with the file is for its reader to tell. */
+weft_status reader_text_head(const char *path, char head[TEXT_HEAD]);
 /* Does the name, without .gz or .xz, end so? */
 bool reader_name_ends(const char *path, const char *ending);
 /* Open `path`, give raw->arcs, let `parse` fill it, log the rate. parse sets raw->vertices. */

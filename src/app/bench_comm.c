@@ -20,9 +20,24 @@ enum { OP_ALLREDUCE, OP_SYNC, OP_SELECT }; /* order of --op's choices */
 static const bench_column skip_columns[] = {
     {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
 
+/* A case has been measured or skipped. */
+static void count_case(comm_bench *bench)
+{
+    log_progress_update(&bench->progress, bench->grid.rows + bench->unsupported.rows);
+}
+
 weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason)
 {
-    return bench_grid_add(&bench->unsupported, (bench_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)});
+    WEFT_TRY(bench_grid_add(&bench->unsupported, (bench_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)}));
+    count_case(bench);
+    return WEFT_OK;
+}
+
+weft_status bench_comm_add(comm_bench *bench, const bench_cell *cell)
+{
+    WEFT_TRY(bench_grid_add(&bench->grid, cell));
+    count_case(bench);
+    return WEFT_OK;
 }
 
 void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst)
@@ -31,6 +46,32 @@ void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, doubl
         snprintf(bench->first_invalid, sizeof bench->first_invalid,
                  "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes, worst);
     }
+}
+
+weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int columns)
+{
+    static const bench_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
+                                                {"nodes", CELL_INT, true}, {"threads", CELL_INT, true},
+                                                {"mpi", CELL_TEXT, true},  {"model_measured", CELL_BOOL, true}};
+    const app_context *context = bench->context;
+    const weft_options *options = context->options;
+    snprintf(bench->mpi, sizeof bench->mpi, "none");
+    if (comm_native_available(context->comm)) {
+        comm_mpi_version(bench->mpi, sizeof bench->mpi);
+    }
+    bench->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    bench->grid.column = column;
+    bench->grid.columns = columns;
+    WEFT_TRY(bench_grid_add(&bench->head,
+                            (bench_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
+                                           cell_int(comm_get_layout(context->comm)->nodes),
+                                           cell_int(context->placement.threads), cell_text(bench->mpi),
+                                           cell_flag(comm_get_model(context->comm)->measured)}));
+    if (comm_rank(context->comm) == 0) {
+        bench_grid_stream(&bench->grid, stdout, &bench->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    }
+    bench->progress = log_progress_begin("bench comm", "cases", (double)bench->sizes * bench->names.count);
+    return WEFT_OK;
 }
 
 static weft_status run_op(comm_bench *bench, const weft_options *options)
@@ -54,35 +95,16 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
     }
 }
 
-static weft_status print(const comm_bench *bench, const weft_options *options)
-{
-    static const bench_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
-                                                {"nodes", CELL_INT, true}, {"threads", CELL_INT, true},
-                                                {"mpi", CELL_TEXT, true},  {"model_measured", CELL_BOOL, true}};
-    const app_context *context = bench->context;
-    char mpi[128] = "none";
-    bench_grid head = {.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    if (comm_native_available(context->comm)) {
-        comm_mpi_version(mpi, sizeof mpi);
-    }
-    WEFT_TRY(bench_grid_add(
-        &head, (bench_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
-                              cell_int(comm_get_layout(context->comm)->nodes), cell_int(context->placement.threads),
-                              cell_text(mpi), cell_flag(comm_get_model(context->comm)->measured)}));
-    bench_grid_print(stdout, &head, &bench->grid, &bench->unsupported,
-                     (bench_format)option_choice(options, OPT_FORMAT_OUT));
-    bench_grid_free(&head);
-    return WEFT_OK;
-}
-
 static weft_status run(comm_bench *bench, app_context *context)
 {
     const weft_options *options = context->options;
     bench->context = context;
     WEFT_TRY(comm_setup(context, true));
     WEFT_TRY(run_op(bench, options));
+    log_progress_end(&bench->progress);
     if (comm_rank(context->comm) == 0) {
-        WEFT_TRY(print(bench, options));
+        bench_grid_print(stdout, &bench->head, &bench->grid, &bench->unsupported,
+                         (bench_format)option_choice(options, OPT_FORMAT_OUT));
     }
     WEFT_CHECK(bench->invalid == 0, WEFT_ERR_INTERNAL, "%s", bench->first_invalid);
     return WEFT_OK;
@@ -99,6 +121,7 @@ weft_status bench_comm(const weft_options *options)
         fflush(stdout);
         app_context_fail(&context, status);
     }
+    bench_grid_free(&bench.head);
     bench_grid_free(&bench.grid);
     bench_grid_free(&bench.unsupported);
     app_context_close(&context);

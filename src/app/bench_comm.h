@@ -5,6 +5,7 @@
 #include "app/bench.h"
 #include "app/bench_grid.h"
 #include "app/context.h"
+#include "base/log.h"
 
 enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
 
@@ -31,12 +32,20 @@ typedef struct comm_bench {
     int sizes;
     bench_names names;
     int repeats;
-    bench_grid grid;        /* a row a case */
+    bench_grid head; /* one row about the run */
+    bench_grid grid; /* a row a case */
+    char mpi[128];
+    log_progress progress;
     bench_grid unsupported; /* algorithm, bytes, reason */
     int invalid;            /* cases whose result is wrong; the first of them: */
     char first_invalid[160];
 } comm_bench;
 
+/* Start the table: an operation calls it once its options are known to be right, and before its first case. Rows appear
+ * as they are measured where the format allows it. */
+weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int columns);
+/* Add a measured case. */
+weft_status bench_comm_add(comm_bench *bench, const bench_cell *cell);
 /* Note a case that this build or these nodes cannot run; name and reason live as long as the bench. */
 weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason);
 /* Count a case whose result is wrong: an error of `worst` times its bound. */

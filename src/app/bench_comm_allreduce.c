@@ -41,7 +41,7 @@ static const bench_column columns[] = {
     {"messages", CELL_INT, true},
     {"shared_bytes", CELL_INT, false},
     {"bus_gb_per_s", CELL_REAL, true},
-    {"valid", CELL_BOOL, true},
+    {"valid", CELL_VALID, true},
 };
 
 typedef struct sum_case {
@@ -134,27 +134,27 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
     if (!valid) {
         bench_comm_reject(bench, c->name, c->bytes, c->worst);
     }
-    return bench_grid_add(&bench->grid, (bench_cell[]){cell_text("allreduce"),
-                                                       cell_text(c->name),
-                                                       cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
-                                                       cell_text(wires[c->wire]),
-                                                       cell_int(c->bytes),
-                                                       cell_int(ranks),
-                                                       cell_int(comm_get_layout(c->comm)->nodes),
-                                                       cell_int(t->seconds.count),
-                                                       cell_real(ours.median),
-                                                       cell_real(ours.q1),
-                                                       cell_real(ours.q3),
-                                                       cell_real(ours.least),
-                                                       cell_real(t->other.median),
-                                                       cell_real(t->other.least),
-                                                       cell_real(valid ? t->ratio : (double)NAN),
-                                                       cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
-                                                       cell_int(c->sent),
-                                                       cell_int(c->messages),
-                                                       cell_int(c->shared),
-                                                       cell_real(bus),
-                                                       cell_flag(valid)});
+    return bench_comm_add(bench, (bench_cell[]){cell_text("allreduce"),
+                                                cell_text(c->name),
+                                                cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
+                                                cell_text(wires[c->wire]),
+                                                cell_int(c->bytes),
+                                                cell_int(ranks),
+                                                cell_int(comm_get_layout(c->comm)->nodes),
+                                                cell_int(t->seconds.count),
+                                                cell_real(ours.median),
+                                                cell_real(ours.q1),
+                                                cell_real(ours.q3),
+                                                cell_real(ours.least),
+                                                cell_real(t->other.median),
+                                                cell_real(t->other.least),
+                                                cell_real(valid ? t->ratio : (double)NAN),
+                                                cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
+                                                cell_int(c->sent),
+                                                cell_int(c->messages),
+                                                cell_int(c->shared),
+                                                cell_real(bus),
+                                                cell_flag(valid)});
 }
 
 /* Collective: the plan, or a line about why there is none. */
@@ -231,8 +231,7 @@ done:
 
 weft_status bench_comm_allreduce(comm_bench *bench)
 {
-    bench->grid.column = columns;
-    bench->grid.columns = sizeof columns / sizeof *columns;
+    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
     for (int i = 0; i < bench->sizes; i++) {
         WEFT_TRY(run_size(bench, bench->size[i]));
     }

@@ -36,7 +36,7 @@ static const bench_column columns[] = {
     {"model_seconds", CELL_REAL, true},
     {"found", CELL_INT, true},
     {"exact_share", CELL_REAL, true},
-    {"valid", CELL_BOOL, true},
+    {"valid", CELL_VALID, true},
 };
 
 typedef struct select_case {
@@ -200,14 +200,13 @@ static weft_status add_row(comm_bench *bench, const select_case *c)
     if (!valid) {
         bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
     }
-    return bench_grid_add(&bench->grid,
-                          (bench_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes),
-                                         cell_int(comm_size(c->comm)), cell_int(c->k), cell_int(c->times.seconds.count),
-                                         cell_real(ours.median), cell_real(ours.q1), cell_real(ours.q3),
-                                         cell_real(ours.least), cell_real(read->median), cell_real(read->least),
-                                         cell_real(valid ? 1.0 / c->times.ratio : (double)NAN),
-                                         cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
-                                         cell_int(c->found), cell_real(c->share), cell_flag(valid)});
+    return bench_comm_add(
+        bench, (bench_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes), cell_int(comm_size(c->comm)),
+                              cell_int(c->k), cell_int(c->times.seconds.count), cell_real(ours.median),
+                              cell_real(ours.q1), cell_real(ours.q3), cell_real(ours.least), cell_real(read->median),
+                              cell_real(read->least), cell_real(valid ? 1.0 / c->times.ratio : (double)NAN),
+                              cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)), cell_int(c->found),
+                              cell_real(c->share), cell_flag(valid)});
 }
 
 static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
@@ -237,8 +236,7 @@ done:
 
 weft_status bench_comm_select(comm_bench *bench)
 {
-    bench->grid.column = columns;
-    bench->grid.columns = sizeof columns / sizeof *columns;
+    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
     for (int i = 0; i < bench->sizes; i++) {
         WEFT_CHECK(bench->size[i] / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                    "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bench->size[i]);

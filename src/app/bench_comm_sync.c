@@ -49,7 +49,7 @@ static const bench_column columns[] = {
     {"compute_seconds", CELL_REAL, true},
     {"exposed_seconds", CELL_REAL, true},
     {"exposed_percent", CELL_REAL, true},
-    {"valid", CELL_BOOL, true},
+    {"valid", CELL_VALID, true},
 };
 
 typedef struct mode_case {
@@ -271,27 +271,27 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
     if (!valid) {
         bench_comm_reject(bench, c->name, bytes, c->worst);
     }
-    return bench_grid_add(&bench->grid, (bench_cell[]){cell_text("sync"),
-                                                       cell_text(c->name),
-                                                       cell_text(sync_mode_name(sync_running(c->step.sync))),
-                                                       cell_int(bytes),
-                                                       cell_int(comm_size(comm)),
-                                                       cell_int(comm_get_layout(comm)->nodes),
-                                                       cell_int(c->seconds.count),
-                                                       cell_real(ours.median),
-                                                       cell_real(ours.q1),
-                                                       cell_real(ours.q3),
-                                                       cell_real(ours.least),
-                                                       cell_real(c->mpi.median),
-                                                       cell_real(c->mpi.median / ours.median),
-                                                       cell_real(c->model_seconds),
-                                                       cell_int(c->sent),
-                                                       cell_int(c->messages),
-                                                       cell_real(sync_get_figures(c->step.sync).density),
-                                                       cell_real(c->compute.median),
-                                                       cell_real(exposed),
-                                                       cell_real(100.0 * exposed / c->communication),
-                                                       cell_flag(valid)});
+    return bench_comm_add(bench, (bench_cell[]){cell_text("sync"),
+                                                cell_text(c->name),
+                                                cell_text(sync_mode_name(sync_running(c->step.sync))),
+                                                cell_int(bytes),
+                                                cell_int(comm_size(comm)),
+                                                cell_int(comm_get_layout(comm)->nodes),
+                                                cell_int(c->seconds.count),
+                                                cell_real(ours.median),
+                                                cell_real(ours.q1),
+                                                cell_real(ours.q3),
+                                                cell_real(ours.least),
+                                                cell_real(c->mpi.median),
+                                                cell_real(c->mpi.median / ours.median),
+                                                cell_real(c->model_seconds),
+                                                cell_int(c->sent),
+                                                cell_int(c->messages),
+                                                cell_real(sync_get_figures(c->step.sync).density),
+                                                cell_real(c->compute.median),
+                                                cell_real(exposed),
+                                                cell_real(100.0 * exposed / c->communication),
+                                                cell_flag(valid)});
 }
 
 static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
@@ -324,9 +324,9 @@ done:
 
 weft_status bench_comm_sync(comm_bench *bench)
 {
-    bench->grid.column = columns;
-    bench->grid.columns = sizeof columns / sizeof *columns;
+    WEFT_TRY(option_check_rules(bench->context->options));
     WEFT_TRY(sync_setup_check(bench->context->options));
+    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
     for (int i = 0; i < bench->sizes; i++) {
         for (int j = 0; j < bench->names.count; j++) {
             WEFT_TRY(run_mode(bench, bench->size[i], bench->names.wanted[j]));

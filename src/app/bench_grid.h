@@ -6,7 +6,14 @@
  *      WEFT_TRY(bench_grid_add(&grid, (bench_cell[]){cell_int(4096), cell_real(1e-6)}));
  *      bench_grid_free(&grid);
  *
- * A real that is not finite prints as nothing (null in JSON): there is no such figure.
+ * A real that is not finite prints as nothing (null in JSON): there is no such figure. CELL_VALID is a bool that reads
+ * VALID or INVALID in Markdown.
+ *
+ * A grid that streams prints its rows as they are added, where the format allows (Markdown and CSV):
+ *
+ *      bench_grid_stream(&grid, stdout, &head, format);
+ *      WEFT_TRY(bench_grid_add(&grid, ...));               a line on stdout
+ *      bench_grid_print(stdout, &head, &grid, &second, format);   what is left: all of JSON, the second table
  */
 #ifndef WEFT_APP_BENCH_GRID_H
 #define WEFT_APP_BENCH_GRID_H
@@ -17,7 +24,7 @@
 
 #include "app/bench.h"
 
-typedef enum bench_cell_kind { CELL_TEXT, CELL_INT, CELL_REAL, CELL_BOOL } bench_cell_kind;
+typedef enum bench_cell_kind { CELL_TEXT, CELL_INT, CELL_REAL, CELL_BOOL, CELL_VALID } bench_cell_kind;
 
 typedef struct bench_column {
     const char *name;
@@ -38,6 +45,8 @@ typedef struct bench_grid {
     int columns;
     bench_cell *cell; /* [rows, columns] */
     int rows, capacity;
+    FILE *stream; /* prints rows as they come; NULL: not */
+    bench_format format;
 } bench_grid;
 
 static inline bench_cell cell_text(const char *text)
@@ -60,6 +69,8 @@ static inline bench_cell cell_flag(bool value)
     return (bench_cell){.flag = value};
 }
 
+/* Print head and column names now, and rows from now on. The columns must be set. JSON waits for the end. */
+void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, bench_format format);
 /* cell: [columns], in the kinds of the columns. */
 weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell);
 void bench_grid_free(bench_grid *grid);

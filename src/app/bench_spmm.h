@@ -4,10 +4,9 @@
 #ifndef WEFT_APP_BENCH_SPMM_H
 #define WEFT_APP_BENCH_SPMM_H
 
-#include <stdio.h>
-
-#include "app/bench.h"
-#include "hal/hal.h"
+#include "app/bench_grid.h"
+#include "app/bench_team.h"
+#include "base/log.h"
 
 /* One measured case. */
 typedef struct bench_row {
@@ -21,15 +20,17 @@ typedef struct bench_row {
     double worst; /* largest error over its bound, on the sampled rows; above 1 is invalid */
 } bench_row;
 
+/* The table, and what its rows to come have in common. */
 typedef struct bench_table {
-    char graph[64];
-    const char *backend;
+    const char *graph; /* lives as long as the table */
     int64_t vertices, edges;
     int threads;
-    double triad;         /* bytes a second of a = b + s * c, all threads */
+    machine_limits limits;
     double order_seconds; /* of the cluster order; negative when none was made */
-    bench_row *row;
-    int count;
+    bench_grid head, grid;
+    log_progress progress;
+    int invalid; /* cases whose result is wrong; the first of them: */
+    char first_invalid[160];
 } bench_table;
 
 /* The matrix in the order in which it is measured. */
@@ -42,23 +43,27 @@ typedef struct bench_matrix {
     int32_t *vertex; /* its inverse */
 } bench_matrix;
 
-/* Bytes a second of the STREAM triad on arrays larger than the caches. */
-weft_status bench_triad(int threads, double *bytes_per_second);
-
 /* Relabel by position (n entries, a permutation; taken over). Free with bench_matrix_free. */
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
 void bench_matrix_free(bench_matrix *matrix);
 
 /*
  * Measure one form over all widths. moved: also the time with operands gathered from and scattered to the given order.
- * Appends rows to the table, which has room for them.
+ * Adds rows to the table.
  */
 weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
                        int repeats, bench_table *table);
 
-void bench_print(FILE *out, const bench_table *table, bench_format format);
+/* Start, a row, the end: Markdown and CSV appear row by row. A wrong result has no rate. */
+weft_status bench_table_begin(bench_table *table, const weft_options *options);
+weft_status bench_table_add(bench_table *table, const bench_row *row);
+void bench_table_end(bench_table *table, const weft_options *options);
+void bench_table_free(bench_table *table);
 
-/* seconds a run -> billions of edge elements a second; NaN for a result that was not right. */
-double bench_rate(const bench_table *table, const bench_row *row);
+enum { BENCH_DATA_MAX = 16, BENCH_DATA_BYTES = 1024 };
+
+/* "a.weft,synth:reddit,scale=0.1,b.weft": graphs separated by commas; what holds a '=' belongs to the generated graph
+ * before it. WEFT_ERR_USAGE when one is empty or there are too many. */
+weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count);
 
 #endif

@@ -6,18 +6,18 @@
  * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
  * 4) roundings of the sum of magnitudes.
  *
- * Least memory traffic of a run, for the share of the triad's bandwidth: the prepared matrix once, x read once, out
- * written once. A kernel far above 100 % would be wrong; one below it gathers from memory or is bound by a cache.
+ * Least memory traffic of a run, for the share of the triad's bandwidth (hal/stream.h): the prepared matrix once, x
+ * read once, out written once. A kernel far above 100 % would be wrong; one below it gathers from memory or is bound by
+ * a cache.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/bench_spmm.h"
-#include "base/clock.h"
+#include "base/alloc.h"
 
-enum { SAMPLED_ROWS = 128, TOLERANCE = 4, MAX_SECONDS = 60, TRIAD_REPEATS = 5 };
-#define TRIAD_BYTES ((size_t)128 << 20)
+enum { SAMPLED_ROWS = 128, TOLERANCE = 4 };
 
 /* Host and device memory of one width; out, x in the matrix's order; given_x, given_out when it is not the given one.
  */
@@ -83,8 +83,9 @@ typedef struct bench_job {
     bool move; /* operands come in the given order and go back to it */
 } bench_job;
 
-static weft_status run_once(const bench_job *job)
+static weft_status run_once(void *argument)
 {
+    const bench_job *job = argument;
     weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
     const int64_t d = job->d;
@@ -98,25 +99,6 @@ static weft_status run_once(const bench_job *job)
         WEFT_TRY(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, rows, d, o->position, o->out, d, o->given_out, d));
     }
     return WEFT_OK;
-}
-
-static weft_status time_job(const bench_job *job, int repeats, bench_row *row)
-{
-    double *seconds = NULL;
-    weft_status status = WEFT_OK;
-    WEFT_TRY(WEFT_NEW(&seconds, repeats, WEFT_MEM_GENERAL));
-    double started = clock_seconds();
-    WEFT_TRY_GOTO(run_once(job), status, done);
-    int count = 0;
-    while (count < repeats && (count < 3 || clock_seconds() - started < MAX_SECONDS)) {
-        double begin = clock_seconds();
-        WEFT_TRY_GOTO(run_once(job), status, done);
-        seconds[count++] = clock_seconds() - begin;
-    }
-    row->seconds = bench_quartiles_of(seconds, count);
-done:
-    weft_free(seconds);
-    return status;
 }
 
 /* Largest |error| / bound over one row of the given order. */
@@ -176,15 +158,14 @@ static double least_bytes(const bench_job *job, const hal_spmm_info *info)
     return (double)info->bytes + dense + (job->move ? 2.0 * dense : 0.0);
 }
 
-static weft_status measure_case(const bench_job *job, const char *wanted, int repeats, bench_table *table)
+static weft_status measure_case(bench_job *job, const char *wanted, int repeats, bench_table *table)
 {
     bench_row row = {.d = job->d, .wanted = wanted, .info = job->hal->sparse.spmm_info(job->hal, job->spmm)};
     row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
     row.bytes = least_bytes(job, &row.info);
-    WEFT_TRY(time_job(job, repeats, &row));
+    WEFT_TRY(bench_time(run_once, job, repeats, &row.seconds));
     WEFT_TRY(check_job(job, &row));
-    table->row[table->count++] = row;
-    return WEFT_OK;
+    return bench_table_add(table, &row);
 }
 
 static hal_spmm_form form_of(const char *name)
@@ -223,38 +204,5 @@ done:
     if (spmm != NULL) {
         hal->sparse.spmm_destroy(hal, spmm);
     }
-    return status;
-}
-
-/* McCalpin's STREAM triad, https://www.cs.virginia.edu/stream/. */
-weft_status bench_triad(int threads, double *bytes_per_second)
-{
-    weft_status status = WEFT_OK;
-    float *a = NULL, *b = NULL, *c = NULL;
-    const int64_t n = TRIAD_BYTES / sizeof(float);
-    double best = 0.0;
-    WEFT_TRY_GOTO(WEFT_NEW(&a, n, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&b, n, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&c, n, WEFT_MEM_WORKSPACE), status, done);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        a[i] = 0.0F;
-        b[i] = 1.0F;
-        c[i] = 2.0F;
-    }
-    for (int repeat = 0; repeat < TRIAD_REPEATS; repeat++) {
-        double begin = clock_seconds();
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            a[i] = b[i] + 3.0F * c[i];
-        }
-        double rate = 3.0 * (double)TRIAD_BYTES / (clock_seconds() - begin);
-        best = rate > best ? rate : best;
-    }
-    *bytes_per_second = best;
-done:
-    weft_free(a);
-    weft_free(b);
-    weft_free(c);
     return status;
 }

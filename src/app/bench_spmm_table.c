@@ -1,123 +1,125 @@
-/* app/bench_spmm_table.c: the table of `weft bench spmm` on stdout: Markdown, CSV or JSON. A wrong result has no rate.
- */
-#include "app/bench_spmm.h"
-
+/* app/bench_spmm_table.c: the table of `weft bench spmm` on stdout, and its list of graphs. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-#include "base/json.h"
+#include "app/bench_spmm.h"
 
-static const char *const form_names[] = {"auto", "rows", "blocks", "lists"};
+static const bench_column columns[] = {
+    {"graph", CELL_TEXT, true},
+    {"vertices", CELL_INT, false},
+    {"edges", CELL_INT, false},
+    {"threads", CELL_INT, true},
+    {"d", CELL_INT, true},
+    {"order", CELL_TEXT, true},
+    {"wanted", CELL_TEXT, true},
+    {"form", CELL_TEXT, true}, /* what auto became */
+    {"block_cols", CELL_INT, false},
+    {"prepared_bytes", CELL_INT, false},
+    {"build_seconds", CELL_REAL, true},
+    {"seconds_median", CELL_REAL, true},
+    {"seconds_q1", CELL_REAL, true},
+    {"seconds_q3", CELL_REAL, true},
+    {"n", CELL_INT, true},
+    {"gelem_per_s", CELL_REAL, true},
+    {"bytes_model", CELL_REAL, false},
+    {"triad_bytes_per_s", CELL_REAL, false},
+    {"percent_of_triad", CELL_REAL, true},
+    {"percent_of_gemm", CELL_REAL, false},
+    {"order_seconds", CELL_REAL, false},
+    {"error", CELL_REAL, false}, /* over its bound */
+    {"valid", CELL_VALID, true},
+};
 
-double bench_rate(const bench_table *table, const bench_row *row)
+weft_status bench_table_begin(bench_table *table, const weft_options *options)
 {
-    return row->valid && row->seconds.median > 0.0 ? (double)table->edges * (double)row->d / row->seconds.median * 1e-9
-                                                   : (double)NAN;
+    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},
+                                                {"backend", CELL_TEXT, true},
+                                                {"warmup", CELL_INT, true},
+                                                {"repeats", CELL_INT, true}};
+    table->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    table->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    WEFT_TRY(
+        bench_grid_add(&table->head, (bench_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
+                                                    cell_int(1), cell_int(option_int(options, OPT_REPEATS))}));
+    bench_grid_stream(&table->grid, stdout, &table->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    return WEFT_OK;
 }
 
-static double percent_of_triad(const bench_table *table, const bench_row *row)
+weft_status bench_table_add(bench_table *table, const bench_row *row)
 {
-    return row->valid && row->seconds.median > 0.0 ? 100.0 * row->bytes / row->seconds.median / table->triad
-                                                   : (double)NAN;
-}
-
-static void print_md(FILE *out, const bench_table *table)
-{
-    fprintf(out, "%s: %" PRId64 " vertices, %" PRId64 " edges; %s, %d threads; triad %.1f GB/s", table->graph,
-            table->vertices, table->edges, table->backend, table->threads, table->triad * 1e-9);
-    if (table->order_seconds >= 0.0) {
-        fprintf(out, "; cluster order made in %.2f s", table->order_seconds);
+    static const char *const form_names[] = {"auto", "rows", "blocks", "lists"};
+    const bool rated = row->valid && row->seconds.median > 0.0;
+    const double elements = (double)table->edges * (double)row->d;
+    const double seconds = rated ? row->seconds.median : (double)NAN;
+    if (!row->valid && table->invalid++ == 0) {
+        snprintf(table->first_invalid, sizeof table->first_invalid,
+                 "aggregation of width %" PRId64 " in form %s is wrong: an error of %.3g times its bound", row->d,
+                 row->wanted, row->worst);
     }
-    fprintf(
-        out,
-        "\n\n| d | order | form | prepared MiB | build s | median s | quartiles | runs | Gelem/s | %% of triad | valid "
-        "|\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (int i = 0; i < table->count; i++) {
-        const bench_row *row = &table->row[i];
-        bool chosen = row->wanted[0] == 'a';
-        fprintf(out, "| %" PRId64 " | %s | %s%s | %.1f | %.3f | %.5f | %.5f-%.5f | %d | ", row->d, row->order,
-                chosen ? "auto: " : "", form_names[row->info.form], (double)row->info.bytes / 1048576.0,
-                row->info.build_seconds, row->seconds.median, row->seconds.q1, row->seconds.q3, row->seconds.count);
-        if (row->valid) {
-            fprintf(out, "%.2f | %.0f | yes |\n", bench_rate(table, row), percent_of_triad(table, row));
+    WEFT_TRY(bench_grid_add(&table->grid,
+                            (bench_cell[]){cell_text(table->graph),
+                                           cell_int(table->vertices),
+                                           cell_int(table->edges),
+                                           cell_int(table->threads),
+                                           cell_int(row->d),
+                                           cell_text(row->order),
+                                           cell_text(row->wanted),
+                                           cell_text(form_names[row->info.form]),
+                                           cell_int(row->info.block_cols),
+                                           cell_int((int64_t)row->info.bytes),
+                                           cell_real(row->info.build_seconds),
+                                           cell_real(row->seconds.median),
+                                           cell_real(row->seconds.q1),
+                                           cell_real(row->seconds.q3),
+                                           cell_int(row->seconds.count),
+                                           cell_real(elements / seconds * 1e-9),
+                                           cell_real(row->bytes),
+                                           cell_real(table->limits.triad),
+                                           cell_real(100.0 * row->bytes / seconds / table->limits.triad),
+                                           cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
+                                           cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
+                                           cell_real(row->worst),
+                                           cell_flag(row->valid)}));
+    log_progress_update(&table->progress, table->grid.rows);
+    return WEFT_OK;
+}
+
+void bench_table_end(bench_table *table, const weft_options *options)
+{
+    const bench_grid none = {.name = "unsupported"};
+    bench_grid_print(stdout, &table->head, &table->grid, &none, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+}
+
+void bench_table_free(bench_table *table)
+{
+    bench_grid_free(&table->head);
+    bench_grid_free(&table->grid);
+}
+
+weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count)
+{
+    *count = 0;
+    while (*text != '\0') {
+        const size_t length = strcspn(text, ",");
+        const char *sign = memchr(text, '=', length);
+        char *last = *count > 0 ? data[*count - 1] : NULL;
+        WEFT_CHECK(length > 0, WEFT_ERR_USAGE, "--data: an empty name between two commas");
+        if (sign != NULL && last != NULL && strncmp(last, "synth:", 6) == 0) {
+            const size_t used = strlen(last);
+            WEFT_CHECK(used + 1 + length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
+                       BENCH_DATA_BYTES - 1);
+            snprintf(last + used, BENCH_DATA_BYTES - used, ",%.*s", (int)length, text);
         } else {
-            fprintf(out, "- | - | NO: error %.3g times its bound |\n", row->worst);
+            WEFT_CHECK(*count < BENCH_DATA_MAX, WEFT_ERR_USAGE, "--data: more than %d graphs", BENCH_DATA_MAX);
+            WEFT_CHECK(length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
+                       BENCH_DATA_BYTES - 1);
+            snprintf(data[(*count)++], BENCH_DATA_BYTES, "%.*s", (int)length, text);
         }
+        text += length;
+        text += *text == ',';
     }
-}
-
-static void print_csv(FILE *out, const bench_table *table)
-{
-    fprintf(out,
-            "graph,vertices,edges,threads,d,order,wanted,form,block_cols,prepared_bytes,build_seconds,"
-            "seconds_median,seconds_q1,seconds_q3,n,gelem_per_s,bytes_model,percent_of_triad,order_seconds,valid\n");
-    for (int i = 0; i < table->count; i++) {
-        const bench_row *row = &table->row[i];
-        fprintf(out,
-                "%s,%" PRId64 ",%" PRId64 ",%d,%" PRId64 ",%s,%s,%s,%" PRId64 ",%" PRIu64 ",%.6g,%.9g,%.9g,%.9g,%d,",
-                table->graph, table->vertices, table->edges, table->threads, row->d, row->order, row->wanted,
-                form_names[row->info.form], row->info.block_cols, row->info.bytes, row->info.build_seconds,
-                row->seconds.median, row->seconds.q1, row->seconds.q3, row->seconds.count);
-        if (row->valid) {
-            fprintf(out, "%.6g,%.9g,%.4g,", bench_rate(table, row), row->bytes, percent_of_triad(table, row));
-        } else {
-            fprintf(out, ",%.9g,,", row->bytes);
-        }
-        if (table->order_seconds >= 0.0) {
-            fprintf(out, "%.6g", table->order_seconds);
-        }
-        fprintf(out, ",%s\n", row->valid ? "true" : "false");
-    }
-}
-
-static void print_json(FILE *out, const bench_table *table)
-{
-    json_writer json = json_begin(out, true);
-    json_object(&json, NULL);
-    json_text(&json, "graph", table->graph);
-    json_int(&json, "vertices", table->vertices);
-    json_int(&json, "edges", table->edges);
-    json_text(&json, "backend", table->backend);
-    json_int(&json, "threads", table->threads);
-    json_real(&json, "triad_bytes_per_s", table->triad);
-    json_real(&json, "order_seconds", table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN);
-    json_array(&json, "rows");
-    for (int i = 0; i < table->count; i++) {
-        const bench_row *row = &table->row[i];
-        json_object(&json, NULL);
-        json_int(&json, "d", row->d);
-        json_text(&json, "order", row->order);
-        json_text(&json, "wanted", row->wanted);
-        json_text(&json, "form", form_names[row->info.form]);
-        json_int(&json, "block_cols", row->info.block_cols);
-        json_int(&json, "prepared_bytes", (int64_t)row->info.bytes);
-        json_real(&json, "build_seconds", row->info.build_seconds);
-        json_real(&json, "seconds_median", row->seconds.median);
-        json_real(&json, "seconds_q1", row->seconds.q1);
-        json_real(&json, "seconds_q3", row->seconds.q3);
-        json_int(&json, "n", row->seconds.count);
-        json_real(&json, "gelem_per_s", bench_rate(table, row));
-        json_real(&json, "bytes_model", row->bytes);
-        json_real(&json, "percent_of_triad", percent_of_triad(table, row));
-        json_bool(&json, "valid", row->valid);
-        json_end(&json);
-    }
-    json_end(&json);
-    json_end(&json);
-    json_line_end(&json);
-}
-
-void bench_print(FILE *out, const bench_table *table, bench_format format)
-{
-    switch (format) {
-    case BENCH_MD:
-        print_md(out, table);
-        break;
-    case BENCH_CSV:
-        print_csv(out, table);
-        break;
-    case BENCH_JSON:
-        print_json(out, table);
-        break;
-    }
+    WEFT_CHECK(*count > 0, WEFT_ERR_USAGE,
+               "--data is empty: a graph store, or synth:SPEC such as synth:reddit,scale=0.1");
+    return WEFT_OK;
 }

@@ -25,6 +25,8 @@ weft_status app_info(const weft_options *options);
 weft_status app_eval(const weft_options *options);
 weft_status app_predict(const weft_options *options);
 weft_status app_export(const weft_options *options);
+weft_status app_doctor(const weft_options *options); /* parallel too */
+weft_status app_report(const weft_options *options);
 
 /* What the options of weft partition ask for; the method's name lives as long as the options. In app/partition.c. */
 partition_options app_partition_options(const weft_options *options);

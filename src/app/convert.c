@@ -4,6 +4,7 @@
  * With --to NAME the graph is written in the layout of others instead. What is not a store yet becomes one first, in a
  * temporary folder beside the output.
  */
+#include <omp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,9 @@ static weft_status make_store(const weft_options *options, const char *input, co
         int64_t threads = option_int(options, OPT_THREADS);
         threads = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
         return generator_write_store(input + strlen(GENERATOR_PREFIX), store, (int)threads, force);
+    }
+    if (option_int(options, OPT_THREADS) > 0) {
+        omp_set_num_threads((int)option_int(options, OPT_THREADS));
     }
     convert_options convert = {
         .format = option_text(options, OPT_FORMAT_IN),
@@ -101,6 +105,7 @@ weft_status app_convert(const weft_options *options)
 {
     const char *out = option_text(options, OPT_OUT);
     const char *input = option_argument(options, 0);
+    WEFT_TRY(option_check_rules(options));
     WEFT_CHECK(out[0] != '\0', WEFT_ERR_USAGE, "--out PATH is needed: the store (or with --to, the layout) to write");
     if (option_choice(options, OPT_TO) == 0) {
         return make_store(options, input, out, option_flag(options, OPT_FORCE));

@@ -25,7 +25,8 @@ typedef struct command_entry {
 static const command_entry entries[] = {
     {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
     {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
-    {"predict", app_predict, true}, {"export", app_export, false},
+    {"predict", app_predict, true}, {"export", app_export, false},       {"doctor", app_doctor, true},
+    {"report", app_report, false},
 };
 
 static const command_entry *entry_of(const option_command *command)
@@ -43,15 +44,17 @@ static weft_status print_generated(int argc, char **argv)
     static const struct {
         const char *name;
         void (*print)(FILE *out);
-    } kinds[] = {
-        {"man", option_print_man}, {"completion", option_print_completion}, {"markdown", option_print_markdown}};
+    } kinds[] = {{"man", option_print_man},
+                 {"completion", option_print_completion},
+                 {"markdown", option_print_markdown},
+                 {"json", option_print_json}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && argc == 2; i++) {
         if (strcmp(kinds[i].name, argv[1]) == 0) {
             kinds[i].print(stdout);
             return WEFT_OK;
         }
     }
-    return weft_fail(WEFT_ERR_USAGE, "weft generate takes one of man, completion, markdown");
+    return weft_fail(WEFT_ERR_USAGE, "weft generate takes one of man, completion, markdown, json");
 }
 
 static weft_status print_help(const option_command *command, const char *topic)

@@ -65,6 +65,7 @@ weft_status app_partition(const weft_options *options)
     partition_report report = {0};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(graph_open(store, 0, false, &graph), status, done);
+    WEFT_TRY_GOTO(graph_validate_once(store, &graph), status, done);
     WEFT_TRY_GOTO(partition_compute(&graph, &request, &partition, &report), status, done);
     if (option_choice(options, OPT_SAVE) == 0) {
         status = partition_save(store, &graph, &partition, &report, &request);

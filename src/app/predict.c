@@ -192,25 +192,30 @@ static void print_result(const predict_job *p, bool answers)
     }
 }
 
+static weft_status run_and_print(predict_job *p, const weft_options *options, bool answers)
+{
+    const app_context *context = &p->job->context;
+    weft_status status = app_context_open(options, &p->job->context);
+    if (status == WEFT_OK) {
+        p->asked = context->options;
+        status = run(p, answers);
+    }
+    status = clean_up(p, status);
+    if (status != WEFT_OK) {
+        app_context_fail(context, status);
+    } else if (comm_rank(context->comm) == 0) {
+        print_result(p, answers);
+    }
+    return status;
+}
+
 static weft_status predict(const weft_options *options, bool answers)
 {
     predict_job *p = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&p, 1, WEFT_MEM_GENERAL));
     weft_status status = train_job_create(&p->job);
     if (status == WEFT_OK) {
-        status = app_context_open(options, &p->job->context);
-    }
-    if (status == WEFT_OK) {
-        p->asked = p->job->context.options;
-        status = run(p, answers);
-    }
-    if (p->job != NULL) {
-        status = clean_up(p, status);
-    }
-    if (status != WEFT_OK && p->job != NULL) {
-        app_context_fail(&p->job->context, status);
-    } else if (status == WEFT_OK && comm_rank(p->job->context.comm) == 0) {
-        print_result(p, answers);
+        status = run_and_print(p, options, answers);
     }
     score_table_destroy(&p->table);
     weft_free(p->logits);

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/versions.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/version.h"
 
 static double unix_seconds(void)
 {
@@ -117,21 +117,6 @@ static void write_time(json_writer *json, const char *key, double seconds)
     json_text(json, key, text);
 }
 
-static void write_versions(json_writer *json)
-{
-    const char *name;
-    const char *version = NULL;
-    json_object(json, "versions");
-    json_text(json, "weft", version_text());
-    json_text(json, "revision", version_revision());
-    json_text(json, "compiler", version_compiler());
-    json_text(json, "build", version_build());
-    for (int i = 0; (name = version_library(i, &version)) != NULL; ++i) {
-        json_text(json, name, version);
-    }
-    json_end(json);
-}
-
 static void write_options(json_writer *json, const weft_options *options)
 {
     json_object(json, "options");
@@ -170,7 +155,7 @@ static weft_status write_manifest(const run_dir *dir, const app_context *context
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
     json_int(&json, "schema", 1);
-    write_versions(&json);
+    versions_write(&json);
     json_text(&json, "host", context->host);
     json_text(&json, "cpu", context->machine.model);
     json_int(&json, "nodes", context->nodes);
@@ -287,7 +272,7 @@ static weft_status note_start(run_dir *dir, const app_context *context, const tr
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const weft_graph *graph, const train_progress *from,
                           const char *keep)
 {
-    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz"};
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz", "report.html", "report.md"};
     dir->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
                               .features = graph->features,

@@ -37,36 +37,53 @@ static weft_status reserve_tasks(score_table *table, int64_t tasks)
     return WEFT_NEW_ZERO(&table->auc, tasks, WEFT_MEM_WORKSPACE);
 }
 
-/* The metrics look at splits; to score other sets of vertices they get targets whose test split is that set. */
-static weft_status count_tasks(const app_context *context, const train_targets *targets, const weft_tensor *view,
-                               score_table *table)
+/* split: 2 for the chosen rows, whose labels are counted; none for the others. */
+static void mark_chosen(const train_targets *targets, score_table *table, uint8_t *split)
 {
-    uint8_t *split = NULL;
-    train_metrics metrics = {.comm = NULL};
-    weft_status status = reserve_tasks(table, targets->outputs);
-    status = status == WEFT_OK ? WEFT_NEW(&split, targets->rows, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
     for (int64_t i = 0; i < targets->rows; ++i) {
-        split[i] = chosen(targets, table->split, i) ? 2 : HAL_SPLIT_NONE;
-        for (int64_t c = 0; split[i] == 2 && c < table->tasks; ++c) {
+        split[i] = chosen(targets, table->split, i) ? split_numbers[SCORE_TEST] : HAL_SPLIT_NONE;
+        for (int64_t c = 0; split[i] != HAL_SPLIT_NONE && c < table->tasks; ++c) {
             float target = targets->target_host[i * table->tasks + c];
             table->positive[c] += target > 0.5f;
             table->negative[c] += target <= 0.5f;
         }
     }
+}
+
+static weft_status score_tasks(const app_context *context, const train_targets *of_set, const weft_tensor *view,
+                               score_table *table)
+{
+    train_metrics metrics = {.comm = NULL};
+    weft_comm *comm = context->comm;
+    weft_status status = metrics_create(comm, context->hal, view->dtype, of_set, TRAIN_METRIC_ROCAUC, &metrics);
+    status = comm_agree(comm, status);
+    for (int64_t task = 0; task < table->tasks && status == WEFT_OK; ++task) {
+        double score[HAL_SPLITS] = {0};
+        status = metrics_score_task(&metrics, view, task, score);
+        table->auc[task] = score[split_numbers[SCORE_TEST]];
+    }
+    metrics_destroy(&metrics);
+    return status;
+}
+
+/* The metrics look at splits; to score any set of vertices they get targets whose test split is that set. */
+static weft_status count_tasks(const app_context *context, const train_targets *targets, const weft_tensor *view,
+                               score_table *table)
+{
+    uint8_t *split = NULL;
+    weft_comm *comm = context->comm;
+    weft_status status = reserve_tasks(table, targets->outputs);
+    status = status == WEFT_OK ? WEFT_NEW(&split, targets->rows, WEFT_MEM_WORKSPACE) : status;
+    if (status == WEFT_OK) {
+        mark_chosen(targets, table, split);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_allreduce(comm, table->positive, table->tasks, WEFT_DTYPE_I64, COMM_SUM), status, done);
+    WEFT_TRY_GOTO(comm_allreduce(comm, table->negative, table->tasks, WEFT_DTYPE_I64, COMM_SUM), status, done);
     train_targets of_set = *targets;
     of_set.split_host = split;
-    WEFT_TRY_GOTO(comm_allreduce(context->comm, table->positive, table->tasks, WEFT_DTYPE_I64, COMM_SUM), status, done);
-    WEFT_TRY_GOTO(comm_allreduce(context->comm, table->negative, table->tasks, WEFT_DTYPE_I64, COMM_SUM), status, done);
-    status = metrics_create(context->comm, context->hal, view->dtype, &of_set, TRAIN_METRIC_ROCAUC, &metrics);
-    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    for (int64_t task = 0; task < table->tasks; ++task) {
-        double score[HAL_SPLITS];
-        WEFT_TRY_GOTO(metrics_score_task(&metrics, view, task, score), status, done);
-        table->auc[task] = score[2];
-    }
+    status = score_tasks(context, &of_set, view, table);
 done:
-    metrics_destroy(&metrics);
     weft_free(split);
     return status;
 }

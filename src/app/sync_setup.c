@@ -51,11 +51,6 @@ sync_options sync_options_of(const weft_options *o)
 
 weft_status sync_setup_check(const weft_options *o)
 {
-    bool topk = option_choice(o, OPT_SYNC) == SYNC_TOPK;
-    WEFT_CHECK(!option_flag(o, OPT_REPRODUCIBLE) || option_choice(o, OPT_WIRE) == COMM_WIRE_SAME, WEFT_ERR_USAGE,
-               "--reproducible needs --wire same: rounded sums depend on the order");
-    WEFT_CHECK(!topk || !option_flag(o, OPT_NESTEROV), WEFT_ERR_USAGE,
-               "--sync topk corrects plain momentum only: leave out --nesterov");
     sync_options sync = sync_options_of(o);
     return sync_check_options(&sync);
 }

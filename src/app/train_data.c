@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/npy.h"
 #include "gnn/data/generator.h"
+#include "partition/part_store.h"
+#include "partition/partition_store.h"
 #include "partition/reorder.h"
 
 static weft_status generate(const app_context *context, const char *spec, const char *folder, train_data *data)
@@ -25,13 +27,19 @@ done:
     return comm_agree(context->comm, status);
 }
 
+/* The same answer on every rank; data->temporary is true on the one that removes the store again. */
+static bool is_generated(const app_context *context)
+{
+    return strncmp(option_text(context->options, OPT_DATA), GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
+}
+
 static weft_status open_store(const app_context *context, const char *folder, train_data *data)
 {
     const weft_options *o = context->options;
     const char *source = option_text(o, OPT_DATA);
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "--data is missing: name a graph store, or a generated graph such as synth:quickstart");
-    if (strncmp(source, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0) {
+    if (is_generated(context)) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {
         WEFT_TRY(file_path(data->store, "%s", source));
@@ -39,7 +47,9 @@ static weft_status open_store(const app_context *context, const char *folder, tr
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
-        status = graph_validate(&data->graph);
+        /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
+        bool again = data->temporary || verify;
+        status = again ? graph_validate(&data->graph) : graph_validate_once(data->store, &data->graph);
         if (status != WEFT_OK) {
             weft_fail_context(status, "%s: ", data->store);
         }
@@ -97,15 +107,18 @@ static weft_status share_partition(const app_context *context, const char *folde
     }
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
-    WEFT_TRY(comm_agree(comm, partition_load(place, &data->graph, &options, partition, &data->report)));
-    if (comm_rank(comm) == 0) {
+    return comm_agree(comm, partition_load(place, &data->graph, &options, partition, &data->report));
+}
+
+static void log_partition(const app_context *context, const train_data *data)
+{
+    if (comm_size(context->comm) > 1) {
         log_info("partition %s into %d parts%s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, "
                  "%lld rows a layer",
-                 options.method, options.parts, data->partition_was_stored ? " (stored)" : "",
-                 data->report.replication_factor, data->report.edge_balance, data->report.vertex_balance,
-                 (long long)data->report.rows_per_layer);
+                 option_text(context->options, OPT_PARTITION), comm_size(context->comm),
+                 data->partition_was_stored ? " (stored)" : "", data->report.replication_factor,
+                 data->report.edge_balance, data->report.vertex_balance, (long long)data->report.rows_per_layer);
     }
-    return WEFT_OK;
 }
 
 static bool wants_clustering(const weft_options *options, const weft_graph *graph)
@@ -149,6 +162,65 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     return comm_agree(context->comm, status);
 }
 
+/* Parts as an earlier job cut them. *found: on every rank, or on none. */
+static weft_status load_cut(const app_context *context, train_data *data, bool *found)
+{
+    weft_comm *comm = context->comm;
+    const partition_options options = partition_options_of(context);
+    int32_t have = 0;
+    *found = false;
+    if (options.parts == 1 || is_generated(context)) {
+        return WEFT_OK;
+    }
+    weft_status status = partition_load_report(data->store, &data->graph, &options, &data->report);
+    if (status == WEFT_OK) {
+        status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered, &data->part);
+        have = status == WEFT_OK;
+    }
+    if (status == WEFT_ERR_DATA) {
+        log_warn("cut anew: %s", weft_error_message());
+    }
+    weft_error_clear();
+    WEFT_TRY(comm_agree(comm, status == WEFT_ERR_RESOURCE ? status : WEFT_OK));
+    WEFT_TRY(comm_allreduce(comm, &have, 1, WEFT_DTYPE_I32, COMM_MIN));
+    *found = data->partition_was_stored = have != 0;
+    if (!*found) {
+        part_destroy(&data->part);
+    }
+    return WEFT_OK;
+}
+
+/* For the next job; one that cannot be kept is cut again. */
+static void keep_cut(const app_context *context, const train_data *data)
+{
+    const partition_options options = partition_options_of(context);
+    char folder[FILE_PATH_MAX];
+    bool stored = options.parts > 1 && !is_generated(context) &&
+                  partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
+    if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {
+        log_warn("rank %d: its part is not kept for the next job: %s", comm_rank(context->comm), weft_error_message());
+    }
+    weft_error_clear();
+}
+
+static weft_status cut(const app_context *context, const char *folder, train_data *data)
+{
+    weft_status status = WEFT_OK;
+    weft_partition partition = {0};
+    npy_map order = {0};
+    WEFT_TRY_GOTO(share_partition(context, folder, data, &partition), status, done);
+    if (data->reordered) {
+        WEFT_TRY_GOTO(cluster_order(context, folder, data, &order), status, done);
+    }
+    status = part_extract(&data->graph, &partition, comm_rank(context->comm), order.data, &data->part);
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    keep_cut(context, data);
+done:
+    npy_map_close(&order);
+    partition_destroy(&partition);
+    return status;
+}
+
 weft_status train_data_open(const app_context *context, const char *folder, train_data *data)
 {
     memset(data, 0, sizeof *data);
@@ -166,23 +238,18 @@ weft_status train_data_open(const app_context *context, const char *folder, trai
 
 weft_status train_data_cut(const app_context *context, const char *folder, train_data *data)
 {
-    weft_status status = WEFT_OK;
-    weft_partition partition = {0};
-    npy_map order = {0};
+    bool found = false;
     activity_begin(ACTIVITY_PARTITION);
-    WEFT_TRY_GOTO(share_partition(context, folder, data, &partition), status, done);
     data->reordered = wants_clustering(context->options, &data->graph);
-    if (data->reordered) {
-        WEFT_TRY_GOTO(cluster_order(context, folder, data, &order), status, done);
+    weft_status status = load_cut(context, data, &found);
+    if (status == WEFT_OK && !found) {
+        status = cut(context, folder, data);
     }
-    status = part_extract(&data->graph, &partition, comm_rank(context->comm), order.data, &data->part);
-    status = comm_agree(context->comm, status);
-done:
-    npy_map_close(&order);
-    partition_destroy(&partition);
     graph_release_pages(&data->graph);
     activity_end(ACTIVITY_PARTITION);
-    return status;
+    WEFT_TRY(status);
+    log_partition(context, data);
+    return WEFT_OK;
 }
 
 weft_status train_data_release(const app_context *context, train_data *data)

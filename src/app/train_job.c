@@ -250,6 +250,7 @@ static weft_status train(train_job *job)
                                  .dir = &job->dir,
                                  .options = &job->options,
                                  .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                                 .job_started = job->started,
                                  .started = clock_seconds()};
     job->options.checkpoints = &job->checkpoints;
     char sync[160];
@@ -260,9 +261,11 @@ static weft_status train(train_job *job)
     log_info("training: %lld parameters, %lld/%lld/%lld vertices to train/valid/test",
              (long long)job->model.params.weights, (long long)targets->counted[0], (long long)targets->counted[1],
              (long long)targets->counted[2]);
+    log_info("first epoch after %.2f s", job->report.started - job->started);
     WEFT_TRY(run_epochs(job));
     WEFT_TRY(write_results(job));
-    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, job->memory.peak);
+    return train_report_close(&job->report, &job->result, &job->model, &job->data.report, &job->data.part,
+                              job->memory.peak);
 }
 
 /* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */
@@ -318,6 +321,7 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     bool first = comm_rank(context->comm) == 0;
     job->process = clock_rss_bytes();
+    WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(comm_setup(context, !dry));

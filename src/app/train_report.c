@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/train_advice.h"
+#include "app/train_ranks.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/npy.h"
+#include "partition/partition_store.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
-#define HINT_FROM_S  5.0 /* shorter jobs mostly load and write, on one thread */
 
 /* ---- lines ---- */
 
@@ -47,7 +50,9 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     train_report *report = self;
     placement_refresh(&report->context->placement);
     report->done += 1;
+    report->measured += 1;
     report->exposed_s += epoch->comm_exposed_s;
+    report->epoch_bytes += (double)epoch->comm_bytes;
     report->figures = epoch->figures;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
@@ -101,6 +106,8 @@ static train_figures figures_of_rank(const train_report *report)
         f.wait += stats.wait_seconds;
     }
     f.exposed = report->exposed_s;
+    f.compute = train_compute_seconds(f.seconds);
+    f.epoch_bytes = report->epoch_bytes;
     f.group_bytes = (double)report->figures.bytes_sent;
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
@@ -111,11 +118,11 @@ static train_figures figures_of_rank(const train_report *report)
     return f;
 }
 
-static weft_status spread_over_ranks(const train_report *report, train_spread *s)
+static weft_status spread_over_ranks(const train_report *report, const train_figures *mine, train_spread *s)
 {
     weft_comm *comm = report->context->comm;
     const int64_t count = (int64_t)(sizeof(train_figures) / sizeof(double));
-    s->min = s->avg = s->max = figures_of_rank(report);
+    s->min = s->avg = s->max = *mine;
     WEFT_TRY(comm_allreduce(comm, &s->min, count, WEFT_DTYPE_F64, COMM_MIN));
     WEFT_TRY(comm_allreduce(comm, &s->max, count, WEFT_DTYPE_F64, COMM_MAX));
     WEFT_TRY(comm_allreduce(comm, &s->avg, count, WEFT_DTYPE_F64, COMM_SUM));
@@ -168,9 +175,6 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
            s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
-    if (s->avg.wall > HINT_FROM_S && s->avg.cpu / s->avg.wall < 0.5 * threads) {
-        printf("note: less than half of the CPU time was used: compare --pin and the launcher's binding\n");
-    }
 }
 
 static void print_result(const train_report *report, const train_result *result)
@@ -234,8 +238,9 @@ static void write_communication(json_writer *json, const train_result *result, c
 }
 
 static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
-                                 const partition_report *partition, const train_spread *s, uint64_t predicted_bytes)
+                                 const partition_report *partition, const train_rank *ranks, uint64_t predicted_bytes)
 {
+    const train_spread *s = &report->spread;
     char path[FILE_PATH_MAX];
     file_writer writer;
     WEFT_TRY(file_path(path, "%s/summary.json", report->dir->path));
@@ -265,22 +270,33 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
+    json_real(&json, "startup_s", report->started - report->job_started);
     write_communication(&json, result, s);
     write_activities(&json, s);
     write_runs(&json, result);
+    train_advice_write(&json, report);
+    json_object(&json, "partition");
+    partition_report_json(&json, partition);
+    json_end(&json);
+    train_ranks_write(&json, ranks, comm_size(report->context->comm), report->measured);
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
 }
 
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, uint64_t predicted_bytes)
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes)
 {
-    WEFT_TRY(spread_over_ranks(report, &report->spread));
+    const train_figures mine = figures_of_rank(report);
+    train_rank *ranks = NULL;
+    report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
+    WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
+    WEFT_TRY(train_ranks_gather(report, &mine, part, &ranks));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
-        status = write_summary(report, result, model, partition, &report->spread, predicted_bytes);
+        status = write_summary(report, result, model, partition, ranks, predicted_bytes);
     }
+    weft_free(ranks);
     return comm_agree(report->context->comm, status);
 }
 
@@ -289,6 +305,7 @@ void train_report_print(const train_report *report, const train_result *result)
     print_result(report, result);
     print_table(report, &report->spread);
     print_communication(report, result, &report->spread);
+    train_advice_print(report);
     printf("run folder: %s\n", report->dir->path);
     fflush(stdout);
 }

@@ -14,6 +14,8 @@ typedef struct train_figures {
     double seconds[ACTIVITY_COUNT];
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
+    double compute;
+    double epoch_bytes; /* sent within epochs, evaluation included: without loading and partitioning */
 } train_figures;
 
 /* The figures over all ranks. */
@@ -26,13 +28,16 @@ typedef struct train_report {
     run_dir *dir;
     const train_options *options;
     const char *metric; /* "accuracy" or "ROC-AUC" */
-    double started, last_line;
+    double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
     int64_t before;            /* epochs of the starts before this one */
+    int64_t measured;          /* epochs that this job trained itself */
     bool evaluated;            /* at least once */
+    double epoch_bytes;        /* this rank sent while it trained */
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
+    double edge_balance;       /* of the partition, once closed */
     train_spread spread;       /* of the whole job, once closed */
 } train_report;
 
@@ -40,7 +45,7 @@ train_observer train_report_observer(train_report *report);
 
 /* Sum up over the ranks and write summary.json. Collective. */
 weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, uint64_t predicted_bytes);
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes);
 /* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
 

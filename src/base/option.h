@@ -109,6 +109,12 @@ weft_status option_command_find(const char *name, const option_command **command
 /* Is this a topic of --help=TOPIC for the command? WEFT_ERR_USAGE with the nearest one. */
 weft_status option_check_topic(const option_command *command, const char *topic);
 
+/*
+ * Options against each other: WEFT_ERR_USAGE when two contradict each other; a warning for each that differs from its
+ * default but has no effect because of another. Values and their sources are named.
+ */
+weft_status option_check_rules(const weft_options *options);
+
 /* All values as one blob (malloc'ed with base/alloc.h), for sending to other ranks. */
 weft_status option_pack(const weft_options *options, void **blob, size_t *bytes);
 weft_status option_unpack(const void *blob, size_t bytes, weft_options **options);
@@ -124,5 +130,6 @@ void option_print_config(FILE *out, const option_command *command);
 void option_print_man(FILE *out);        /* weft.1 */
 void option_print_completion(FILE *out); /* bash */
 void option_print_markdown(FILE *out);   /* docs/options.md */
+void option_print_json(FILE *out);       /* the whole table, for programs */
 
 #endif

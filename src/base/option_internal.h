@@ -7,6 +7,7 @@
  *   option_parse.c    the command line and the environment
  *   option_config.c   the config file
  *   option_assign.c   values from the program that uses the library
+ *   option_rules.c    options that need or contradict each other
  *   option_pack.c     the blob for other ranks
  *   option_print_*.c  everything that is generated from the table
  */
@@ -72,6 +73,14 @@ weft_status option_add_argument(weft_options *options, const char *text);
 
 /* ---- config ---- */
 weft_status option_apply_config(weft_options *options, const char *name, const char *text, size_t bytes);
+
+/* ---- rules ---- */
+typedef struct option_need {
+    option_id id, other;
+    const char *choices;
+} option_need;
+
+extern const option_need option_needs[]; /* ends with choices == NULL */
 
 /* ---- printing ---- */
 /* "N", "mean|gcn", ...: what stands for the value; "" for flags. */

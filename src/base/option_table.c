@@ -28,6 +28,7 @@ const option_section option_sections[] = {
     {"export", "Export", "What weft export writes."},
     {"convert", "Convert", "Input and output of weft convert."},
     {"info", "Info", "What weft info looks at."},
+    {"report", "Report", "What weft report writes."},
     {"bench", "Bench", "What weft bench measures."},
     {NULL, NULL, NULL},
 };
@@ -44,9 +45,10 @@ const option_command option_commands[] = {
     {"convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
-    {"bench", "measure a kernel (KIND spmm) or the communication core (KIND comm)", "KIND", 1, 1,
+    {"bench", "measure a kernel (KIND spmm or gemm) or the communication core (KIND comm)", "KIND", 1, 1,
      "general,data,bench,table,aggregation,communication",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
+     "weft bench gemm --rows 16384 --dims 64,256 --thread-counts 1,2\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {"eval", "score a trained model on a graph store, by split and by class", "", 0, 0,
@@ -58,7 +60,14 @@ const option_command option_commands[] = {
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers"},
     {"export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
-    {"info", "describe a graph store, or this machine", "[STORE]", 0, 1, "general,info", "weft info cora.weft"},
+    {"info", "describe a graph store, a run folder, this build or this machine", "[STORE|RUN_DIR|hardware|build]", 0, 1,
+     "general,info", "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
+    {"doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",
+     "weft doctor\nmpirun -np 4 weft doctor --format json"},
+    {"report", "make one page of a run folder, or a comparison of several", "DIR...", 1, 32, "general,report",
+     "weft report run\n"
+     "weft report run-a run-b run-c --out comparison.html\n"
+     "weft report run --format md --out -"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <numa.h>
+#include <numaif.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +84,42 @@ static uint64_t memory_of_policy(void)
     }
     numa_bitmask_free(bound);
     return confined && bytes > 0 ? bytes : UINT64_MAX;
+}
+
+int memory_nodes(int *node, int capacity)
+{
+    int count = 0;
+    for (int i = 0; numa_available() >= 0 && i <= numa_max_node() && count < capacity; i++) {
+        if (numa_node_size64(i, NULL) > 0) {
+            node[count++] = i;
+        }
+    }
+    if (count == 0 && capacity > 0) {
+        node[count++] = 0;
+    }
+    return count;
+}
+
+int memory_node_of_cpu(int cpu)
+{
+    const int node = numa_available() >= 0 ? numa_node_of_cpu(cpu) : 0;
+    return node > 0 ? node : 0;
+}
+
+bool memory_bind(void *begin, size_t bytes, int node)
+{
+    unsigned long mask[16] = {0};
+    const size_t width = 8 * sizeof mask[0];
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const size_t skip = (size_t)(-(uintptr_t)begin % page);
+    if (node >= (int)(width * (sizeof mask / sizeof mask[0])) || bytes < skip + page) {
+        return false;
+    }
+    if (node >= 0) {
+        mask[(size_t)node / width] |= 1UL << ((size_t)node % width);
+    }
+    return mbind((char *)begin + skip, (bytes - skip) / page * page, node < 0 ? MPOL_DEFAULT : MPOL_BIND,
+                 node < 0 ? NULL : mask, node < 0 ? 0 : sizeof mask * 8, node < 0 ? 0 : MPOL_MF_MOVE) == 0;
 }
 
 static uint64_t address_space_left(void)

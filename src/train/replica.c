@@ -182,7 +182,7 @@ weft_status replica_reset(train_replica *r)
 
 weft_status replica_begin(train_replica *r, double lr, double weight)
 {
-    if (r->sync->averaged) {
+    if (sync_averaged(r->sync)) {
         WEFT_TRY(sync_resume(r->sync));
         WEFT_TRY(stage_values(r, false));
     }
@@ -219,7 +219,7 @@ weft_status replica_update(train_replica *r)
         WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], false));
     }
     WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
-    if (r->sync->ops->parameters == NULL || alone(r)) {
+    if (!sync_moves_parameters(r->sync)) {
         return WEFT_OK;
     }
     WEFT_TRY(stage_values(r, true));

@@ -26,18 +26,53 @@ assert [(r["form"], r["d"]) for r in rows] == [(f, d) for f in ("rows", "blocks"
 for r in rows:
     assert r["valid"] is True and r["order"] == "given" and r["n"] == 2
     assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"]
-    rate = table["edges"] * r["d"] / r["seconds_median"] * 1e-9
+    rate = r["edges"] * r["d"] / r["seconds_median"] * 1e-9
     assert abs(r["gelem_per_s"] - rate) <= 1e-9 * rate
 CHECK
 
 lines=$("$weft" bench spmm --data $data --dims 8 --repeats 1 --reorder cluster --format csv | tee "$folder/out.csv" | wc -l)
 [ "$lines" -eq 4 ] || fail "CSV has $lines lines instead of a header, given, cluster and cluster+move"
 [ "$(grep -c ',true$' "$folder/out.csv")" -eq 3 ] || fail "CSV rows are not all valid"
-"$weft" bench spmm --data $data --dims 8 --repeats 1 --backend ref --format md | grep -q '| yes |' || fail "Markdown, backend ref"
+"$weft" bench spmm --data $data --dims 8 --repeats 1 --backend ref --format md | grep -q '| VALID |' || fail "Markdown, backend ref"
+
+# ---- lists are a matrix: graphs (a generated one with commas inside), threads, forms, widths ----
+export XDG_CACHE_HOME=$folder/cache
+"$weft" convert synth:quickstart,scale=0.02 --out "$folder/store" --quiet || fail "convert"
+"$weft" bench spmm --quiet --data "$folder/store,$data" --thread-counts 1,2 --forms rows,lists --dims 4,8 --repeats 3 \
+    --reorder none --format json >"$folder/out.json" || fail "matrix: $?"
+python3 - "$folder/out.json" <<'CHECK' || fail "matrix"
+import json, sys
+table = json.load(open(sys.argv[1]))
+rows = table["rows"]
+assert table["bench"] == "spmm" and table["repeats"] == 3 and table["warmup"] == 1
+assert [(r["graph"], r["threads"], r["form"], r["d"]) for r in rows] == [
+    (g, t, f, d) for g in ("quickstart", "community") for t in (1, 2) for f in ("rows", "lists") for d in (4, 8)], rows
+for r in rows:
+    assert r["valid"] is True and 0 <= r["error"] <= 1 and r["n"] == 3
+    share = 100 * r["bytes_model"] / r["seconds_median"] / r["triad_bytes_per_s"]
+    assert abs(r["percent_of_triad"] - share) <= 1e-6 * share and r["percent_of_gemm"] > 0
+CHECK
+"$weft" bench gemm --quiet --rows 1000,7 --dims 5,64 --thread-counts 2 --repeats 2 --format json >"$folder/out.json" ||
+    fail "gemm: $?"
+python3 - "$folder/out.json" <<'CHECK' || fail "gemm"
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+assert [(r["rows"], r["d"], r["product"]) for r in rows] == [
+    (m, d, p) for m in (1000, 7) for d in (5, 64) for p in ("ab", "atb", "abt")], rows
+for r in rows:
+    assert r["valid"] is True and r["threads"] == 2 and 0 < r["error"] <= 1
+    flops = 2 * r["rows"] * r["d"] ** 2 / r["seconds_median"]
+    assert abs(r["gflop_per_s"] * 1e9 - flops) <= 1e-6 * flops
+    assert abs(r["percent_of_gemm"] - 100 * flops / r["gemm_flop_per_s"]) <= 1e-6 * r["percent_of_gemm"]
+CHECK
+"$weft" bench gemm --quiet --rows 100 --dims 8 --repeats 1 --backend ref >"$folder/out.md" && grep -c '| VALID |' "$folder/out.md" |
+    grep -qx 3 || fail "gemm, backend ref"
+"$weft" bench spmm --quiet --data "$folder/store,," --dims 4 2>"$folder/err"
+[ $? -eq 2 ] && grep -q "empty name" "$folder/err" || fail "an empty graph in the list"
 leftover=$(find "$folder" -name 'weft-bench-*')
 [ -z "$leftover" ] || fail "left behind: $leftover"
 
-"$weft" bench gemm --data $data 2>"$folder/err"
+"$weft" bench fft --data $data 2>"$folder/err"
 [ $? -eq 2 ] && grep -q spmm "$folder/err" || fail "unknown kernel"
 "$weft" bench spmm --data $data --forms rows,colums 2>"$folder/err"
 [ $? -eq 2 ] && grep -q blocks "$folder/err" || fail "unknown form"

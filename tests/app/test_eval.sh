@@ -56,7 +56,7 @@ scores out best
 [ "$(ls)" = "$(printf '%s\n' err gcn gcn.safetensors out store unfinished)" ] || fail "weft eval leaves: $(ls)"
 
 # ---- the same figures in every format, of the chosen vertices ----
-for split in test valid train labelled; do
+for split in valid labelled; do
     for format in md csv json; do
         run eval --data store --checkpoint gcn --split "$split" --format "$format"
         mv out "out.$format"

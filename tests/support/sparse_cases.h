@@ -266,8 +266,7 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     }
     bool exact = w->desc.select.method != SELECT_REUSE;
     bool windowed = w->lender != NULL && w->exchange != SPARSE_ALL_GATHER && comm_get_layout(w->comm)->most > 1;
-    comm_cost cost =
-        windowed ? sparse_plan_cost(w->plan, k) : sparse_cost(comm_get_layout(w->comm), rank, w->exchange, n, k);
+    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, windowed, n, k);
     CASE_CHECK((windowed && comm_node_size(w->comm) > 1) == (after.shared_bytes > before.shared_bytes) || n < 100,
                "shared memory: %d", windowed);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);

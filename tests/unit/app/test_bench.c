@@ -5,6 +5,7 @@
 
 #include "app/bench_check.h"
 #include "app/bench_comm.h"
+#include "app/bench_spmm.h"
 #include "base/json.h"
 #include "support/test.h"
 
@@ -170,11 +171,96 @@ static void test_grid(void **state)
     bench_grid_free(&grid);
 }
 
+/* Rows appear while the grid is filled; the text is what a grid printed at the end has. */
+static void test_stream(void **state)
+{
+    (void)state;
+    static const bench_column columns[] = {
+        {"name", CELL_TEXT, true}, {"t", CELL_REAL, false}, {"valid", CELL_VALID, true}};
+    static const char *const expected[] = {
+        "name: a \\| b\n\n| name | valid |\n|---|--:|\n| a \\| b | VALID |\n| c, \"d\" | INVALID |\n",
+        "name,t,valid\na | b,0.5,true\n\"c, \"\"d\"\"\",,false\n"};
+    for (int format = BENCH_MD; format <= BENCH_CSV; format++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        size_t half = 0;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_non_null(out);
+        bench_grid head = {.column = columns, .columns = 1};
+        bench_grid grid = {.name = "rows", .column = columns, .columns = 3};
+        const bench_grid none = {.name = "left"};
+        assert_int_equal(bench_grid_add(&head, (bench_cell[]){cell_text("a | b")}), WEFT_OK);
+        bench_grid_stream(&grid, out, &head, (bench_format)format);
+        assert_int_equal(bench_grid_add(&grid, (bench_cell[]){cell_text("a | b"), cell_real(0.5), cell_flag(true)}),
+                         WEFT_OK);
+        half = bytes;
+        assert_true(half > 0);
+        assert_int_equal(
+            bench_grid_add(&grid, (bench_cell[]){cell_text("c, \"d\""), cell_real((double)NAN), cell_flag(false)}),
+            WEFT_OK);
+        assert_true(bytes > half);
+        bench_grid_print(out, &head, &grid, &none, (bench_format)format);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(text, expected[format]);
+        free(text);
+        bench_grid_free(&head);
+        bench_grid_free(&grid);
+    }
+}
+
+static void test_data(void **state)
+{
+    (void)state;
+    static char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
+    int count = 0;
+    assert_int_equal(bench_data_parse("a.weft,synth:reddit,scale=0.1,seed=3,b=c,x,synth:arxiv", data, &count), WEFT_OK);
+    assert_int_equal(count, 4);
+    assert_string_equal(data[0], "a.weft");
+    assert_string_equal(data[1], "synth:reddit,scale=0.1,seed=3,b=c");
+    assert_string_equal(data[2], "x");
+    assert_string_equal(data[3], "synth:arxiv");
+    assert_int_equal(bench_data_parse("folder=1,x", data, &count), WEFT_OK); /* a store's name may hold a '=' */
+    assert_int_equal(count, 2);
+    assert_int_equal(bench_data_parse("", data, &count), WEFT_ERR_USAGE);
+    assert_int_equal(bench_data_parse("a,,b", data, &count), WEFT_ERR_USAGE);
+    assert_int_equal(bench_data_parse("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", data, &count), WEFT_ERR_USAGE);
+    char longest[BENCH_DATA_BYTES + 1];
+    memset(longest, 'a', sizeof longest);
+    longest[BENCH_DATA_BYTES] = '\0';
+    assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
+    memcpy(longest, "synth:x,b=", 10);
+    assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
+}
+
+static weft_status count_runs(void *argument)
+{
+    int *runs = argument;
+    return ++*runs == 1000000 ? weft_fail(WEFT_ERR_INTERNAL, "too many") : WEFT_OK;
+}
+
+static weft_status fail_third(void *argument)
+{
+    int *runs = argument;
+    return ++*runs == 3 ? weft_fail(WEFT_ERR_IO, "third") : WEFT_OK;
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    int runs = 0;
+    bench_quartiles q;
+    assert_int_equal(bench_time(count_runs, &runs, 4, &q), WEFT_OK);
+    assert_true(q.count == 4 && runs > 6 && q.median > 0.0 && q.median < 1e-3); /* samples of many short runs */
+    runs = 0;
+    assert_int_equal(bench_time(fail_third, &runs, 4, &q), WEFT_ERR_IO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes), cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles),
-        cmocka_unit_test(test_check), cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_check), cmocka_unit_test(test_grid),  cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_data),  cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "app/gather_rows.h"
 #include "support/folder.h"
 
-enum { VERTICES = 1000, WIDTH = 3 };
+enum { VERTICES = 300, WIDTH = 3 };
 
 typedef struct gather_case {
     int64_t stripe_bytes;
@@ -39,7 +39,7 @@ static weft_status gather_rank(weft_comm *comm, void *argument)
 
 static void test_every_row_in_its_place(void **state)
 {
-    static const int64_t stripes[] = {1, 100, 12 * 333, 1 << 20};
+    static const int64_t stripes[] = {1, 100, 12 * 111, 1 << 20};
     for (int ranks = 1; ranks <= 4; ++ranks) {
         for (size_t s = 0; s < sizeof stripes / sizeof *stripes; ++s) {
             gather_case c = {.stripe_bytes = stripes[s], .path = in_folder(state, "rows")};

@@ -272,8 +272,7 @@ static void test_every_allocation_may_fail(void **state)
             if (status == WEFT_OK) {
                 break;
             }
-            assert_true(status == WEFT_ERR_RESOURCE || status == WEFT_ERR_DATA); /* a file is not looked into: not
-                                                                                    recognised */
+            assert_int_equal(status, WEFT_ERR_RESOURCE);
             assert_false(file_exists(store));
             assert_true(n < 300);
         }

@@ -1,0 +1,658 @@
+"""weft_store: graph stores, metrics and checkpoints of Weft, read and written from Python.
+
+One file that needs NumPy alone (Python 3.8, NumPy 1.17 or later): copy it beside your script, or put its folder on
+PYTHONPATH. PyTorch, PyG and DGL are used only if you hand their objects in.
+
+    import weft_store
+
+    weft_store.write_store("g.weft", edge_index, x, y, train_mask, val_mask, test_mask)
+    weft_store.from_pyg(data, "g.weft")                 # a torch_geometric.data.Data
+    weft_store.from_dgl(graph, "g.weft")                # a homogeneous DGLGraph
+
+    graph = weft_store.read_store("g.weft")             # arrays by name, memory-mapped
+    metrics = weft_store.read_metrics("weft-run-0001")  # one column for each figure
+    best = metrics["epoch"][metrics["valid"].argmax()]
+    model = weft_store.read_checkpoint("weft-run-0001")["parameters"]
+    weft_store.write_weights("start.npz", model)        # for weft train --init-weights
+
+Formats: docs/formats.md. A store is written into a temporary folder beside its goal and renamed: there is a whole store
+or none. What is wrong with an argument or a file raises ValueError with array, row and value.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+import warnings
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+__all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "read_metrics",
+           "read_checkpoint", "write_weights", "xxh3_128"]
+
+FORMAT, VERSION = "weft-graph", 1
+ARRAYS = ("offset", "source", "feature", "label", "target", "split")
+TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
+_PathLike = Union[str, "os.PathLike[str]"]
+
+
+# ---- XXH3-128 ------------------------------------------------------------------------------------------------------
+#
+# The checksum of the manifest (Yann Collet, xxHash 0.8 specification; seed 0, default secret). A message of more than
+# 240 bytes is a sequence of blocks of 1024 bytes. What a block adds to the eight 64-bit lanes does not depend on the
+# lanes, so NumPy computes it for many blocks at once; only the scramble between blocks is a loop. About 300 MB/s.
+
+_SECRET = bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221b8084674f743248e"
+    "e03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8a8fa763fe39c343ff9dcbbc7c70b4f1d"
+    "8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc"
+    "8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e")
+_M64 = (1 << 64) - 1
+_P32 = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)
+_P64 = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+_STRIPE, _BLOCK = 64, 1024
+_PIECE = 1024  # blocks whose contributions are computed together
+
+
+def _word(data: bytes, at: int, size: int = 8) -> int:
+    return int.from_bytes(data[at:at + size], "little")
+
+
+def _key(at: int) -> int:
+    return _word(_SECRET, at)
+
+
+def _avalanche(h: int) -> int:
+    h = (h ^ (h >> 37)) * 0x165667919E3779F9 & _M64
+    return h ^ (h >> 32)
+
+
+def _avalanche_xxh64(h: int) -> int:
+    h = (h ^ (h >> 33)) * _P64[1] & _M64
+    h = (h ^ (h >> 29)) * _P64[2] & _M64
+    return h ^ (h >> 32)
+
+
+def _fold(a: int, b: int) -> int:
+    product = a * b
+    return (product ^ (product >> 64)) & _M64
+
+
+def _swap(h: int, size: int) -> int:
+    return int.from_bytes(h.to_bytes(size, "little"), "big")
+
+
+def _xxh3_up_to_16(data: bytes) -> Tuple[int, int]:
+    n = len(data)
+    if n == 0:
+        return _avalanche_xxh64(_key(64) ^ _key(72)), _avalanche_xxh64(_key(80) ^ _key(88))
+    if n <= 3:
+        low = data[0] << 16 | data[n >> 1] << 24 | data[n - 1] | n << 8
+        high = _swap(low, 4)
+        high = (high << 13 | high >> 19) & 0xFFFFFFFF
+        flips = [_word(_SECRET, at, 4) ^ _word(_SECRET, at + 4, 4) for at in (0, 8)]
+        return _avalanche_xxh64(low ^ flips[0]), _avalanche_xxh64(high ^ flips[1])
+    if n <= 8:
+        keyed = (_word(data, 0, 4) | _word(data, n - 4, 4) << 32) ^ _key(16) ^ _key(24)
+        product = keyed * (_P64[0] + (n << 2))
+        low, high = product & _M64, product >> 64
+        high = (high + (low << 1)) & _M64
+        low ^= high >> 3
+        low = (low ^ (low >> 35)) * 0x9FB21C651E98DF25 & _M64
+        return low ^ (low >> 28), _avalanche(high)
+    first, last = _word(data, 0), _word(data, n - 8)
+    product = (first ^ last ^ _key(32) ^ _key(40)) * _P64[0]
+    low, high = (product + ((n - 1) << 54)) & _M64, product >> 64
+    last ^= _key(48) ^ _key(56)
+    high = (high + last + (last & 0xFFFFFFFF) * (_P32[1] - 1)) & _M64
+    low ^= _swap(high, 8)
+    product = low * _P64[1]
+    return _avalanche(product & _M64), _avalanche(((product >> 64) + high * _P64[1]) & _M64)
+
+
+def _xxh3_up_to_240(data: bytes) -> Tuple[int, int]:
+    n = len(data)
+    low, high = n * _P64[0] & _M64, 0
+
+    def mix(a: int, b: int, secret: int) -> None:
+        nonlocal low, high
+        a0, a1, b0, b1 = _word(data, a), _word(data, a + 8), _word(data, b), _word(data, b + 8)
+        low = ((low + _fold(a0 ^ _key(secret), a1 ^ _key(secret + 8))) ^ (b0 + b1)) & _M64
+        high = ((high + _fold(b0 ^ _key(secret + 16), b1 ^ _key(secret + 24))) ^ (a0 + a1)) & _M64
+
+    if n <= 128:
+        for i in range((n - 1) // 32, -1, -1):
+            mix(16 * i, n - 16 * (i + 1), 32 * i)
+    else:
+        for i in range(4):
+            mix(32 * i, 32 * i + 16, 32 * i)
+        low, high = _avalanche(low), _avalanche(high)
+        for i in range(4, n // 32):
+            mix(32 * i, 32 * i + 16, 3 + 32 * (i - 4))
+        mix(n - 16, n - 32, 136 - 17 - 16)
+    mixed = (low * _P64[0] + high * _P64[3] + n * _P64[1]) & _M64
+    return _avalanche((low + high) & _M64), -_avalanche(mixed) & _M64
+
+
+def _secret_words(at: int, rows: int) -> np.ndarray:
+    """Keys of `rows` stripes: each moves on by 8 bytes."""
+    return np.array([[_key(at + 8 * (r + i)) for i in range(8)] for r in range(rows)], dtype=np.uint64)
+
+
+def _contribution(words: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """What stripes [..., stripes, 8] add to the lanes: [..., 8]."""
+    keyed = words ^ keys
+    swapped = words.reshape(words.shape[:-1] + (4, 2))[..., ::-1].reshape(words.shape)
+    product = (keyed & np.uint64(0xFFFFFFFF)) * (keyed >> np.uint64(32))
+    return (product + swapped).sum(axis=-2, dtype=np.uint64)
+
+
+def _words(data: memoryview, begin: int, end: int) -> np.ndarray:
+    return np.frombuffer(data[begin:end], dtype="<u8").astype(np.uint64, copy=False).reshape(-1, 8)
+
+
+def _xxh3_long(data: memoryview) -> Tuple[int, int]:
+    n = len(data)
+    lanes = np.array([_P32[2], _P64[0], _P64[1], _P64[2], _P64[3], _P32[1], _P64[4], _P32[0]], dtype=np.uint64)
+    keys, scramble = _secret_words(0, 16), _secret_words(128, 1)[0]
+    shift, prime, shifted = np.uint64(47), np.uint64(_P32[0]), np.empty(8, dtype=np.uint64)
+    blocks = (n - 1) // _BLOCK
+    for first in range(0, blocks, _PIECE):
+        last = min(first + _PIECE, blocks)
+        for added in _contribution(_words(data, first * _BLOCK, last * _BLOCK).reshape(-1, 16, 8), keys):
+            lanes += added
+            np.right_shift(lanes, shift, out=shifted)
+            lanes ^= shifted
+            lanes ^= scramble
+            lanes *= prime
+    stripes = (n - 1 - blocks * _BLOCK) // _STRIPE
+    if stripes > 0:
+        begin = blocks * _BLOCK
+        lanes += _contribution(_words(data, begin, begin + stripes * _STRIPE), keys[:stripes])
+    lanes += _contribution(_words(data, n - _STRIPE, n), _secret_words(192 - 64 - 7, 1))
+    lane = [int(value) for value in lanes]
+
+    def merge(secret: int, start: int) -> int:
+        for i in range(0, 8, 2):
+            start += _fold(lane[i] ^ _key(secret + 8 * i), lane[i + 1] ^ _key(secret + 8 * i + 8))
+        return _avalanche(start & _M64)
+
+    return merge(11, n * _P64[0] & _M64), merge(192 - 64 - 11, ~(n * _P64[1]) & _M64)
+
+
+def xxh3_128(data: Any) -> str:
+    """XXH3-128 of bytes or of a contiguous array, as `xxhsum -H2` prints it."""
+    view = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else memoryview(data).cast("B")
+    n = len(view)
+    short = _xxh3_up_to_16 if n <= 16 else _xxh3_up_to_240
+    low, high = short(bytes(view)) if n <= 240 else _xxh3_long(view)
+    return "%016x%016x" % (high, low)
+
+
+def _file_hash(path: str) -> str:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return xxh3_128(np.memmap(file, dtype=np.uint8, mode="r") if size > 0 else b"")
+
+
+# ---- reading a store -----------------------------------------------------------------------------------------------
+
+
+def _read_json(path: str) -> Dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        try:
+            value = json.load(file)
+        except ValueError as error:
+            raise ValueError("%s: %s" % (path, error)) from None
+    if not isinstance(value, dict):
+        raise ValueError("%s: is not a JSON object" % path)
+    return value
+
+
+def read_manifest(path: _PathLike) -> Dict[str, Any]:
+    """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
+    name = os.path.join(os.fspath(path), "manifest.json")
+    manifest = _read_json(name)
+    if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
+        raise ValueError("%s: format %r, version %r; expected %r, %d" %
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION))
+    for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
+        value = manifest.setdefault(key, 0)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ValueError("%s: %r is %r, expected a count" % (name, key, value))
+    manifest.setdefault("arrays", {})
+    return manifest
+
+
+def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tuple[int, ...]]]:
+    """Types and shape of each array that the counts ask for."""
+    n, splits = manifest["vertices"], manifest["splits"]
+    arrays = {"offset": (("int64",), (n + 1,)), "source": (("int32", "int64"), (manifest["edges"],))}
+    if manifest["features"]:
+        arrays["feature"] = (("float32",), (n, manifest["features"]))
+    if manifest["classes"]:
+        arrays["label"] = (("int32",), (n,))
+    if manifest["tasks"]:
+        arrays["target"] = (("float32",), (n, manifest["tasks"]))
+    if splits:
+        arrays["split"] = (("uint8",), (n,) if splits == 1 else (splits, n))
+    return arrays
+
+
+def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
+    """The arrays of a graph store by name: offset, source and, where there are such, feature, label, target, split.
+
+    mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
+    Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
+    """
+    folder, manifest = os.fspath(path), read_manifest(path)
+    arrays = {}
+    for name, (types, shape) in _expected(manifest).items():
+        entry = manifest["arrays"].get(name, {})
+        plain = entry.get("file", name + ".npy")
+        if not plain or plain[0] == "." or "/" in plain:
+            raise ValueError("%s: array %r: file %r is not a plain file name" % (folder, name, plain))
+        file = os.path.join(folder, plain)
+        if verify and "xxh3" in entry and _file_hash(file) != entry["xxh3"]:
+            raise ValueError("%s: checksum %s, the manifest says %s" % (file, _file_hash(file), entry["xxh3"]))
+        array = np.load(file, mmap_mode="r" if mmap and 0 not in shape else None, allow_pickle=False)
+        if array.dtype.name not in types or (array.shape != shape and not (name == "split" and array.shape == (1,) +
+                                                                            shape)):
+            raise ValueError("%s: holds %s %s, expected %s %s" % (file, array.dtype, array.shape, types[0], shape))
+        arrays[name] = array
+    return arrays
+
+
+def edge_index_of(store: Dict[str, np.ndarray]) -> np.ndarray:
+    """int64 [2, e]: sources and destinations, as PyG writes them, ascending by destination."""
+    offset, source = store["offset"], store["source"]
+    destination = np.repeat(np.arange(len(offset) - 1, dtype=np.int64), np.diff(offset))
+    return np.stack([source.astype(np.int64), destination])
+
+
+# ---- writing a store -----------------------------------------------------------------------------------------------
+
+
+def _array(value: Any) -> np.ndarray:
+    """A NumPy array of an array, list, PyTorch tensor (any device), or dense copy of a sparse matrix."""
+    for method in ("detach", "cpu"):
+        value = getattr(value, method)() if hasattr(value, method) else value
+    if getattr(value, "is_sparse", False):
+        value = value.to_dense()
+    if hasattr(value, "toarray"):
+        value = value.toarray()
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def _first_bad(name: str, good: np.ndarray, value: np.ndarray, what: str) -> None:
+    if not good.all():
+        at = np.unravel_index(int(np.argmin(good)), good.shape)
+        place = ", ".join("%s %d" % pair for pair in zip(("row", "column"), at))
+        raise ValueError("%s, %s: %s %s" % (name, place, value[at], what))
+
+
+def _check_edges(edge_index: Any, num_nodes: Optional[int], rows: Sequence[int]) -> Tuple[np.ndarray, int]:
+    edges = _array(edge_index)
+    if edges.size == 0:
+        edges = edges.reshape(2, 0).astype(np.int64)
+    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
+        raise ValueError("edge_index: %s %s, expected integers [2, e]: sources, destinations" %
+                         (edges.dtype, edges.shape))
+    n = num_nodes if num_nodes is not None else max([int(edges.max()) + 1 if edges.size else 0, *rows])
+    if not 1 <= n <= 2**31 - 1:
+        raise ValueError("%d vertices; a store is written with 1 to 2147483647" % n)
+    outside = (edges < 0) | (edges >= n)
+    if outside.any():
+        row, at = np.argwhere(outside)[0]
+        raise ValueError("edge_index, row %d, column %d: vertex %d is outside 0..%d" % (row, at, edges[row, at], n - 1))
+    return edges.astype(np.int64, copy=False), n
+
+
+def _sorted_rows(edges: np.ndarray, n: int, symmetrize: bool,
+                 self_loops: bool) -> Tuple[np.ndarray, np.ndarray, bool]:
+    """offset, source and whether every edge has its reverse. One 64-bit key for each edge: destination, then source."""
+    source, destination = edges
+    if not self_loops:
+        proper = source != destination
+        source, destination = source[proper], destination[proper]
+    key = destination * n + source
+    if symmetrize:
+        key = np.concatenate([key, source * n + destination])
+    key = np.unique(key)
+    source, destination = key % n, key // n
+    symmetric = symmetrize or np.array_equal(np.sort(source * n + destination), key)
+    offset = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(destination, minlength=n), out=offset[1:])
+    return offset, source.astype(np.int32), symmetric
+
+
+def _feature(x: Any, n: int) -> np.ndarray:
+    feature = _array(x)
+    if feature.ndim != 2 or feature.shape[0] != n or feature.shape[1] == 0 or feature.dtype.kind not in "biuf":
+        raise ValueError("x: %s %s, expected numbers [%d, f]" % (feature.dtype, feature.shape, n))
+    feature = np.ascontiguousarray(feature, dtype="<f4")
+    _first_bad("x", np.isfinite(feature), feature, "is not finite")
+    return feature
+
+
+def _labels(y: Any, n: int, classes: Optional[int]) -> Tuple[str, np.ndarray, int]:
+    """("label", int32 [n], classes) or ("target", float32 [n, tasks], tasks)."""
+    label = _array(y)
+    if label.ndim not in (1, 2) or label.shape[0] != n or label.size == 0 or label.dtype.kind not in "biuf":
+        raise ValueError("y: %s %s, expected classes [%d] or tasks [%d, t]" % (label.dtype, label.shape, n, n))
+    if label.ndim == 2 and label.shape[1] > 1:
+        target = np.ascontiguousarray(label, dtype="<f4")
+        _first_bad("y", ~np.isinf(target), target, "is not finite (NaN = unlabelled)")
+        return "target", target, target.shape[1]
+    label = label.reshape(-1)
+    if label.dtype.kind == "f":
+        label = np.where(np.isnan(label), -1, label)
+        _first_bad("y", label == np.floor(label), label, "is not a class")
+    most = classes if classes is not None else max(int(label.max()) + 1, 1)
+    _first_bad("y", (label >= -1) & (label < most), label, "is outside -1..%d (-1 = unlabelled)" % (most - 1))
+    return "label", np.ascontiguousarray(label, dtype="<i4"), most
+
+
+def _members(name: str, value: Any, n: int) -> np.ndarray:
+    """bool [k, n] of a mask [n] or [n, k] (bool or uint8), or of a list of vertices."""
+    array = _array(value)
+    if array.dtype.kind == "b" or array.dtype == np.uint8:
+        if array.ndim not in (1, 2) or array.shape[0] != n:
+            raise ValueError("%s: a mask %s, expected [%d] or [%d, splits]" % (name, array.shape, n, n))
+        return (array != 0).reshape(n, -1).T
+    if array.size == 0:
+        return np.zeros((1, n), dtype=bool)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError("%s: %s %s, expected a bool mask or a list of vertices" % (name, array.dtype, array.shape))
+    _first_bad(name, (array >= 0) & (array < n), array, "is outside 0..%d" % (n - 1))
+    mask = np.zeros((1, n), dtype=bool)
+    mask[0, array] = True
+    return mask
+
+
+def _split(parts: Sequence[Tuple[str, Any]], n: int) -> Optional[np.ndarray]:
+    """uint8 [n] or [k, n] of the masks or lists that are given; None when none is."""
+    given = [(name, code, _members(name, value, n)) for code, (name, value) in enumerate(parts) if value is not None]
+    if not given:
+        return None
+    if given[0][0] != parts[0][0]:
+        raise ValueError("%s is missing" % parts[0][0])
+    k = max(mask.shape[0] for _, _, mask in given)
+    split = np.full((k, n), NONE, dtype=np.uint8)
+    for name, code, mask in given:
+        if mask.shape[0] not in (1, k):  # ogbn-like data sets share one test mask among their splits
+            raise ValueError("%s: %d splits, others have %d" % (name, mask.shape[0], k))
+        mask = np.broadcast_to(mask, (k, n))
+        taken = mask & (split != NONE)
+        if taken.any():
+            which, vertex = np.argwhere(taken)[0]
+            raise ValueError("%s: vertex %d is in %s too (split %d)" %
+                             (name, vertex, parts[int(split[which, vertex])][0], which))
+        split[mask] = code
+    return split[0] if k == 1 else split
+
+
+def _sync(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _save(folder: str, name: str, array: np.ndarray, checksums: bool) -> Dict[str, Any]:
+    path = os.path.join(folder, name + ".npy")
+    np.save(path, np.ascontiguousarray(array), allow_pickle=False)
+    _sync(path)
+    entry: Dict[str, Any] = {"file": name + ".npy", "dtype": array.dtype.name, "shape": list(array.shape),
+                             "bytes": os.path.getsize(path)}
+    if checksums:
+        entry["xxh3"] = _file_hash(path)
+    return entry
+
+
+def _check_goal(goal: str, force: bool) -> None:
+    if not os.path.lexists(goal):
+        return
+    if not force:
+        raise FileExistsError("%s: exists already; choose another name, or pass force=True" % goal)
+    if not os.path.exists(os.path.join(goal, "manifest.json")) and (not os.path.isdir(goal) or os.listdir(goal)):
+        raise FileExistsError("%s: exists and is not a graph store: not replaced" % goal)
+
+
+def _commit(temporary: str, goal: str) -> None:
+    _sync(temporary)
+    if os.path.lexists(goal):
+        aside = "%s.tmp-old-%d-%x" % (goal, os.getpid(), time.time_ns())
+        os.rename(goal, aside)
+        try:
+            os.rename(temporary, goal)
+        except OSError:
+            os.rename(aside, goal)
+            raise
+        shutil.rmtree(aside)
+    else:
+        os.rename(temporary, goal)
+    _sync(os.path.dirname(goal) or ".")
+
+
+def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, Any], checksums: bool) -> None:
+    temporary = "%s.tmp-%d-%x" % (goal, os.getpid(), time.time_ns())
+    os.mkdir(temporary)
+    try:
+        manifest["arrays"] = {name: _save(temporary, name, arrays[name], checksums)
+                              for name in ARRAYS if name in arrays}
+        name = os.path.join(temporary, "manifest.json")
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        _sync(name)
+        _commit(temporary, goal)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
+                val_mask: Any = None, test_mask: Any = None, *, num_nodes: Optional[int] = None,
+                num_classes: Optional[int] = None, symmetrize: bool = False, self_loops: bool = False,
+                name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
+                force: bool = False) -> Dict[str, Any]:
+    """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
+
+    edge_index   integers [2, e]: edges edge_index[0] -> edge_index[1], whose destinations aggregate (as in PyG).
+                 They are sorted, duplicates dropped. symmetrize adds reverses; self_loops keeps self-loops, which are
+                 dropped otherwise: gcn and sage-gcn add their own
+    x            features [n, f], finite
+    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
+    *_mask       bool or uint8 [n], or [n, k] for k splits, or lists of vertices
+    num_nodes    default: the largest vertex in use, or the rows of x or y
+    checksums    of every array, which `weft info STORE --check` compares
+    force        replace an existing store
+
+    Needs about 40 bytes an edge while it sorts.
+    """
+    goal = os.fspath(path).rstrip("/") or "/"
+    _check_goal(goal, force)
+    rows = [len(value) if hasattr(value, "__len__") else value.shape[0] for value in (x, y) if value is not None]
+    edges, n = _check_edges(edge_index, num_nodes, rows)
+    arrays: Dict[str, np.ndarray] = {}
+    counts = {"features": 0, "classes": 0, "tasks": 0, "splits": 0}
+    arrays["offset"], arrays["source"], symmetric = _sorted_rows(edges, n, symmetrize, self_loops)
+    if x is not None:
+        arrays["feature"] = _feature(x, n)
+        counts["features"] = arrays["feature"].shape[1]
+    if y is not None:
+        kind, arrays_of_kind, width = _labels(y, n, num_classes)
+        arrays[kind] = arrays_of_kind
+        counts["classes" if kind == "label" else "tasks"] = width
+    split = _split([("train_mask", train_mask), ("val_mask", val_mask), ("test_mask", test_mask)], n)
+    if split is not None:
+        arrays["split"] = split
+        counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
+    manifest = {"format": FORMAT, "version": VERSION,
+                "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
+                "vertices": n, "edges": len(arrays["source"]), "symmetric": bool(symmetric), **counts,
+                "origin": _short(origin, 1023)}
+    _write_folder(goal, arrays, manifest, checksums)
+    return manifest
+
+
+def _short(text: str, limit: int) -> str:
+    """At most `limit` bytes of UTF-8: what a manifest takes."""
+    return text.encode("utf-8")[:limit].decode("utf-8", errors="ignore")
+
+
+# ---- PyG and DGL ---------------------------------------------------------------------------------------------------
+
+
+def _warn_of_weights(weight: Any) -> None:
+    if weight is not None and np.any(_array(weight) != 1):
+        warnings.warn("edge weights are not all 1: a store has none, they are left out", stacklevel=3)
+
+
+def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
+    """Write the store of a homogeneous torch_geometric.data.Data: edge_index, x, y, train_mask, val_mask, test_mask.
+
+    `options` are those of write_store. A directed edge_index stays directed unless symmetrize=True.
+    """
+    if getattr(data, "edge_index", None) is None:
+        raise ValueError("data has no edge_index: leave out the transform ToSparseTensor")
+    _warn_of_weights(getattr(data, "edge_weight", None))
+    chosen = {key: getattr(data, key, None) for key in ("x", "y", "train_mask", "val_mask", "test_mask")}
+    chosen["num_nodes"] = getattr(data, "num_nodes", None)
+    chosen.update(options)
+    return write_store(path, data.edge_index, **chosen)
+
+
+def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str = "label", train: str = "train_mask",
+             valid: str = "val_mask", test: str = "test_mask", **options: Any) -> Dict[str, Any]:
+    """Write the store of a homogeneous DGLGraph; the names are those of its ndata. What is absent is left out.
+
+    `options` are those of write_store. A directed graph stays directed unless symmetrize=True.
+    """
+    source, destination = graph.edges()
+    _warn_of_weights(graph.edata["weight"] if "weight" in graph.edata else None)
+    names = {"x": feature, "y": label, "train_mask": train, "val_mask": valid, "test_mask": test}
+    chosen = {key: graph.ndata[name] if name in graph.ndata else None for key, name in names.items()}
+    chosen["num_nodes"] = int(graph.num_nodes())
+    chosen.update(options)
+    return write_store(path, np.stack([_array(source), _array(destination)]), **chosen)
+
+
+# ---- metrics -------------------------------------------------------------------------------------------------------
+
+
+def _flatten(prefix: str, value: Dict[str, Any], row: Dict[str, Any]) -> Dict[str, Any]:
+    for key, item in value.items():
+        if isinstance(item, dict):
+            _flatten(prefix + key + ".", item, row)
+        else:
+            row[prefix + key] = item
+    return row
+
+
+def _column(values: Sequence[Any]) -> np.ndarray:
+    if any(isinstance(value, str) for value in values):
+        return np.array(["" if value is None else str(value) for value in values])
+    if all(isinstance(value, int) for value in values):
+        return np.array(values, dtype=np.int64)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def read_metrics(run_dir: _PathLike) -> Dict[str, np.ndarray]:
+    """metrics.jsonl of a run folder as columns, an entry an epoch: run, epoch, loss, epoch_s, valid, ...
+
+    What an epoch does not have (scores, where it was not evaluated) is NaN; nested figures are joined by dots, as in
+    "lanes.halo.bytes". The last line of a run that was killed may be cut short: it is left out.
+    """
+    path = os.path.join(os.fspath(run_dir), "metrics.jsonl")
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line break is not a whole line
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError("%s: line %d: %s" % (path, number, error)) from None
+        if not isinstance(row, dict):
+            raise ValueError("%s: line %d: is not a JSON object" % (path, number))
+        rows.append(_flatten("", row, {}))
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+
+def _read_good_checkpoint(folder: str) -> Dict[str, Any]:
+    """The manifest of a checkpoint whose files all agree with their checksums."""
+    name = os.path.join(folder, "manifest.json")
+    with open(os.path.join(folder, "manifest.xxh3"), encoding="ascii", errors="replace") as file:
+        expected = file.read().strip()
+    if _file_hash(name) != expected:
+        raise ValueError("%s: checksum %s, manifest.xxh3 says %s" % (name, _file_hash(name), expected))
+    manifest = _read_json(name)
+    if manifest.get("format") != "weft-checkpoint" or manifest.get("version") != 1:
+        raise ValueError("%s: format %r, version %r; expected 'weft-checkpoint', 1" %
+                         (name, manifest.get("format"), manifest.get("version")))
+    for plain, entry in manifest["files"].items():
+        file_name = os.path.join(folder, plain)
+        if not plain or plain[0] == "." or "/" in plain:
+            raise ValueError("%s: file %r is not a plain file name" % (name, plain))
+        if os.path.getsize(file_name) != entry["bytes"] or _file_hash(file_name) != entry["xxh3"]:
+            raise ValueError("%s: is not what the manifest says: damaged" % file_name)
+    return manifest
+
+
+def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
+    names = [name for name in os.listdir(folder) if re.fullmatch(r"epoch-[0-9]{8,18}", name)]
+    for name in sorted(names, key=lambda text: int(text[len("epoch-"):]), reverse=True):
+        path = os.path.join(folder, name)
+        try:
+            return path, _read_good_checkpoint(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            warnings.warn("%s: damaged (%s); the checkpoint before it is used" % (path, error), stacklevel=3)
+    raise FileNotFoundError("%s: holds no good checkpoint" % folder)
+
+
+def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
+    """The newest good checkpoint of a run folder (or of its ckpt folder), or the checkpoint in this folder.
+
+    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path" and "parameters", arrays by
+    name. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
+    file is compared with its checksum; a damaged checkpoint is left out with a warning, and the one before it is read.
+    """
+    if which not in ("best", "last"):
+        raise ValueError("which is %r, expected 'best' or 'last'" % which)
+    folder = os.fspath(path)
+    if os.path.exists(os.path.join(folder, "manifest.xxh3")):
+        manifest = _read_good_checkpoint(folder)
+    else:
+        inner = os.path.join(folder, "ckpt")
+        folder, manifest = _read_newest_checkpoint(inner if os.path.isdir(inner) else folder)
+    name = which if which + ".npz" in manifest["files"] else "last"
+    with np.load(os.path.join(folder, name + ".npz"), allow_pickle=False) as arrays:
+        return {**manifest, "path": folder, "parameters": {key: arrays[key] for key in arrays.files}}
+
+
+def write_weights(path: _PathLike, parameters: Dict[str, Any]) -> None:
+    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent."""
+    goal = os.fspath(path)
+    arrays = {}
+    for name, value in parameters.items():
+        array = np.atleast_2d(_array(value))
+        if array.ndim != 2 or array.dtype.kind != "f":
+            raise ValueError("%s: %s %s, expected a matrix of floats" % (name, array.dtype, array.shape))
+        arrays[name] = np.ascontiguousarray(array)
+    temporary = "%s.tmp-%d-%x.npz" % (goal, os.getpid(), time.time_ns())
+    try:
+        np.savez(temporary, **arrays)
+        _sync(temporary)
+        os.replace(temporary, goal)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    _sync(os.path.dirname(goal) or ".")

@@ -1,0 +1,117 @@
+/*
+ * app/report/quantity.c: numbers as people read them: three or four digits and a unit (app/report/text.h).
+ *
+ * A report is read, not computed with: the files of the run folder have all digits.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/report/text.h"
+
+static const quantity missing = {"–"};
+
+/* Three digits of a value below 1000. */
+static quantity with_unit(double value, const char *unit)
+{
+    quantity q;
+    int decimals = fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
+    snprintf(q.text, sizeof q.text, "%.*f %s", decimals, value, unit);
+    return q;
+}
+
+quantity quantity_seconds(double seconds)
+{
+    quantity q;
+    if (!isfinite(seconds)) {
+        return missing;
+    }
+    double size = fabs(seconds);
+    if (size >= 7200 * 48.0) {
+        return size < 1e12 ? with_unit(seconds / 86400, "days") : quantity_real(seconds);
+    }
+    if (size >= 7200) {
+        return with_unit(seconds / 3600, "h");
+    }
+    if (size >= 120) {
+        snprintf(q.text, sizeof q.text, "%d min %02d s", (int)seconds / 60, (int)fabs(seconds) % 60);
+        return q;
+    }
+    if (size >= 0.9995 || size == 0) {
+        return with_unit(seconds, "s");
+    }
+    return size >= 0.9995e-3 ? with_unit(1e3 * seconds, "ms") : with_unit(1e6 * seconds, "µs");
+}
+
+quantity quantity_bytes(double bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    int unit = 0;
+    if (!isfinite(bytes)) {
+        return missing;
+    }
+    while (fabs(bytes) >= 999.5 && unit < 6) {
+        bytes /= 1000;
+        unit += 1;
+    }
+    if (fabs(bytes) >= 1e6) {
+        return quantity_real(bytes);
+    }
+    if (unit == 0) {
+        quantity q;
+        snprintf(q.text, sizeof q.text, "%.0f B", bytes);
+        return q;
+    }
+    return with_unit(bytes, units[unit]);
+}
+
+quantity quantity_count(double count)
+{
+    quantity q;
+    char digits[24];
+    if (!isfinite(count)) {
+        return missing;
+    }
+    if (fabs(count) >= 1e15 || count != floor(count)) {
+        return quantity_real(count);
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", fabs(count));
+    int at = 0;
+    if (count < 0) {
+        q.text[at++] = '-';
+    }
+    for (int i = 0; i < length; ++i) {
+        if (i > 0 && (length - i) % 3 == 0) {
+            q.text[at++] = ',';
+        }
+        q.text[at++] = digits[i];
+    }
+    q.text[at] = '\0';
+    return q;
+}
+
+quantity quantity_percent(double share)
+{
+    quantity q;
+    if (!isfinite(share)) {
+        return missing;
+    }
+    if (fabs(share) > 1e4) {
+        return quantity_real(share);
+    }
+    snprintf(q.text, sizeof q.text, "%.2f %%", 100 * share);
+    return q;
+}
+
+quantity quantity_real(double value)
+{
+    quantity q;
+    if (!isfinite(value)) {
+        return missing;
+    }
+    int length = snprintf(q.text, sizeof q.text, "%#.4g", value);
+    if (q.text[length - 1] == '.') { /* "1234." */
+        q.text[length - 1] = '\0';
+    }
+    return q;
+}

@@ -1,0 +1,123 @@
+/* app/report/scale.c: axes with sensible ticks (app/report/chart.h). */
+#include <math.h>
+#include <stdio.h>
+
+#include "app/report/chart.h"
+
+/* Below this, steps would be no normal numbers. */
+#define SMALLEST 1e-290
+
+static double nice_step(double rough)
+{
+    static const double steps[] = {1, 2, 2.5, 5, 10};
+    double power = pow(10, floor(log10(rough)));
+    for (int i = 0; i < 5; ++i) {
+        if (steps[i] * power >= rough * (1 - 1e-9)) {
+            return steps[i] * power;
+        }
+    }
+    return 10 * power;
+}
+
+scale scale_linear(double low, double high, int ticks, double from, double to)
+{
+    double size = fmax(fabs(low), fabs(high));
+    if (high - low <= fmax(1e-9 * size, SMALLEST)) { /* a flat line stands in the middle */
+        double room = size > SMALLEST ? 0.05 * size : 1;
+        low -= room;
+        high += room;
+    }
+    double step = nice_step((high - low) / ticks);
+    return (scale){.low = step * floor(low / step + 1e-9),
+                   .high = step * ceil(high / step - 1e-9),
+                   .step = step,
+                   .from = from,
+                   .to = to};
+}
+
+scale scale_logarithmic(double low, double high, double from, double to)
+{
+    return (scale){.low = low / 1.1, .high = high * 1.1, .step = 0, .from = from, .to = to};
+}
+
+double scale_at(const scale *s, double value)
+{
+    double share =
+        s->step > 0 ? (value - s->low) / (s->high - s->low) : (log(value) - log(s->low)) / (log(s->high) - log(s->low));
+    return s->from + fmin(fmax(share, 0), 1) * (s->to - s->from);
+}
+
+/* Ticks of a logarithmic axis: 1, 2, 5 while there are few decades, then every k-th power of ten. */
+static bool logarithmic_tick(const scale *s, int i, double *value)
+{
+    double decades = log10(s->high) - log10(s->low); /* their quotient may overflow */
+    int every = decades > 8 ? (int)ceil(decades / 8) : 1;
+    int each = decades <= 2.5 ? 3 : 1;
+    static const double mantissa[] = {1, 2, 5};
+    int first = (int)floor(log10(s->low));
+    int seen = -1;
+    for (int n = 0; n <= (int)decades + 2; n += every) {
+        for (int m = 0; m < each; ++m) {
+            *value = mantissa[m] * pow(10, first + n);
+            seen += *value >= s->low && *value <= s->high;
+            if (seen == i) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool scale_tick(const scale *s, int i, double *value)
+{
+    if (s->step <= 0) {
+        return logarithmic_tick(s, i, value);
+    }
+    *value = s->low + i * s->step;
+    *value = fabs(*value) < 1e-9 * s->step ? 0 : *value;
+    return *value <= s->high + 1e-6 * s->step && i < 100;
+}
+
+typedef struct unit_text {
+    double factor;
+    const char *suffix;
+} unit_text;
+
+/* One unit for a whole axis: that of its upper end. */
+static unit_text unit_of(const scale *s, chart_unit unit)
+{
+    double high = fabs(s->high);
+    switch (unit) {
+    case CHART_PERCENT:
+        return (unit_text){100, " %"};
+    case CHART_SECONDS:
+        return high >= 300    ? (unit_text){1.0 / 60, " min"}
+               : high >= 1    ? (unit_text){1, " s"}
+               : high >= 1e-3 ? (unit_text){1e3, " ms"}
+                              : (unit_text){1e6, " µs"};
+    case CHART_BYTES:
+        return high >= 1e9   ? (unit_text){1e-9, " GB"}
+               : high >= 1e6 ? (unit_text){1e-6, " MB"}
+                             : (unit_text){1e-3, " kB"};
+    default:
+        return (unit_text){1, ""};
+    }
+}
+
+quantity scale_tick_text(const scale *s, double value, chart_unit unit)
+{
+    quantity q;
+    unit_text u = unit_of(s, unit);
+    double step = u.factor * s->step;
+    value *= u.factor;
+    if (s->step <= 0 || fabs(value) >= 1e6 || step < 1e-5) {
+        snprintf(q.text, sizeof q.text, "%.4g%s", value, u.suffix);
+        return q;
+    }
+    int decimals = 0;
+    for (double rest = step; decimals < 6 && fabs(rest - round(rest)) > 1e-6 * rest; rest *= 10) {
+        decimals += 1;
+    }
+    snprintf(q.text, sizeof q.text, "%.*f%s", decimals, value, u.suffix);
+    return q;
+}

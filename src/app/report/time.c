@@ -1,0 +1,250 @@
+/*
+ * app/report/time.c: where the time of an epoch goes, over the epochs and on each rank.
+ *
+ * Each second of a rank belongs to one activity (base/activity.h). Those of an epoch are divided by the number of
+ * epochs; loading, partitioning and writing happen once a job and stand apart. What evaluation computes counts as
+ * linear, aggregate and so on; "evaluate" is its scoring.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/report/chart.h"
+#include "app/report/sections.h"
+#include "base/activity.h"
+#include "base/alloc.h"
+
+enum { BARS_MAX = 256 };
+
+typedef struct part {
+    weft_activity activity;
+    const char *colour;
+} part;
+
+/* Activities of an epoch, in the order of the bars: computing, then communication, then scoring. */
+static const part epoch_parts[] = {
+    {ACTIVITY_LINEAR, "linear"},    {ACTIVITY_AGGREGATE, "aggregate"}, {ACTIVITY_ELEMENTWISE, "element"},
+    {ACTIVITY_LOSS, "lossa"},       {ACTIVITY_OPTIMIZER, "optim"},     {ACTIVITY_HALO, "halo"},
+    {ACTIVITY_ALLREDUCE, "reduce"}, {ACTIVITY_EVALUATE, "evaluate"},
+};
+enum { EPOCH_PARTS = sizeof epoch_parts / sizeof *epoch_parts };
+
+static bool is_of_epoch(int activity)
+{
+    for (int p = 0; p < EPOCH_PARTS; ++p) {
+        if ((int)epoch_parts[p].activity == activity) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Seconds by activity: columns over ranks, NULL where nobody spent any. */
+typedef struct columns {
+    double *seconds[ACTIVITY_COUNT];
+    int ranks;
+} columns;
+
+static void columns_free(columns *c)
+{
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        weft_free(c->seconds[a]);
+    }
+}
+
+static weft_status columns_read(const report_run *run, columns *c)
+{
+    const json_value *activities = json_find(report_per_rank(run), "activity_s");
+    *c = (columns){.ranks = report_rank_count(run)};
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        weft_status status = report_rank_column(activities, activity_text((weft_activity)a), c->ranks, &c->seconds[a]);
+        if (status != WEFT_OK) {
+            columns_free(c);
+            return status;
+        }
+        for (int r = 0; r < c->ranks && c->seconds[a] != NULL; ++r) {
+            double s = c->seconds[a][r];
+            c->seconds[a][r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- over the epochs ---- */
+
+static weft_status draw_epochs(report_text *out, const report_run *run, const report_figures *f)
+{
+    report_curve time = {0}, wait = {0};
+    char title[160] = "Time of each epoch; the band holds half of them";
+    chart c = {.title = title,
+               .unit = CHART_SECONDS,
+               .from_zero = true,
+               .band_low = f->epoch_s_q1,
+               .band_high = f->epoch_s_q3};
+    WEFT_TRY(report_curve_of(run, REPORT_EPOCH_S, &time));
+    weft_status status = report_curve_of(run, REPORT_EXPOSED_S, &wait);
+    c.line[c.lines++] = (chart_line){.curve = &time, .name = "epoch", .colour = "time"};
+    if (f->ranks > 1) {
+        c.line[c.lines++] = (chart_line){.curve = &wait, .name = "rank 0 waits", .colour = "wait"};
+    }
+    double slowest = 0;
+    int64_t above = 0;
+    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
+    for (int64_t i = 0; i < time.count; ++i) {
+        slowest = isfinite(time.y[i]) ? fmax(slowest, time.y[i]) : slowest;
+        above += time.y[i] > c.most;
+    }
+    if (c.most > 0 && above > 0) {
+        snprintf(title, sizeof title, "Time of each epoch; the band holds half of them; %lld above the edge, up to %s",
+                 (long long)above, quantity_seconds(slowest).text);
+    }
+    if (status == WEFT_OK && out->html && chart_draw(out, &c) && f->ranks > 1) {
+        text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
+    }
+    report_curve_free(&time);
+    report_curve_free(&wait);
+    return status;
+}
+
+/* ---- by activity ---- */
+
+static void table_of_activities(report_text *out, const columns *c, double epochs)
+{
+    double total = 0;
+    for (int p = 0; p < EPOCH_PARTS; ++p) {
+        double mean = report_spread_of(c->seconds[epoch_parts[p].activity], c->ranks).mean;
+        total += isfinite(mean) ? mean : 0;
+    }
+    text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
+    for (int p = 0; p < EPOCH_PARTS; ++p) {
+        report_spread s = report_spread_of(c->seconds[epoch_parts[p].activity], c->ranks);
+        if (s.max > 0) {
+            text_cell_colour(out, epoch_parts[p].colour, "%s", activity_text(epoch_parts[p].activity));
+            text_cell(out, "%s", quantity_seconds(s.min / epochs).text);
+            text_cell(out, "%s", quantity_seconds(s.mean / epochs).text);
+            text_cell(out, "%s", quantity_seconds(s.max / epochs).text);
+            text_cell(out, "%.1f %%", 100 * s.mean / total);
+        }
+    }
+    text_table_end(out);
+}
+
+static void table_of_the_rest(report_text *out, const columns *c)
+{
+    text_table_begin(out, "lrrr", "once a job|least|mean|most");
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        report_spread s = report_spread_of(c->seconds[a], c->ranks);
+        if (!is_of_epoch(a) && s.max > 0) {
+            text_cell(out, "%s", activity_text((weft_activity)a));
+            text_cell(out, "%s", quantity_seconds(s.min).text);
+            text_cell(out, "%s", quantity_seconds(s.mean).text);
+            text_cell(out, "%s", quantity_seconds(s.max).text);
+        }
+    }
+    text_table_end(out);
+}
+
+/* The bars need names and values in rows: [chosen ranks, parts]. */
+typedef struct bar_space {
+    int chosen[BARS_MAX];
+    char name[BARS_MAX][32];
+    const char *names[BARS_MAX];
+    double value[BARS_MAX * EPOCH_PARTS];
+} bar_space;
+
+static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
+{
+    bar_space *space = NULL;
+    const char *part_name[EPOCH_PARTS], *part_colour[EPOCH_PARTS];
+    char title[128];
+    WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
+    int rows = report_rank_choice(c->ranks, c->seconds[ACTIVITY_LINEAR], BARS_MAX, space->chosen);
+    for (int p = 0; p < EPOCH_PARTS; ++p) {
+        part_name[p] = activity_text(epoch_parts[p].activity);
+        part_colour[p] = epoch_parts[p].colour;
+        const double *seconds = c->seconds[epoch_parts[p].activity];
+        for (int i = 0; i < rows && seconds != NULL; ++i) {
+            space->value[i * EPOCH_PARTS + p] = seconds[space->chosen[i]] / epochs;
+        }
+    }
+    for (int i = 0; i < rows; ++i) {
+        snprintf(space->name[i], sizeof space->name[i], "rank %d", space->chosen[i]);
+        space->names[i] = space->name[i];
+    }
+    snprintf(title, sizeof title, rows < c->ranks ? "Mean epoch by activity, %d of %d ranks" : "Mean epoch by activity",
+             rows, c->ranks);
+    bars b = {.title = title,
+              .unit = CHART_SECONDS,
+              .rows = rows,
+              .parts = EPOCH_PARTS,
+              .row_name = space->names,
+              .part_name = part_name,
+              .part_colour = part_colour,
+              .value = space->value};
+    bars_draw(out, &b);
+    weft_free(space);
+    return WEFT_OK;
+}
+
+static void say_balance(report_text *out, const report_run *run, const report_figures *f)
+{
+    double cpu = report_number(run->summary, "cpu_use");
+    if (isfinite(cpu) && isfinite(f->threads) && f->threads > 0) {
+        text_paragraph(out, "muted",
+                       "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
+                       "evaluation count as linear, aggregate and so on; \"evaluate\" is scoring, and waiting for the "
+                       "other ranks' scores.",
+                       100 * cpu, 100 * f->threads);
+    }
+}
+
+weft_status section_time(report_text *out, const report_run *run, const report_figures *f)
+{
+    columns c;
+    WEFT_TRY(columns_read(run, &c));
+    weft_status status = WEFT_OK;
+    if (report_run_epochs(run) == 0 && c.ranks == 0) {
+        return WEFT_OK;
+    }
+    text_heading(out, out->level, "Time");
+    fputs(out->html ? "<div class=\"pair\"><div>\n" : "", out->file);
+    WEFT_TRY_GOTO(draw_epochs(out, run, f), status, done);
+    fputs(out->html ? "</div><div>\n" : "", out->file);
+    bool by_rank = c.ranks > 0 && f->job_epochs > 0;
+    if (by_rank) {
+        table_of_activities(out, &c, f->job_epochs);
+    } else {
+        text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
+    }
+    fputs(out->html ? "</div></div>\n" : "", out->file);
+    if (by_rank && out->html) {
+        WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
+    }
+    if (by_rank && f->job_epochs < f->epochs) {
+        text_paragraph(out, "",
+                       "Seconds by activity, bytes and waiting are those of the last start, which trained %s of %s "
+                       "epochs.",
+                       quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
+    }
+    if (c.ranks > 0) {
+        say_balance(out, run, f);
+        table_of_the_rest(out, &c);
+    }
+done:
+    columns_free(&c);
+    return status;
+}
+
+void section_advice(report_text *out, const report_run *run)
+{
+    const json_value *advice = json_find(run->summary, "advice");
+    if (advice == NULL || advice->kind != JSON_ARRAY || advice->child == NULL) {
+        return;
+    }
+    text_heading(out, out->level, "Advice");
+    for (const json_value *line = advice->child; line != NULL; line = line->next) {
+        if (line->kind == JSON_TEXT) {
+            text_item(out, "%s", line->text);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+#!/bin/bash
+# weft doctor on real launches of this machine: formats, verdicts of narrow, overlapping and crowded launches, the kept
+# limits, and a folder that cannot be written.
+# needs: mpirun
+# timeout: 180
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+unset OMP_NUM_THREADS OMP_PROC_BIND
+
+# check TEXT: `have(verdict, area, text)` and `table` for the JSON in ./out.json.
+check() {
+    python3 -c '
+import json, sys
+table = json.load(open("out.json"))
+def have(verdict, area, text=""):
+    return [f for f in table["findings"] if f["verdict"] == verdict and f["area"] == area and text in f["found"]]
+for f in table["findings"]:
+    assert (f["verdict"] == "ok") == (f["cure"] == ""), f
+assert table["warnings"] == sum(f["verdict"] == "WARNING" for f in table["findings"])
+assert table["notes"] == sum(f["verdict"] == "note" for f in table["findings"])
+'"$1" || fail "$1: $(cat out.json err)"
+}
+
+# ---- alone ----
+"$weft" doctor --quiet --format json >out.json 2>err || fail "doctor exits with $?: $(cat err)"
+[ ! -s err ] || fail "a quiet doctor says: $(cat err)"
+check '
+assert table["ranks"] == table["nodes"] == 1 and table["pairs"] == []
+for area in ("launch", "threads", "memory", "bandwidth", "gemm", "clock", "huge pages", "limits", "run folder", "library"):
+    assert any(f["area"] == area for f in table["findings"]), area
+rates = [f["value"] for f in table["findings"] if f["area"] in ("bandwidth", "gemm")]
+assert len(rates) >= 3 and all(r > 0 for r in rates), rates
+assert not have("WARNING", "launch") and not have("WARNING", "threads")'
+[ -z "$(find . -name '.weft-doctor*')" ] || fail "left behind: $(ls -a)"
+python3 - "$XDG_CACHE_HOME"/weft/machine-*.json <<'CHECK' || fail "kept limits"
+import json, sys
+(path,) = sys.argv[1:]
+kept, table = json.load(open(path)), json.load(open("out.json"))
+assert kept["format"] == "weft-machine 1" and kept["ranks"] == 1 and kept["threads"] == table["threads"]
+triad = [f["value"] for f in table["findings"] if f["found"].startswith("triad") and f["where"].startswith("node")]
+assert abs(kept["triad_bytes_per_s"] - triad[0] * 1e9) <= 1e-6 * kept["triad_bytes_per_s"]
+CHECK
+# bench takes them.
+"$weft" bench gemm --rows 64 --dims 8 --repeats 1 >/dev/null 2>err && grep -q "kept from an earlier run" err || fail "$(cat err)"
+
+# ---- a mask of one CPU: healed, or not ----
+cpu=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
+cores=$(python3 -c 'import os; print(len(os.sched_getaffinity(0)))')
+if [ "$cores" -ge 2 ] && command -v taskset >/dev/null; then
+    taskset -c "$cpu" "$weft" doctor --quiet --format json >out.json 2>err || fail "taskset: $(cat err)"
+    check 'assert have("note", "launch", "weft replaced the masks") and table["threads"] > 1'
+    taskset -c "$cpu" "$weft" doctor --quiet --pin inherit --format json >out.json 2>err || fail "inherit: $(cat err)"
+    check 'assert have("WARNING", "launch", "given 1 of") and have("note", "threads", "idle") and table["threads"] == 1'
+fi
+
+# ---- ranks: overlapping masks that must stay, and more ranks than cores ----
+ranks 2 "$weft" doctor --quiet --pin inherit --threads 1 --format json >out.json 2>err || fail "2 ranks: $(cat err)"
+check '
+assert table["ranks"] == 2 and len(table["pairs"]) == 1
+assert have("WARNING", "launch", "ranks 0 and 1 overlap") and have("WARNING", "threads", "same CPUs")
+(pair,) = table["pairs"]
+assert (pair["a"], pair["b"]) == (0, 1) and pair["latency_us"] > 0 and pair["gb_per_s"] > 0
+assert any(f["area"] == "latency" and "median of 1 pairs" in f["found"] for f in table["findings"])'
+crowd=$((cores + 1))
+if [ "$crowd" -le 5 ]; then
+    ranks $crowd "$weft" doctor --quiet --format json >out.json 2>err || fail "$crowd ranks: $(cat err)"
+    check '
+(found,) = have("WARNING", "threads", "share")
+assert "-np" in found["cure"] and len(table["pairs"]) == table["ranks"] * (table["ranks"] - 1) // 2'
+fi
+ranks 2 "$weft" doctor --quiet --threads 1 >out.md 2>err || fail "Markdown: $(cat err)"
+grep -q '^| verdict | area | where |' out.md && grep -q '^pairs:' out.md || fail "Markdown: $(cat out.md)"
+
+# ---- a folder that cannot be written, the other format, refusals ----
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir closed && chmod a-w closed
+    (cd closed && "$weft" doctor --quiet --format json >"$work/out.json" 2>"$work/err") || fail "closed folder: $(cat err)"
+    check 'assert "--run-dir" in have("WARNING", "run folder", "cannot be written")[0]["cure"]'
+fi
+"$weft" doctor --quiet --format csv >out.csv 2>err || fail "CSV: $(cat err)"
+python3 - <<'CHECK' || fail "CSV: $(cat out.csv)"
+import csv
+rows = list(csv.DictReader(open("out.csv")))
+assert len(rows) > 8 and set(rows[0]) == {"verdict", "area", "where", "value", "unit", "found", "cure"}
+assert all(None not in r and None not in r.values() for r in rows)
+CHECK
+"$weft" doctor --threads 4096 >out 2>err
+[ $? -eq 78 ] && [ ! -s out ] && grep -q -- "--threads" err || fail "too many threads: $(cat err)"
+"$weft" doctor store >out 2>err
+[ $? -eq 2 ] || fail "an argument is taken"
+exit 0

@@ -1,0 +1,100 @@
+#!/bin/bash
+# weft info on what it can be pointed at: hardware, build, store, run folder; and run.json's versions.
+# timeout: 120
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+
+says() {
+    grep -qE -- "$1" out || fail "no '$1' in: $(cat out)"
+}
+
+"$weft" info hardware >out 2>err || fail "hardware: $(cat err)"
+says "^processor: "
+says "^cores: [0-9]+, "
+says "^topology: .*PU"
+says "^instruction set: (sse2|avx|avx2|avx512), up to [0-9]+ float32"
+says "^memory: [0-9.]+ GiB, "
+cp out hardware
+"$weft" info >out 2>err || fail "no argument: $(cat err)"
+[ "$(grep -c . out)" -eq "$(grep -c . hardware)" ] || fail "without an argument it is not the hardware"
+
+"$weft" info build >out 2>err || fail "build: $(cat err)"
+for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN hwloc libnuma MPI METIS; do
+    says "^$name: ."
+done
+"$weft" --version --verbose >version
+[ "$(tail -n +2 version)" = "$(cat out)" ] || fail "weft --version -v differs from weft info build: $(cat version)"
+
+# ---- a run folder ----
+"$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
+"$weft" train --data store --epochs 3 --hidden 24 --run-dir run --quiet >closing 2>err || fail "train: $(cat err)"
+"$weft" info run >out 2>err || fail "run folder: $(cat err)"
+says "^kind: run folder"
+says "^--hidden \(command line\): 24"
+grep -q "^--lr " out && fail "an option left at its default is told"
+says "^exit: 0 "
+says "^graph vertices: 2000"
+says "^epochs: 3"
+says "^test_mean: 0\.[0-9]+"
+python3 - <<'CHECK' || fail "run.json and summary.json"
+import json, subprocess, sys
+run, summary = json.load(open("run/run.json")), json.load(open("run/summary.json"))
+told = dict(line.split(": ", 1) for line in open("version").read().splitlines()[1:])
+assert run["versions"] == {k: v for k, v in told.items() if k != "instruction sets"}, run["versions"]
+assert {"MPI", "oneDNN", "METIS", "hwloc", "zlib", "xxhash"} <= set(run["versions"])
+assert summary["advice"] == []  # a job of a second
+CHECK
+grep -q "^advice:" closing && fail "advice about a job of a second: $(cat closing)"
+
+# A run that was killed, a damaged one, and one whose texts would steer a terminal.
+cp -r run killed
+python3 - <<'CHECK'
+import json
+run = json.load(open("killed/run.json"))
+del run["exit"]
+run["host"] = "a\x1b[31mb\nexit: 0"
+json.dump(run, open("killed/run.json", "w"))
+CHECK
+rm killed/summary.json
+"$weft" info killed >out 2>err || fail "killed run: $(cat err)"
+says "^exit: none: "
+says "^host: a \[31mb exit: 0$"
+printf '{"versions": [1' >killed/run.json
+"$weft" info killed >out 2>err
+[ $? -eq 65 ] && grep -q "killed/run.json" err || fail "damaged run.json: $(cat err)"
+printf '[]' >killed/run.json
+"$weft" info killed >out 2>err
+[ $? -eq 65 ] || fail "run.json without an object"
+
+# ---- the others ----
+"$weft" info store >out 2>err && says "^vertices: 2000" || fail "store: $(cat err)"
+"$weft" info absent >out 2>err
+[ $? -eq 66 ] && [ ! -s out ] || fail "absent: $(cat err)"
+mkdir -p empty/ckpt
+"$weft" info empty/ckpt >out 2>err
+[ $? -eq 66 ] || fail "a folder without checkpoints: $(cat err)"
+
+# ---- a checkpoint, where training writes them ----
+if "$weft" train --help | grep -q -- --checkpoint-every; then
+    "$weft" train --data store --epochs 4 --hidden 24 --checkpoint-every 2 --run-dir saved --quiet >/dev/null 2>err ||
+        fail "train with checkpoints: $(cat err)"
+    for folder in saved/ckpt saved; do
+        "$weft" info $folder >out 2>err || fail "$folder: $(cat err)"
+        says "^epochs trained: 4 \(run 1, epoch 4"
+        says "^--hidden: 24"
+        says "^checked: every file"
+    done
+    newest=$(find saved/ckpt -mindepth 1 -maxdepth 1 -name 'epoch-*' | sort | tail -1)
+    "$weft" info "$newest" >out 2>err && says "^checkpoint: .*epoch-0*4$" || fail "one checkpoint: $(cat out err)"
+    printf x >>"$newest/last.npz"
+    "$weft" info "$newest" >out 2>err
+    [ $? -eq 65 ] && grep -q last.npz err || fail "a damaged checkpoint: $(cat err)"
+fi
+exit 0

@@ -1,0 +1,329 @@
+/* The doctor's rules on recorded and synthetic machines, launches, links and settings: every verdict can be had. */
+#include <math.h>
+
+#include "app/doctor.h"
+#include "base/alloc.h"
+#include "support/test.h"
+
+/* ---- helpers ------------------------------------------------------------------------------------------------ */
+static cpu_set cpus(int first, int last)
+{
+    cpu_set set = {.bits = {0}};
+    for (int cpu = first; cpu <= last; cpu++) {
+        cpu_set_add(&set, cpu);
+    }
+    return set;
+}
+
+/* The first finding of an area with this verdict whose text holds `text`; NULL: none. */
+static const doctor_finding *look(const doctor_list *list, const char *area, doctor_verdict verdict, const char *text)
+{
+    for (int i = 0; i < list->count; i++) {
+        const doctor_finding *f = &list->finding[i];
+        if (strcmp(f->area, area) == 0 && f->verdict == verdict && strstr(f->found, text) != NULL) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+static const doctor_finding *expect(const doctor_list *list, const char *area, doctor_verdict verdict, const char *text)
+{
+    const doctor_finding *found = look(list, area, verdict, text);
+    for (int i = 0; found == NULL && i < list->count; i++) {
+        const doctor_finding *f = &list->finding[i];
+        print_message("%s | %s | %s | %s\n", doctor_verdict_text(f->verdict), f->area, f->where, f->found);
+    }
+    if (found == NULL) {
+        fail_msg("no %s of %s with \"%s\"", doctor_verdict_text(verdict), area, text);
+    }
+    return found;
+}
+
+static int count_of(const doctor_list *list, doctor_verdict verdict)
+{
+    int count = 0;
+    for (int i = 0; i < list->count; i++) {
+        count += list->finding[i].verdict == verdict;
+        /* What is not ok names a cure; what is ok names none. */
+        assert_int_equal(list->finding[i].verdict != DOCTOR_OK, list->finding[i].cure[0] != '\0');
+    }
+    return count;
+}
+
+/* Cards as the placement plans them from the launcher's masks. */
+static void place(const machine *m, const cpu_set *masks, int ranks, int threads, pin_mode pin, doctor_card *card)
+{
+    for (int r = 0; r < ranks; r++) {
+        placement plan;
+        const placement_request request = {.node_ranks = ranks,
+                                           .node_rank = r,
+                                           .masks = masks,
+                                           .threads = threads,
+                                           .pin = pin,
+                                           .job_ranks = ranks,
+                                           .nodes = 1};
+        ASSERT_OK(placement_plan(m, &request, &plan));
+        card[r] = (doctor_card){.host = "ant",
+                                .rank = 10 + r,
+                                .node_rank = r,
+                                .start = masks[r],
+                                .mask = plan.mask,
+                                .threads = plan.threads,
+                                .comm_cpu = plan.comm_thread ? plan.comm_cpu : -1,
+                                .pinned = plan.pinned,
+                                .healed = plan.healed,
+                                .oversubscribed = plan.oversubscribed};
+        placement_free(&plan);
+    }
+}
+
+static doctor_list judge(const machine *m, const cpu_set *masks, int ranks, int threads, pin_mode pin)
+{
+    static doctor_card card[16];
+    doctor_list list = {0};
+    place(m, masks, ranks, threads, pin, card);
+    doctor_check_places(&list, m, card, ranks, pin);
+    ASSERT_OK(list.status);
+    return list;
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------- */
+static void test_places_good(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic("package:2 core:8 pu:1", NULL, &m));
+    const cpu_set masks[2] = {cpus(0, 7), cpus(8, 15)};
+    doctor_list list = judge(&m, masks, 2, 0, PIN_AUTO);
+    assert_int_equal(count_of(&list, DOCTOR_WARNING) + count_of(&list, DOCTOR_NOTE), 0);
+    expect(&list, "launch", DOCTOR_OK, "disjoint");
+    assert_string_equal(expect(&list, "threads", DOCTOR_OK, "one thread each")->where, "rank 10");
+    expect(&list, "threads", DOCTOR_OK, "every usable core");
+    doctor_list_free(&list);
+    machine_free(&m);
+}
+
+static void test_places_starved(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic("package:2 core:8 pu:1", NULL, &m));
+    const cpu_set masks[2] = {cpus(0, 0), cpus(1, 1)}; /* as mpirun -np 2 binds */
+    doctor_list list = judge(&m, masks, 2, 0, PIN_AUTO);
+    assert_non_null(strstr(expect(&list, "launch", DOCTOR_NOTE, "given 1 of its share of 8 cores")->cure, "PE=8"));
+    assert_int_equal(count_of(&list, DOCTOR_WARNING), 0);
+    doctor_list_free(&list);
+
+    list = judge(&m, masks, 2, 0, PIN_INHERIT);
+    assert_non_null(strstr(expect(&list, "launch", DOCTOR_WARNING, "given 1 of")->cure, "--pin on"));
+    expect(&list, "threads", DOCTOR_NOTE, "14 of 16 usable cores idle");
+    doctor_list_free(&list);
+    machine_free(&m);
+}
+
+static void test_places_overlap(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_synthetic("package:1 core:8 pu:1", NULL, &m));
+    const cpu_set masks[2] = {cpus(0, 7), cpus(0, 7)}; /* --bind-to none */
+    doctor_list list = judge(&m, masks, 2, 0, PIN_AUTO);
+    expect(&list, "launch", DOCTOR_OK, "ranks 10 and 11 overlap; weft replaced them");
+    assert_int_equal(count_of(&list, DOCTOR_WARNING), 0);
+    doctor_list_free(&list);
+
+    list = judge(&m, masks, 2, 0, PIN_OFF);
+    expect(&list, "launch", DOCTOR_WARNING, "ranks 10 and 11 overlap");
+    assert_non_null(strstr(expect(&list, "threads", DOCTOR_WARNING, "may run on the same CPUs")->cure, "--pin auto"));
+    doctor_list_free(&list);
+    machine_free(&m);
+}
+
+static void test_places_oversubscribed(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_xml(WEFT_SOURCE_DIR "/tests/data/topology_recorded_vm.xml", &m));
+    cpu_set masks[16];
+    const int ranks = 2 * m.cores < 16 ? 2 * m.cores : 16;
+    for (int r = 0; r < ranks; r++) {
+        masks[r] = m.allowed;
+    }
+    doctor_list list = judge(&m, masks, ranks, 0, PIN_AUTO);
+    const doctor_finding *found = expect(&list, "threads", DOCTOR_WARNING, "share");
+    assert_float_equal(found->value, (double)ranks / m.cores, 1e-9);
+    assert_non_null(strstr(found->cure, "at most"));
+    doctor_list_free(&list);
+
+    list = judge(&m, masks, 1, 2 * m.cores, PIN_OFF); /* threads, not ranks, are too many */
+    assert_non_null(strstr(expect(&list, "threads", DOCTOR_WARNING, "share")->cure, "--threads"));
+    doctor_list_free(&list);
+    machine_free(&m);
+}
+
+/* A rank on half of a recorded machine, as taskset would leave it; and a control group's quota. */
+static void test_places_narrow(void **state)
+{
+    (void)state;
+    machine m;
+    ASSERT_OK(machine_from_xml(WEFT_SOURCE_DIR "/tests/data/topology_2x4x2_mcdram.xml", &m));
+    cpu_set mask = {.bits = {0}};
+    int usable = 0;
+    for (int i = 0; i < m.cores; i++) {
+        usable += m.core[i].allowed;
+        if (m.core[i].allowed && usable <= 3) {
+            cpu_set_add(&mask, m.core[i].cpus[0]);
+        }
+    }
+    assert_true(usable > 3);
+    doctor_list list = judge(&m, &mask, 1, 0, PIN_AUTO);
+    char text[64];
+    snprintf(text, sizeof text, "given 3 of its share of %d", usable);
+    expect(&list, "launch", DOCTOR_NOTE, text);
+    snprintf(text, sizeof text, "%d of %d usable cores idle", usable - 3, usable);
+    expect(&list, "threads", DOCTOR_NOTE, text);
+    doctor_list_free(&list);
+
+    m.quota_cpus = 2;
+    list = judge(&m, &m.allowed, 1, 0, PIN_AUTO);
+    expect(&list, "threads", DOCTOR_NOTE, "grants the time of 2 of");
+    expect(&list, "threads", DOCTOR_OK, "every usable core");
+    doctor_list_free(&list);
+    machine_free(&m);
+}
+
+/* ---- memory and speed --------------------------------------------------------------------------------------- */
+static void test_memory(void **state)
+{
+    (void)state;
+    const uint64_t gib = (uint64_t)1 << 30;
+    doctor_list list = {0};
+    doctor_check_memory(&list, "ant", &(doctor_memory){64 * gib, 60 * gib, UINT64_MAX});
+    assert_int_equal(count_of(&list, DOCTOR_OK), 1);
+    assert_float_equal(list.finding[0].value, 60.0, 1e-9);
+    doctor_check_memory(&list, "ant", &(doctor_memory){64 * gib, 3 * gib, 3 * gib});
+    expect(&list, "memory", DOCTOR_WARNING, "3.0 of 64.0 GiB");
+    expect(&list, "memory", DOCTOR_NOTE, "control group leaves 3.0 GiB");
+    doctor_list_free(&list);
+}
+
+static void test_speed(void **state)
+{
+    (void)state;
+    static doctor_card card[2];
+    const int numa[2] = {0, 3};
+    doctor_list list = {0};
+    host_settings settings = {.mhz = 2000.0, .mhz_most = 2500.0};
+    for (int r = 0; r < 2; r++) {
+        const double peak = 4.0 * 2500e6 * host_flops_per_clock();
+        card[r] = (doctor_card){.host = "ant", .threads = 4, .memory = {20e9, 15e9}, .gemm = 0.8 * peak};
+        card[r].numa[r][r] = (stream_rates){20e9, 15e9};
+        card[r].numa[r][1 - r] = (stream_rates){8e9, 6e9};
+    }
+    doctor_check_speed(&list, card, 2, numa, 2, &settings);
+    assert_float_equal(expect(&list, "bandwidth", DOCTOR_OK, "read, all")->value, 40.0, 1e-6);
+    assert_string_equal(expect(&list, "bandwidth", DOCTOR_OK, "remote memory of node 0")->where, "ant NUMA 3");
+    expect(&list, "gemm", DOCTOR_OK, "80 % of what 8 threads");
+    assert_int_equal(count_of(&list, DOCTOR_OK), list.count);
+    doctor_list_free(&list);
+
+    card[1].numa[1][1].triad = 7e9;
+    card[0].gemm = card[1].gemm = 0.2 * 4.0 * 2500e6 * host_flops_per_clock();
+    doctor_check_speed(&list, card, 2, numa, 2, &settings);
+    assert_string_equal(expect(&list, "bandwidth", DOCTOR_WARNING, "far less")->where, "ant NUMA 3");
+    expect(&list, "gemm", DOCTOR_NOTE, "20 %");
+    doctor_list_free(&list);
+
+    settings = (host_settings){0};
+    doctor_check_speed(&list, card, 1, numa, 1, &settings);
+    expect(&list, "gemm", DOCTOR_OK, "clock is hidden");
+    doctor_list_free(&list);
+}
+
+/* ---- settings ----------------------------------------------------------------------------------------------- */
+static void test_settings(void **state)
+{
+    (void)state;
+    doctor_list list = {0};
+    host_settings s = {.governor = "performance",
+                       .mhz = 2900.0,
+                       .mhz_most = 3000.0,
+                       .huge_pages = "madvise",
+                       .shared_memory_free = UINT64_MAX / 2,
+                       .processes_most = UINT64_MAX,
+                       .locked_bytes_most = UINT64_MAX,
+                       .files_most = 1024};
+    doctor_check_settings(&list, "ant", &s, 4, 32, true);
+    assert_int_equal(count_of(&list, DOCTOR_OK), list.count);
+    doctor_list_free(&list);
+
+    s = (host_settings){.governor = "powersave",
+                        .mhz = 800.0,
+                        .mhz_most = 3000.0,
+                        .huge_pages = "never",
+                        .shared_memory_free = 64 << 20,
+                        .processes_most = 100,
+                        .locked_bytes_most = 65536};
+    doctor_check_settings(&list, "ant", &s, 4, 32, true);
+    assert_non_null(strstr(expect(&list, "clock", DOCTOR_NOTE, "powersave: far below")->cure, "performance"));
+    assert_non_null(strstr(expect(&list, "huge pages", DOCTOR_NOTE, "never")->cure, "madvise"));
+    assert_non_null(strstr(expect(&list, "limits", DOCTOR_WARNING, "ulimit -u is 100")->cure, "208"));
+    assert_non_null(strstr(expect(&list, "limits", DOCTOR_NOTE, "ulimit -l")->cure, "unlimited"));
+    assert_non_null(strstr(expect(&list, "shared memory", DOCTOR_WARNING, "64 MiB free")->cure, "--shm-size"));
+    assert_int_equal(count_of(&list, DOCTOR_OK), 0);
+    doctor_list_free(&list);
+
+    doctor_check_settings(&list, "ant", &s, 1, 32, false); /* alone: no shared memory, no network */
+    assert_null(look(&list, "shared memory", DOCTOR_WARNING, ""));
+    assert_null(look(&list, "limits", DOCTOR_NOTE, "ulimit -l"));
+    doctor_list_free(&list);
+}
+
+/* ---- links -------------------------------------------------------------------------------------------------- */
+static void test_links(void **state)
+{
+    (void)state;
+    comm_layout *layout = NULL;
+    ASSERT_OK(layout_create((const int[]){0, 0, 2, 2}, 4, &layout)); /* two nodes of two ranks */
+    comm_pair pair[6] = {{0, 1, 1e-6, 8e9},    {0, 2, 20e-6, 1e9}, {0, 3, 21e-6, 1.1e9},
+                         {1, 2, 22e-6, 0.9e9}, {1, 3, 20e-6, 1e9}, {2, 3, 1.2e-6, 7e9}};
+    doctor_list list = {0};
+    doctor_check_links(&list, pair, 6, layout);
+    assert_int_equal(list.count, 4);
+    assert_int_equal(count_of(&list, DOCTOR_OK), 4);
+    assert_float_equal(expect(&list, "latency", DOCTOR_OK, "median of 2 pairs; worst: ranks 2 and 3")->value, 1.1,
+                       1e-9);
+    assert_float_equal(expect(&list, "link rate", DOCTOR_OK, "median of 4 pairs; worst: ranks 1 and 2")->value, 1.0,
+                       1e-9);
+    doctor_list_free(&list);
+
+    pair[3] = (comm_pair){1, 2, 200e-6, 0.1e9};
+    doctor_check_links(&list, pair, 6, layout);
+    assert_string_equal(expect(&list, "latency", DOCTOR_WARNING, "worst: ranks 1 and 2, 200 us")->where,
+                        "between nodes");
+    expect(&list, "link rate", DOCTOR_WARNING, "worst: ranks 1 and 2, 0.1 GB/s");
+    assert_int_equal(count_of(&list, DOCTOR_WARNING), 2);
+    doctor_list_free(&list);
+
+    pair[0] = (comm_pair){0, 1, 60e-6, 0.2e9};
+    pair[5] = (comm_pair){2, 3, 60e-6, 0.3e9};
+    pair[3] = pair[1];
+    doctor_check_links(&list, pair, 6, layout);
+    assert_non_null(strstr(expect(&list, "latency", DOCTOR_NOTE, "median of 2")->cure, "vader"));
+    assert_non_null(strstr(expect(&list, "link rate", DOCTOR_NOTE, "median of 2")->cure, "single_copy"));
+    doctor_list_free(&list);
+    layout_destroy(layout);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places_good),    cmocka_unit_test(test_places_starved),
+        cmocka_unit_test(test_places_overlap), cmocka_unit_test(test_places_oversubscribed),
+        cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_speed),          cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_links),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* Parts on disk: what is kept is what was cut, and what is damaged or foreign is cut again. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/npy.h"
+#include "partition/part_store.h"
+#include "support/folder.h"
+#include "support/graphs.h"
+#include "support/test.h"
+
+static partition_options options_of(const char *method, int parts)
+{
+    return (partition_options){.method = method, .parts = parts, .seed = 3, .balance = 1.2, .threads = 2};
+}
+
+static void same_bytes(const void *a, const void *b, int64_t count, size_t size)
+{
+    if (count > 0) {
+        assert_memory_equal(a, b, (size_t)count * size);
+    }
+}
+
+static void same_halo(const part_halo *a, const part_halo *b, int parts)
+{
+    same_bytes(a->own_offset, b->own_offset, parts + 1, 8);
+    same_bytes(a->leaf_offset, b->leaf_offset, parts + 1, 8);
+    same_bytes(a->own_row, b->own_row, a->own_offset[parts], 4);
+    same_bytes(a->leaf_row, b->leaf_row, a->leaf_offset[parts], 4);
+}
+
+static void same_part(const weft_part *a, const weft_part *b)
+{
+    assert_int_equal(a->part, b->part);
+    assert_int_equal(a->parts, b->parts);
+    assert_int_equal(a->n_global, b->n_global);
+    assert_int_equal(a->e_global, b->e_global);
+    assert_int_equal(a->n_owned, b->n_owned);
+    assert_int_equal(a->n_local, b->n_local);
+    assert_int_equal(a->edges, b->edges);
+    assert_int_equal(a->symmetric, b->symmetric);
+    same_bytes(a->gid, b->gid, a->n_local, 8);
+    same_bytes(a->offset, b->offset, a->n_local + 1, 8);
+    same_bytes(a->source, b->source, a->edges, 4);
+    same_bytes(a->in_degree, b->in_degree, a->n_owned, 8);
+    same_bytes(a->out_degree, b->out_degree, a->n_owned, 8);
+    same_halo(&a->sources, &b->sources, a->parts);
+    same_halo(&a->destinations, &b->destinations, a->parts);
+}
+
+/* Partition, cut and keep every part; then read each. */
+static void keep_and_compare(void **state, test_graph *g, const char *method, int parts)
+{
+    const partition_options options = options_of(method, parts);
+    weft_partition partition;
+    partition_report report;
+    ASSERT_OK(partition_compute(&g->graph, &options, &partition, &report));
+    ASSERT_OK(partition_save(*state, &g->graph, &partition, &report, &options));
+    for (int p = 0; p < parts; p++) {
+        weft_part cut, kept;
+        ASSERT_OK(part_extract(&g->graph, &partition, p, NULL, &cut));
+        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, false, &kept), WEFT_ERR_NOINPUT);
+        ASSERT_OK(part_save(*state, &g->graph, &options, &cut, false));
+        ASSERT_OK(part_load(*state, &g->graph, &options, p, false, &kept));
+        same_part(&cut, &kept);
+        part_destroy(&kept);
+        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, true, &kept), WEFT_ERR_NOINPUT);
+        part_destroy(&cut);
+    }
+    partition_destroy(&partition);
+}
+
+static void test_round_trip(void **state)
+{
+    for (int i = 1; i < TEST_GRAPHS; i++) {
+        const char *name;
+        test_graph g = test_graph_case(i, &name);
+        char hash[33];
+        file_hash(name, strlen(name), hash); /* each has parts of its own in the one folder */
+        memcpy(g.graph.hash, hash, sizeof hash);
+        keep_and_compare(state, &g, i % 2 == 0 ? "libra" : "random", 3);
+        test_graph_free(&g);
+    }
+}
+
+typedef struct kept_part {
+    test_graph g;
+    partition_options options;
+    weft_partition partition;
+    partition_report report;
+    weft_part cut;
+    const char *path;
+} kept_part;
+
+static kept_part keep_one(void **state)
+{
+    kept_part k = {.options = options_of("random", 2)};
+    k.g = test_graph_random(30, 60, true, 9);
+    ASSERT_OK(partition_compute(&k.g.graph, &k.options, &k.partition, &k.report));
+    ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
+    ASSERT_OK(part_extract(&k.g.graph, &k.partition, 1, NULL, &k.cut));
+    ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &k.cut, false));
+    k.path = in_folder(state, "partition-random-2-3/part-1.npz");
+    return k;
+}
+
+static void drop_one(kept_part *k)
+{
+    part_destroy(&k->cut);
+    partition_destroy(&k->partition);
+    test_graph_free(&k->g);
+}
+
+/* Refused, or the damage was to bytes that nobody reads. */
+static void refuse_or_same(void **state, const kept_part *k)
+{
+    weft_part kept;
+    weft_status status = part_load(*state, &k->g.graph, &k->options, 1, false, &kept);
+    if (status == WEFT_OK) {
+        same_part(&k->cut, &kept);
+        part_destroy(&kept);
+    } else {
+        assert_true(status == WEFT_ERR_DATA || status == WEFT_ERR_NOINPUT || status == WEFT_ERR_UNSUPPORTED);
+        assert_null(kept.gid);
+    }
+}
+
+static void test_every_cut_and_every_byte(void **state)
+{
+    kept_part k = keep_one(state);
+    weft_part kept;
+    size_t bytes = 0;
+    uint8_t *image = get_file(k.path, &bytes);
+    for (size_t length = 0; length < bytes; length++) {
+        put_file(k.path, image, length);
+        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_DATA);
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        image[at] ^= 0x5a;
+        put_file(k.path, image, bytes);
+        refuse_or_same(state, &k);
+        image[at] ^= 0x5a;
+    }
+    free(image);
+    drop_one(&k);
+}
+
+/* Files that are whole, but say what cannot be: nothing is read past its end. */
+static void test_false_indices(void **state)
+{
+    kept_part k = keep_one(state);
+    weft_part kept, copy = k.cut;
+    struct {
+        int32_t *at;
+        int32_t value;
+    } const wrong[] = {{&copy.source[0], (int32_t)copy.n_local},
+                       {&copy.source[1], -1},
+                       {(int32_t *)&copy.gid[0], 30},
+                       {(int32_t *)&copy.offset[1], INT32_MAX},
+                       {(int32_t *)&copy.offset[copy.n_local], (int32_t)copy.edges - 1},
+                       {&copy.sources.own_row[0], (int32_t)copy.n_owned},
+                       {&copy.sources.leaf_row[0], (int32_t)copy.n_local}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        int32_t right = *wrong[i].at;
+        *wrong[i].at = wrong[i].value;
+        ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &copy, false));
+        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_DATA);
+        ASSERT_MESSAGE("part-1.npz");
+        *wrong[i].at = right;
+    }
+    drop_one(&k);
+}
+
+static void test_foreign_parts(void **state)
+{
+    kept_part k = keep_one(state);
+    weft_part kept;
+    k.g.graph.hash[0] = 'f';
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    k.g.graph.hash[0] = '0';
+    ASSERT_OK(part_load(*state, &k.g.graph, &k.options, 1, false, &kept));
+    part_destroy(&kept);
+    /* Somebody edits the partition. */
+    const char *root = in_folder(state, "partition-random-2-3/root.npy");
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};
+    assert_int_equal(utimensat(AT_FDCWD, root, times, 0), 0);
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("another graph or partition");
+    /* A partition that is made anew takes its parts with it. */
+    ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("no such part");
+    part_release_edges(&k.cut);
+    ASSERT_STATUS(part_save(*state, &k.g.graph, &k.options, &k.cut, false), WEFT_ERR_INTERNAL);
+    drop_one(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_every_cut_and_every_byte, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_false_indices, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_foreign_parts, folder_setup, folder_teardown),
+    };
+    log_set_level(LOG_WARN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
