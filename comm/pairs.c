@@ -137,6 +137,14 @@ static weft_status share_pairs(weft_comm *comm, comm_pair *pair, int count)
     return status;
 }
 
+/* Pages of their own, not the kernel's one page of zeros. */
+static weft_status new_touched(char **buffer)
+{
+    WEFT_TRY(WEFT_NEW(buffer, LONG_MOST, WEFT_MEM_COMM));
+    memset(*buffer, 1, LONG_MOST);
+    return WEFT_OK;
+}
+
 weft_status comm_measure_pairs(weft_comm *comm, comm_pair **pair, int *count)
 {
     pair_bench bench = {.comm = comm};
@@ -146,11 +154,9 @@ weft_status comm_measure_pairs(weft_comm *comm, comm_pair **pair, int *count)
         return WEFT_OK;
     }
     weft_status status = list_pairs(comm_size(comm), pair, count);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&bench.send, LONG_MOST, WEFT_MEM_COMM) : status;
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&bench.receive, LONG_MOST, WEFT_MEM_COMM) : status;
+    status = status == WEFT_OK ? new_touched(&bench.send) : status;
+    status = status == WEFT_OK ? new_touched(&bench.receive) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    memset(bench.send, 1, LONG_MOST); /* pages of their own, not the kernel's one page of zeros */
-    memset(bench.receive, 0, LONG_MOST);
     WEFT_TRY_GOTO(measure_pairs(&bench, *pair, *count), status, done);
     WEFT_TRY_GOTO(share_pairs(comm, *pair, *count), status, done);
 done:

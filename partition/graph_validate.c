@@ -135,7 +135,9 @@ static int64_t range_start(const weft_graph *graph, int parts, int i)
 
 static bool every_entry_goes_both_ways(const weft_graph *graph)
 {
-    int parts = omp_get_max_threads();
+    /* The cursors of all parts take no more than the ids of the edges do, whatever the threads. */
+    int64_t fit = 1 + graph->edges / (2 * graph->vertices + 1);
+    int parts = fit < omp_get_max_threads() ? (int)fit : omp_get_max_threads();
     int64_t *cursor = NULL;
     if (WEFT_NEW(&cursor, parts * graph->vertices, WEFT_MEM_WORKSPACE) != WEFT_OK) {
         return false; /* the search below needs no memory */

@@ -48,7 +48,7 @@ BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config python3 openmpi-bin l
   libnuma-dev libmetis-dev libxxhash-dev zlib1g-dev liblzma-dev libcmocka-dev)
 # What the second compiler, the sanitizers, the style checks and the look at reports in a browser need.
 TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy git iproute2
-  chromium)
+  chromium fonts-dejavu-core)
 
 # Threads for compiling: the allowed CPUs, at most one for each 700 MB of memory.
 build_jobs() {

@@ -161,17 +161,25 @@ static weft_status put_away(arcs *a, writer *w)
     return WEFT_OK;
 }
 
+static void look_at(writer *w, const int32_t *pairs, int64_t count)
+{
+    int32_t largest = w->largest;
+    int64_t loops = 0;
+    for (int64_t i = 0; i < 2 * count; i++) {
+        largest = pairs[i] > largest ? pairs[i] : largest;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        loops += pairs[2 * i] == pairs[2 * i + 1];
+    }
+    w->largest = largest;
+    w->loops += loops;
+    w->count += count;
+}
+
 weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
 {
     writer *w = &a->writer[number];
-    for (int64_t i = 0; i < count; i++) {
-        int32_t u = pairs[2 * i];
-        int32_t v = pairs[2 * i + 1];
-        w->largest = u > w->largest ? u : w->largest;
-        w->largest = v > w->largest ? v : w->largest;
-        w->loops += u == v;
-    }
-    w->count += count;
+    look_at(w, pairs, count);
     while (count > 0) {
         if (w->chunk == NULL) {
             WEFT_TRY(WEFT_NEW(&w->chunk, 2 * a->chunk_edges, WEFT_MEM_GRAPH));
@@ -336,6 +344,7 @@ weft_status arcs_build(arcs *a, int64_t vertices, bool add_reverse, bool keep_se
     WEFT_CHECK(arcs_largest_id(a) < vertices, WEFT_ERR_DATA,
                "an edge of vertex %" PRId64 ": vertices are 0 to %" PRId64, arcs_largest_id(a), vertices - 1);
     csr_input input = {.vertices = vertices,
+                       .edges = arcs_count(a),
                        .self = a,
                        .threads = a->threads,
                        .add_reverse = add_reverse,

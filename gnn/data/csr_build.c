@@ -46,6 +46,8 @@ typedef struct builder {
     int64_t first, end; /* the range: buckets first .. end - 1 */
     int fd;
     int64_t written; /* entries in the file */
+    log_progress progress;
+    double behind, ahead; /* of the pass in work: what was done before it, what it adds */
     weft_status status;
     char message[MESSAGE];
 } builder;
@@ -113,6 +115,19 @@ static weft_status failure(const builder *b)
     return b->status == WEFT_OK ? WEFT_OK : weft_fail(b->status, "%s", b->message);
 }
 
+/* The calling thread has done this share of its part of the pass; the others are taken to be as far. */
+static void tell(builder *b, int64_t done, int64_t of)
+{
+    log_progress_update(&b->progress, b->behind + b->ahead * (double)done / (double)of);
+}
+
+/* A pass begins: it adds `ahead` to what is done. */
+static void begin_pass(builder *b, double ahead)
+{
+    b->behind += b->ahead;
+    b->ahead = ahead;
+}
+
 typedef void (*span_visitor)(builder *b, const csr_span *span, int64_t *cells);
 
 /* Every span once; the same spans for the same thread each time. */
@@ -131,6 +146,9 @@ static weft_status visit_spans(builder *b, span_visitor visit)
                 break;
             }
             visit(b, &span, b->count + t * b->buckets);
+            if (t == 0) {
+                tell(b, i + 1, end);
+            }
         }
     }
     return failure(b);
@@ -261,8 +279,10 @@ static int64_t share_start(const builder *b, int t)
     return t == b->input->threads ? b->end : bucket;
 }
 
-static weft_status finish_share(builder *b, int64_t begin, int64_t end)
+static weft_status finish_share(builder *b, int t)
 {
+    const int64_t begin = share_start(b, t);
+    const int64_t end = share_start(b, t + 1);
     int64_t largest = 0;
     for (int64_t bucket = begin; bucket < end; bucket++) {
         int64_t count = b->start[bucket + 1] - b->start[bucket];
@@ -275,6 +295,9 @@ static weft_status finish_share(builder *b, int64_t begin, int64_t end)
     WEFT_TRY_GOTO(WEFT_NEW(&ids, largest > 0 ? largest : 1, WEFT_MEM_WORKSPACE), status, done);
     for (int64_t bucket = begin; bucket < end; bucket++) {
         finish_bucket(b, bucket, cursor, ids);
+        if (t == 0) {
+            tell(b, bucket - begin + 1, end - begin);
+        }
     }
 done:
     weft_free(cursor);
@@ -287,7 +310,7 @@ static weft_status finish_buckets(builder *b)
     const int threads = b->input->threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
-        weft_status status = finish_share(b, share_start(b, t), share_start(b, t + 1));
+        weft_status status = finish_share(b, t);
         if (status != WEFT_OK) {
             note_failure(b, status);
         }
@@ -311,7 +334,9 @@ static weft_status make_range(builder *b)
 {
     place_buckets(b);
     WEFT_TRY(WEFT_NEW(&b->pairs, b->start[b->end] > 0 ? b->start[b->end] : 1, WEFT_MEM_GRAPH));
+    begin_pass(b, (double)b->start[b->end] / 2);
     WEFT_TRY(visit_spans(b, scatter_span));
+    begin_pass(b, (double)b->start[b->end] / 2);
     return finish_buckets(b);
 }
 
@@ -347,7 +372,13 @@ static weft_status map_file(const builder *b, csr_graph *graph)
 
 static weft_status make_ranges(builder *b, csr_graph *graph)
 {
-    log_progress progress = log_progress_begin("sort edges", "buckets", (double)b->buckets);
+    int64_t entries = 0;
+    for (int64_t bucket = 0; bucket < b->buckets; bucket++) {
+        entries += b->total[bucket];
+    }
+    b->progress = log_progress_begin("sort edges", "edges", (double)entries);
+    b->behind = 0;
+    b->ahead = 0;
     for (b->first = 0; b->first < b->buckets; b->first = b->end) {
         WEFT_TRY(choose_range(b));
         bool single = b->first == 0 && b->end == b->buckets;
@@ -364,9 +395,8 @@ static weft_status make_ranges(builder *b, csr_graph *graph)
         } else {
             WEFT_TRY(write_range(b));
         }
-        log_progress_update(&progress, (double)b->end);
     }
-    log_progress_end(&progress);
+    log_progress_end(&b->progress);
     return b->fd >= 0 ? map_file(b, graph) : WEFT_OK;
 }
 
@@ -384,7 +414,10 @@ static weft_status prepare(builder *b)
     WEFT_TRY(WEFT_NEW_ZERO(&b->kept, b->buckets, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW_ZERO(&b->start, b->buckets + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW_ZERO(&b->offset, vertices + 1, WEFT_MEM_GRAPH));
+    b->progress = log_progress_begin("count edges", "edges", (double)b->input->edges);
+    begin_pass(b, (double)b->input->edges);
     WEFT_TRY(visit_spans(b, count_span));
+    log_progress_end(&b->progress);
     for (int t = 0; t < b->input->threads; t++) {
         for (int64_t bucket = 0; bucket < b->buckets; bucket++) {
             b->total[bucket] += b->count[t * b->buckets + bucket];

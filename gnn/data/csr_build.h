@@ -22,6 +22,7 @@ typedef struct csr_span {
 
 typedef struct csr_input {
     int64_t vertices; /* all ids are below it; 1 .. INT32_MAX */
+    int64_t edges;    /* of all spans, for progress lines */
     int64_t spans;
     /* Span i; it stays valid until the same thread asks for another. Threads are 0 .. threads - 1. */
     weft_status (*span)(void *self, int64_t i, int thread, csr_span *span);

@@ -99,6 +99,7 @@ static void log_split(const graph_arrays *a)
 static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
     int64_t kept_loops = 0;
+#pragma omp parallel for schedule(static) reduction(+ : kept_loops)
     for (int64_t v = 0; v < a->vertices; v++) {
         for (int64_t e = a->offset[v]; e < a->offset[v + 1]; e++) {
             kept_loops += a->source[e] == v;
@@ -150,7 +151,8 @@ static int64_t count_loops(const raw_graph *raw)
     return loops;
 }
 
-/* What the store will hold, checked before anything is written. */
+/* What the store will hold, checked before anything is written; but for its symmetry, which is known: reverses were
+ * added, or looked for (reader_csr_make). */
 static weft_status validate(const char *input, const graph_arrays *a)
 {
     weft_graph graph = {.vertices = a->vertices,
@@ -158,7 +160,6 @@ static weft_status validate(const char *input, const graph_arrays *a)
                         .features = a->features,
                         .classes = a->classes,
                         .tasks = a->tasks,
-                        .symmetric = a->symmetric,
                         .offset = a->offset,
                         .source32 = a->source,
                         .feature = a->feature,

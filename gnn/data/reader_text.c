@@ -30,7 +30,9 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
         got = status == WEFT_OK ? got : 0;
     }
     text_stream_close(stream);
-    held = is_text(head, held) ? held : 0;
+    size_t mark = held >= TEXT_MARK ? text_mark(head) : 0;
+    held = is_text(head, held) ? held - mark : 0;
+    memmove(head, head + mark, held);
     head[held] = '\0';
     if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED) {
         return status;
@@ -64,6 +66,9 @@ weft_status reader_text_read(const char *path, size_t line_max,
 {
     text_source *source;
     double began = clock_seconds();
+    if (raw->memory_bytes > 0 && (uint64_t)raw->memory_bytes / 2 < line_max) {
+        line_max = (size_t)raw->memory_bytes / 2; /* the text of one line is held twice while it grows */
+    }
     WEFT_TRY(text_source_open(path, line_max, &source));
     weft_status status;
     WEFT_TRY_GOTO(arcs_create(raw->memory_bytes, raw->beside, text_source_threads(source), &raw->arcs), status, done);

@@ -251,7 +251,8 @@ static weft_status next_block(text_source *s, bool *end)
     if (!full) {
         return weft_fail(s->status, "%s", s->message);
     }
-    s->at = s->blocks[s->current].text;
+    const block *b = &s->blocks[s->current];
+    s->at = b->text + (b->lines_before == 0 && b->bytes >= TEXT_MARK ? text_mark(b->text) : 0);
     return WEFT_OK;
 }
 

@@ -78,6 +78,13 @@ int64_t text_source_file_size(const text_source *source);
 /* Move *at to the first field of the next row of a piece, past comments and empty lines; false at the end. */
 bool text_next_row(const text_piece *piece, const char **at);
 
+/* Bytes of a byte order mark of UTF-8, which some programs put before the first line, at `text`: 3 or 0. */
+enum { TEXT_MARK = 3 };
+static inline size_t text_mark(const char *text)
+{
+    return memcmp(text, "\xef\xbb\xbf", TEXT_MARK) == 0 ? TEXT_MARK : 0;
+}
+
 /* Past blanks and tabs. */
 static inline const char *text_skip_blanks(const char *at)
 {

@@ -52,7 +52,8 @@ typedef struct weft_train_result {
  * WEFT_ERR_NOINPUT, WEFT_ERR_DATA: the graph is absent or malformed; WEFT_ERR_DIVERGED: the loss became infinite or NaN
  * in the named epoch (lower the learning rate); WEFT_ERR_RESOURCE: needs more memory than there is or memory-limit
  * allows (use more ranks on more nodes); WEFT_ERR_IO, WEFT_ERR_PERMISSION: the run's files cannot be written;
- * WEFT_ERR_LAUNCH: see weft_context_create; WEFT_ERR_STALL: a rank was not heard of for stall-timeout seconds.
+ * WEFT_ERR_LAUNCH: see weft_context_create; WEFT_ERR_STALL: a rank was not heard of for stall-timeout seconds;
+ * WEFT_STOPPED: the time of option max-hours is over and a checkpoint is written, option resume goes on from it.
  *
  * Most failures are agreed on and return on every rank. One that a single rank meets in mid-training, such as a full
  * disk on rank 0, leaves the others waiting until stall-timeout: a program that does not want to wait ends the job

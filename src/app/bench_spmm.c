@@ -188,7 +188,6 @@ static weft_status run_spmm(spmm_bench *b)
 {
     WEFT_TRY(placement_current_mask(&b->mask));
     WEFT_TRY(bench_table_begin(&b->table, b->options));
-    b->table.progress = log_progress_begin("bench spmm", "cases", 0.0);
     for (int i = 0; i < b->data_count; i++) {
         WEFT_TRY(measure_graph(b, i));
     }

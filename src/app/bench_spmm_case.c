@@ -2,7 +2,8 @@
  * app/bench_spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate
  * is printed.
  *
- * The check recomputes sampled rows (evenly spread, and the longest) in double precision from the given CSR. The error
+ * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR by the loop that defines the
+ * operation in the reference backend, in double precision: a whole product there would take minutes. The error
  * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
  * 4) roundings of the sum of magnitudes.
  *

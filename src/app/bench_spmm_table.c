@@ -42,6 +42,7 @@ weft_status bench_table_begin(bench_table *table, const weft_options *options)
     WEFT_TRY(
         bench_grid_add(&table->head, (bench_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
                                                     cell_int(1), cell_int(option_int(options, OPT_REPEATS))}));
+    table->progress = log_progress_begin("bench spmm", "cases", 0.0);
     bench_grid_stream(&table->grid, stdout, &table->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
     return WEFT_OK;
 }

@@ -69,7 +69,10 @@ void doctor_check_speed(doctor_list *list, const doctor_card *card, int ranks, c
 /* threads: of all ranks of the node; many_nodes: the job spans several. */
 void doctor_check_settings(doctor_list *list, const char *host, const host_settings *settings, int ranks, int threads,
                            bool many_nodes);
-/* Whole job. */
+/* btl: Open MPI's list of transports (OMPI_MCA_btl, which mpirun --mca btl sets too), NULL: its own choice. */
+void doctor_check_transports(doctor_list *list, const char *host, const char *btl, int ranks);
+/* Whole job. card: [ranks] by rank. */
+void doctor_check_nodes(doctor_list *list, const doctor_card *card, const comm_layout *layout);
 void doctor_check_links(doctor_list *list, const comm_pair *pair, int count, const comm_layout *layout);
 
 #endif

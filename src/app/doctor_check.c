@@ -209,6 +209,16 @@ static void check_numa(doctor_list *list, const doctor_card *card, int ranks, co
     for (int i = 0; i < nodes; i++) {
         best = fmax(best, numa_triad(card, ranks, i, i));
     }
+    if (best <= 0.0) {
+        snprintf(where, sizeof where, "node %s", host);
+        doctor_cure(
+            doctor_add(list, "bandwidth", where, DOCTOR_NOTE, NAN, "",
+                       "the %d NUMA nodes could not be measured one by one: threads are loose, or the container "
+                       "forbids memory policies",
+                       nodes),
+            "--pin on; docker run --cap-add SYS_NICE");
+        return;
+    }
     for (int i = 0; i < nodes; i++) {
         for (int j = 0; j < nodes; j++) {
             const double triad = numa_triad(card, ranks, i, j);
@@ -339,4 +349,25 @@ void doctor_check_settings(doctor_list *list, const char *host, const host_setti
     check_huge_pages(list, where, settings);
     check_limits(list, where, settings, ranks, threads, many_nodes);
     check_shared_memory(list, where, settings, ranks);
+}
+
+/* ---- transports --------------------------------------------------------------------------------------------- */
+/* "self,tcp" takes these alone, "^openib" all but these. */
+void doctor_check_transports(doctor_list *list, const char *host, const char *btl, int ranks)
+{
+    char where[80];
+    if (btl == NULL || btl[0] == '\0') {
+        return;
+    }
+    const bool named = strstr(btl, "vader") != NULL || strstr(btl, "sm") != NULL;
+    const bool without = named == (btl[0] == '^') && ranks > 1;
+    snprintf(where, sizeof where, "node %s", host);
+    doctor_finding *finding =
+        doctor_add(list, "transports", where, without ? DOCTOR_WARNING : DOCTOR_OK, NAN, "", "OMPI_MCA_btl=%s%s", btl,
+                   without ? ": ranks of a node do not talk through shared memory" : "");
+    if (without) {
+        doctor_cure(finding, "%s",
+                    btl[0] == '^' ? "leave vader out of the excluded transports"
+                                  : "add vader: --mca btl self,vader,tcp");
+    }
 }

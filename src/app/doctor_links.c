@@ -12,7 +12,8 @@
 enum { PAIRS_TO_COMPARE = 3 };
 static const double slow_latency = 20e-6; /* of shared memory: a tenth of it is usual */
 static const double slow_bandwidth = 1e9;
-static const double outlier = 4.0; /* times worse than the median */
+static const double outlier = 4.0;   /* times worse than the median */
+static const double slow_node = 0.6; /* of the fastest */
 
 typedef struct link_set {
     const comm_pair *worst_latency, *worst_bandwidth;
@@ -102,4 +103,42 @@ void doctor_check_links(doctor_list *list, const comm_pair *pair, int count, con
         }
     }
     weft_free(space);
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------------------- */
+static void check_node(doctor_list *list, const doctor_card *first, const char *area, double rate, double best)
+{
+    char where[80];
+    if (rate >= slow_node * best || best <= 0.0) {
+        return;
+    }
+    snprintf(where, sizeof where, "node %s", first->host);
+    doctor_finding *finding =
+        doctor_add(list, area, where, DOCTOR_WARNING, 100.0 * rate / best, "%",
+                   "this node has %.0f %% of the fastest node's rate: all will wait for it", 100.0 * rate / best);
+    doctor_cure(finding, "leave %s out, end what else runs there, or give it fewer ranks", first->host);
+}
+
+/* Rates of a node: the sum over its ranks. */
+void doctor_check_nodes(doctor_list *list, const doctor_card *card, const comm_layout *layout)
+{
+    double best_gemm = 0.0;
+    double best_triad = 0.0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int j = 0; j < layout->nodes; j++) {
+            double gemm = 0.0;
+            double triad = 0.0;
+            for (int i = layout->first[j]; i < layout->first[j + 1]; i++) {
+                gemm += card[layout->member[i]].gemm;
+                triad += card[layout->member[i]].memory.triad;
+            }
+            if (pass == 0) {
+                best_gemm = fmax(best_gemm, gemm);
+                best_triad = fmax(best_triad, triad);
+            } else {
+                check_node(list, &card[layout->member[layout->first[j]]], "gemm", gemm, best_gemm);
+                check_node(list, &card[layout->member[layout->first[j]]], "bandwidth", triad, best_triad);
+            }
+        }
+    }
 }

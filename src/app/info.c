@@ -1,5 +1,6 @@
 /*
- * app/info.c: weft info: what a graph store, a run folder or a checkpoint holds, or what this machine or build is.
+ * app/info.c: weft info: what a graph store, a run folder, a checkpoint or a model holds, or what this machine or build
+ * is.
  *
  * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store that is called hardware or
  * build is named with its folder, ./hardware.
@@ -38,6 +39,13 @@ static bool is_checkpoint(const char *folder)
     return holds(folder, "manifest.xxh3") || (length >= 4 && strncmp(folder + length - 4, "ckpt", 4) == 0);
 }
 
+static bool is_model(const char *file)
+{
+    static const char end[] = ".safetensors";
+    size_t length = strlen(file);
+    return length >= sizeof end && strcmp(file + length - (sizeof end - 1), end) == 0;
+}
+
 weft_status app_info(const weft_options *options)
 {
     const char *what = option_argument_count(options) > 0 ? option_argument(options, 0) : "hardware";
@@ -51,6 +59,9 @@ weft_status app_info(const weft_options *options)
     }
     if (holds(what, "run.json")) {
         return info_run(what);
+    }
+    if (is_model(what)) {
+        return info_model(what);
     }
     return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);
 }

@@ -27,6 +27,7 @@ static weft_status write_run(job *j, int k)
     section_headline(out, run, figures);
     WEFT_TRY(section_learning(out, run, figures));
     WEFT_TRY(section_time(out, run, figures));
+    section_advice(out, run);
     WEFT_TRY(section_communication(out, run, figures));
     WEFT_TRY(section_ranks(out, run, figures));
     section_settings(out, run, figures);

@@ -27,13 +27,19 @@ done:
     return comm_agree(context->comm, status);
 }
 
+/* The same answer on every rank; data->temporary is true on the one that removes the store again. */
+static bool is_generated(const app_context *context)
+{
+    return strncmp(option_text(context->options, OPT_DATA), GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
+}
+
 static weft_status open_store(const app_context *context, const char *folder, train_data *data)
 {
     const weft_options *o = context->options;
     const char *source = option_text(o, OPT_DATA);
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "--data is missing: name a graph store, or a generated graph such as synth:quickstart");
-    if (strncmp(source, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0) {
+    if (is_generated(context)) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {
         WEFT_TRY(file_path(data->store, "%s", source));
@@ -163,7 +169,7 @@ static weft_status load_cut(const app_context *context, train_data *data, bool *
     const partition_options options = partition_options_of(context);
     int32_t have = 0;
     *found = false;
-    if (options.parts == 1 || data->temporary) {
+    if (options.parts == 1 || is_generated(context)) {
         return WEFT_OK;
     }
     weft_status status = partition_load_report(data->store, &data->graph, &options, &data->report);
@@ -189,8 +195,8 @@ static void keep_cut(const app_context *context, const train_data *data)
 {
     const partition_options options = partition_options_of(context);
     char folder[FILE_PATH_MAX];
-    bool stored = options.parts > 1 && !data->temporary && partition_folder(data->store, &options, folder) == WEFT_OK &&
-                  access(folder, W_OK) == 0;
+    bool stored = options.parts > 1 && !is_generated(context) &&
+                  partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
     if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {
         log_warn("rank %d: its part is not kept for the next job: %s", comm_rank(context->comm), weft_error_message());
     }

@@ -110,9 +110,10 @@ static void write_lanes(json_writer *json, const train_rank *rows, int ranks)
     json_end(json);
 }
 
-void train_ranks_write(json_writer *json, const train_rank *rows, int ranks)
+void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int64_t epochs)
 {
     json_object(json, "per_rank");
+    json_int(json, "epochs", epochs);
     json_array(json, "host");
     for (int r = 0; r < ranks; ++r) {
         json_text(json, NULL, rows[r].host);

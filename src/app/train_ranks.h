@@ -25,7 +25,7 @@ typedef struct train_rank {
 /* Collective. [out] rows  [P] on rank 0 (weft_free), NULL on the others. */
 weft_status train_ranks_gather(const train_report *report, const train_figures *mine, const weft_part *part,
                                train_rank **rows);
-/* The object "per_rank". */
-void train_ranks_write(json_writer *json, const train_rank *rows, int ranks);
+/* The object "per_rank"; its seconds and bytes are those of `epochs` epochs. */
+void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int64_t epochs);
 
 #endif

@@ -50,6 +50,7 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     train_report *report = self;
     placement_refresh(&report->context->placement);
     report->done += 1;
+    report->measured += 1;
     report->exposed_s += epoch->comm_exposed_s;
     report->epoch_bytes += (double)epoch->comm_bytes;
     report->figures = epoch->figures;
@@ -277,7 +278,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_object(&json, "partition");
     partition_report_json(&json, partition);
     json_end(&json);
-    train_ranks_write(&json, ranks, comm_size(report->context->comm));
+    train_ranks_write(&json, ranks, comm_size(report->context->comm), report->measured);
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);

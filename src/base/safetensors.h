@@ -17,6 +17,7 @@
 #ifndef WEFT_BASE_SAFETENSORS_H
 #define WEFT_BASE_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,10 @@ typedef struct safetensors_entry {
     size_t offset, bytes; /* in the data */
 } safetensors_entry;
 
+typedef struct safetensors_text {
+    const char *key, *value;
+} safetensors_text;
+
 typedef struct safetensors_file safetensors_file;
 
 /* WEFT_ERR_NOINPUT: no such file; WEFT_ERR_DATA: malformed, with the tensor's name and the figures. */
@@ -42,6 +47,7 @@ int safetensors_count(const safetensors_file *file);
 const safetensors_entry *safetensors_entry_at(const safetensors_file *file, int i); /* in the order of the data */
 int safetensors_find(const safetensors_file *file, const char *name);               /* index, or -1 */
 const char *safetensors_metadata(const safetensors_file *file, const char *key);    /* NULL when absent */
+bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_text *text); /* false past the last */
 /* Tensor i, widened or narrowed to float32: values [count]. WEFT_ERR_DATA for types other than F32, F64, F16, BF16, and
  * for an F64 that is too large for a float32. */
 weft_status safetensors_read_f32(const safetensors_file *file, int i, float *values);
@@ -52,10 +58,6 @@ typedef struct safetensors_item {
     int64_t shape[2];
     const float *values;
 } safetensors_item;
-
-typedef struct safetensors_text {
-    const char *key, *value;
-} safetensors_text;
 
 /* Write F32 tensors and metadata, atomically. Data begin on an 8-byte border. WEFT_ERR_UNSUPPORTED: more names than a
  * header of 1 MiB holds. */

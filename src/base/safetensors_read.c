@@ -243,6 +243,16 @@ const char *safetensors_metadata(const safetensors_file *file, const char *key)
     return text != NULL ? text->text : NULL;
 }
 
+bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_text *text)
+{
+    const json_value *at = file->metadata != NULL ? file->metadata->child : NULL;
+    for (; at != NULL && i > 0; i--) {
+        at = at->next;
+    }
+    *text = at != NULL ? (safetensors_text){at->key, at->text} : (safetensors_text){NULL, NULL};
+    return at != NULL;
+}
+
 /* Element i of a type whose values are floats; little-endian as the machine. */
 static double real_at(const uint8_t *data, const char *dtype, size_t i)
 {

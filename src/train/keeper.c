@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "train/keeper_state.h"
 
+#define LONG_S 5.0 /* a checkpoint that takes longer is told */
+
 void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
                  train_keeper *keeper)
 {
@@ -110,9 +112,10 @@ static weft_status write_checkpoint(train_keeper *keeper, const train_progress *
     }
     activity_end(ACTIVITY_WRITE);
     keeper->written_at = clock_seconds();
+    double took = keeper->written_at - start;
     if (status == WEFT_OK) {
-        log_debug("checkpoint after run %d, epoch %lld: %s, %.2f s", progress->run + 1, (long long)progress->epoch,
-                  writer.goal, keeper->written_at - start);
+        (took > LONG_S ? log_info : log_debug)("checkpoint after run %d, epoch %lld: %s, %.2f s", progress->run + 1,
+                                               (long long)progress->epoch, writer.goal, took);
     }
     return status;
 }

@@ -174,12 +174,12 @@ static weft_status gather_rank(const train_keeper *k, rank_state *s, int q, cons
     char path[FILE_PATH_MAX];
     weft_comm *comm = k->comm;
     weft_dtype dtype = k->replica->params->dtype;
-    int64_t bytes = writer != NULL ? pieces_of(s, q, piece) : 0;
+    int64_t bytes = piece != NULL ? pieces_of(s, q, piece) : 0;
     for (int p = 0; p < comm_size(comm); ++p) {
         s->counts[p] = p == q ? bytes : 0;
     }
     WEFT_TRY(comm_gatherv(comm, 0, s->data, comm_rank(comm) == q ? s->bytes : 0, from, s->counts));
-    if (writer == NULL) {
+    if (writer == NULL || from == NULL || sum == NULL) {
         return WEFT_OK;
     }
     add_arrays(dtype, from, sum, numbers_of(s, dtype));
@@ -207,10 +207,13 @@ static weft_status gather_ranks(const train_keeper *k, rank_state *s, const chec
         status = status == WEFT_OK ? WEFT_NEW_ZERO(&sum, numbers, WEFT_MEM_WORKSPACE) : status;
     }
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
+    log_progress progress = log_progress_begin("checkpoint", "ranks", comm_size(k->comm));
     for (int q = 0; q < comm_size(k->comm); ++q) {
         WEFT_TRY_GOTO(gather_rank(k, s, q, writer, piece, from, sum, written), status, done);
+        log_progress_update(&progress, q + 1);
     }
-    if (writer != NULL) {
+    log_progress_end(&progress);
+    if (sum != NULL && s->data != NULL) {
         mean_to(dtype, sum, comm_size(k->comm), s->data, numbers);
     }
 done:
@@ -306,7 +309,7 @@ static weft_status scatter_rank(const train_keeper *k, rank_state *s, int q, con
     int me = comm_rank(k->comm);
     memset(s->counts, 0, (size_t)comm_size(k->comm) * sizeof *s->counts);
     memset(receives, 0, (size_t)comm_size(k->comm) * sizeof *receives);
-    if (ck != NULL) {
+    if (ck != NULL && piece != NULL) {
         s->counts[q] = pieces_of(s, q, piece);
         status = checkpoint_rank_path(path, ck->path, q);
         status = status == WEFT_OK ? checkpoint_read_rank(path, piece, s->pieces, from) : status;

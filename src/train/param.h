@@ -69,9 +69,7 @@ weft_status param_set_values(param_store *store, const double *values);
 weft_tensor param_value(const param_store *store, int block);
 weft_tensor param_grad(const param_store *store, int block);
 
-/* Read and write named parameters as an .npz (float32 [rows, cols]). Names must match exactly: a missing, unknown or
- * differently shaped array is WEFT_ERR_DATA with its name. */
+/* Write the named parameters as an .npz (float32 [rows, cols]); train/weights.h reads them. */
 weft_status param_save(const param_store *store, const char *path);
-weft_status param_load(param_store *store, const char *path);
 
 #endif

@@ -10,7 +10,9 @@ source_dir=$2
 need mpirun
 need python3
 work=$(mktemp -d)
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+export TESTCLUSTER=d$(($$ % 1000))
+cluster=$source_dir/scripts/testcluster
+trap 'chmod -R u+w "$work"; [ ! -e /run/weft-testcluster-$TESTCLUSTER ] || "$cluster" down; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache
 unset OMP_NUM_THREADS OMP_PROC_BIND
@@ -76,8 +78,22 @@ if [ "$crowd" -le 5 ]; then
 (found,) = have("WARNING", "threads", "share")
 assert "-np" in found["cure"] and len(table["pairs"]) == table["ranks"] * (table["ranks"] - 1) // 2'
 fi
-ranks 2 "$weft" doctor --quiet --threads 1 >out.md 2>err || fail "Markdown: $(cat err)"
-grep -q '^| verdict | area | where |' out.md && grep -q '^pairs:' out.md || fail "Markdown: $(cat out.md)"
+OMPI_MCA_btl=self,tcp ranks 2 "$weft" doctor --quiet --threads 1 >out.md 2>err || fail "Markdown: $(cat err)"
+grep -q '^| verdict | area | where |' out.md && grep -q '^pairs:' out.md &&
+    grep -q '^| WARNING | transports | .*do not talk through shared memory.*vader' out.md || fail "Markdown: $(cat out.md)"
+
+# ---- two nodes with a slow link between them, where this machine lets us make a cluster of itself ----
+if "$cluster" up --hosts 2 --rate 100mbit >/dev/null 2>err; then
+    timeout 60 "$cluster" run -np 3 -- "$weft" doctor --quiet --threads 1 --format json >out.json 2>err ||
+        fail "two nodes: $(cat err)"
+    check '
+assert table["nodes"] == 2 and table["ranks"] == 3
+hosts = {f["where"] for f in table["findings"] if f["area"] == "memory"}
+assert len(hosts) == 2, hosts
+(inside,), (between,) = ([f for f in table["findings"] if f["area"] == "link rate" and f["where"] == w] for w in ("in a node", "between nodes"))
+assert between["value"] < 0.1 < inside["value"], (between, inside)'
+    "$cluster" down
+fi
 
 # ---- a folder that cannot be written, the other format, refusals ----
 if [ "$(id -u)" -ne 0 ]; then

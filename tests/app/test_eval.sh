@@ -121,6 +121,13 @@ PY
 run eval --data store --checkpoint foreign.safetensors --format json
 scores out best
 
+"$weft" info gcn.safetensors >out 2>err || fail "weft info gcn.safetensors: $(cat err)"
+for line in "kind: safetensors, 8 tensors" "model: gcn, 2 layers, 64 -> 24 -> 16, norm batch" "weft.hidden: 24" \
+    "convs.0.lin.weight: F32 [24, 64]" "norms.0.module.running_var: F32 [24]"; do
+    grep -qxF "$line" out || fail "weft info: no '$line' in: $(cat out)"
+done
+refuse 65 cut.safetensors info cut.safetensors
+
 # ---- training from a .safetensors file is training from the weights themselves ----
 options=(--data store --model gcn --norm batch --hidden 24 --epochs 2)
 run train "${options[@]}" --init-weights gcn/weights.npz --run-dir from-npz

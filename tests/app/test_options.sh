@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every option of every command, generated from the table (weft generate json): good values are taken, bad ones refused
 # with name, value and range; misspelt names get the nearest one; file, environment and command line in their order;
-# options against each other. Needs python3. timeout: 240
+# options against each other. Needs python3. timeout: 600
 set -euo pipefail
 weft=$1
 source_dir=$2

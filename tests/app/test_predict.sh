@@ -129,12 +129,11 @@ while read -r options; do
     weft predict --data store --checkpoint "$run.safetensors" --threads 1 --out "$run-file"
     diff -r -x scores.json "$run-folder" "$run-file" || fail "$options: another answer from the safetensors file"
 done <<'EOF'
---model sage --layers 2
+--model sage --layers 2 --order linear-first
 --model sage --aggregator gcn --norm layer --layers 3
 --model gcn --norm batch --layers 3 --hidden 24 --normalize standard
 --model gcn --layers 1
 --model mlp --norm batch
---model sage --order linear-first --input-dropout 0
 EOF
 
 # ---- several ranks: classes may differ only where two logits meet ----

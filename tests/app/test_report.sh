@@ -42,6 +42,32 @@ for folder in alone 'three runs'; do
     cmp -s out "$folder/report.html" || fail "stdout and file differ"
 done
 
+# ---- a job that stopped and was resumed ----
+got=0
+"$weft" train --data $data --epochs 8 --max-hours 0.000001 --run-dir resumed --quiet >/dev/null 2>&1 || got=$?
+[ "$got" -eq 75 ] || fail "--max-hours: exit $got"
+"$weft" train --data $data --epochs 8 --resume --run-dir resumed --quiet >/dev/null 2>err || fail "--resume: $(cat err)"
+report resumed
+python <<'PY'
+import json
+import report_page as rp
+page = rp.Page(open("resumed/report.html", encoding="utf-8").read())
+summary, run = (json.load(open(f"resumed/{n}.json")) for n in ("summary", "run"))
+own = summary["per_rank"]["epochs"]
+assert 0 < own < summary["epochs"] == 8, summary
+assert f"which trained {own} of 8 epochs" in page.text
+for row in page.table("activity, per epoch"):
+    assert rp.near(row[2], summary["per_rank"]["activity_s"][row[0]][0] / own), row
+starts = page.table("started")
+assert len(starts) == len(run["starts"]) == 2, starts
+for row, start in zip(starts, run["starts"]):
+    assert row[:4] == [start["started"], start["ended"], start["host"], str(start["ranks"])], row
+    assert row[5] == str(start["exit"]), row
+assert starts[1][4] == f"run 1, epoch {8 - own}", starts
+lines = [json.loads(l) for l in open("resumed/metrics.jsonl")]
+page.charts()[0].check("loss", [(l["epoch"], l["loss"]) for l in lines])
+PY
+
 # ---- where it goes ----
 report alone --out page.html
 refused 2 "page.html exists" alone --out page.html

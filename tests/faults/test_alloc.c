@@ -23,6 +23,8 @@ enum {
 typedef struct command_case {
     weft_status (*run)(const weft_options *options);
     const char *argument[MOST_ARGUMENTS];
+    const char *before; /* what is at "out" when the command starts; NULL = nothing */
+    const char *kept;   /* file of it that must begin as before after a failure; a run's after any end */
 } command_case;
 
 static char current[512]; /* what runs now, for the alarm */
@@ -121,6 +123,35 @@ static weft_status run_command(const command_case *c)
     return status;
 }
 
+/* What the command finds, always the same. */
+static void put_output(const command_case *c)
+{
+    char command[128];
+    if (c->before != NULL) {
+        snprintf(command, sizeof command, "cp -r '%s' out", c->before);
+        assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of a test, with its own words
+    }
+}
+
+static void check_kept(const command_case *c)
+{
+    char before[FILE_PATH_MAX], after[FILE_PATH_MAX];
+    size_t bytes = 0, left = 0;
+    if (c->kept == NULL) {
+        return;
+    }
+    ASSERT_OK(file_path(before, "%s/%s", c->before, c->kept));
+    ASSERT_OK(file_path(after, "out/%s", c->kept));
+    uint8_t *was = get_file(before, &bytes);
+    uint8_t *is = get_file(after, &left);
+    bool same = left >= bytes && memcmp(was, is, bytes) == 0;
+    free(was);
+    free(is);
+    if (!same) {
+        fail_msg("%s: %s is not what it was", current, c->kept);
+    }
+}
+
 static void remove_output(void)
 {
     if (unlink("out") != 0 && file_exists("out")) { /* a file or a folder */
@@ -168,6 +199,7 @@ static bool fail_allocation(const command_case *c, uint64_t n, const witness *un
     for (int i = 0; c->argument[i] != NULL; i++) {
         used += snprintf(current + used, sizeof current - (size_t)used, " %s", c->argument[i]);
     }
+    put_output(c);
     weft_error_clear();
     alarm(PATIENCE_S);
     weft_alloc_fail_after(n);
@@ -185,7 +217,10 @@ static bool fail_allocation(const command_case *c, uint64_t n, const witness *un
         check_survivor(undisturbed);
     }
     /* A run folder stays and tells of the failure; stores are whole or absent. */
-    if (status != WEFT_OK && c->run != app_train && file_exists("out")) {
+    if (status != WEFT_OK || c->run == app_train) {
+        check_kept(c);
+    }
+    if (status != WEFT_OK && c->run != app_train && c->before == NULL && file_exists("out")) {
         fail_msg("%s: failed, yet its output is there", current);
     }
     remove_output();
@@ -205,9 +240,11 @@ static void fail_each_allocation(const command_case *c)
     }
     /* The first run takes what the process keeps; the second counts. */
     for (int i = 0; i < 2; i++) {
+        put_output(c);
         ASSERT_OK(run_command(c));
         remove_output();
     }
+    put_output(c);
     uint64_t before = weft_mem_usage_total().allocations;
     double started = clock_seconds();
     ASSERT_OK(run_command(c));
@@ -231,23 +268,25 @@ static void fail_each_allocation(const command_case *c)
 
 #define CONVERT(...)                                                                                                   \
     {                                                                                                                  \
-        app_convert,                                                                                                   \
-        {                                                                                                              \
-            "convert", __VA_ARGS__, "--out", "out", "--quiet", NULL                                                    \
-        }                                                                                                              \
+        .run = app_convert, .argument = { "convert", __VA_ARGS__, "--out", "out", "--quiet", NULL }                    \
     }
 #define PARTITION(...)                                                                                                 \
     {                                                                                                                  \
-        app_partition,                                                                                                 \
-        {                                                                                                              \
-            "partition", __VA_ARGS__, "--quiet", NULL                                                                  \
-        }                                                                                                              \
+        .run = app_partition, .argument = { "partition", __VA_ARGS__, "--quiet", NULL }                                \
     }
 #define TRAIN(...)                                                                                                     \
     {                                                                                                                  \
-        app_train,                                                                                                     \
-        {                                                                                                              \
-            "train", __VA_ARGS__, "--epochs", "3", "--threads", "2", "--run-dir", "out", "--quiet", NULL               \
+        .run = app_train, .argument = {                                                                                \
+            "train",                                                                                                   \
+            __VA_ARGS__,                                                                                               \
+            "--epochs",                                                                                                \
+            "3",                                                                                                       \
+            "--threads",                                                                                               \
+            "2",                                                                                                       \
+            "--run-dir",                                                                                               \
+            "out",                                                                                                     \
+            "--quiet",                                                                                                 \
+            NULL                                                                                                       \
         }                                                                                                              \
     }
 
@@ -274,6 +313,10 @@ static const command_case converts[] = {
     CONVERT("store", "--to", "ogb-binary"),
     CONVERT("store", "--to", "graphsaint"),
     CONVERT("store", "--to", "edge-list"),
+    {.run = app_convert,
+     .argument = {"convert", "plain.npz", "--out", "out", "--force", "--quiet", NULL},
+     .before = "store",
+     .kept = "manifest.json"},
 };
 
 static const command_case partitions[] = {
@@ -289,12 +332,18 @@ static const command_case trainings[] = {
     TRAIN("--data", "store", "--model", "gcn", "--norm", "batch", "--trace"),
     TRAIN("--data", "store", "--model", "mlp", "--runs", "2", "--backend", "ref"),
     TRAIN("--data", "store", "--checkpoint-every", "1", "--init-weights", "trained"),
+    {.run = app_train,
+     .argument = {"train", "--data", "store", "--epochs", "4", "--threads", "2", "--run-dir", "out",
+                  "--checkpoint-every", "1", "--resume", "--quiet", NULL},
+     .before = "begun",
+     .kept = "metrics.jsonl"},
 };
 
 static const command_case models[] = {
-    {app_eval, {"eval", "--data", "store", "--checkpoint", "trained", "--quiet", NULL}},
-    {app_predict, {"predict", "--data", "store", "--checkpoint", "trained", "--out", "out", "--quiet", NULL}},
-    {app_export, {"export", "trained", "--out", "out", "--quiet", NULL}},
+    {.run = app_eval, .argument = {"eval", "--data", "store", "--checkpoint", "trained", "--quiet", NULL}},
+    {.run = app_predict,
+     .argument = {"predict", "--data", "store", "--checkpoint", "trained", "--out", "out", "--quiet", NULL}},
+    {.run = app_export, .argument = {"export", "trained", "--out", "out", "--quiet", NULL}},
 };
 
 static void fail_each_of(const command_case *cases, size_t count)
@@ -340,11 +389,30 @@ static void write_tables(void **state, int64_t vertices)
     assert_true(fclose(feature) == 0 && fclose(label) == 0);
 }
 
+/* A run of four epochs as it was after three. */
+static void interrupt_run(void)
+{
+    size_t bytes = 0;
+    ASSERT_OK(folder_remove("begun/ckpt/epoch-00000004"));
+    uint8_t *text = get_file("begun/metrics.jsonl", &bytes);
+    const uint8_t *end = text;
+    for (int line = 0; line < 3; line++) {
+        end = (const uint8_t *)strchr((const char *)end, '\n') + 1;
+    }
+    put_file("begun/metrics.jsonl", text, (size_t)(end - text));
+    free(text);
+}
+
 static int setup(void **state)
 {
     static const command_case make[] = {
-        {app_convert, {"convert", "synth:quickstart,scale=0.005", "--out", "store", "--quiet", NULL}},
-        {app_train, {"train", "--data", "store", "--epochs", "2", "--run-dir", "trained", "--quiet", NULL}},
+        {.run = app_convert,
+         .argument = {"convert", "synth:quickstart,scale=0.005", "--out", "store", "--quiet", NULL}},
+        {.run = app_train,
+         .argument = {"train", "--data", "store", "--epochs", "2", "--run-dir", "trained", "--quiet", NULL}},
+        {.run = app_train,
+         .argument = {"train", "--data", "store", "--epochs", "4", "--threads", "2", "--run-dir", "begun",
+                      "--checkpoint-every", "1", "--quiet", NULL}},
     };
     log_set_level(LOG_QUIET);
     signal(SIGALRM, on_alarm);
@@ -358,9 +426,11 @@ static int setup(void **state)
     for (size_t i = 0; i < sizeof make / sizeof *make; i++) {
         ASSERT_OK(run_command(&make[i]));
     }
+    interrupt_run();
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         const command_case write = {
-            app_convert, {"convert", "store", "--to", layouts[i][0], "--out", layouts[i][1], "--quiet", NULL}};
+            .run = app_convert,
+            .argument = {"convert", "store", "--to", layouts[i][0], "--out", layouts[i][1], "--quiet", NULL}};
         ASSERT_OK(run_command(&write));
     }
     return 0;

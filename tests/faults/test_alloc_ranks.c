@@ -12,7 +12,13 @@
 #include "support/labelled_graphs.h"
 #include "train/loop.h"
 
-enum { CLASSES = 3, EPOCHS = 3, PATIENCE_S = 20, SHARE = 25 /* failing runs of a case unless WEFT_LONG */ };
+enum {
+    CLASSES = 3,
+    EPOCHS = 3,
+    PATIENCE_S = 20,
+    STALL_S = 10,
+    SHARE = 25 /* failing runs of a case unless WEFT_LONG */
+};
 
 typedef struct job {
     const char *name;
@@ -92,7 +98,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
                                .outputs = CLASSES,
                                .norm = NORM_BATCH,
                                .dropout = 0.2f};
-    comm_set_stall_timeout(comm, PATIENCE_S / 2);
+    comm_set_stall_timeout(comm, STALL_S);
     if (j->threaded) {
         WEFT_TRY_GOTO(comm_thread_start(comm, -1), status, done);
     }

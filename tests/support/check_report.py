@@ -1,6 +1,7 @@
 """check_report FOLDER REPORT.html REPORT.md: every figure of a report on one run folder against the files of the run."""
 import json
 import math
+import re
 import statistics
 import sys
 
@@ -13,6 +14,7 @@ lines = [json.loads(line) for line in open(folder + "/metrics.jsonl", encoding="
 page = rp.Page(open(html_path, encoding="utf-8").read())
 ranks, epochs, runs = summary["ranks"], summary["epochs"], summary["runs"]
 per_rank = summary["per_rank"]
+assert per_rank["epochs"] == epochs == len(lines)
 
 
 def expect(shown, exact, what):
@@ -106,6 +108,11 @@ for rect in bars.iter("rect"):
     exact = activities[activity][int(name.split()[1])] / epochs
     assert abs(seconds - exact) <= 0.011 / (to_px - from_px) * high, (name, activity, seconds, exact)
 
+items = [rp.text_of(p) for p in page.root.iter("p") if p.get("class") == "item"]
+assert items == [" ".join(line.split()) for line in summary["advice"]], items
+startup = re.search(r", ([^,]*) until the first epoch", page.text)[1]
+expect(startup, summary["startup_s"], "start-up")
+
 # ---- communication, partition, ranks ----
 if ranks > 1:
     sent = page.table("sent per rank, whole job")
@@ -149,7 +156,9 @@ for name, version in run["versions"].items():
 assert facts["processor"] == " ".join(run["cpu"].split()) and facts["hash"] == run["graph"]["hash"]
 
 # ---- Markdown: the same facts ----
-tables = rp.markdown_tables(open(md_path, encoding="utf-8").read())
+markdown = open(md_path, encoding="utf-8").read()
+tables = rp.markdown_tables(markdown)
+assert sum(line.startswith("- ") for line in markdown.splitlines()) == len(items)
 headline = {row[0]: row[1] for row in tables[0][1:]}
 assert headline == {name: value for name, (value, _) in tiles.items()}, headline
 assert tables[1:] == page.tables(), "HTML and Markdown differ"

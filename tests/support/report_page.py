@@ -66,6 +66,8 @@ class Page:
         self.body = self.root.find("body")
         for element in self.root.iter():
             for name, value in element.attrib.items():
+                if name in ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height", "d", "data-x", "data-y"):
+                    assert not re.search("nan|inf", value), (element.tag, name, value)
                 assert name not in ("src", "href", "srcset", "onload") and "url(" not in value, (element.tag, name, value)
             assert element.tag not in ("link", "img", "iframe", "object", "embed", "image", "use"), element.tag
         assert not re.search(r"https?:|@import|url\(", source), "something is loaded from elsewhere"

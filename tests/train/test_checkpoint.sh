@@ -130,6 +130,16 @@ for signal in USR1 TERM INT; do
     signalled "got-$signal" $signal "$weft"
 done
 
+# Before there is an epoch: after the first one.
+"$weft" train "${options[@]}" --data synth:quickstart,scale=0.1 --epochs 1000000000 --run-dir early >out 2>err &
+process=$!
+until [ -d early ] || ! kill -0 "$process"; do sleep 0.01; done
+kill -USR1 "$process"
+got=0
+wait "$process" || got=$?
+[ "$got" -eq 75 ] || fail "a signal while data load: exit $got: $(cat err)"
+says "SIGUSR1: a checkpoint after this epoch"
+
 # ---- two ranks ----
 mpirun=(mpirun --oversubscribe --bind-to none -np)
 two() {

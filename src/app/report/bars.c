@@ -87,6 +87,7 @@ void bars_draw(report_text *out, const bars *b)
     double height = fmin(28, fmax(1, (double)TALLEST / b->rows));
     double bottom = TOP + b->rows * height;
     scale x = scale_linear(0, most > 0 ? most : 1, 8, LEFT, WIDTH - RIGHT);
+    x.low = 0;
     x.high = most > 0 ? most : 1; /* bars use the width; the last tick stands within it */
     fputs("<figure><figcaption>", out->file);
     text_write(out, b->title);

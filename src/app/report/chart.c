@@ -25,9 +25,9 @@ static extent extent_of(const chart *c)
     for (int l = 0; l < c->lines; ++l) {
         const report_curve *curve = c->line[l].curve;
         for (int64_t i = 0; i < curve->count; ++i) {
+            e.x_low = fmin(e.x_low, curve->x[i]);
+            e.x_high = fmax(e.x_high, curve->x[i]);
             if (is_drawn(curve->y[i])) {
-                e.x_low = fmin(e.x_low, curve->x[i]);
-                e.x_high = fmax(e.x_high, curve->x[i]);
                 e.y_low = fmin(e.y_low, curve->y[i]);
                 e.y_high = fmax(e.y_high, curve->y[i]);
                 e.any = true;
@@ -92,7 +92,8 @@ static void draw_x_axis(report_text *out, const frame *f)
                 bottom + 4);
         fprintf(out->file, "<text class=\"tick m\" x=\"%.2f\" y=\"%.2f\">%.10g</text>\n", x, bottom + 17, epoch);
     }
-    fprintf(out->file, "<text class=\"tick\" x=\"%d\" y=\"%.2f\">epoch</text>\n", WIDTH - RIGHT + 24, bottom + 17);
+    fprintf(out->file, "<text class=\"tick m\" x=\"%d\" y=\"%.2f\">epoch</text>\n", (LEFT + WIDTH - RIGHT) / 2,
+            bottom + 33);
 }
 
 /* ---- lines ---- */

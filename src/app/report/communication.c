@@ -45,11 +45,11 @@ static weft_status say_waiting(report_text *out, const report_run *run, const re
     WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(report_rank_column(per_rank, "shared_bytes", ranks, &shared), status, done);
     report_spread e = report_spread_of(exposed, ranks), s = report_spread_of(shared, ranks);
-    if (f->epochs > 0 && isfinite(e.mean)) {
+    if (f->job_epochs > 0 && isfinite(e.mean)) {
         text_paragraph(out, "",
                        "Exposed communication, for which a rank stands still, evaluation included: %s of an "
                        "epoch (mean over the ranks), %s (most); %s in the whole job (mean).",
-                       quantity_seconds(e.mean / f->epochs).text, quantity_seconds(e.max / f->epochs).text,
+                       quantity_seconds(e.mean / f->job_epochs).text, quantity_seconds(e.max / f->job_epochs).text,
                        quantity_seconds(e.mean).text);
     }
     if (s.max > 0) {

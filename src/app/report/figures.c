@@ -133,8 +133,8 @@ static weft_status epoch_bytes(const report_run *run, report_figures *f)
     WEFT_TRY(report_rank_column(report_per_rank(run), "epoch_sent_bytes", ranks, &bytes));
     double mean = report_spread_of(bytes, ranks).mean;
     weft_free(bytes);
-    if (isfinite(mean) && f->epochs > 0) {
-        f->epoch_bytes = mean / f->epochs;
+    if (isfinite(mean) && f->job_epochs > 0) {
+        f->epoch_bytes = mean / f->job_epochs;
         f->epoch_bytes_all = f->epoch_bytes * ranks;
         return WEFT_OK;
     }
@@ -182,5 +182,8 @@ weft_status report_figures_of(const report_run *run, report_figures *f)
     if (run->summary != NULL) {
         take_summary(run->summary, f);
     }
+    double job_epochs = report_number(report_per_rank(run), "epochs");
+    f->job_epochs = isfinite(job_epochs) ? job_epochs : f->epochs;
+    f->job_epochs = f->job_epochs >= 1 ? f->job_epochs : NAN; /* a divisor */
     return epoch_bytes(run, f);
 }

@@ -12,6 +12,7 @@ typedef struct report_figures {
     int runs;                                /* that the figures stand for */
     double test, test_std, valid, valid_std; /* means over runs at the best validation epoch; std of 1 run: NaN */
     double epochs;                           /* over all runs */
+    double job_epochs;                       /* that the figures of per_rank cover: without those before a resumption */
     double epoch_s, epoch_s_q1, epoch_s_q3;  /* median and quartiles */
     double epoch_bytes, epoch_bytes_all;     /* sent by a rank (mean), by all; NaN: unknown */
     bool bytes_of_rank_0;                    /* only rank 0's are known */

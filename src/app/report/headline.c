@@ -51,8 +51,9 @@ static void tell_metrics(report_text *out, const report_run *run)
                        (long long)run->damaged, (long long)run->lines, (long long)run->first_damaged);
     }
     if (run->cut) {
-        text_paragraph(out, "problem",
-                       "The last line of metrics.jsonl is cut off: the job was killed while it wrote it.");
+        text_paragraph(
+            out, "problem",
+            "The last line of metrics.jsonl is cut off: the job is writing it, or was killed while it wrote.");
     }
     if (run->not_finite > 0) {
         text_paragraph(out, "problem",
@@ -111,6 +112,11 @@ static void lead(report_text *out, const report_run *run, const report_figures *
         size_t at = strlen(times);
         snprintf(times + at, sizeof times - at, "%s%s on the clock", at > 0 ? "; " : "",
                  quantity_seconds(f->seconds).text);
+        at = strlen(times);
+        double startup = report_number(run->summary, "startup_s");
+        if (isfinite(startup)) {
+            snprintf(times + at, sizeof times - at, ", %s until the first epoch", quantity_seconds(startup).text);
+        }
     }
     text_paragraph(out, "muted", "%s%sfolder %s", times, times[0] != '\0' ? "; " : "", run->folder);
 }
@@ -165,10 +171,10 @@ static void tiles(report_text *out, const report_figures *f)
     score_tile(out, name, f->valid, f->valid_std, f->runs, "the best");
     tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
-    if (f->bytes_of_rank_0) {
-        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "by rank 0, median");
-    } else if (f->ranks == 1) {
+    if (f->ranks == 1) {
         tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "one rank has nobody to send to");
+    } else if (f->bytes_of_rank_0) {
+        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "by rank 0, median");
     } else {
         tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes_all).text, "by all ranks; %s by each, mean",
              quantity_bytes(f->epoch_bytes).text);

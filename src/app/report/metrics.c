@@ -10,6 +10,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { LINES_BETWEEN_LOOKS = 4096 };
+#define PROGRESS_EVERY_S 5.0
 
 static const char *const field_keys[REPORT_FIELDS] = {"loss",    "train",          "valid",     "test",
                                                       "epoch_s", "comm_exposed_s", "comm_bytes"};
@@ -118,14 +123,29 @@ done:
     return status;
 }
 
-static weft_status read_lines(FILE *file, char *line, report_run *run)
+/* A line every few seconds while a long file is read. */
+static void say_progress(FILE *file, double size, double started, double *last)
+{
+    double now = clock_seconds(), at = (double)ftello(file);
+    if (now - *last > PROGRESS_EVERY_S && at > 0) {
+        *last = now;
+        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %.0f s", at / 1e6, size / 1e6,
+                 (now - started) * fmax(size / at - 1, 0));
+    }
+}
+
+static weft_status read_lines(FILE *file, double size, char *line, report_run *run)
 {
     size_t length = 0;
     line_end end;
     int64_t kept = 0;
+    double started = clock_seconds(), last = started;
     while ((end = read_line(file, line, &length)) != LINE_NONE) {
         bool taken;
         run->lines += 1;
+        if (run->lines % LINES_BETWEEN_LOOKS == 0) {
+            say_progress(file, size, started, &last);
+        }
         WEFT_TRY(take_line(run, line, length, &taken));
         kept += taken;
         WEFT_CHECK(kept <= REPORT_EPOCHS_MAX, WEFT_ERR_DATA, "metrics.jsonl: more than %d epochs; those are shown",
@@ -188,7 +208,7 @@ weft_status report_metrics_read(const char *path, report_run *run)
     WEFT_CHECK_GOTO(fstat(fd, &info) == 0 && S_ISREG(info.st_mode), status, done, WEFT_ERR_DATA,
                     "%s: not a regular file", path);
     WEFT_TRY_GOTO(WEFT_NEW(&line, REPORT_LINE_MAX + 1, WEFT_MEM_GENERAL), status, done);
-    status = read_lines(file, line, run);
+    status = read_lines(file, (double)info.st_size, line, run);
     look_over(run);
 done:
     weft_free(line);

@@ -40,6 +40,7 @@ static const char style_rest[] =
     "h3{font-size:16px;margin:32px 0 10px}"
     "h2.run{font-size:25px;border-top:3px solid var(--ink);margin-top:72px}"
     "p{margin:8px 0;max-width:78ch;overflow-wrap:anywhere}p.lead{max-width:none;color:var(--quiet);font-size:16px}"
+    "p.item{padding-left:16px;border-left:3px solid var(--rule)}"
     "p.muted{color:var(--quiet);font-size:13.5px}"
     "p.problem{background:var(--warn);border-left:3px solid var(--warnline);padding:8px 14px;max-width:none;"
     "border-radius:0 4px 4px 0}"

@@ -170,7 +170,7 @@ weft_status section_ranks(report_text *out, const report_run *run, const report_
         if (out->html) {
             status = draw_memory(out, &t);
         }
-        table_of_ranks(out, &t, f->epochs > 0 ? f->epochs : NAN);
+        table_of_ranks(out, &t, f->job_epochs > 0 ? f->job_epochs : NAN);
         text_paragraph(out, "muted",
                        "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
                        "that were allocated and never written do not count.",

@@ -4,6 +4,9 @@
 
 #include "app/report/chart.h"
 
+/* Below this, steps would be no normal numbers. */
+#define SMALLEST 1e-290
+
 static double nice_step(double rough)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};
@@ -19,8 +22,8 @@ static double nice_step(double rough)
 scale scale_linear(double low, double high, int ticks, double from, double to)
 {
     double size = fmax(fabs(low), fabs(high));
-    if (high - low <= 1e-9 * size || high <= low) { /* a flat line stands in the middle */
-        double room = size > 0 ? 0.05 * size : 1;
+    if (high - low <= fmax(1e-9 * size, SMALLEST)) { /* a flat line stands in the middle */
+        double room = size > SMALLEST ? 0.05 * size : 1;
         low -= room;
         high += room;
     }

@@ -17,6 +17,8 @@ void section_title(const report_run *run, char *title, size_t bytes);
 weft_status section_learning(report_text *out, const report_run *run, const report_figures *figures);
 /* Time of epochs, by activity and rank: time.c. */
 weft_status section_time(report_text *out, const report_run *run, const report_figures *figures);
+/* What training advised at its end: time.c. */
+void section_advice(report_text *out, const report_run *run);
 /* Bytes by lane, exposed time: communication.c. */
 weft_status section_communication(report_text *out, const report_run *run, const report_figures *figures);
 /* Partition, memory and the table of ranks: ranks.c. */

@@ -100,15 +100,40 @@ static void machine_facts(report_text *out, const report_run *run, const report_
     text_table_end(out);
 }
 
+/* A job that was resumed: each of its starts. */
+static void table_of_starts(report_text *out, const json_value *starts)
+{
+    text_heading(out, out->level, "Starts");
+    text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
+    for (const json_value *s = starts->child; s != NULL; s = s->next) {
+        double run = report_number(s, "after_run"), epoch = report_number(s, "after_epoch");
+        text_cell(out, "%s", report_string(s, "started", "–"));
+        text_cell(out, "%s", report_string(s, "ended", "–"));
+        text_cell(out, "%s", report_string(s, "host", "–"));
+        text_cell(out, "%s", quantity_count(report_number(s, "ranks")).text);
+        if (epoch > 0) {
+            text_cell(out, "run %s, epoch %s", quantity_count(run).text, quantity_count(epoch).text);
+        } else {
+            text_cell(out, "–");
+        }
+        text_cell(out, "%s", quantity_count(report_number(s, "exit")).text);
+    }
+    text_table_end(out);
+}
+
 void section_settings(report_text *out, const report_run *run, const report_figures *figures)
 {
     const json_value *options = json_find(run->manifest, "options");
     const json_value *graph = json_find(run->manifest, "graph");
+    const json_value *starts = json_find(run->manifest, "starts");
     if (options != NULL && options->kind == JSON_OBJECT) {
         settings(out, options);
     }
     if (graph != NULL && graph->kind == JSON_OBJECT) {
         graph_facts(out, graph);
+    }
+    if (starts != NULL && starts->kind == JSON_ARRAY && starts->child != NULL && starts->child->next != NULL) {
+        table_of_starts(out, starts);
     }
     if (run->manifest != NULL) {
         machine_facts(out, run, figures);

@@ -140,6 +140,16 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
     va_end(arguments);
 }
 
+void text_item(report_text *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs(out->html ? "<p class=\"item\">" : "- ", out->file);
+    write_formatted(out, format, arguments);
+    fputs(out->html ? "</p>\n" : "\n", out->file);
+    va_end(arguments);
+}
+
 void text_fold_begin(report_text *out, const char *summary, bool long_table)
 {
     if (out->html) {

@@ -29,6 +29,9 @@ void text_heading(report_text *out, int level, const char *format, ...) __attrib
 /* A paragraph; `kind` is its class in HTML ("note", "muted", "problem"). */
 void text_paragraph(report_text *out, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* A line of a list. */
+void text_item(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* In HTML, what follows is folded below a line of text until text_fold_end; a long narrow table stands in columns. */
 void text_fold_begin(report_text *out, const char *summary, bool long_table);
 void text_fold_end(report_text *out);

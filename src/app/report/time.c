@@ -210,15 +210,21 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
     fputs(out->html ? "<div class=\"pair\"><div>\n" : "", out->file);
     WEFT_TRY_GOTO(draw_epochs(out, run, f), status, done);
     fputs(out->html ? "</div><div>\n" : "", out->file);
-    bool by_rank = c.ranks > 0 && f->epochs > 0;
+    bool by_rank = c.ranks > 0 && f->job_epochs > 0;
     if (by_rank) {
-        table_of_activities(out, &c, f->epochs);
+        table_of_activities(out, &c, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
     fputs(out->html ? "</div></div>\n" : "", out->file);
     if (by_rank && out->html) {
-        WEFT_TRY_GOTO(draw_ranks(out, &c, f->epochs), status, done);
+        WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
+    }
+    if (by_rank && f->job_epochs < f->epochs) {
+        text_paragraph(out, "",
+                       "Seconds by activity, bytes and waiting are those of the last start, which trained %s of %s "
+                       "epochs.",
+                       quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
     }
     if (c.ranks > 0) {
         say_balance(out, run, f);
@@ -227,4 +233,18 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
 done:
     columns_free(&c);
     return status;
+}
+
+void section_advice(report_text *out, const report_run *run)
+{
+    const json_value *advice = json_find(run->summary, "advice");
+    if (advice == NULL || advice->kind != JSON_ARRAY || advice->child == NULL) {
+        return;
+    }
+    text_heading(out, out->level, "Advice");
+    for (const json_value *line = advice->child; line != NULL; line = line->next) {
+        if (line->kind == JSON_TEXT) {
+            text_item(out, "%s", line->text);
+        }
+    }
 }

@@ -40,6 +40,13 @@ static const doctor_finding *expect(const doctor_list *list, const char *area, d
     return found;
 }
 
+static void expect_cure(const doctor_finding *finding, const char *text)
+{
+    if (finding == NULL || strstr(finding->cure, text) == NULL) {
+        fail_msg("no cure with \"%s\": %s", text, finding != NULL ? finding->cure : "none");
+    }
+}
+
 static int count_of(const doctor_list *list, doctor_verdict verdict)
 {
     int count = 0;
@@ -111,12 +118,12 @@ static void test_places_starved(void **state)
     ASSERT_OK(machine_from_synthetic("package:2 core:8 pu:1", NULL, &m));
     const cpu_set masks[2] = {cpus(0, 0), cpus(1, 1)}; /* as mpirun -np 2 binds */
     doctor_list list = judge(&m, masks, 2, 0, PIN_AUTO);
-    assert_non_null(strstr(expect(&list, "launch", DOCTOR_NOTE, "given 1 of its share of 8 cores")->cure, "PE=8"));
+    expect_cure(expect(&list, "launch", DOCTOR_NOTE, "given 1 of its share of 8 cores"), "PE=8");
     assert_int_equal(count_of(&list, DOCTOR_WARNING), 0);
     doctor_list_free(&list);
 
     list = judge(&m, masks, 2, 0, PIN_INHERIT);
-    assert_non_null(strstr(expect(&list, "launch", DOCTOR_WARNING, "given 1 of")->cure, "--pin on"));
+    expect_cure(expect(&list, "launch", DOCTOR_WARNING, "given 1 of"), "--pin on");
     expect(&list, "threads", DOCTOR_NOTE, "14 of 16 usable cores idle");
     doctor_list_free(&list);
     machine_free(&m);
@@ -135,7 +142,7 @@ static void test_places_overlap(void **state)
 
     list = judge(&m, masks, 2, 0, PIN_OFF);
     expect(&list, "launch", DOCTOR_WARNING, "ranks 10 and 11 overlap");
-    assert_non_null(strstr(expect(&list, "threads", DOCTOR_WARNING, "may run on the same CPUs")->cure, "--pin auto"));
+    expect_cure(expect(&list, "threads", DOCTOR_WARNING, "may run on the same CPUs"), "--pin auto");
     doctor_list_free(&list);
     machine_free(&m);
 }
@@ -157,7 +164,7 @@ static void test_places_oversubscribed(void **state)
     doctor_list_free(&list);
 
     list = judge(&m, masks, 1, 2 * m.cores, PIN_OFF); /* threads, not ranks, are too many */
-    assert_non_null(strstr(expect(&list, "threads", DOCTOR_WARNING, "share")->cure, "--threads"));
+    expect_cure(expect(&list, "threads", DOCTOR_WARNING, "share"), "--threads");
     doctor_list_free(&list);
     machine_free(&m);
 }
@@ -235,6 +242,13 @@ static void test_speed(void **state)
     expect(&list, "gemm", DOCTOR_NOTE, "20 %");
     doctor_list_free(&list);
 
+    for (int r = 0; r < 2; r++) {
+        memset(card[r].numa, 0, sizeof card[r].numa);
+    }
+    doctor_check_speed(&list, card, 2, numa, 2, &settings);
+    expect_cure(expect(&list, "bandwidth", DOCTOR_NOTE, "2 NUMA nodes could not be measured"), "SYS_NICE");
+    doctor_list_free(&list);
+
     settings = (host_settings){0};
     doctor_check_speed(&list, card, 1, numa, 1, &settings);
     expect(&list, "gemm", DOCTOR_OK, "clock is hidden");
@@ -266,11 +280,11 @@ static void test_settings(void **state)
                         .processes_most = 100,
                         .locked_bytes_most = 65536};
     doctor_check_settings(&list, "ant", &s, 4, 32, true);
-    assert_non_null(strstr(expect(&list, "clock", DOCTOR_NOTE, "powersave: far below")->cure, "performance"));
-    assert_non_null(strstr(expect(&list, "huge pages", DOCTOR_NOTE, "never")->cure, "madvise"));
-    assert_non_null(strstr(expect(&list, "limits", DOCTOR_WARNING, "ulimit -u is 100")->cure, "208"));
-    assert_non_null(strstr(expect(&list, "limits", DOCTOR_NOTE, "ulimit -l")->cure, "unlimited"));
-    assert_non_null(strstr(expect(&list, "shared memory", DOCTOR_WARNING, "64 MiB free")->cure, "--shm-size"));
+    expect_cure(expect(&list, "clock", DOCTOR_NOTE, "powersave: far below"), "performance");
+    expect_cure(expect(&list, "huge pages", DOCTOR_NOTE, "never"), "madvise");
+    expect_cure(expect(&list, "limits", DOCTOR_WARNING, "ulimit -u is 100"), "208");
+    expect_cure(expect(&list, "limits", DOCTOR_NOTE, "ulimit -l"), "unlimited");
+    expect_cure(expect(&list, "shared memory", DOCTOR_WARNING, "64 MiB free"), "--shm-size");
     assert_int_equal(count_of(&list, DOCTOR_OK), 0);
     doctor_list_free(&list);
 
@@ -310,8 +324,52 @@ static void test_links(void **state)
     pair[5] = (comm_pair){2, 3, 60e-6, 0.3e9};
     pair[3] = pair[1];
     doctor_check_links(&list, pair, 6, layout);
-    assert_non_null(strstr(expect(&list, "latency", DOCTOR_NOTE, "median of 2")->cure, "vader"));
-    assert_non_null(strstr(expect(&list, "link rate", DOCTOR_NOTE, "median of 2")->cure, "single_copy"));
+    expect_cure(expect(&list, "latency", DOCTOR_NOTE, "median of 2"), "vader");
+    expect_cure(expect(&list, "link rate", DOCTOR_NOTE, "median of 2"), "single_copy");
+    doctor_list_free(&list);
+    layout_destroy(layout);
+}
+
+static void test_transports(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *btl;
+        int ranks;
+        int findings, warnings;
+    } rows[] = {{NULL, 4, 0, 0},       {"", 4, 0, 0},         {"self,vader,tcp", 4, 1, 0}, {"self,sm", 2, 1, 0},
+                {"self,tcp", 4, 1, 1}, {"self,tcp", 1, 1, 0}, {"^openib", 4, 1, 0},        {"^vader,openib", 4, 1, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        doctor_list list = {0};
+        doctor_check_transports(&list, "ant", rows[i].btl, rows[i].ranks);
+        assert_int_equal(list.count, rows[i].findings);
+        assert_int_equal(count_of(&list, DOCTOR_WARNING), rows[i].warnings);
+        doctor_list_free(&list);
+    }
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    static doctor_card card[4];
+    comm_layout *layout = NULL;
+    ASSERT_OK(layout_create((const int[]){0, 1, 0, 1}, 4, &layout)); /* ranks dealt in turns to two nodes */
+    for (int r = 0; r < 4; r++) {
+        card[r] = (doctor_card){.rank = r, .gemm = 1e11, .memory = {2e10, 1e10}};
+        snprintf(card[r].host, sizeof card[r].host, r % 2 == 0 ? "ant" : "bee");
+    }
+    doctor_list list = {0};
+    card[3].gemm = 0.3e11; /* 65 % of ant's together */
+    doctor_check_nodes(&list, card, layout);
+    assert_int_equal(list.count, 0);
+    card[1].gemm = 0.7e11;
+    doctor_check_nodes(&list, card, layout);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(expect(&list, "gemm", DOCTOR_WARNING, "50 % of the fastest")->where, "node bee");
+    expect_cure(&list.finding[0], "leave bee out");
+    card[0].memory.triad = card[2].memory.triad = 0.1e10;
+    doctor_check_nodes(&list, card, layout);
+    assert_string_equal(expect(&list, "bandwidth", DOCTOR_WARNING, "10 %")->where, "node ant");
     doctor_list_free(&list);
     layout_destroy(layout);
 }
@@ -323,7 +381,8 @@ int main(void)
         cmocka_unit_test(test_places_overlap), cmocka_unit_test(test_places_oversubscribed),
         cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_speed),          cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_links),          cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_transports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

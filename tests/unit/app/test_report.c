@@ -68,7 +68,7 @@ static int ticks_of(const scale *s, double *values, int capacity)
 
 static void check_scale(double low, double high)
 {
-    double values[100];
+    double values[100] = {0};
     scale s = scale_linear(low, high, 5, 300, 20);
     int count = ticks_of(&s, values, 100);
     assert_true(s.low <= low + 1e-6 * s.step && s.high >= high - 1e-6 * s.step);
@@ -93,7 +93,7 @@ static void test_linear_scales(void **state)
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; ++i) {
         check_scale(ranges[i][0], ranges[i][1]);
     }
-    double values[100];
+    double values[100] = {0};
     scale s = scale_linear(0, 4.4, 5, 0, 100);
     assert_int_equal(ticks_of(&s, values, 100), 6);
     assert_string_equal(scale_tick_text(&s, values[5], CHART_PLAIN).text, "5");
@@ -109,7 +109,7 @@ static void test_linear_scales(void **state)
 static void test_logarithmic_scales(void **state)
 {
     (void)state;
-    double values[100];
+    double values[100] = {0};
     scale s = scale_logarithmic(0.02, 7, 300, 20);
     const double expected[] = {0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
     int count = ticks_of(&s, values, 100);

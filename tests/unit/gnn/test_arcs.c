@@ -129,6 +129,7 @@ static const struct {
 } good[] = {
     {"a.txt", "edge-list", "# c\n% c\n0 1\n\n1\t2\n 2 ,0\n2 2\n0 1", 0, 2, 3, 3, "0: 2; 1: 0; 2: 1; "},
     {"a.csv", "edge-list", "source,target,w\r\n0,1,0.5\r\n4,1,2\r\n", 0, 0, 5, 4, "0: 1; 1: 0 4; 4: 1; "},
+    {"a.csv", "auto", "\xef\xbb\xbfsource,target\n0,1\n", 0, 2, 2, 1, "1: 0; "},
     {"a.txt", "edge-list", "0 1\n", 7, 0, 7, 2, "0: 1; 1: 0; "},
     {"a.txt", "auto", "# only\n0 0\n", 0, 0, 1, 0, ""},
     {"a.graph", "auto", "% c\n4 3\n2 3\n% inside\n1 3\n1 2\n\n", 0, 0, 4, 6, "0: 1 2; 1: 0 2; 2: 0 1; "},

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A second job starts from what the first one left beside the store: the check of the graph and the parts as they were
+# cut. It computes the same bits, and what is damaged is made anew. needs: mpirun
+set -euo pipefail
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need python3
+
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work"
+"$weft" convert synth:quickstart,scale=0.02 --out store -q
+parts=store/partition-libra-2-0
+
+# train NAME OPTION...: two ranks; its log goes to NAME.err.
+train() {
+  local name=$1
+  shift
+  ranks 2 "$weft" train --data store --partition libra --hidden 8 --epochs 3 --spmm rows --run-dir "$name" "$@" \
+    >"$name.out" 2>"$name.err" || fail "$name: $(tail -3 "$name.err")"
+}
+
+same() {
+  cmp "$1/weights.npz" "$2/weights.npz" && cmp "$1/predictions.npy" "$2/predictions.npy" || fail "$2 differs from $1"
+}
+
+train first
+[ -s store/checked.json ] || fail "the check of the graph is not kept"
+for rank in 0 1; do
+  [ -s "$parts/part-$rank.npz" ] || fail "part $rank is not kept"
+done
+
+# The second job does not look at the partition: it would fail on this one, which is as old and as long as the first.
+cp -p "$parts/edge_part.npy" kept.npy
+python3 - "$parts/edge_part.npy" <<'PY'
+import os
+import sys
+
+facts = os.stat(sys.argv[1])
+with open(sys.argv[1], "r+b") as file:
+    file.seek(-8, os.SEEK_END)
+    file.write(b"\xff" * 8)
+os.utime(sys.argv[1], ns=(facts.st_atime_ns, facts.st_mtime_ns))
+PY
+train second
+same first second
+grep -q 'into 2 parts (stored)' second.err || fail "the partition is not told to be stored: $(cat second.err)"
+cp -p kept.npy "$parts/edge_part.npy"
+
+# Damaged: cut anew, with a warning, and kept again.
+head -c 1000 "$parts/part-0.npz" >cut.npz
+mv cut.npz "$parts/part-0.npz"
+train third
+same first third
+grep -q 'warning: cut anew: .*part-0.npz' third.err || fail "no warning about the damaged part: $(cat third.err)"
+train fourth
+grep -q 'cut anew' fourth.err && fail "the part that was cut anew is not kept"
+
+# Clustered parts are others.
+train clustered --reorder cluster
+[ -s "$parts/part-1-clustered.npz" ] || fail "clustered parts are not kept apart"
+train clustered-again --reorder cluster
+same clustered clustered-again
+train plain
+same first plain
+
+# One rank, and a partition that is replaced.
+ranks 2 "$weft" train --data store --partition libra --balance 1.5 --hidden 8 --epochs 1 --run-dir other -q >/dev/null
+[ "$(find "$parts" -name 'part-*.npz' | wc -l)" -eq 2 ] || fail "parts of a replaced partition stay: $(ls "$parts")"
+
+# A store that may not be written to (root may anyway).
+if [ "$(id -u)" -ne 0 ]; then
+  rm -f store/checked.json "$parts"/part-*.npz
+  chmod -R a-w store
+  train readonly --balance 1.5
+fi
+
+python3 - <<'PY'
+import json
+
+summary = json.load(open("second/summary.json"))
+assert 0 < summary["startup_s"] < summary["seconds"], summary
+PY

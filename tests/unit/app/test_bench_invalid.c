@@ -1,0 +1,109 @@
+/* A kernel that computes wrongly: the benches say INVALID and print no rate. The wrong backend is the CPU's with one
+ * element of each result changed. */
+#include <math.h>
+
+#include "app/bench_gemm.h"
+#include "app/bench_spmm.h"
+#include "base/alloc.h"
+#include "support/test.h"
+
+static hal_dense_ops dense;
+static hal_sparse_ops sparse;
+static float added; /* to the last element of a result */
+
+static weft_status wrong_gemm(weft_hal *hal, const hal_gemm *gemm)
+{
+    WEFT_TRY(dense.gemm(hal, gemm));
+    ((float *)gemm->c)[gemm->m * gemm->ldc - 1] += added;
+    return WEFT_OK;
+}
+
+static weft_status wrong_spmm(weft_hal *hal, hal_spmm *spmm, const hal_spmm_args *args)
+{
+    WEFT_TRY(sparse.spmm_run(hal, spmm, args));
+    ((float *)args->out)[args->d - 1] += added;
+    return WEFT_OK;
+}
+
+static weft_hal *open_wrong(void)
+{
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
+    dense = hal->dense;
+    sparse = hal->sparse;
+    hal->dense.gemm = wrong_gemm;
+    hal->sparse.spmm_run = wrong_spmm;
+    return hal;
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 1}, {5, 7}, {40, 33}, {300, 64}};
+    weft_hal *hal = open_wrong();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int product = 0; product < GEMM_PRODUCTS; product++) {
+            gemm_result result = {.product = (gemm_product)product, .rows = shapes[i][0], .d = shapes[i][1]};
+            added = 0.0F;
+            ASSERT_OK(bench_gemm_case(hal, 1, &result));
+            assert_true(result.valid && result.worst <= 1.0 && result.seconds.median > 0.0);
+            assert_true(result.flops == 2.0 * (double)(shapes[i][0] * shapes[i][1] * shapes[i][1]));
+            added = 0.05F;
+            ASSERT_OK(bench_gemm_case(hal, 1, &result));
+            assert_true(!result.valid && result.worst > 1.0);
+            added = NAN;
+            ASSERT_OK(bench_gemm_case(hal, 1, &result));
+            assert_true(!result.valid && isinf(result.worst));
+        }
+    }
+    weft_hal_close(hal);
+}
+
+static const bench_cell *cell_of(const bench_grid *grid, int row, const char *name)
+{
+    for (int c = 0; c < grid->columns; c++) {
+        if (strcmp(grid->column[c].name, name) == 0) {
+            return &grid->cell[row * grid->columns + c];
+        }
+    }
+    fail_msg("no column %s", name);
+    return grid->cell;
+}
+
+static void test_spmm(void **state)
+{
+    (void)state;
+    /* 0 <- 1, 2; 1 <- 0; 2 <- nothing */
+    const int64_t offset[] = {0, 2, 3, 3};
+    const int32_t column[] = {1, 2, 0};
+    const int64_t widths[] = {4};
+    const bench_matrix matrix = {.csr = {.rows = 3, .cols = 3, .offset = offset, .column = column}};
+    const option_command *command = NULL;
+    weft_options *options = NULL;
+    bench_table table = {.graph = "three", .vertices = 3, .edges = 3, .threads = 1, .limits = {1e10, 1e10, 1e11}};
+    weft_hal *hal = open_wrong();
+    ASSERT_OK(option_command_find("bench", &command));
+    ASSERT_OK(option_create(command, &options));
+    ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
+    ASSERT_OK(bench_table_begin(&table, options));
+    added = 0.0F;
+    ASSERT_OK(bench_form(hal, &matrix, "rows", widths, 1, 1, &table));
+    assert_int_equal(table.invalid, 0);
+    assert_true(cell_of(&table.grid, 0, "valid")->flag && cell_of(&table.grid, 0, "gelem_per_s")->real > 0.0);
+    added = 1e-3F;
+    ASSERT_OK(bench_form(hal, &matrix, "rows", widths, 1, 1, &table));
+    assert_int_equal(table.invalid, 1);
+    assert_non_null(strstr(table.first_invalid, "width 4 in form rows is wrong"));
+    assert_false(cell_of(&table.grid, 1, "valid")->flag);
+    assert_true(isnan(cell_of(&table.grid, 1, "gelem_per_s")->real));
+    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_triad")->real));
+    bench_table_free(&table);
+    option_destroy(options);
+    weft_hal_close(hal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm), cmocka_unit_test(test_spmm)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
