@@ -9,7 +9,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "partition/method.h"
+#include "partition/part_store.h"
 #include "partition/partition_store.h"
+#include "partition/reorder.h"
+
+enum { KEPT_PARTS_MAX = 16 };
 
 partition_options app_partition_options(const weft_options *options)
 {
@@ -56,6 +60,38 @@ static void print_table(const weft_graph *graph, const partition_options *option
     printf("peak memory         %.2f GiB\n", (double)report->peak_rss_bytes / (double)(1 << 30));
 }
 
+/*
+ * The parts as a training's ranks would cut them, so that its first job starts at once. Every part takes its passes
+ * over all edges: of many parts each is left to its rank. So are those of a graph whose vertices are to be ordered
+ * first.
+ */
+static weft_status keep_parts(const char *store, const weft_graph *graph, const partition_options *request,
+                              const weft_partition *partition)
+{
+    weft_status status = WEFT_OK;
+    if (partition->parts == 1 || partition->parts > KEPT_PARTS_MAX || graph_prefers_clustering(graph)) {
+        return WEFT_OK;
+    }
+    log_progress progress = log_progress_begin("cut parts", "parts", partition->parts);
+    for (int p = 0; p < partition->parts && status == WEFT_OK; p++) {
+        weft_part part;
+        WEFT_TRY(part_extract(graph, partition, p, NULL, &part));
+        status = part_save(store, graph, request, &part, false);
+        part_destroy(&part);
+        log_progress_update(&progress, p + 1);
+    }
+    log_progress_end(&progress);
+    return status;
+}
+
+static weft_status keep(const char *store, const weft_graph *graph, const partition_options *request,
+                        const weft_partition *partition, const partition_report *report)
+{
+    weft_status status = partition_save(store, graph, partition, report, request);
+    status = status == WEFT_OK ? keep_parts(store, graph, request, partition) : status;
+    return status == WEFT_OK ? status : weft_fail_context(status, "keeping the partition (--save off does not): ");
+}
+
 weft_status app_partition(const weft_options *options)
 {
     const char *store = option_argument(options, 0);
@@ -68,11 +104,7 @@ weft_status app_partition(const weft_options *options)
     WEFT_TRY_GOTO(graph_validate_once(store, &graph), status, done);
     WEFT_TRY_GOTO(partition_compute(&graph, &request, &partition, &report), status, done);
     if (option_choice(options, OPT_SAVE) == 0) {
-        status = partition_save(store, &graph, &partition, &report, &request);
-        if (status != WEFT_OK) {
-            weft_fail_context(status, "keeping the partition (--save off does not): ");
-            goto done;
-        }
+        WEFT_TRY_GOTO(keep(store, &graph, &request, &partition, &report), status, done);
     }
     if (option_flag(options, OPT_JSON)) {
         print_json(&graph, &request, &report);

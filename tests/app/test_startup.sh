@@ -69,6 +69,16 @@ same first plain
 ranks 2 "$weft" train --data store --partition libra --balance 1.5 --hidden 8 --epochs 1 --run-dir other -q >/dev/null
 [ "$(find "$parts" -name 'part-*.npz' | wc -l)" -eq 2 ] || fail "parts of a replaced partition stay: $(ls "$parts")"
 
+# weft partition cuts the parts at once: the first training is like the second.
+"$weft" partition store --parts 3 --method random -q >/dev/null
+for rank in 0 1 2; do
+  mv "store/partition-random-3-0/part-$rank.npz" "whole-$rank.npz" || fail "weft partition does not keep part $rank"
+done
+ranks 3 "$weft" train --data store --partition random --hidden 8 --epochs 1 --run-dir three -q >/dev/null
+for rank in 0 1 2; do
+  cmp "whole-$rank.npz" "store/partition-random-3-0/part-$rank.npz" || fail "weft partition cuts another part $rank"
+done
+
 # A store that may not be written to (root may anyway).
 if [ "$(id -u)" -ne 0 ]; then
   rm -f store/checked.json "$parts"/part-*.npz
