@@ -46,6 +46,7 @@ static weft_status comm_wrap(transport *t, const weft_comm *parent, weft_comm **
     *out = comm;
     return WEFT_OK;
 done:
+    t->ops->abandon(t); /* the other ranks know nothing of this and go on without the one that would free with them */
     transport_destroy(t, parent != NULL ? parent->progress : NULL);
     if (comm != NULL) {
         progress_release(comm->progress);
@@ -60,6 +61,7 @@ weft_status comm_create(transport *t, weft_comm **comm)
     WEFT_TRY(comm_wrap(t, NULL, comm));
     weft_status status = comm_layout_exchange(*comm, t->node_leader);
     if (status != WEFT_OK) {
+        t->ops->abandon(t); /* a rank that failed alone must not wait in MPI_Finalize for those that wait for it */
         comm_destroy(*comm);
         *comm = NULL;
     } else {
