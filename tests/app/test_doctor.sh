@@ -91,7 +91,7 @@ assert table["nodes"] == 2 and table["ranks"] == 3
 hosts = {f["where"] for f in table["findings"] if f["area"] == "memory"}
 assert len(hosts) == 2, hosts
 (inside,), (between,) = ([f for f in table["findings"] if f["area"] == "link rate" and f["where"] == w] for w in ("in a node", "between nodes"))
-assert between["value"] < 0.1 < inside["value"], (between, inside)'
+assert 0 < between["value"] < 0.1 and inside["value"] > 0, (between, inside)'
     "$cluster" down
 fi
 
