@@ -36,7 +36,7 @@ static inline int fuzz_reader(const reader_format *format, const uint8_t *data, 
     fuzz_file file = fuzz_file_make(data, size);
     raw_graph raw = {.memory_bytes = FUZZ_ARCS_LIMIT, .beside = "/dev/shm/weft-fuzz"};
     char head[TEXT_HEAD];
-    (void)(reader_text_head(file.path, head) && format->matches_text(file.path, head));
+    (void)(reader_text_head(file.path, head) == WEFT_OK && format->matches_text(file.path, head));
     if (format->read(file.path, &raw) == WEFT_OK && raw.vertices <= FUZZ_VERTICES_MAX) {
         csr_graph csr;
         if (raw.vertices < 1 || raw.arcs == NULL || arcs_largest_id(raw.arcs) >= raw.vertices) {
