@@ -180,8 +180,11 @@ static weft_status load_cut(const app_context *context, train_data *data, bool *
     if (status == WEFT_ERR_DATA) {
         log_warn("cut anew: %s", weft_error_message());
     }
-    weft_error_clear();
-    WEFT_TRY(comm_agree(comm, status == WEFT_ERR_RESOURCE ? status : WEFT_OK));
+    if (status != WEFT_ERR_RESOURCE) { /* anything else is cut anew; a lack of memory is told, in its own words */
+        weft_error_clear();
+        status = WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_allreduce(comm, &have, 1, WEFT_DTYPE_I32, COMM_MIN));
     *found = data->partition_was_stored = have != 0;
     if (!*found) {
