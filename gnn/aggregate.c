@@ -47,7 +47,8 @@ static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
     return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, vector) : WEFT_OK;
 }
 
-static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+/* What a rank makes for itself, without talking. */
+static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
 {
     weft_status status = WEFT_OK;
     double *scale = NULL;
@@ -67,10 +68,8 @@ static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_n
         }
     }
     WEFT_TRY_GOTO(vector_upload(a, scale, &a->post), status, done);
-    WEFT_TRY_GOTO(share_vector(a, &a->post), status, done);
     if (normalisation == GNN_NORM_SYMMETRIC) {
         WEFT_TRY_GOTO(vector_upload(a, scale, &a->pre), status, done);
-        WEFT_TRY_GOTO(share_vector(a, &a->pre), status, done);
         for (int64_t i = 0; i < a->n_owned; ++i) {
             scale[i] *= scale[i];
         }
@@ -81,6 +80,14 @@ static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_n
 done:
     weft_free(scale);
     return status;
+}
+
+/* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
+static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+{
+    WEFT_TRY(comm_agree(a->comm, create_own_scales(a, part, normalisation)));
+    WEFT_TRY(share_vector(a, &a->post));
+    return normalisation == GNN_NORM_SYMMETRIC ? share_vector(a, &a->pre) : WEFT_OK;
 }
 
 static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_t max_width)

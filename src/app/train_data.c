@@ -180,7 +180,7 @@ static weft_status load_cut(const app_context *context, train_data *data, bool *
     if (status == WEFT_ERR_DATA) {
         log_warn("cut anew: %s", weft_error_message());
     }
-    if (status != WEFT_ERR_RESOURCE) {
+    if (status != WEFT_ERR_RESOURCE) { /* anything else is cut anew; a lack of memory is told, in its own words */
         weft_error_clear();
         status = WEFT_OK;
     }

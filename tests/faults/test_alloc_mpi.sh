@@ -14,7 +14,7 @@ cd "$work" || exit 1
 
 # Strided by hand over start, placement, partition, matrices, plans of messages and epochs; WEFT_LONG=1: one by one, until
 # the count is past the job's last allocation.
-numbers=(3 60 120 124 130 134 160 190 230 270 300 340 380)
+numbers=(3 60 120 124 130 134 160 190 230 270 300 340 370 390 394 396)
 [ -z "${WEFT_LONG:-}" ] || read -r -a numbers <<<"$(seq -s ' ' 1 1000)"
 failed=0 survived=0 rank=0
 for n in "${numbers[@]}"; do

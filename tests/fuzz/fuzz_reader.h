@@ -12,6 +12,7 @@
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/arcs.h"
 #include "gnn/data/reader_formats.h"
+#include "gnn/data/reader_text.h"
 
 enum { FUZZ_VERTICES_MAX = 1 << 16, FUZZ_ARCS_LIMIT = 16 << 20, FUZZ_READER_LIMIT = 64 << 20 };
 
@@ -34,7 +35,8 @@ static inline int fuzz_reader(const reader_format *format, const uint8_t *data, 
 {
     fuzz_file file = fuzz_file_make(data, size);
     raw_graph raw = {.memory_bytes = FUZZ_ARCS_LIMIT, .beside = "/dev/shm/weft-fuzz"};
-    (void)format->matches(file.path);
+    char head[TEXT_HEAD];
+    (void)(reader_text_head(file.path, head) == WEFT_OK && format->matches_text(file.path, head));
     if (format->read(file.path, &raw) == WEFT_OK && raw.vertices <= FUZZ_VERTICES_MAX) {
         csr_graph csr;
         if (raw.vertices < 1 || raw.arcs == NULL || arcs_largest_id(raw.arcs) >= raw.vertices) {
