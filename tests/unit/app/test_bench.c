@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench_check.h"
-#include "app/bench_comm.h"
-#include "app/bench_spmm.h"
+#include "app/bench/check.h"
+#include "app/bench/comm.h"
+#include "app/bench/spmm.h"
 #include "base/json.h"
 #include "support/test.h"
 

@@ -2,8 +2,8 @@
  * element of each result changed. */
 #include <math.h>
 
-#include "app/bench_gemm.h"
-#include "app/bench_spmm.h"
+#include "app/bench/gemm.h"
+#include "app/bench/spmm.h"
 #include "base/alloc.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* The doctor's rules on recorded and synthetic machines, launches, links and settings: every verdict can be had. */
 #include <math.h>
 
-#include "app/doctor.h"
+#include "app/doctor/doctor.h"
 #include "base/alloc.h"
 #include "support/test.h"
 

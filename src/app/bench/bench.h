@@ -1,0 +1,27 @@
+/* app/bench/bench.h: what the kinds of `weft bench` share. */
+#ifndef WEFT_APP_BENCH_BENCH_H
+#define WEFT_APP_BENCH_BENCH_H
+
+#include "base/option.h"
+
+typedef enum bench_format { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_format; /* order of --format's choices */
+
+/* What `count` repetitions took. */
+typedef struct bench_quartiles {
+    int count;
+    double least, q1, median, q3;
+} bench_quartiles;
+
+/* Linear interpolation between neighbours; sorts `value`. All NaN when count is 0. */
+bench_quartiles bench_quartiles_of(double *value, int count);
+
+/* Time run(argument): after a warm-up, `repeats` samples; one of a short operation holds enough runs to last 50
+ * microseconds. Ends early, after at least three, when a minute has passed. */
+weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
+
+/* The kinds. Collective over the processes of the job. */
+weft_status bench_spmm(const weft_options *options); /* one process only */
+weft_status bench_gemm(const weft_options *options); /* one process only */
+weft_status bench_comm(const weft_options *options);
+
+#endif

@@ -1,0 +1,248 @@
+/*
+ * app/bench/comm_select.c: weft bench comm --op select: the largest --topk-density of a vector of float32, by each
+ * method, in turns with one pass that only reads the vector. Every rank selects from a vector of its own at the same
+ * time.
+ *
+ * `passes` is the selection in units of that pass. `exact_share` is the part of what was found that belongs to the k
+ * largest, whose smallest magnitude is found here by counting: the bits of |x| are ordered like |x|. radix must find
+ * all of them; mstopk exactly k elements; reuse everything above some threshold.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "app/bench/check.h"
+#include "app/bench/comm.h"
+#include "app/bench/pair.h"
+#include "base/alloc.h"
+#include "comm/cost.h"
+#include "comm/sparse/select.h"
+
+enum { HALF_BITS = 16, BINS = 1 << HALF_BITS, ROOM = 2, READ_BLOCK = 1 << 16, READ_LANES = 32 };
+
+static const bench_column columns[] = {
+    {"op", CELL_TEXT, false},
+    {"algorithm", CELL_TEXT, true},
+    {"bytes", CELL_INT, true},
+    {"ranks", CELL_INT, false},
+    {"k", CELL_INT, true},
+    {"n", CELL_INT, false},
+    {"seconds_median", CELL_REAL, true},
+    {"seconds_q1", CELL_REAL, true},
+    {"seconds_q3", CELL_REAL, true},
+    {"seconds_min", CELL_REAL, true},
+    {"read_seconds_median", CELL_REAL, true},
+    {"read_seconds_min", CELL_REAL, true},
+    {"passes", CELL_REAL, true},
+    {"model_seconds", CELL_REAL, true},
+    {"found", CELL_INT, true},
+    {"exact_share", CELL_REAL, true},
+    {"valid", CELL_VALID, true},
+};
+
+typedef struct select_case {
+    weft_comm *comm;
+    const char *name;
+    select_method method;
+    int64_t count, k, capacity, found;
+    float *x;       /* [count] */
+    int32_t *index; /* [capacity] */
+    float *value;   /* [capacity] */
+    selector *selector;
+    float read; /* what the reading pass leaves, so that it is not left out */
+    bench_pair times;
+    double share;
+    int64_t correct; /* 1 or 0 */
+} select_case;
+
+static weft_status run_select(void *argument)
+{
+    select_case *c = argument;
+    return selector_run(c->selector, c->x, c->count, c->k, c->capacity, c->index, c->value, &c->found);
+}
+
+static uint32_t magnitude(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x7FFFFFFFU;
+}
+
+/* Sums in many lanes, so that memory and not the additions decide. */
+static weft_status run_read(void *argument)
+{
+    select_case *c = argument;
+    float all = 0.0F;
+#pragma omp parallel for schedule(static) reduction(+ : all)
+    for (int64_t block = 0; block < c->count; block += READ_BLOCK) {
+        const int64_t end = block + READ_BLOCK < c->count ? block + READ_BLOCK : c->count;
+        float sum[READ_LANES] = {0.0F};
+        int64_t i = block;
+        for (; i + READ_LANES <= end; i += READ_LANES) {
+            for (int lane = 0; lane < READ_LANES; lane++) {
+                sum[lane] += c->x[i + lane];
+            }
+        }
+        for (int lane = 0; lane < READ_LANES; lane++) {
+            all += sum[lane];
+        }
+        for (; i < end; i++) {
+            all += c->x[i];
+        }
+    }
+    c->read = all;
+    return WEFT_OK;
+}
+
+/* The bin of the k-th largest among the magnitudes whose upper half is `upper` (any: -1); what lies above is taken from
+ * *k. */
+static int64_t bin_of(const select_case *c, int64_t upper, int64_t *histogram, int64_t *k)
+{
+    memset(histogram, 0, BINS * sizeof *histogram);
+    for (int64_t i = 0; i < c->count; i++) {
+        const uint32_t bits = magnitude(c->x[i]);
+        if (upper < 0) {
+            histogram[bits >> HALF_BITS]++;
+        } else if (bits >> HALF_BITS == (uint32_t)upper) {
+            histogram[bits & (BINS - 1)]++;
+        }
+    }
+    int64_t bin = BINS - 1;
+    while (bin > 0 && histogram[bin] < *k) {
+        *k -= histogram[bin--];
+    }
+    return bin;
+}
+
+static weft_status kth_magnitude(const select_case *c, uint32_t *kth)
+{
+    int64_t *histogram = NULL;
+    int64_t k = c->k;
+    WEFT_TRY(WEFT_NEW(&histogram, BINS, WEFT_MEM_WORKSPACE));
+    const int64_t upper = bin_of(c, -1, histogram, &k);
+    *kth = (uint32_t)(upper << HALF_BITS | bin_of(c, upper, histogram, &k));
+    weft_free(histogram);
+    return WEFT_OK;
+}
+
+/* Ascending, in range, with the vector's values; and the least magnitude found. */
+static bool is_sound(const select_case *c, uint32_t *least)
+{
+    *least = UINT32_MAX;
+    for (int64_t j = 0; j < c->found; j++) {
+        const int32_t i = c->index[j];
+        if (i < 0 || i >= c->count || (j > 0 && i <= c->index[j - 1]) || c->value[j] != c->x[i]) {
+            return false;
+        }
+        *least = magnitude(c->value[j]) < *least ? magnitude(c->value[j]) : *least;
+    }
+    return c->found <= c->capacity;
+}
+
+static int64_t count_from(const float *x, int64_t count, uint32_t least)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        found += magnitude(x[i]) >= least;
+    }
+    return found;
+}
+
+static weft_status check(select_case *c)
+{
+    uint32_t kth = 0;
+    uint32_t least = 0;
+    WEFT_TRY(run_select(c));
+    WEFT_TRY(kth_magnitude(c, &kth));
+    bool correct = is_sound(c, &least);
+    c->share = correct && c->found > 0 ? (double)count_from(c->value, c->found, kth) / (double)c->found : 1.0;
+    if (c->method == SELECT_REUSE) {
+        /* All that is at least as large as the least one found, unless there was no room. */
+        correct = correct && (c->found == c->capacity || count_from(c->x, c->count, least) == c->found);
+    } else {
+        correct = correct && c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
+    }
+    c->correct = correct;
+    return WEFT_OK;
+}
+
+static weft_status open_case(select_case *c, int threads)
+{
+    const select_options options = {.method = c->method, .samplings = 30, .refresh = 32, .seed = 1, .threads = threads};
+    WEFT_TRY(WEFT_NEW(&c->x, c->count, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&c->index, c->capacity, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&c->value, c->capacity, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(selector_create(&options, c->count, &c->selector));
+    bench_fill(comm_rank(c->comm), c->x, c->count);
+    /* Few large ones, many small, as gradients are. */
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < c->count; i++) {
+        c->x[i] *= c->x[i] * c->x[i];
+    }
+    return WEFT_OK;
+}
+
+static void close_case(select_case *c)
+{
+    selector_destroy(c->selector);
+    weft_free(c->x);
+    weft_free(c->index);
+    weft_free(c->value);
+}
+
+static weft_status add_row(comm_bench *bench, const select_case *c)
+{
+    const bool valid = c->correct == 1;
+    const bench_quartiles none = bench_quartiles_of(NULL, 0);
+    const bench_quartiles *read = &c->times.other;
+    const bench_quartiles ours = valid ? c->times.seconds : none;
+    const int64_t bytes = c->count * (int64_t)sizeof(float);
+    const comm_cost cost = {.selected = c->count};
+    if (!valid) {
+        bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
+    }
+    return bench_comm_add(
+        bench, (bench_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes), cell_int(comm_size(c->comm)),
+                              cell_int(c->k), cell_int(c->times.seconds.count), cell_real(ours.median),
+                              cell_real(ours.q1), cell_real(ours.q3), cell_real(ours.least), cell_real(read->median),
+                              cell_real(read->least), cell_real(valid ? 1.0 / c->times.ratio : (double)NAN),
+                              cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)), cell_int(c->found),
+                              cell_real(c->share), cell_flag(valid)});
+}
+
+static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
+{
+    const app_context *context = bench->context;
+    const double density = option_real(context->options, OPT_TOPK_DENSITY);
+    select_case c = {.comm = context->comm,
+                     .name = bench->names.choice[number],
+                     .method = (select_method)number,
+                     .count = bytes / (int64_t)sizeof(float)};
+    c.k = (int64_t)ceil(density * (double)c.count);
+    c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
+    const bench_side ours = {run_select, &c};
+    const bench_side read = {run_read, &c};
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(comm_agree(c.comm, open_case(&c, context->placement.threads)), status, done);
+    WEFT_TRY_GOTO(bench_pair_measure(c.comm, &ours, &read, bench->repeats, &c.times), status, done);
+    WEFT_TRY_GOTO(comm_agree(c.comm, check(&c)), status, done);
+    c.correct = -c.correct; /* correct where it is on every rank */
+    WEFT_TRY_GOTO(comm_allreduce(c.comm, &c.correct, 1, WEFT_DTYPE_I64, COMM_MAX), status, done);
+    c.correct = -c.correct;
+    status = add_row(bench, &c);
+done:
+    close_case(&c);
+    return status;
+}
+
+weft_status bench_comm_select(comm_bench *bench)
+{
+    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
+    for (int i = 0; i < bench->sizes; i++) {
+        WEFT_CHECK(bench->size[i] / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+                   "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bench->size[i]);
+        for (int j = 0; j < bench->names.count; j++) {
+            WEFT_TRY(run_case(bench, bench->size[i], bench->names.wanted[j]));
+        }
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,336 @@
+/*
+ * app/bench/comm_sync.c: weft bench comm --op sync: whole synchronisation modes on a flat vector, step by step.
+ *
+ * Two figures a mode. `seconds`: a step without any computing, beside MPI_Allreduce of the same vector. `exposed`: what
+ * a step takes longer than computing alone when the computing lasts as long as the communication
+ * (app/bench/sync_step.h), in turns with that computing; as long means `seconds`, and for shadow, whose rounds nobody
+ * waits for, the model's.
+ *
+ * Bytes and messages are counted by the communicators, on average a step, of the busiest rank. The check depends on
+ * what a mode promises, on known inputs:
+ *
+ *      allreduce            gradients are their sum over the ranks, in double precision, within rounding
+ *      topk                 every element is a sum over some of the ranks (2^P of them are tried), and not all are zero
+ *      modes with replicas  after sync_average all parameters are the mean of what the ranks held before
+ *      all                  afterwards all ranks hold the same bits
+ */
+#include <math.h>
+#include <string.h>
+
+#include "app/bench/check.h"
+#include "app/bench/comm.h"
+#include "app/bench/pair.h"
+#include "app/bench/sync_step.h"
+#include "app/sync_setup.h"
+#include "base/alloc.h"
+#include "comm/cost.h"
+#include "comm/layout.h"
+
+enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRATION_WORK = 1000000 };
+
+static const bench_column columns[] = {
+    {"op", CELL_TEXT, false},
+    {"algorithm", CELL_TEXT, true},
+    {"ran", CELL_TEXT, true},
+    {"bytes", CELL_INT, true},
+    {"ranks", CELL_INT, false},
+    {"nodes", CELL_INT, false},
+    {"n", CELL_INT, false},
+    {"seconds_median", CELL_REAL, true},
+    {"seconds_q1", CELL_REAL, true},
+    {"seconds_q3", CELL_REAL, true},
+    {"seconds_min", CELL_REAL, false},
+    {"mpi_seconds_median", CELL_REAL, true},
+    {"ratio", CELL_REAL, true},
+    {"model_seconds", CELL_REAL, true},
+    {"bytes_sent", CELL_INT, true},
+    {"messages", CELL_INT, true},
+    {"density", CELL_REAL, true},
+    {"compute_seconds", CELL_REAL, true},
+    {"exposed_seconds", CELL_REAL, true},
+    {"exposed_percent", CELL_REAL, true},
+    {"valid", CELL_VALID, true},
+};
+
+typedef struct mode_case {
+    const char *name;
+    sync_step step;
+    bench_quartiles seconds, mpi, compute, together;
+    double model_seconds;
+    double communication;   /* seconds that could be hidden behind computing */
+    int64_t sent, messages; /* a step */
+    double worst;           /* error over its bound */
+} mode_case;
+
+static void note(mode_case *c, double error)
+{
+    c->worst = error <= c->worst ? c->worst : isnan(error) ? (double)INFINITY : error;
+}
+
+/* The same bits on all ranks? Collective. */
+static weft_status check_equal(mode_case *c, const float *x)
+{
+    int64_t hash[2] = {(int64_t)bench_bits_hash(x, c->step.count), 0};
+    hash[1] = ~hash[0];
+    WEFT_TRY(comm_allreduce(c->step.comm, hash, 2, WEFT_DTYPE_I64, COMM_MAX));
+    note(c, hash[0] == ~hash[1] ? 0.0 : (double)INFINITY);
+    return WEFT_OK;
+}
+
+/* Least difference between x and the sum over any ranks, over its bound. part: [ranks] the ranks' inputs. */
+static double subset_error(double x, const float *part, int ranks)
+{
+    double least = INFINITY;
+    for (uint32_t some = 0; some < (uint32_t)1 << ranks; some++) {
+        double sum = 0.0;
+        for (int r = 0; r < ranks; r++) {
+            sum += (some >> r & 1U) != 0 ? (double)part[r] : 0.0;
+        }
+        least = fmin(least, fabs(x - sum));
+    }
+    return least / (ranks * ranks * 0x1p-24);
+}
+
+/* Of at most TRIED_ELEMENTS elements that are not zero. */
+static weft_status check_subsets(mode_case *c)
+{
+    const int ranks = comm_size(c->step.comm);
+    float *input = NULL;
+    int tried = 0;
+    if (ranks > TRIED_RANKS) {
+        return WEFT_OK; /* the equality of bits remains */
+    }
+    WEFT_TRY(WEFT_NEW(&input, c->step.count * ranks, WEFT_MEM_WORKSPACE));
+    for (int r = 0; r < ranks; r++) {
+        bench_fill(r, input + r * c->step.count, c->step.count);
+    }
+    for (int64_t i = 0; i < c->step.count && tried < TRIED_ELEMENTS; i++) {
+        if (c->step.grad[i] != 0.0F) {
+            float part[TRIED_RANKS];
+            for (int r = 0; r < ranks; r++) {
+                part[r] = input[r * c->step.count + i];
+            }
+            note(c, subset_error((double)c->step.grad[i], part, ranks));
+            tried++;
+        }
+    }
+    note(c, tried > 0 ? 0.0 : (double)INFINITY);
+    weft_free(input);
+    return WEFT_OK;
+}
+
+/* sync_average against the mean in double precision, on the first MEAN_ELEMENTS. Collective. */
+static weft_status check_mean(mode_case *c)
+{
+    weft_comm *comm = c->step.comm;
+    const double ranks = comm_size(comm);
+    const int64_t count = c->step.count < MEAN_ELEMENTS ? c->step.count : MEAN_ELEMENTS;
+    double *mean = NULL;
+    WEFT_TRY(comm_agree(comm, WEFT_NEW(&mean, count, WEFT_MEM_WORKSPACE)));
+    for (int64_t i = 0; i < count; i++) {
+        mean[i] = (double)c->step.value[i] / ranks;
+    }
+    weft_status status = comm_allreduce(comm, mean, count, WEFT_DTYPE_F64, COMM_SUM);
+    status = status == WEFT_OK ? sync_average(c->step.sync) : status;
+    for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
+        /* Values are in [-1, 1) and a step moves them by less than one. */
+        note(c, fabs((double)c->step.value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
+    }
+    weft_free(mean);
+    return status;
+}
+
+static weft_status check(mode_case *c, const sync_options *options)
+{
+    sync_step *s = &c->step;
+    double seconds = 0.0;
+    WEFT_TRY(sync_step_run(s, true, 0, &seconds));
+    WEFT_TRY(sync_step_settle(s));
+    switch (sync_running(s->sync)) {
+    case SYNC_ALLREDUCE:
+        note(c, bench_sum_error(s->grad, s->count, comm_size(s->comm), options->wire));
+        WEFT_TRY(check_equal(c, s->grad));
+        break;
+    case SYNC_TOPK:
+        WEFT_TRY(check_subsets(c));
+        WEFT_TRY(check_equal(c, s->grad));
+        break;
+    default:
+        WEFT_TRY(check_mean(c));
+        WEFT_TRY(check_equal(c, s->value));
+        WEFT_TRY(sync_resume(s->sync));
+        break;
+    }
+    return comm_allreduce(s->comm, &c->worst, 1, WEFT_DTYPE_F64, COMM_MAX);
+}
+
+/* Bytes and messages so far, over all communicators of the mode. */
+static void count_traffic(const mode_case *c, int64_t total[2])
+{
+    const sync_figures figures = sync_get_figures(c->step.sync);
+    total[0] = (int64_t)figures.bytes_sent;
+    total[1] = (int64_t)figures.messages_sent;
+    static const comm_lane lanes[] = {COMM_LANE_GRADIENT, COMM_LANE_SHADOW};
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
+        const comm_stats stats = comm_lane_stats(c->step.comm, lanes[i]);
+        total[0] += (int64_t)stats.bytes_sent;
+        total[1] += (int64_t)stats.messages_sent;
+    }
+}
+
+static weft_status run_mpi(void *argument)
+{
+    const sync_step *s = argument;
+    return comm_native_sum(s->comm, s->noise, s->grad, s->count);
+}
+
+/* Before the first step, while nothing is under way. theirs: [repeats]. Collective. */
+static weft_status measure_mpi(mode_case *c, int repeats, double *theirs)
+{
+    const bench_side mpi = {run_mpi, &c->step};
+    const bool native = comm_native_available(c->step.comm);
+    double warm = 0.0;
+    if (native) {
+        WEFT_TRY(bench_sample(c->step.comm, &mpi, 1, &warm));
+    }
+    for (int i = 0; i < repeats && native; i++) {
+        WEFT_TRY(bench_sample(c->step.comm, &mpi, 1, &theirs[i]));
+    }
+    c->mpi = bench_quartiles_of(theirs, native ? repeats : 0);
+    return WEFT_OK;
+}
+
+/* Steps without computing. time: [repeats]. Collective. */
+static weft_status measure_bare(mode_case *c, int repeats, double *time)
+{
+    int64_t before[2];
+    int64_t after[2];
+    count_traffic(c, before);
+    for (int i = 0; i < repeats; i++) {
+        WEFT_TRY(sync_step_run(&c->step, false, 0, &time[i]));
+    }
+    WEFT_TRY(sync_step_settle(&c->step));
+    count_traffic(c, after);
+    int64_t sent[2] = {(after[0] - before[0]) / repeats, (after[1] - before[1]) / repeats};
+    WEFT_TRY(comm_allreduce(c->step.comm, sent, 2, WEFT_DTYPE_I64, COMM_MAX));
+    c->sent = sent[0];
+    c->messages = sent[1];
+    c->seconds = bench_quartiles_of(time, repeats);
+    return WEFT_OK;
+}
+
+/* Steps that compute for as long, in turns with computing alone. time: [2 * repeats]. Collective. */
+static weft_status measure_overlap(mode_case *c, int repeats, double *time)
+{
+    sync_step *s = &c->step;
+    double *alone = time + repeats;
+    int64_t work = CALIBRATION_WORK;
+    for (int i = 0; i < 3; i++) { /* the last time as long as it will be: clocks and neighbours depend on it */
+        double seconds = 0.0;
+        WEFT_TRY(sync_step_compute(s->comm, work, &seconds));
+        work = (int64_t)((double)work * c->communication / seconds) + 1;
+    }
+    for (int i = 0; i < repeats; i++) {
+        WEFT_TRY(sync_step_compute(s->comm, work, &alone[i]));
+        WEFT_TRY(sync_step_run(s, false, work, &time[i]));
+    }
+    WEFT_TRY(sync_step_settle(s));
+    c->together = bench_quartiles_of(time, repeats);
+    c->compute = bench_quartiles_of(alone, repeats);
+    return WEFT_OK;
+}
+
+static weft_status measure(mode_case *c, const sync_options *options, int repeats)
+{
+    double *time = NULL;
+    weft_status status = WEFT_OK;
+    WEFT_TRY(comm_agree(c->step.comm, WEFT_NEW(&time, 2 * (int64_t)repeats, WEFT_MEM_GENERAL)));
+    WEFT_TRY_GOTO(measure_mpi(c, repeats, time), status, done);
+    WEFT_TRY_GOTO(check(c, options), status, done);
+    WEFT_TRY_GOTO(measure_bare(c, repeats, time), status, done);
+    const sync_mode mode = sync_running(c->step.sync);
+    if (comm_size(c->step.comm) > 1) {
+        WEFT_TRY_GOTO(sync_predict(c->step.sync, mode, &c->model_seconds), status, done);
+    }
+    /* Background rounds cannot be timed by steps that do not wait for them. */
+    c->communication = mode == SYNC_SHADOW ? fmax(c->seconds.median, c->model_seconds) : c->seconds.median;
+    WEFT_TRY_GOTO(measure_overlap(c, repeats, time), status, done);
+done:
+    weft_free(time);
+    return status;
+}
+
+static weft_status add_row(comm_bench *bench, const mode_case *c)
+{
+    const weft_comm *comm = c->step.comm;
+    const int64_t bytes = c->step.count * (int64_t)sizeof(float);
+    const bool valid = c->worst <= 1.0;
+    const bench_quartiles none = bench_quartiles_of(NULL, 0);
+    const bench_quartiles ours = valid ? c->seconds : none;
+    const double exposed = valid ? fmax(c->together.median - c->compute.median, 0.0) : (double)NAN;
+    if (!valid) {
+        bench_comm_reject(bench, c->name, bytes, c->worst);
+    }
+    return bench_comm_add(bench, (bench_cell[]){cell_text("sync"),
+                                                cell_text(c->name),
+                                                cell_text(sync_mode_name(sync_running(c->step.sync))),
+                                                cell_int(bytes),
+                                                cell_int(comm_size(comm)),
+                                                cell_int(comm_get_layout(comm)->nodes),
+                                                cell_int(c->seconds.count),
+                                                cell_real(ours.median),
+                                                cell_real(ours.q1),
+                                                cell_real(ours.q3),
+                                                cell_real(ours.least),
+                                                cell_real(c->mpi.median),
+                                                cell_real(c->mpi.median / ours.median),
+                                                cell_real(c->model_seconds),
+                                                cell_int(c->sent),
+                                                cell_int(c->messages),
+                                                cell_real(sync_get_figures(c->step.sync).density),
+                                                cell_real(c->compute.median),
+                                                cell_real(exposed),
+                                                cell_real(100.0 * exposed / c->communication),
+                                                cell_flag(valid)});
+}
+
+static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
+{
+    const weft_options *o = bench->context->options;
+    weft_comm *comm = bench->context->comm;
+    mode_case c = {.name = bench->names.choice[number]};
+    sync_options options = sync_options_of(o);
+    options.mode = (sync_mode)number;
+    options.tracking = options.tracking && sync_mode_tracks(options.mode);
+    options.select.threads = bench->context->placement.threads;
+    weft_status status = sync_step_open(comm, &options, bytes / (int64_t)sizeof(float), &c.step);
+    if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {
+        weft_error_clear();
+        status = bench_comm_skip(bench, c.name, bytes, "does not run on these nodes or with these options");
+        goto done;
+    }
+    if (status != WEFT_OK) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(measure(&c, &options, bench->repeats), status, done);
+    WEFT_TRY_GOTO(add_row(bench, &c), status, done);
+    WEFT_TRY_GOTO(sync_finish(c.step.sync), status, done);
+done:
+    if (status == WEFT_OK || comm_size(comm) == 1) {
+        sync_step_close(&c.step); /* after a failure the job ends, and other ranks may not come to meet */
+    }
+    return status;
+}
+
+weft_status bench_comm_sync(comm_bench *bench)
+{
+    WEFT_TRY(option_check_rules(bench->context->options));
+    WEFT_TRY(sync_setup_check(bench->context->options));
+    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
+    for (int i = 0; i < bench->sizes; i++) {
+        for (int j = 0; j < bench->names.count; j++) {
+            WEFT_TRY(run_mode(bench, bench->size[i], bench->names.wanted[j]));
+        }
+    }
+    return WEFT_OK;
+}

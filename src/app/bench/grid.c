@@ -1,0 +1,220 @@
+/* app/bench/grid.c: see app/bench/grid.h. */
+#include "app/bench/grid.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/number.h"
+
+void bench_grid_free(bench_grid *grid)
+{
+    weft_free(grid->cell);
+    grid->cell = NULL;
+    grid->rows = grid->capacity = 0;
+}
+
+static const bench_cell *cell_at(const bench_grid *grid, int row, int column)
+{
+    return &grid->cell[row * grid->columns + column];
+}
+
+/* A text that holds the format's own marks: quoted in CSV (RFC 4180), escaped in Markdown. */
+static void print_text(FILE *out, const char *text, bench_format format)
+{
+    const bool quoted = format == BENCH_CSV && strpbrk(text, ",\"\n") != NULL;
+    fputs(quoted ? "\"" : "", out);
+    for (; *text != '\0'; text++) {
+        if (quoted && *text == '"') {
+            fputc('"', out);
+        } else if (format == BENCH_MD && *text == '|') {
+            fputc('\\', out);
+        }
+        fputc(*text, out);
+    }
+    fputs(quoted ? "\"" : "", out);
+}
+
+static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, bench_format format)
+{
+    const bool md = format == BENCH_MD;
+    char text[NUMBER_TEXT_MAX];
+    switch (kind) {
+    case CELL_TEXT:
+        print_text(out, cell->text, format);
+        break;
+    case CELL_INT:
+        fprintf(out, "%" PRId64, cell->integer);
+        break;
+    case CELL_REAL:
+        if (!isfinite(cell->real)) {
+            fputs(md ? "-" : "", out);
+        } else if (md) {
+            fprintf(out, "%.4g", cell->real);
+        } else {
+            fputs(number_format_real(cell->real, text), out);
+        }
+        break;
+    case CELL_BOOL:
+        fputs(md ? (cell->flag ? "yes" : "NO") : (cell->flag ? "true" : "false"), out);
+        break;
+    case CELL_VALID:
+        fputs(md ? (cell->flag ? "VALID" : "INVALID") : (cell->flag ? "true" : "false"), out);
+        break;
+    }
+}
+
+static bool shown(const bench_grid *grid, int column, bench_format format)
+{
+    return format != BENCH_MD || grid->column[column].brief;
+}
+
+static void print_columns(FILE *out, const bench_grid *grid, bench_format format)
+{
+    const bool md = format == BENCH_MD;
+    int printed = 0;
+    for (int c = 0; c < grid->columns; c++) {
+        if (shown(grid, c, format)) {
+            fprintf(out, md ? "| %s " : printed > 0 ? ",%s" : "%s", grid->column[c].name);
+            printed++;
+        }
+    }
+    fputs(md ? "|\n" : "\n", out);
+    for (int c = 0; md && c < grid->columns; c++) {
+        if (shown(grid, c, format)) {
+            fputs(grid->column[c].kind == CELL_TEXT ? "|---" : "|--:", out);
+        }
+    }
+    fputs(md ? "|\n" : "", out);
+}
+
+static void print_row(FILE *out, const bench_grid *grid, int row, bench_format format)
+{
+    const bool md = format == BENCH_MD;
+    int printed = 0;
+    for (int c = 0; c < grid->columns; c++) {
+        if (shown(grid, c, format)) {
+            fputs(md ? "| " : printed > 0 ? "," : "", out);
+            print_cell(out, grid->column[c].kind, cell_at(grid, row, c), format);
+            fputs(md ? " " : "", out);
+            printed++;
+        }
+    }
+    fputs(md ? "|\n" : "\n", out);
+}
+
+static void print_table(FILE *out, const bench_grid *grid, bench_format format)
+{
+    print_columns(out, grid, format);
+    for (int r = 0; r < grid->rows; r++) {
+        print_row(out, grid, r, format);
+    }
+}
+
+static void print_md_head(FILE *out, const bench_grid *head)
+{
+    for (int c = 0; c < head->columns; c++) {
+        fprintf(out, "%s%s: ", c > 0 ? "; " : "", head->column[c].name);
+        print_cell(out, head->column[c].kind, cell_at(head, 0, c), BENCH_MD);
+    }
+    fputs("\n\n", out);
+}
+
+weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell)
+{
+    if (grid->rows == grid->capacity) {
+        const int capacity = grid->capacity == 0 ? 16 : 2 * grid->capacity;
+        WEFT_TRY(weft_realloc((void **)&grid->cell, (size_t)capacity * (size_t)grid->columns, sizeof *grid->cell,
+                              WEFT_MEM_GENERAL));
+        grid->capacity = capacity;
+    }
+    for (int c = 0; c < grid->columns; c++) {
+        grid->cell[grid->rows * grid->columns + c] = cell[c];
+    }
+    grid->rows++;
+    if (grid->stream != NULL) {
+        print_row(grid->stream, grid, grid->rows - 1, grid->format);
+        fflush(grid->stream);
+    }
+    return WEFT_OK;
+}
+
+void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, bench_format format)
+{
+    if (format == BENCH_JSON) {
+        return;
+    }
+    if (format == BENCH_MD) {
+        print_md_head(out, head);
+    }
+    print_columns(out, grid, format);
+    fflush(out);
+    grid->stream = out;
+    grid->format = format;
+}
+
+static void write_row(json_writer *json, const bench_grid *grid, int row)
+{
+    for (int c = 0; c < grid->columns; c++) {
+        const bench_cell *cell = cell_at(grid, row, c);
+        const char *name = grid->column[c].name;
+        switch (grid->column[c].kind) {
+        case CELL_TEXT:
+            json_text(json, name, cell->text);
+            break;
+        case CELL_INT:
+            json_int(json, name, cell->integer);
+            break;
+        case CELL_REAL:
+            json_real(json, name, cell->real);
+            break;
+        case CELL_BOOL:
+        case CELL_VALID:
+            json_bool(json, name, cell->flag);
+            break;
+        }
+    }
+}
+
+static void write_rows(json_writer *json, const bench_grid *grid)
+{
+    json_array(json, grid->name);
+    for (int r = 0; r < grid->rows; r++) {
+        json_object(json, NULL);
+        write_row(json, grid, r);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void print_json(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second)
+{
+    json_writer json = json_begin(out, true);
+    json_object(&json, NULL);
+    write_row(&json, head, 0);
+    write_rows(&json, grid);
+    write_rows(&json, second);
+    json_end(&json);
+    json_line_end(&json);
+}
+
+void bench_grid_print(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
+                      bench_format format)
+{
+    if (format == BENCH_JSON) {
+        print_json(out, head, grid, second);
+        return;
+    }
+    if (grid->stream == NULL) {
+        if (format == BENCH_MD) {
+            print_md_head(out, head);
+        }
+        print_table(out, grid, format);
+    }
+    if (format == BENCH_MD && second->rows > 0) {
+        fprintf(out, "\n%s:\n\n", second->name);
+        print_table(out, second, format);
+    }
+}

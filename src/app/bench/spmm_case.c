@@ -1,0 +1,209 @@
+/*
+ * app/bench/spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate
+ * is printed.
+ *
+ * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR by the loop that defines the
+ * operation in the reference backend, in double precision: a whole product there would take minutes. The error
+ * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
+ * 4) roundings of the sum of magnitudes.
+ *
+ * Least memory traffic of a run, for the share of the triad's bandwidth (hal/stream.h): the prepared matrix once, x
+ * read once, out written once. A kernel far above 100 % would be wrong; one below it gathers from memory or is bound by
+ * a cache.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench/spmm.h"
+#include "base/alloc.h"
+
+enum { SAMPLED_ROWS = 128, TOLERANCE = 4 };
+
+/* Host and device memory of one width; out, x in the matrix's order; given_x, given_out when it is not the given one.
+ */
+typedef struct bench_operands {
+    float *host_x, *host_out; /* in the given order */
+    void *x, *out, *given_x, *given_out;
+    void *vertex, *position;
+} bench_operands;
+
+static void free_operands(weft_hal *hal, bench_operands *o)
+{
+    weft_free(o->host_x);
+    weft_free(o->host_out);
+    void *const device[] = {o->x, o->out, o->given_x, o->given_out, o->vertex, o->position};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
+        hal->mem.free(hal, device[i]);
+    }
+}
+
+/* Values in [-1, 1), the same for every width, form and machine. */
+static void fill_random(float *x, int64_t count)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)((uint64_t)i * 0x9E3779B97F4A7C15U >> 40);
+        x[i] = (float)bits * 0x1p-23F - 1.0F;
+    }
+}
+
+static weft_status upload_index(weft_hal *hal, const int32_t *index, int64_t count, void **device)
+{
+    WEFT_TRY(hal->mem.alloc(hal, (size_t)count * sizeof *index, WEFT_MEM_GRAPH, device));
+    return hal->mem.upload(hal, *device, index, (size_t)count * sizeof *index);
+}
+
+static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
+{
+    const size_t rows = (size_t)matrix->csr.rows;
+    const size_t floats = rows * (size_t)d;
+    const size_t bytes = floats * sizeof(float);
+    WEFT_TRY(WEFT_NEW(&o->host_x, floats, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&o->host_out, floats, WEFT_MEM_FEATURE));
+    fill_random(o->host_x, (int64_t)floats);
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->x));
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->out));
+    if (matrix->position == NULL) {
+        return hal->mem.upload(hal, o->x, o->host_x, bytes);
+    }
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_x));
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_out));
+    WEFT_TRY(upload_index(hal, matrix->vertex, matrix->csr.rows, &o->vertex));
+    WEFT_TRY(upload_index(hal, matrix->position, matrix->csr.rows, &o->position));
+    WEFT_TRY(hal->mem.upload(hal, o->given_x, o->host_x, bytes));
+    return hal->dense.gather_rows(hal, WEFT_DTYPE_F32, matrix->csr.rows, d, o->vertex, o->given_x, d, o->x, d);
+}
+
+typedef struct bench_job {
+    weft_hal *hal;
+    hal_spmm *spmm;
+    const bench_matrix *matrix;
+    bench_operands *operands;
+    int64_t d;
+    bool move; /* operands come in the given order and go back to it */
+} bench_job;
+
+static weft_status run_once(void *argument)
+{
+    const bench_job *job = argument;
+    weft_hal *hal = job->hal;
+    const bench_operands *o = job->operands;
+    const int64_t d = job->d;
+    const int64_t rows = job->matrix->csr.rows;
+    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = d, .x = o->x, .ldx = d, .out = o->out, .ldo = d};
+    if (job->move) {
+        WEFT_TRY(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, rows, d, o->vertex, o->given_x, d, o->x, d));
+    }
+    WEFT_TRY(hal->sparse.spmm_run(hal, job->spmm, &args));
+    if (job->move) {
+        WEFT_TRY(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, rows, d, o->position, o->out, d, o->given_out, d));
+    }
+    return WEFT_OK;
+}
+
+/* Largest |error| / bound over one row of the given order. */
+static double row_error(const bench_matrix *matrix, const bench_operands *o, int64_t d, int64_t r, int64_t v)
+{
+    const hal_csr *csr = &matrix->csr;
+    const int64_t degree = csr->offset[r + 1] - csr->offset[r];
+    const double unit = TOLERANCE * sqrt((double)degree + 4.0) * 0x1p-24;
+    double worst = 0.0;
+    for (int64_t j = 0; j < d; j++) {
+        double sum = 0.0;
+        double magnitude = 0.0;
+        for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
+            int64_t source = matrix->vertex != NULL ? matrix->vertex[csr->column[e]] : csr->column[e];
+            double value = (double)o->host_x[source * d + j];
+            sum += value;
+            magnitude += fabs(value);
+        }
+        double error = fabs((double)o->host_out[v * d + j] - sum) / (unit * magnitude + 0x1p-100);
+        worst = error > worst || isnan(error) ? error : worst;
+        if (isnan(worst)) {
+            return (double)INFINITY;
+        }
+    }
+    return worst;
+}
+
+static weft_status check_job(const bench_job *job, bench_row *row)
+{
+    weft_hal *hal = job->hal;
+    bench_operands *o = job->operands;
+    const hal_csr *csr = &job->matrix->csr;
+    const size_t bytes = (size_t)csr->rows * (size_t)job->d * sizeof(float);
+    const void *result = job->move ? o->given_out : o->out;
+    WEFT_TRY(hal->mem.download(hal, o->host_out, result, bytes));
+    int64_t longest = 0;
+    for (int64_t r = 0; r < csr->rows; r++) {
+        if (csr->offset[r + 1] - csr->offset[r] > csr->offset[longest + 1] - csr->offset[longest]) {
+            longest = r;
+        }
+    }
+    row->worst = 0.0;
+    for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
+        int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest;
+        int64_t v = job->move ? job->matrix->vertex[r] : r; /* where the result of matrix row r lies */
+        double error = row_error(job->matrix, o, job->d, r, v);
+        row->worst = error > row->worst ? error : row->worst;
+    }
+    row->valid = row->worst <= 1.0;
+    return WEFT_OK;
+}
+
+static double least_bytes(const bench_job *job, const hal_spmm_info *info)
+{
+    const double d = (double)job->d;
+    double dense = ((double)job->matrix->csr.cols + (double)job->matrix->csr.rows) * d * sizeof(float);
+    return (double)info->bytes + dense + (job->move ? 2.0 * dense : 0.0);
+}
+
+static weft_status measure_case(bench_job *job, const char *wanted, int repeats, bench_table *table)
+{
+    bench_row row = {.d = job->d, .wanted = wanted, .info = job->hal->sparse.spmm_info(job->hal, job->spmm)};
+    row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
+    row.bytes = least_bytes(job, &row.info);
+    WEFT_TRY(bench_time(run_once, job, repeats, &row.seconds));
+    WEFT_TRY(check_job(job, &row));
+    return bench_table_add(table, &row);
+}
+
+static hal_spmm_form form_of(const char *name)
+{
+    return name[0] == 'r'   ? HAL_SPMM_ROWS
+           : name[0] == 'b' ? HAL_SPMM_BLOCKS
+           : name[0] == 'l' ? HAL_SPMM_LISTS
+                            : HAL_SPMM_AUTO;
+}
+
+weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
+                       int repeats, bench_table *table)
+{
+    hal_spmm *spmm = NULL;
+    bench_operands o = {0};
+    weft_status status = WEFT_OK;
+    int64_t widest = 0;
+    for (int i = 0; i < count; i++) {
+        widest = widths[i] > widest ? widths[i] : widest;
+    }
+    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &matrix->csr, form_of(wanted), widest, &spmm), status, done);
+    for (int i = 0; i < count; i++) {
+        o = (bench_operands){0};
+        bench_job job = {.hal = hal, .spmm = spmm, .matrix = matrix, .operands = &o, .d = widths[i]};
+        WEFT_TRY_GOTO(new_operands(hal, matrix, widths[i], &o), status, done);
+        WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
+        if (matrix->position != NULL) {
+            job.move = true;
+            WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
+        }
+        free_operands(hal, &o);
+        o = (bench_operands){0};
+    }
+done:
+    free_operands(hal, &o);
+    if (spmm != NULL) {
+        hal->sparse.spmm_destroy(hal, spmm);
+    }
+    return status;
+}

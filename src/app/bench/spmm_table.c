@@ -1,0 +1,126 @@
+/* app/bench/spmm_table.c: the table of `weft bench spmm` on stdout, and its list of graphs. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/bench/spmm.h"
+
+static const bench_column columns[] = {
+    {"graph", CELL_TEXT, true},
+    {"vertices", CELL_INT, false},
+    {"edges", CELL_INT, false},
+    {"threads", CELL_INT, true},
+    {"d", CELL_INT, true},
+    {"order", CELL_TEXT, true},
+    {"wanted", CELL_TEXT, true},
+    {"form", CELL_TEXT, true}, /* what auto became */
+    {"block_cols", CELL_INT, false},
+    {"prepared_bytes", CELL_INT, false},
+    {"build_seconds", CELL_REAL, true},
+    {"seconds_median", CELL_REAL, true},
+    {"seconds_q1", CELL_REAL, true},
+    {"seconds_q3", CELL_REAL, true},
+    {"n", CELL_INT, true},
+    {"gelem_per_s", CELL_REAL, true},
+    {"bytes_model", CELL_REAL, false},
+    {"triad_bytes_per_s", CELL_REAL, false},
+    {"percent_of_triad", CELL_REAL, true},
+    {"percent_of_gemm", CELL_REAL, false},
+    {"order_seconds", CELL_REAL, false},
+    {"error", CELL_REAL, false}, /* over its bound */
+    {"valid", CELL_VALID, true},
+};
+
+weft_status bench_table_begin(bench_table *table, const weft_options *options)
+{
+    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},
+                                                {"backend", CELL_TEXT, true},
+                                                {"warmup", CELL_INT, true},
+                                                {"repeats", CELL_INT, true}};
+    table->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    table->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    WEFT_TRY(
+        bench_grid_add(&table->head, (bench_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
+                                                    cell_int(1), cell_int(option_int(options, OPT_REPEATS))}));
+    table->progress = log_progress_begin("bench spmm", "cases", 0.0);
+    bench_grid_stream(&table->grid, stdout, &table->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    return WEFT_OK;
+}
+
+weft_status bench_table_add(bench_table *table, const bench_row *row)
+{
+    static const char *const form_names[] = {"auto", "rows", "blocks", "lists"};
+    const bool rated = row->valid && row->seconds.median > 0.0;
+    const double elements = (double)table->edges * (double)row->d;
+    const double seconds = rated ? row->seconds.median : (double)NAN;
+    if (!row->valid && table->invalid++ == 0) {
+        snprintf(table->first_invalid, sizeof table->first_invalid,
+                 "aggregation of width %" PRId64 " in form %s is wrong: an error of %.3g times its bound", row->d,
+                 row->wanted, row->worst);
+    }
+    WEFT_TRY(bench_grid_add(&table->grid,
+                            (bench_cell[]){cell_text(table->graph),
+                                           cell_int(table->vertices),
+                                           cell_int(table->edges),
+                                           cell_int(table->threads),
+                                           cell_int(row->d),
+                                           cell_text(row->order),
+                                           cell_text(row->wanted),
+                                           cell_text(form_names[row->info.form]),
+                                           cell_int(row->info.block_cols),
+                                           cell_int((int64_t)row->info.bytes),
+                                           cell_real(row->info.build_seconds),
+                                           cell_real(row->seconds.median),
+                                           cell_real(row->seconds.q1),
+                                           cell_real(row->seconds.q3),
+                                           cell_int(row->seconds.count),
+                                           cell_real(elements / seconds * 1e-9),
+                                           cell_real(row->bytes),
+                                           cell_real(table->limits.triad),
+                                           cell_real(100.0 * row->bytes / seconds / table->limits.triad),
+                                           cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
+                                           cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
+                                           cell_real(row->worst),
+                                           cell_flag(row->valid)}));
+    log_progress_update(&table->progress, table->grid.rows);
+    return WEFT_OK;
+}
+
+void bench_table_end(bench_table *table, const weft_options *options)
+{
+    const bench_grid none = {.name = "unsupported"};
+    bench_grid_print(stdout, &table->head, &table->grid, &none, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+}
+
+void bench_table_free(bench_table *table)
+{
+    bench_grid_free(&table->head);
+    bench_grid_free(&table->grid);
+}
+
+weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count)
+{
+    *count = 0;
+    while (*text != '\0') {
+        const size_t length = strcspn(text, ",");
+        const char *sign = memchr(text, '=', length);
+        char *last = *count > 0 ? data[*count - 1] : NULL;
+        WEFT_CHECK(length > 0, WEFT_ERR_USAGE, "--data: an empty name between two commas");
+        if (sign != NULL && last != NULL && strncmp(last, "synth:", 6) == 0) {
+            const size_t used = strlen(last);
+            WEFT_CHECK(used + 1 + length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
+                       BENCH_DATA_BYTES - 1);
+            snprintf(last + used, BENCH_DATA_BYTES - used, ",%.*s", (int)length, text);
+        } else {
+            WEFT_CHECK(*count < BENCH_DATA_MAX, WEFT_ERR_USAGE, "--data: more than %d graphs", BENCH_DATA_MAX);
+            WEFT_CHECK(length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
+                       BENCH_DATA_BYTES - 1);
+            snprintf(data[(*count)++], BENCH_DATA_BYTES, "%.*s", (int)length, text);
+        }
+        text += length;
+        text += *text == ',';
+    }
+    WEFT_CHECK(*count > 0, WEFT_ERR_USAGE,
+               "--data is empty: a graph store, or synth:SPEC such as synth:reddit,scale=0.1");
+    return WEFT_OK;
+}

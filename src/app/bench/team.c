@@ -1,0 +1,65 @@
+/* app/bench/team.c: see app/bench/team.h. */
+#include "app/bench/team.h"
+
+#include <stdlib.h>
+
+#include "base/launcher.h"
+#include "base/log.h"
+
+/* The variable may be a list; its first number counts. */
+static int64_t threads_wanted(const weft_options *options)
+{
+    const int64_t asked = option_int(options, OPT_THREADS);
+    const char *environment = getenv("OMP_NUM_THREADS");
+    if (asked > 0 || environment == NULL) {
+        return asked;
+    }
+    const long threads = strtol(environment, NULL, 10);
+    return threads > 0 && threads <= INT16_MAX ? threads : 0;
+}
+
+int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX])
+{
+    if (option_is_set(options, OPT_THREAD_COUNTS)) {
+        const int count = option_list(options, OPT_THREAD_COUNTS, counts, BENCH_TEAMS_MAX);
+        return count < BENCH_TEAMS_MAX ? count : BENCH_TEAMS_MAX;
+    }
+    counts[0] = threads_wanted(options);
+    return 1;
+}
+
+weft_status bench_team_open(const weft_options *options, const cpu_set *mask, int threads, bench_team *team)
+{
+    bool kept = false;
+    *team = (bench_team){.hal = NULL};
+    WEFT_TRY(machine_detect(&team->machine));
+    const placement_request request = {.node_ranks = 1,
+                                       .node_rank = 0,
+                                       .masks = mask,
+                                       .threads = threads,
+                                       .pin = (pin_mode)option_choice(options, OPT_PIN),
+                                       .job_ranks = 1,
+                                       .nodes = 1};
+    WEFT_TRY(placement_plan(&team->machine, &request, &team->place));
+    WEFT_TRY(placement_apply(&team->place));
+    WEFT_TRY(weft_hal_open(option_text(options, OPT_BACKEND), team->place.threads, &team->hal));
+    WEFT_TRY(limits_find(&team->machine, &team->place, team->hal, &team->limits, &kept));
+    log_info("machine limits with %d threads: triad %.1f GB/s, gemm %.0f GFLOP/s (%s)", team->place.threads,
+             team->limits.triad * 1e-9, team->limits.gemm * 1e-9, kept ? "kept from an earlier run" : "measured now");
+    return WEFT_OK;
+}
+
+void bench_team_close(bench_team *team)
+{
+    weft_hal_close(team->hal);
+    placement_free(&team->place);
+    machine_free(&team->machine);
+    *team = (bench_team){.hal = NULL};
+}
+
+weft_status bench_one_process(const char *kind)
+{
+    WEFT_CHECK(launcher_size() <= 1, WEFT_ERR_LAUNCH,
+               "weft bench %s runs as one process, not as %d: start it without mpirun", kind, launcher_size());
+    return WEFT_OK;
+}

@@ -1,0 +1,67 @@
+/*
+ * app/info/info.c: weft info: what a graph store, a run folder, a checkpoint or a model holds, or what this machine or
+ * build is.
+ *
+ * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store that is called hardware or
+ * build is named with its folder, ./hardware.
+ */
+#include "app/info/info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/command.h"
+#include "app/versions.h"
+#include "base/file.h"
+
+void info_text(const char *name, const char *text)
+{
+    printf("%s: ", name);
+    for (; *text != '\0'; text++) {
+        putchar((unsigned char)*text < 32 || *text == 127 ? ' ' : *text);
+    }
+    putchar('\n');
+}
+
+static bool holds(const char *folder, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    return file_path(path, "%s/%s", folder, name) == WEFT_OK && file_exists(path);
+}
+
+/* A folder of checkpoints holds nothing but those. */
+static bool is_checkpoint(const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length > 0 && folder[length - 1] == '/') {
+        length--;
+    }
+    return holds(folder, "manifest.xxh3") || (length >= 4 && strncmp(folder + length - 4, "ckpt", 4) == 0);
+}
+
+static bool is_model(const char *file)
+{
+    static const char end[] = ".safetensors";
+    size_t length = strlen(file);
+    return length >= sizeof end && strcmp(file + length - (sizeof end - 1), end) == 0;
+}
+
+weft_status app_info(const weft_options *options)
+{
+    const char *what = option_argument_count(options) > 0 ? option_argument(options, 0) : "hardware";
+    const bool check = option_flag(options, OPT_CHECK);
+    if (strcmp(what, "build") == 0) {
+        versions_print(stdout);
+        return WEFT_OK;
+    }
+    if (strcmp(what, "hardware") == 0) {
+        return info_hardware();
+    }
+    if (holds(what, "run.json")) {
+        return info_run(what);
+    }
+    if (is_model(what)) {
+        return info_model(what);
+    }
+    return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);
+}

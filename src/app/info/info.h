@@ -1,0 +1,18 @@
+/* app/info/info.h: what the files of `weft info` share: one file a kind of thing that is described. */
+#ifndef WEFT_APP_INFO_INFO_H
+#define WEFT_APP_INFO_INFO_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* "name: text" with the control characters of a foreign text blanked: it must not steer the terminal. */
+void info_text(const char *name, const char *text);
+
+weft_status info_store(const char *store, bool check);
+weft_status info_run(const char *folder);
+weft_status info_checkpoint(const char *folder);
+weft_status info_model(const char *path);
+weft_status info_hardware(void);
+
+#endif
