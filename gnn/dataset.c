@@ -133,7 +133,8 @@ static weft_status check_labels(const weft_graph *graph, train_loss loss)
     WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
                "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
     WEFT_CHECK(graph->split != NULL, WEFT_ERR_DATA,
-               "%s has no train/valid/test split: convert it again with --splits FILE or --random-split 60/20/20", graph->name);
+               "%s has no train/valid/test split: convert it again with --splits FILE or --random-split 60/20/20",
+               graph->name);
     WEFT_CHECK(loss == TRAIN_LOSS_BCE || graph->label != NULL, WEFT_ERR_USAGE,
                "%s has %lld binary tasks: use --loss bce", graph->name, (long long)graph->tasks);
     WEFT_CHECK(loss == TRAIN_LOSS_XENT || graph->target != NULL || graph->classes == 2, WEFT_ERR_USAGE,
