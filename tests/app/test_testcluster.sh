@@ -60,7 +60,7 @@ launch -np 2 -- bash -c 'exit 41' >out 2>&1
 # ---- faults: a frozen host stops the others, and goes on ----
 launch -np 2 -- "$weft" bench comm --quiet --sizes 1K --repeats 3 --stall-timeout 30 --format csv >out 2>err &
 job=$!
-for _ in $(seq 200); do
+for _ in $(seq 1500); do
     "$cluster" freeze h2 >/dev/null 2>&1 && break
     sleep 0.01
 done
