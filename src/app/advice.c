@@ -91,13 +91,13 @@ static bool rule_halo(const advice_facts *f, char *line)
 static bool rule_prepare(const advice_facts *f, char *line)
 {
     const double share = f->prepare / f->wall;
-    if (f->wall < least_wall || share < prepare_share) {
+    const bool cut = f->partition > 0.5 * f->prepare;
+    if (f->wall < least_wall || share < prepare_share || !(cut || f->generated)) {
         return false;
     }
-    const bool cut = f->partition > 0.5 * f->prepare;
     snprintf(line, ADVICE_BYTES, "%.0f %% of the job (%.1f s) prepares the graph: %s", 100.0 * share, f->prepare,
              cut ? "weft partition STORE --parts P keeps the partition for the next job"
-                 : "convert or generate once (weft convert --out STORE) and train from the store");
+                 : "generate it once (weft convert --out STORE) and train from the store");
     return true;
 }
 

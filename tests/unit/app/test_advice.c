@@ -119,6 +119,8 @@ static void test_conversion(void **state)
     f.partition = 50.0;
     expect_line(f, "60 % of the job (60.0 s)", "weft partition");
     f.partition = 2.0;
+    expect_none(f); /* from a store already */
+    f.generated = true;
     expect_line(f, "60.0 s", "weft convert");
     f.prepare = 30.0;
     expect_none(f);
@@ -149,6 +151,7 @@ static void test_order(void **state)
     f.exposed = 50.0;
     f.halo = 30.0;
     f.prepare = 50.0;
+    f.generated = true;
     f.evaluate = 40.0;
     f.node_peak_bytes = 63e9;
     f.oversubscribed = true;
