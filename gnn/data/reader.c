@@ -14,13 +14,13 @@
 #include "gnn/data/reader_parts.h"
 #include "gnn/data/reader_text.h"
 
-enum { FORMATS = 10 };
+enum { FORMATS = 11 };
 
-static const reader_format *const formats[FORMATS] =
-    {
-        &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,   &reader_dgl_reddit,
-        &reader_graphsaint,    &reader_ogb,           &reader_ogb_binary, &reader_matrix_market,
-        &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two numbers */
+static const reader_format *const formats[FORMATS] = {
+    &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,  &reader_scipy,
+    &reader_dgl_reddit,    &reader_graphsaint,    &reader_ogb,       &reader_ogb_binary,
+    &reader_matrix_market, &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two
+                                                                        numbers */
 };
 
 const reader_format *reader_format_at(int i)
