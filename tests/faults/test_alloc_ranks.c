@@ -7,10 +7,8 @@
 #include <math.h>
 #include <signal.h>
 
-#include "gnn/dataset.h"
-#include "gnn/model.h"
 #include "support/labelled_graphs.h"
-#include "train/loop.h"
+#include "support/train_rank.h"
 
 enum {
     CLASSES = 3,
@@ -50,14 +48,6 @@ static weft_status keep_loss(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
-static weft_status ignore_run(void *self, int run, const train_run *result)
-{
-    (void)self;
-    (void)run;
-    (void)result;
-    return WEFT_OK;
-}
-
 static weft_status train_three_epochs(weft_comm *comm, weft_hal *hal, job *j, gnn_model *model,
                                       const train_targets *targets)
 {
@@ -74,7 +64,7 @@ static weft_status train_three_epochs(weft_comm *comm, weft_hal *hal, job *j, gn
     options.sync.overlap = j->overlap;
     options.sync.bucket_bytes = 1024;
     double loss = 0;
-    const train_observer observer = {.self = &loss, .on_epoch = keep_loss, .on_run = ignore_run};
+    const train_observer observer = {.self = &loss, .on_epoch = keep_loss, .on_run = train_rank_ignore_run};
     weft_status status = train_loop(comm, hal, &model->interface, targets, &options, &observer, &result);
     weft_free(result.run);
     if (comm_rank(comm) == 0) {
@@ -86,11 +76,7 @@ static weft_status train_three_epochs(weft_comm *comm, weft_hal *hal, job *j, gn
 static weft_status run_rank(weft_comm *comm, void *argument)
 {
     job *j = argument;
-    weft_status status = WEFT_OK;
-    weft_hal *hal = NULL;
-    weft_part part = {0};
-    gnn_model *model = NULL;
-    gnn_labels labels = {0};
+    train_rank rank = {.hal = NULL};
     const gnn_config config = {.kind = GNN_SAGE,
                                .layers = 2,
                                .inputs = 9,
@@ -99,26 +85,14 @@ static weft_status run_rank(weft_comm *comm, void *argument)
                                .norm = NORM_BATCH,
                                .dropout = 0.2f};
     comm_set_stall_timeout(comm, STALL_S);
-    if (j->threaded) {
-        WEFT_TRY_GOTO(comm_thread_start(comm, -1), status, done);
+    weft_status status = j->threaded ? comm_thread_start(comm, -1) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = train_rank_open(comm, "cpu", &graph.graph, &j->partition, &config, HAL_SPMM_AUTO, &rank);
     }
-    WEFT_TRY_GOTO(weft_hal_open("cpu", 1, &hal), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(part_extract(&graph.graph, &j->partition, comm_rank(comm), NULL, &part), status, done);
-    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F32, &config, &part, HAL_SPMM_AUTO, model), status, done);
-    weft_tensor features = gnn_model_features(model);
-    WEFT_TRY_GOTO(gnn_load_features(comm, &graph.graph, &part, GNN_SCALE_NONE, &features), status, done);
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, &graph.graph, &part, TRAIN_LOSS_XENT, &labels), status, done);
-    WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
-    status = train_three_epochs(comm, hal, j, model, &labels.targets);
-done:
-    gnn_labels_destroy(&labels);
-    if (model != NULL) {
-        gnn_model_destroy(model);
+    if (status == WEFT_OK) {
+        status = train_three_epochs(comm, rank.hal, j, rank.model, &rank.labels.targets);
     }
-    weft_free(model);
-    part_destroy(&part);
-    weft_hal_close(hal);
+    train_rank_close(&rank);
     return status;
 }
 

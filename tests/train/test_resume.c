@@ -5,11 +5,9 @@
  */
 #include "base/log.h"
 #include "base/npy.h"
-#include "gnn/dataset.h"
-#include "gnn/model.h"
 #include "support/folder.h"
 #include "support/labelled_graphs.h"
-#include "train/loop.h"
+#include "support/train_rank.h"
 
 enum { CLASSES = 3, EPOCHS = 9, RUNS = 2, MOST_ELEMENTS = 4096, MOST_RANKS = 4 };
 
@@ -54,14 +52,6 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
-static weft_status no_run(void *self, int run, const train_run *result)
-{
-    (void)self;
-    (void)run;
-    (void)result;
-    return WEFT_OK;
-}
-
 /* In the middle of an epoch. */
 static bool asked(void *self)
 {
@@ -86,7 +76,7 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, stop_case *c, 
                                            .asked_to_stop = rank == comm_size(comm) - 1 ? asked : NULL,
                                            .resume = rank == 0 ? c->from : NULL};
     options.checkpoints = c->folder != NULL ? &checkpoints : NULL;
-    const train_observer observer = {.self = &view, .on_epoch = on_epoch, .on_run = no_run};
+    const train_observer observer = {.self = &view, .on_epoch = on_epoch, .on_run = train_rank_ignore_run};
     weft_status status = train_loop(comm, hal, &model->interface, targets, &options, &observer, &result);
     if (status == WEFT_OK && rank == 0) {
         memcpy(c->result, result.run, (size_t)result.runs * sizeof *result.run);
@@ -102,15 +92,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, stop_case *c, 
 static weft_status start_rank(weft_comm *comm, void *argument)
 {
     stop_case *c = argument;
-    weft_status status = WEFT_OK;
-    weft_hal *hal = NULL;
     weft_partition partition = {0};
-    partition_report report;
-    weft_part part = {0};
-    gnn_model *model = NULL;
-    gnn_labels labels = {0};
-    const partition_options cut = {
-        .method = "random", .parts = comm_size(comm), .seed = 1, .balance = 1.1, .threads = 1};
+    train_rank rank = {.hal = NULL};
     const gnn_config config = {.kind = c->kind,
                                .layers = 2,
                                .inputs = 9,
@@ -118,25 +101,15 @@ static weft_status start_rank(weft_comm *comm, void *argument)
                                .outputs = CLASSES,
                                .norm = NORM_BATCH,
                                .dropout = 0.3f};
-    WEFT_TRY_GOTO(weft_hal_open(c->backend, 1, &hal), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(partition_compute(&graph.graph, &cut, &partition, &report), status, done);
-    WEFT_TRY_GOTO(part_extract(&graph.graph, &partition, comm_rank(comm), NULL, &part), status, done);
-    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F32, &config, &part, HAL_SPMM_ROWS, model), status, done);
-    weft_tensor features = gnn_model_features(model);
-    WEFT_TRY_GOTO(gnn_load_features(comm, &graph.graph, &part, GNN_SCALE_NONE, &features), status, done);
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, &graph.graph, &part, TRAIN_LOSS_XENT, &labels), status, done);
-    WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
-    status = train_model_of(comm, hal, c, model, &labels.targets);
-done:
-    gnn_labels_destroy(&labels);
-    if (model != NULL) {
-        gnn_model_destroy(model);
+    weft_status status = train_rank_partition(&graph.graph, comm_size(comm), &partition);
+    if (status == WEFT_OK) {
+        status = train_rank_open(comm, c->backend, &graph.graph, &partition, &config, HAL_SPMM_ROWS, &rank);
     }
-    weft_free(model);
-    part_destroy(&part);
+    if (status == WEFT_OK) {
+        status = train_model_of(comm, rank.hal, c, rank.model, &rank.labels.targets);
+    }
+    train_rank_close(&rank);
     partition_destroy(&partition);
-    weft_hal_close(hal);
     return status;
 }
 

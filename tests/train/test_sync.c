@@ -5,10 +5,8 @@
  */
 #include <math.h>
 
-#include "gnn/dataset.h"
-#include "gnn/model.h"
 #include "support/labelled_graphs.h"
-#include "train/loop.h"
+#include "support/train_rank.h"
 
 enum { CLASSES = 3, EPOCHS = 20, MOST_ELEMENTS = 4096, MOST_RANKS = 8, NOBODY = -1 };
 
@@ -90,14 +88,6 @@ static weft_status no_epoch(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
-static weft_status no_run(void *self, int run, const train_run *result)
-{
-    (void)self;
-    (void)run;
-    (void)result;
-    return WEFT_OK;
-}
-
 static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, gnn_model *model,
                                   const train_targets *targets)
 {
@@ -110,7 +100,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, 
         interface.forward = spoiled_forward;
         interface.backward = spoiled_backward;
     }
-    const train_observer observer = {.self = c, .on_epoch = rank == 0 ? on_epoch : no_epoch, .on_run = no_run};
+    const train_observer observer = {
+        .self = c, .on_epoch = rank == 0 ? on_epoch : no_epoch, .on_run = train_rank_ignore_run};
     weft_status status = train_loop(comm, hal, &interface, targets, &c->options, &observer, &result);
     weft_free(result.run);
     WEFT_TRY(status);
@@ -124,16 +115,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, 
 static weft_status case_rank(weft_comm *comm, void *argument)
 {
     sync_case *c = argument;
-    weft_status status = WEFT_OK;
-    weft_hal *hal = NULL;
     weft_partition partition = {0};
-    partition_report report;
-    weft_part part = {0};
-    gnn_model *model = NULL;
-    gnn_labels labels = {0};
-    const weft_graph *graph = &c->graph->graph;
-    const partition_options cut = {
-        .method = "random", .parts = comm_size(comm), .seed = 1, .balance = 1.1, .threads = 1};
+    train_rank rank = {.hal = NULL};
     const gnn_config config = {.kind = GNN_SAGE,
                                .layers = 3,
                                .inputs = 9,
@@ -141,25 +124,15 @@ static weft_status case_rank(weft_comm *comm, void *argument)
                                .outputs = CLASSES,
                                .norm = NORM_BATCH,
                                .dropout = 0.2f};
-    WEFT_TRY_GOTO(weft_hal_open(c->backend, 1, &hal), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(partition_compute(graph, &cut, &partition, &report), status, done);
-    WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, &part), status, done);
-    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F32, &config, &part, HAL_SPMM_ROWS, model), status, done);
-    weft_tensor features = gnn_model_features(model);
-    WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features), status, done);
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, &labels), status, done);
-    WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
-    status = train_model_of(comm, hal, c, model, &labels.targets);
-done:
-    gnn_labels_destroy(&labels);
-    if (model != NULL) {
-        gnn_model_destroy(model);
+    weft_status status = train_rank_partition(&c->graph->graph, comm_size(comm), &partition);
+    if (status == WEFT_OK) {
+        status = train_rank_open(comm, c->backend, &c->graph->graph, &partition, &config, HAL_SPMM_ROWS, &rank);
     }
-    weft_free(model);
-    part_destroy(&part);
+    if (status == WEFT_OK) {
+        status = train_model_of(comm, rank.hal, c, rank.model, &rank.labels.targets);
+    }
+    train_rank_close(&rank);
     partition_destroy(&partition);
-    weft_hal_close(hal);
     return status;
 }
 
