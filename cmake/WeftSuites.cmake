@@ -8,10 +8,11 @@ function(weft_suite name timeout)
   set_tests_properties(${name} PROPERTIES LABELS suite TIMEOUT ${timeout} PROCESSORS 2)
 endfunction()
 
-# --no-tests=error: a suite that finds nothing has not passed.
-weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error)
-weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error -L unit)
-weft_suite(suite_tsan 900 ${CMAKE_CTEST_COMMAND} --test-dir ${WEFT_OTHER}/tsan --output-on-failure --no-tests=error
+# --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
+weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error)
+weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error
+  -L unit)
+weft_suite(suite_tsan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/tsan --output-on-failure --no-tests=error
   -R ^unit_comm_)
 weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)
 weft_suite(style_lint 1200 ${CMAKE_SOURCE_DIR}/scripts/lint --build ${CMAKE_BINARY_DIR})
