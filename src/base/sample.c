@@ -12,7 +12,9 @@ static int ascending(const void *a, const void *b)
 
 void sample_sort(double *value, int64_t count)
 {
-    qsort(value, (size_t)count, sizeof *value, ascending);
+    if (count > 1) { /* none may be NULL, which qsort does not take */
+        qsort(value, (size_t)count, sizeof *value, ascending);
+    }
 }
 
 double sample_quantile(const double *sorted, int64_t count, double share)
