@@ -13,7 +13,11 @@
 /* Seconds that one figure may take, and the longest message worth waiting for, on one node and across a network. */
 static const double node_budget = 0.004;
 static const double network_budget = 0.04;
-static const double longest_round = 0.06;
+static const double longest_round = 0.2;
+
+/* What the local work of a node's ranks is measured on, twice: more than the caches of its sockets hold, like the
+ * gradients that matter. A rank takes no more than the second. */
+enum { NODE_BYTES = 512 << 20, MOST_BYTES = 64 << 20 };
 
 double calibrate_positive(double seconds)
 {
@@ -22,8 +26,10 @@ double calibrate_positive(double seconds)
 }
 
 /* ---- timing ------------------------------------------------------------------------------------------------- */
+/* Ranks begin together: what one sent before the other began would take no time. */
 static weft_status run_once(calibration *c, double *seconds)
 {
+    WEFT_TRY(comm_barrier(c->comm));
     double start = clock_seconds();
     WEFT_TRY(schedule_run(&c->schedule));
     *seconds = clock_seconds() - start;
@@ -44,9 +50,10 @@ weft_status calibration_time(calibration *c, double *seconds)
     for (int i = 0; i < repeats; ++i) {
         WEFT_TRY(run_once(c, &sample[i]));
     }
+    WEFT_TRY(comm_allreduce(c->comm, sample, repeats, WEFT_DTYPE_F64, COMM_MAX));
     sample_sort(sample, repeats);
     *seconds = sample[repeats / 4];
-    return comm_allreduce(c->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+    return WEFT_OK;
 }
 
 /* ---- links -------------------------------------------------------------------------------------------------- */
@@ -67,9 +74,9 @@ static void build_shift(calibration *c, const int *ring, int ranks, int64_t byte
 
 static weft_status measure_link(calibration *c, const int *ring, int ranks, comm_link *link)
 {
-    enum { POINTS = 6, SHORTEST = 2, LONGEST = 2 };
-    static const int64_t sizes[POINTS] = {8, 1 << 10, 32 << 10, 512 << 10, 4 << 20, CALIBRATE_LONGEST};
-    static const int rounds[POINTS] = {8, 8, 4, 2, 1, 1};
+    enum { POINTS = 5, SHORTEST = 1, LONGEST = 2 };
+    static const int64_t sizes[POINTS] = {8, 32 << 10, 512 << 10, 4 << 20, CALIBRATE_LONGEST};
+    static const int rounds[POINTS] = {8, 4, 2, 1, 1};
     double bytes[POINTS];
     double seconds[POINTS];
     int points = 0;
@@ -84,7 +91,8 @@ static weft_status measure_link(calibration *c, const int *ring, int ranks, comm
             expected = seconds[0] + ratio * fmax(seconds[points - 1] - seconds[0], 0.0);
         }
     }
-    /* The ends: between them protocols change and caches help, which is not what long vectors see. */
+    /* The ends: between them protocols change, and caches and the buckets of shaped networks help, which is not what
+     * long vectors see. */
     for (int i = 0; points > SHORTEST + LONGEST && i < LONGEST; ++i) {
         bytes[SHORTEST + i] = bytes[points - LONGEST + i];
         seconds[SHORTEST + i] = seconds[points - LONGEST + i];
@@ -189,11 +197,11 @@ static weft_status measure_intra(calibration *c)
 
 /* ---- all of it ---------------------------------------------------------------------------------------------- */
 /* Floats of all magnitudes between 2^-16 and 1, so that a selection has work to do. */
-static void fill_noise(char *buffer)
+static void fill_noise(char *buffer, int64_t bytes)
 {
     float *x = (float *)(void *)buffer;
     uint32_t state = 2463534242u;
-    for (size_t i = 0; i < CALIBRATE_LONGEST / sizeof *x; ++i) {
+    for (int64_t i = 0; i < bytes / (int64_t)sizeof *x; ++i) {
         state ^= state << 13; /* Marsaglia's xorshift: data to work on, not a result */
         state ^= state >> 17;
         state ^= state << 5;
@@ -233,10 +241,10 @@ static void copy_counters(comm_counters *to, const comm_counters *from)
 static weft_status calibration_begin(calibration *c, comm_counters *before)
 {
     copy_counters(before, &c->comm->counters[COMM_LANE_CONTROL]);
-    weft_status status = WEFT_NEW(&c->left, CALIBRATE_LONGEST, WEFT_MEM_COMM);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&c->right, CALIBRATE_LONGEST, WEFT_MEM_COMM) : status;
+    weft_status status = WEFT_NEW(&c->left, c->bytes, WEFT_MEM_COMM);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&c->right, c->bytes, WEFT_MEM_COMM) : status;
     WEFT_TRY(comm_agree(c->comm, status));
-    fill_noise(c->left);
+    fill_noise(c->left, c->bytes);
     return WEFT_OK;
 }
 
@@ -251,7 +259,10 @@ static void calibration_end(calibration *c, const comm_counters *before)
 weft_status comm_calibrate(weft_comm *comm, comm_model *model)
 {
     double start = clock_seconds();
-    calibration c = {.comm = comm, .model = model};
+    const int64_t share = NODE_BYTES / comm->layout->most;
+    calibration c = {.comm = comm,
+                     .model = model,
+                     .bytes = share > CALIBRATE_LONGEST ? share < MOST_BYTES ? share : MOST_BYTES : CALIBRATE_LONGEST};
     comm_counters before;
     *model = comm_model_default();
     if (comm_size(comm) == 1) {
@@ -273,7 +284,7 @@ weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *r
 {
     /* What is far faster than predicted may have come out of a cache: a longer message decides. */
     static const int64_t sizes[] = {512 << 10, 4 << 20};
-    calibration c = {.comm = comm, .budget = node_budget};
+    calibration c = {.comm = comm, .budget = node_budget, .bytes = CALIBRATE_LONGEST};
     comm_counters before;
     double seconds = 0.0;
     int *ring = NULL;

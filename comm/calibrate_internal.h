@@ -4,17 +4,22 @@
 
 #include "comm/comm_internal.h"
 
-enum { CALIBRATE_LONGEST = 16 << 20, CALIBRATE_SAMPLES = 15, CALIBRATE_LEAST = 3 };
+enum {
+    CALIBRATE_LONGEST = 16 << 20, /* message */
+    CALIBRATE_SAMPLES = 15,
+    CALIBRATE_LEAST = 3
+};
 
 typedef struct calibration {
     weft_comm *comm;
     comm_schedule schedule; /* what is timed */
-    char *left, *right;     /* [CALIBRATE_LONGEST] noise; zeros */
+    char *left, *right;     /* [bytes] noise; zeros */
+    int64_t bytes;          /* CALIBRATE_LONGEST or more: of local work, not to be had from a cache */
     double budget;          /* seconds to spend on one figure */
     comm_model *model;      /* being filled in */
 } calibration;
 
-/* The lower quartile of the times of the schedule, on the slowest rank: what disturbs a machine only adds time.
+/* The lower quartile of the times of the schedule, each on its slowest rank: what disturbs a machine only adds time.
  * Collective; every rank has built its own schedule. */
 weft_status calibration_time(calibration *c, double *seconds);
 

@@ -4,6 +4,7 @@
  *
  * Local work is timed as steps of a schedule, because that is how algorithms run it.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,9 +15,9 @@
 
 enum {
     MEETINGS = 16, /* of one schedule: a flag each */
-    SEGMENT_MOST = 8 << 20,
+    SEGMENT_MOST = 32 << 20,
     SEGMENT_LEAST = 64 << 10,
-    NODE_BYTES = 32 << 20, /* of all segments of a node: many systems keep shared memory small */
+    NODE_BYTES = 64 << 20, /* of all segments of a node: many systems keep shared memory small */
     PART_SELECTED = 100
 };
 
@@ -113,14 +114,16 @@ weft_status calibrate_shared(calibration *c)
 }
 
 /* ---- local work --------------------------------------------------------------------------------------------- */
-/* Long enough that a run takes longer than a turn of the scheduler, and does not fit the cache of a core: where ranks
- * share cores, and all memory, their work takes that much longer. */
-enum { ELEMENTS = CALIBRATE_LONGEST / (int)sizeof(float) };
+/* Passes in a row that take longer than a turn of the scheduler: where ranks share cores, their work takes that much
+ * longer. */
+enum { MOST_PASSES = 64 };
+static const double turns_of_scheduler = 0.02; /* seconds */
 
 typedef struct compute {
-    float *from, *to; /* [ELEMENTS] */
+    int64_t elements;
+    float *from, *to; /* [elements] */
     selector *selector;
-    int32_t *index; /* [ELEMENTS / PART_SELECTED] */
+    int32_t *index; /* [elements / PART_SELECTED] */
     float *value;
     int64_t found;
 } compute;
@@ -129,7 +132,7 @@ static weft_status reduce_once(void *argument, uint64_t post)
 {
     (void)post;
     compute *work = argument;
-    comm_reduce(WEFT_DTYPE_F32, COMM_SUM, work->to, work->from, work->to, ELEMENTS);
+    comm_reduce(WEFT_DTYPE_F32, COMM_SUM, work->to, work->from, work->to, work->elements);
     return WEFT_OK;
 }
 
@@ -137,8 +140,8 @@ static weft_status select_once(void *argument, uint64_t post)
 {
     (void)post;
     compute *work = argument;
-    return selector_run(work->selector, work->from, ELEMENTS, ELEMENTS / PART_SELECTED, ELEMENTS / PART_SELECTED,
-                        work->index, work->value, &work->found);
+    const int64_t k = work->elements / PART_SELECTED;
+    return selector_run(work->selector, work->from, work->elements, k, k, work->index, work->value, &work->found);
 }
 
 static weft_status scatter_once(void *argument, uint64_t post)
@@ -151,21 +154,32 @@ static weft_status scatter_once(void *argument, uint64_t post)
     return WEFT_OK;
 }
 
-static weft_status time_call(calibration *c, schedule_fn fn, compute *work, double *seconds)
+static weft_status time_passes(calibration *c, schedule_fn fn, compute *work, int passes, double *seconds)
 {
     schedule_begin(&c->schedule, c->comm, COMM_LANE_CONTROL, "calibration of local work");
     schedule_round(&c->schedule, "calibration");
-    schedule_call(&c->schedule, fn, work);
-    return calibration_time(c, seconds);
+    for (int i = 0; i < passes; ++i) {
+        schedule_call(&c->schedule, fn, work);
+    }
+    WEFT_TRY(calibration_time(c, seconds));
+    *seconds /= passes;
+    return WEFT_OK;
+}
+
+static weft_status time_call(calibration *c, schedule_fn fn, compute *work, double *seconds)
+{
+    WEFT_TRY(time_passes(c, fn, work, 1, seconds)); /* the slowest rank's, so all take as many */
+    const double passes = ceil(turns_of_scheduler / calibrate_positive(*seconds));
+    return time_passes(c, fn, work, passes < MOST_PASSES ? (int)passes : MOST_PASSES, seconds);
 }
 
 static weft_status measure_compute(calibration *c, compute *work)
 {
     double seconds = 0.0;
     WEFT_TRY(time_call(c, reduce_once, work, &seconds));
-    c->model->reduce_per_byte = calibrate_positive(seconds / (ELEMENTS * sizeof *work->to));
+    c->model->reduce_per_byte = calibrate_positive(seconds / (double)(work->elements * (int64_t)sizeof *work->to));
     WEFT_TRY(time_call(c, select_once, work, &seconds));
-    c->model->select_per_element = calibrate_positive(seconds / ELEMENTS);
+    c->model->select_per_element = calibrate_positive(seconds / (double)work->elements);
     WEFT_TRY(time_call(c, scatter_once, work, &seconds));
     c->model->scatter_per_element = calibrate_positive(seconds / (double)work->found);
     return WEFT_OK;
@@ -174,10 +188,12 @@ static weft_status measure_compute(calibration *c, compute *work)
 weft_status calibrate_compute(calibration *c)
 {
     static const select_options exact = {.method = SELECT_RADIX, .threads = 1};
-    compute work = {.from = (float *)(void *)c->left, .to = (float *)(void *)c->right};
-    weft_status status = selector_create(&exact, ELEMENTS, &work.selector);
-    status = status == WEFT_OK ? WEFT_NEW(&work.index, ELEMENTS / PART_SELECTED, WEFT_MEM_COMM) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&work.value, ELEMENTS / PART_SELECTED, WEFT_MEM_COMM) : status;
+    compute work = {.elements = c->bytes / (int64_t)sizeof(float),
+                    .from = (float *)(void *)c->left,
+                    .to = (float *)(void *)c->right};
+    weft_status status = selector_create(&exact, work.elements, &work.selector);
+    status = status == WEFT_OK ? WEFT_NEW(&work.index, work.elements / PART_SELECTED, WEFT_MEM_COMM) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&work.value, work.elements / PART_SELECTED, WEFT_MEM_COMM) : status;
     WEFT_TRY_GOTO(comm_agree(c->comm, status), status, done);
     status = measure_compute(c, &work);
 done:

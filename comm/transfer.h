@@ -1,8 +1,9 @@
 /*
  * comm/transfer.h: a set of messages under way together: the chunking layer and the traffic counters.
  *
- * Counts are int64; transports take messages that fit in an int. A transfer is cut into chunks of at most chunk_bytes
- * of its communicator, on both sides alike. Chunks count as messages.
+ * Counts are int64; transports take messages that fit in an int. A transfer is cut into chunks, on both sides alike: of
+ * at most chunk_bytes of its communicator, and where that spans nodes of 256 KiB, or into 256 of them. Chunks count as
+ * messages.
  *
  *      transfers_reserve(set, n);                       once: cells for n messages
  *      transfers_send(set, ...); transfers_receive(set, ...);

@@ -166,6 +166,11 @@ static weft_status parameters(comm_sync *sync)
     return WEFT_OK;
 }
 
+static int period(const comm_sync *sync)
+{
+    return ((const divide_shuffle *)sync->self)->groups->rounds;
+}
+
 static int state(comm_sync *sync, sync_buffer *buffer)
 {
     divide_shuffle *d = sync->self;
@@ -181,4 +186,5 @@ const sync_ops sync_divide_shuffle_ops = {.name = "divide-shuffle",
                                           .destroy = destroy,
                                           .reset = reset,
                                           .parameters = parameters,
+                                          .period = period,
                                           .state = state};

@@ -338,6 +338,11 @@ sync_mode sync_running(const comm_sync *sync)
     return sync->mode;
 }
 
+int sync_period(const comm_sync *sync)
+{
+    return alone(sync) || sync->ops->period == NULL ? 1 : sync->ops->period(sync);
+}
+
 weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count)
 {
     for (int b = 0; b < sync->desc.buckets; ++b) {

@@ -170,6 +170,8 @@ typedef struct sync_figures {
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
 sync_mode sync_running(const comm_sync *sync);
 const char *sync_mode_name(sync_mode mode);
+/* Steps after which what they exchange repeats itself. */
+int sync_period(const comm_sync *sync);
 
 /*
  * Everything a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
@@ -199,6 +201,7 @@ typedef struct sync_ops {
     bool (*owes)(const comm_sync *sync, int bucket);   /* NULL: never */
     weft_status (*need)(comm_sync *sync, int bucket);  /* of a bucket that is owed; NULL */
     weft_status (*settle)(comm_sync *sync, bool last); /* end what is under way; NULL */
+    int (*period)(const comm_sync *sync);              /* NULL: 1 */
     /* Fills, returns how many: less than SYNC_BUFFERS, and SYNC_BUFFERS_EACH a bucket; NULL. */
     int (*state)(comm_sync *sync, sync_buffer *buffer);
 } sync_ops;

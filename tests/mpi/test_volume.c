@@ -11,7 +11,7 @@
 #include "support/fake_hal.h"
 
 /* Counts that 2, 3, 4, 7 and 8 divide, and halves of which they divide too: short and long by the default model. */
-enum { WIDTH = 6, SHORT = 840, LONG = 840 * 128, MOST_FORMS = 512 };
+enum { WIDTH = 6, SHORT = 840, LONG = 840 * 64 /* less than a piece: messages stay whole */, MOST_FORMS = 512 };
 
 typedef struct volume_form {
     comm_plan *plan;

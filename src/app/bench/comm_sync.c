@@ -1,10 +1,10 @@
 /*
  * app/bench/comm_sync.c: weft bench comm --op sync: whole synchronisation modes on a flat vector, step by step.
  *
- * Two figures a mode. `seconds`: a step without any computing, beside MPI_Allreduce of the same vector. `exposed`: what
- * a step takes longer than computing alone when the computing lasts as long as the communication
- * (app/bench/sync_step.h), in turns with that computing; as long means `seconds`, and for shadow, whose rounds nobody
- * waits for, the model's.
+ * Two figures a mode. `seconds`: a step without any computing, with what it leaves in the background, beside
+ * MPI_Allreduce of the same vector; where steps differ, the mean of as many as it takes to repeat. `exposed`: what a
+ * step takes longer than computing alone when the computing lasts as long as the communication (app/bench/sync_step.h),
+ * in turns with that computing.
  *
  * Bytes and messages are counted by the communicators, on average a step, of the busiest rank. The check depends on
  * what a mode promises, on known inputs:
@@ -57,7 +57,6 @@ typedef struct mode_case {
     sync_step step;
     bench_quartiles seconds, mpi, compute, together;
     double model_seconds;
-    double communication;   /* seconds that could be hidden behind computing */
     int64_t sent, messages; /* a step */
     double worst;           /* error over its bound */
 } mode_case;
@@ -207,11 +206,11 @@ static weft_status measure_bare(mode_case *c, int repeats, double *time)
     int64_t after[2];
     count_traffic(c, before);
     for (int i = 0; i < repeats; i++) {
-        WEFT_TRY(sync_step_run(&c->step, false, 0, &time[i]));
+        WEFT_TRY(sync_step_bare(&c->step, &time[i]));
     }
-    WEFT_TRY(sync_step_settle(&c->step));
     count_traffic(c, after);
-    int64_t sent[2] = {(after[0] - before[0]) / repeats, (after[1] - before[1]) / repeats};
+    const int64_t steps = (int64_t)repeats * sync_period(c->step.sync);
+    int64_t sent[2] = {(after[0] - before[0]) / steps, (after[1] - before[1]) / steps};
     WEFT_TRY(comm_allreduce(c->step.comm, sent, 2, WEFT_DTYPE_I64, COMM_MAX));
     c->sent = sent[0];
     c->messages = sent[1];
@@ -228,7 +227,7 @@ static weft_status measure_overlap(mode_case *c, int repeats, double *time)
     for (int i = 0; i < 3; i++) { /* the last time as long as it will be: clocks and neighbours depend on it */
         double seconds = 0.0;
         WEFT_TRY(sync_step_compute(s->comm, work, &seconds));
-        work = (int64_t)((double)work * c->communication / seconds) + 1;
+        work = (int64_t)((double)work * c->seconds.median / seconds) + 1;
     }
     for (int i = 0; i < repeats; i++) {
         WEFT_TRY(sync_step_compute(s->comm, work, &alone[i]));
@@ -252,8 +251,6 @@ static weft_status measure(mode_case *c, const sync_options *options, int repeat
     if (comm_size(c->step.comm) > 1) {
         WEFT_TRY_GOTO(sync_predict(c->step.sync, mode, &c->model_seconds), status, done);
     }
-    /* Background rounds cannot be timed by steps that do not wait for them. */
-    c->communication = mode == SYNC_SHADOW ? fmax(c->seconds.median, c->model_seconds) : c->seconds.median;
     WEFT_TRY_GOTO(measure_overlap(c, repeats, time), status, done);
 done:
     weft_free(time);
@@ -290,7 +287,7 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
                                                 cell_real(sync_get_figures(c->step.sync).density),
                                                 cell_real(c->compute.median),
                                                 cell_real(exposed),
-                                                cell_real(100.0 * exposed / c->communication),
+                                                cell_real(100.0 * exposed / c->seconds.median),
                                                 cell_flag(valid)});
 }
 

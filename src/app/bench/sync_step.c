@@ -149,16 +149,16 @@ static weft_status backward(sync_step *s, int64_t work)
     return sync_gradients(s->sync);
 }
 
-weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *seconds)
+/* Adds this rank's seconds. */
+static weft_status step(sync_step *s, bool known, int64_t work, double *seconds)
 {
     double begin = 0.0;
-    *seconds = 0.0;
     s->steps++;
     if (s->split) {
         WEFT_TRY(comm_barrier(s->comm));
         begin = clock_seconds();
         WEFT_TRY(forward(s, work / 2));
-        *seconds = clock_seconds() - begin;
+        *seconds += clock_seconds() - begin;
         work -= work / 2;
     }
     make_gradient(s, known);
@@ -172,5 +172,28 @@ weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *second
     begin = clock_seconds();
     WEFT_TRY(sync_parameters(s->sync));
     *seconds += clock_seconds() - begin;
+    return WEFT_OK;
+}
+
+weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *seconds)
+{
+    *seconds = 0.0;
+    WEFT_TRY(step(s, known, work, seconds));
+    return comm_allreduce(s->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+}
+
+weft_status sync_step_bare(sync_step *s, double *seconds)
+{
+    const int period = sync_period(s->sync);
+    const sync_buffer *state = NULL;
+    int buffers = 0;
+    *seconds = 0.0;
+    for (int i = 0; i < period; i++) {
+        WEFT_TRY(step(s, false, 0, seconds));
+    }
+    const double begin = clock_seconds();
+    WEFT_TRY(sync_step_settle(s));
+    WEFT_TRY(sync_state(s->sync, &state, &buffers)); /* ends what is under way */
+    *seconds = (*seconds + clock_seconds() - begin) / period;
     return comm_allreduce(s->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
 }

@@ -36,6 +36,9 @@ void sync_step_close(sync_step *s); /* collective */
 weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *seconds);
 /* Wait for what a split reduction still owes. */
 weft_status sync_step_settle(sync_step *s);
+/* Steps without computing, as many as the mode takes to repeat itself, waited for with all that they began in the
+ * background: seconds of one, of the slowest rank. Collective. */
+weft_status sync_step_bare(sync_step *s, double *seconds);
 
 /* The busy loop by itself, on all ranks at once; seconds of the slowest. Collective. */
 weft_status sync_step_compute(weft_comm *comm, int64_t work, double *seconds);
