@@ -17,7 +17,7 @@ static const double longest_round = 0.2;
 
 /* What the local work of a node's ranks is measured on, twice: more than the caches of its sockets hold, like the
  * gradients that matter. A rank takes no more than the second. */
-enum { NODE_BYTES = 512 << 20, MOST_BYTES = 64 << 20 };
+enum { NODE_BYTES = 256 << 20, MOST_BYTES = 32 << 20 };
 
 double calibrate_positive(double seconds)
 {

@@ -11,7 +11,7 @@
 #include "base/version.h"
 #include "comm/comm_internal.h"
 
-#define MODEL_FORMAT "weft-comm-model 2"
+#define MODEL_FORMAT "weft-comm-model 3"
 
 enum { HOST_BYTES = 64, NODE_TEXT_BYTES = HOST_BYTES + 12, MODEL_MOST_BYTES = 1 << 20 };
 
@@ -162,7 +162,6 @@ static weft_status read_root(const char *path, const json_value *root, const mod
 {
     int64_t ranks = 0;
     comm_model read = {.measured = true};
-    WEFT_CHECK(root->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: not a communication model: no object", path);
     WEFT_TRY(expect_text(path, root, "format", MODEL_FORMAT));
     WEFT_TRY(json_get_int(path, root, "ranks", 1, INT32_MAX, &ranks));
     WEFT_CHECK(ranks == key->ranks, WEFT_ERR_DATA, "%s: \"ranks\" is %lld, here it is %d", path, (long long)ranks,
@@ -182,17 +181,11 @@ static weft_status read_root(const char *path, const json_value *root, const mod
 
 weft_status model_read(const char *path, const model_key *key, comm_model *model)
 {
-    weft_status status = WEFT_OK;
-    char *text = NULL;
-    size_t bytes = 0;
     json_document *document = NULL;
-    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such file", path);
-    WEFT_TRY_GOTO(file_read_text(path, MODEL_MOST_BYTES, &text, &bytes), status, done);
-    WEFT_TRY_GOTO(json_parse(path, text, bytes, &document), status, done);
-    status = read_root(path, json_root(document), key, model);
-done:
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(path, MODEL_MOST_BYTES, &document, &root));
+    weft_status status = read_root(path, root, key, model);
     json_free(document);
-    weft_free(text);
     return status;
 }
 

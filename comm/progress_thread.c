@@ -14,6 +14,7 @@
  *
  * Local reductions that run here are serial: the cores belong to the computing threads.
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -53,9 +54,7 @@ static void sleep_until_posted(comm_progress *engine)
 
 static void nap(double still)
 {
-    const double seconds = still / 4.0 < shortest_nap  ? shortest_nap
-                           : still / 4.0 > longest_nap ? longest_nap
-                                                       : still / 4.0;
+    const double seconds = fmin(fmax(still / 4.0, shortest_nap), longest_nap);
     nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
 }
 

@@ -140,15 +140,11 @@ static weft_status check_report(const char *name, const json_value *root, const 
 static weft_status read_report(const char *path, const weft_graph *graph, const partition_options *options,
                                partition_report *report)
 {
-    char *text = NULL;
-    size_t bytes = 0;
     json_document *document = NULL;
+    const json_value *root = NULL;
     weft_status status = WEFT_OK;
     partition_report figures = {0};
-    WEFT_TRY_GOTO(file_read_text(path, REPORT_MAX_BYTES, &text, &bytes), status, done);
-    WEFT_TRY_GOTO(json_parse(path, text, bytes, &document), status, done);
-    const json_value *root = json_root(document);
-    WEFT_CHECK_GOTO(root->kind == JSON_OBJECT, status, done, WEFT_ERR_DATA, "%s: must be an object", path);
+    WEFT_TRY(json_read_object(path, REPORT_MAX_BYTES, &document, &root));
     WEFT_TRY_GOTO(check_report(path, root, graph, options), status, done);
     WEFT_TRY_GOTO(read_figures(path, root, &figures), status, done);
     if (report != NULL) {
@@ -156,7 +152,6 @@ static weft_status read_report(const char *path, const weft_graph *graph, const 
     }
 done:
     json_free(document);
-    weft_free(text);
     return status;
 }
 

@@ -13,12 +13,14 @@
  * failed job must end (comm_abort).
  */
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "comm/comm.h"
@@ -257,9 +259,23 @@ static weft_status mpi_native_sum(transport *t, int lane, const float *send, flo
                      "MPI_Allreduce");
 }
 
+static volatile sig_atomic_t abort_status;
+
+static void abort_at_once(int signal_number)
+{
+    (void)signal_number;
+    _Exit(abort_status);
+}
+
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
+    enum { PATIENCE_S = 4 };
     (void)t;
+    /* MPI_Abort asks a daemon, which may wait for a host that is cut off. */
+    abort_status = exit_status;
+    struct sigaction leave = {.sa_handler = abort_at_once};
+    sigaction(SIGALRM, &leave, NULL);
+    alarm(PATIENCE_S);
     /* mpirun kills the group as soon as it hears of the abort: give the last lines time to reach it. */
     fflush(NULL);
     struct timespec pause = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};

@@ -14,6 +14,8 @@
 
 #define GENERATOR_PREFIX "synth:"
 
+/* Does the text name a generated graph? */
+bool generator_named(const char *text);
 /* Generate into a new store at `path`. spec: what follows "synth:". WEFT_ERR_USAGE names the bad key and the known
  * ones. */
 weft_status generator_write_store(const char *spec, const char *path, int threads, bool force);

@@ -47,6 +47,11 @@ enum { PRESETS = sizeof preset_rows / sizeof preset_rows[0] };
 /* A community may be filled to this share of its pairs; beyond it weights grow without bound. */
 static const double max_fill = 0.65;
 
+bool generator_named(const char *text)
+{
+    return strncmp(text, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
+}
+
 const char *generator_help(void)
 {
     return "--data synth:NAME[,key=value]...\n"

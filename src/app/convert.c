@@ -20,11 +20,6 @@ static const char *text_or_null(const weft_options *options, option_id id)
     return text[0] != '\0' ? text : NULL;
 }
 
-static bool is_generated(const char *input)
-{
-    return strncmp(input, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
-}
-
 static bool is_store(const char *input)
 {
     char manifest[FILE_PATH_MAX];
@@ -44,7 +39,7 @@ static weft_status refuse_files(const weft_options *options, const char *input)
 
 static weft_status make_store(const weft_options *options, const char *input, const char *store, bool force)
 {
-    if (is_generated(input)) {
+    if (generator_named(input)) {
         WEFT_TRY(refuse_files(options, input));
         int64_t threads = option_int(options, OPT_THREADS);
         threads = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);

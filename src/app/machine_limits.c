@@ -61,7 +61,6 @@ static weft_status read_root(const char *path, const json_value *root, const lim
     int64_t ranks = 0;
     int64_t threads = 0;
     machine_limits read = {0};
-    WEFT_CHECK(root->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: not a file of machine limits: no object", path);
     WEFT_TRY(expect_text(path, root, "format", LIMITS_FORMAT));
     WEFT_TRY(expect_text(path, root, "host", key->host));
     WEFT_TRY(expect_text(path, root, "cpu", key->cpu));
@@ -78,17 +77,11 @@ static weft_status read_root(const char *path, const json_value *root, const lim
 
 weft_status limits_read(const char *path, const limits_key *key, machine_limits *limits)
 {
-    weft_status status = WEFT_OK;
-    char *text = NULL;
-    size_t bytes = 0;
     json_document *document = NULL;
-    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such file", path);
-    WEFT_TRY_GOTO(file_read_text(path, LIMITS_MOST_BYTES, &text, &bytes), status, done);
-    WEFT_TRY_GOTO(json_parse(path, text, bytes, &document), status, done);
-    status = read_root(path, json_root(document), key, limits);
-done:
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(path, LIMITS_MOST_BYTES, &document, &root));
+    weft_status status = read_root(path, root, key, limits);
     json_free(document);
-    weft_free(text);
     return status;
 }
 

@@ -40,7 +40,7 @@ weft_status run_history_add(run_history *history, const run_start *start)
 /* Whoever ended without saying so was killed. */
 static weft_status take_starts(const json_value *root, run_history *history)
 {
-    const json_value *list = root->kind == JSON_OBJECT ? json_find(root, "starts") : NULL;
+    const json_value *list = json_find(root, "starts");
     for (const json_value *entry = list != NULL && list->kind == JSON_ARRAY ? list->child : NULL; entry != NULL;
          entry = entry->next) {
         run_start start = {.ranks = -1};
@@ -60,16 +60,14 @@ static weft_status take_starts(const json_value *root, run_history *history)
 
 weft_status run_history_read(const char *path, run_history *history)
 {
-    char *text = NULL;
-    size_t bytes = 0;
     json_document *document = NULL;
+    const json_value *root = NULL;
     if (!file_exists(path)) {
         return WEFT_OK;
     }
-    weft_status status = file_read_text(path, RUN_JSON_MAX, &text, &bytes);
-    status = status == WEFT_OK ? json_parse(path, text, bytes, &document) : status;
+    weft_status status = json_read_object(path, RUN_JSON_MAX, &document, &root);
     if (status == WEFT_OK) {
-        status = take_starts(json_root(document), history);
+        status = take_starts(root, history);
     }
     if (status == WEFT_ERR_DATA) {
         log_warn("%s: the list of earlier starts is lost", weft_error_message());
@@ -77,7 +75,6 @@ weft_status run_history_read(const char *path, run_history *history)
         status = WEFT_OK;
     }
     json_free(document);
-    weft_free(text);
     return status;
 }
 

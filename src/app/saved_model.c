@@ -79,22 +79,17 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
 static weft_status describe_by_run(saved_model *model)
 {
     char path[FILE_PATH_MAX];
-    char *text = NULL;
-    size_t bytes = 0;
     json_document *document = NULL;
+    const json_value *root = NULL;
     const char *slash = strrchr(model->path, '/');
     int folder = slash != NULL ? (int)(slash - model->path) + 1 : 0;
     WEFT_TRY(file_path(path, "%.*srun.json", folder, model->path));
     if (!file_exists(path)) {
         return WEFT_OK;
     }
-    WEFT_TRY(file_read_text(path, JSON_MAX, &text, &bytes));
-    weft_status status = json_parse(path, text, bytes, &document);
-    if (status == WEFT_OK) {
-        status = read_run(model, path, json_root(document));
-        json_free(document);
-    }
-    weft_free(text);
+    WEFT_TRY(json_read_object(path, JSON_MAX, &document, &root));
+    weft_status status = read_run(model, path, root);
+    json_free(document);
     return status;
 }
 

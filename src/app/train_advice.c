@@ -31,28 +31,28 @@ static advice_facts facts_of(const train_report *report)
     const app_context *context = report->context;
     const train_figures *avg = &report->spread.avg;
     const int node_ranks = comm_get_layout(context->comm)->most;
-    advice_facts f = {
-        .ranks = comm_size(context->comm),
-        .nodes = context->nodes,
-        .threads = context->placement.threads,
-        .pinned = context->placement.pinned,
-        .oversubscribed = context->placement.oversubscribed,
-        .wall = avg->wall,
-        .cpu = avg->cpu,
-        .prepare = sum_of(avg->seconds, prepare, sizeof prepare / sizeof *prepare),
-        .partition = avg->seconds[ACTIVITY_PARTITION],
-        .generated = strncmp(option_text(context->options, OPT_DATA), GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0,
-        .compute_avg = avg->compute,
-        .compute_max = report->spread.max.compute,
-        .halo = avg->seconds[ACTIVITY_HALO],
-        .exposed = avg->exposed,
-        .evaluate = avg->seconds[ACTIVITY_EVALUATE],
-        .eval_every = report->options->eval_every,
-        .overlap_split = option_choice(context->options, OPT_OVERLAP) == 1,
-        .lossy = option_choice(context->options, OPT_WIRE) != 0 || report->options->sync.mode != SYNC_ALLREDUCE,
-        .partitioner = option_text(context->options, OPT_PARTITION),
-        .edge_balance = report->edge_balance,
-        .node_peak_bytes = node_ranks * avg->peak_rss};
+    advice_facts f = {.ranks = comm_size(context->comm),
+                      .nodes = context->nodes,
+                      .threads = context->placement.threads,
+                      .pinned = context->placement.pinned,
+                      .oversubscribed = context->placement.oversubscribed,
+                      .wall = avg->wall,
+                      .cpu = avg->cpu,
+                      .prepare = sum_of(avg->seconds, prepare, sizeof prepare / sizeof *prepare),
+                      .partition = avg->seconds[ACTIVITY_PARTITION],
+                      .generated = generator_named(option_text(context->options, OPT_DATA)),
+                      .compute_avg = avg->compute,
+                      .compute_max = report->spread.max.compute,
+                      .halo = avg->seconds[ACTIVITY_HALO],
+                      .exposed = avg->exposed,
+                      .evaluate = avg->seconds[ACTIVITY_EVALUATE],
+                      .eval_every = report->options->eval_every,
+                      .overlap_split = option_choice(context->options, OPT_OVERLAP) == 1,
+                      .lossy = option_choice(context->options, OPT_WIRE) != 0 ||
+                               report->options->sync.mode != SYNC_ALLREDUCE,
+                      .partitioner = option_text(context->options, OPT_PARTITION),
+                      .edge_balance = report->edge_balance,
+                      .node_peak_bytes = node_ranks * avg->peak_rss};
     f.train = f.compute_avg + f.halo + avg->seconds[ACTIVITY_ALLREDUCE] + f.evaluate;
     f.node_memory_bytes = (double)placement_memory_available() + node_ranks * (double)clock_rss_bytes();
     return f;

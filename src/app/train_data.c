@@ -30,7 +30,7 @@ done:
 /* The same answer on every rank; data->temporary is true on the one that removes the store again. */
 static bool is_generated(const app_context *context)
 {
-    return strncmp(option_text(context->options, OPT_DATA), GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
+    return generator_named(option_text(context->options, OPT_DATA));
 }
 
 static weft_status open_store(const app_context *context, const char *folder, train_data *data)

@@ -52,6 +52,9 @@ typedef struct json_document json_document;
 
 /* `name` is for messages. Free with json_free. WEFT_ERR_DATA with line and what was expected. The root is any value. */
 weft_status json_parse(const char *name, const char *text, size_t bytes, json_document **document);
+/* A file of at most most_bytes that holds an object. WEFT_ERR_NOINPUT, WEFT_ERR_IO, WEFT_ERR_DATA; *document is NULL
+ * then. */
+weft_status json_read_object(const char *path, size_t most_bytes, json_document **document, const json_value **object);
 const json_value *json_root(const json_document *document);
 const json_value *json_find(const json_value *object, const char *key); /* NULL when absent */
 void json_free(json_document *document);

@@ -60,7 +60,7 @@ train 2
 says "^weft: node: 12.5 us, 2.5 GB/s \(from $file\)$"
 
 # ---- damaged: the default file is replaced, a named one is not, unless asked ----
-echo '{"format": "weft-comm-model 2"' >"$file"
+echo '{"format": "weft-comm-model 3"' >"$file"
 train 2
 says "communication model not used: $file: line 2"
 says "^weft: node: .* \(measured\)$"

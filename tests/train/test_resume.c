@@ -167,16 +167,21 @@ static stop_case make_case(const char *name, int ranks, optimizer_kind optimizer
     return c;
 }
 
+static bool same_bits(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 static void check_same(const stop_case *a, const stop_case *b)
 {
     assert_int_equal(a->elements, b->elements);
     assert_int_equal(a->epochs, b->epochs);
     for (int r = 0; r < a->ranks; ++r) {
-        if (memcmp(a->value[r], b->value[r], (size_t)a->elements * sizeof a->value[0][0]) != 0) {
+        if (!same_bits(a->value[r], b->value[r], (size_t)a->elements * sizeof a->value[0][0])) {
             fail_msg("%s, rank %d of %d: parameters differ after %d starts", a->name, r, a->ranks, a->starts);
         }
     }
-    if (memcmp(a->loss, b->loss, sizeof a->loss) != 0 || memcmp(a->score, b->score, sizeof a->score) != 0) {
+    if (!same_bits(a->loss, b->loss, sizeof a->loss) || !same_bits(a->score, b->score, sizeof a->score)) {
         fail_msg("%s on %d ranks: losses or scores differ", a->name, a->ranks);
     }
     for (int r = 0; r < a->runs; ++r) {

@@ -17,22 +17,10 @@ enum { LONGEST = 1 << 20 };
 static weft_status read_document(const char *folder, const char *name, json_document **document)
 {
     char path[FILE_PATH_MAX];
-    char *text = NULL;
-    size_t bytes = 0;
+    const json_value *object = NULL;
     *document = NULL;
     WEFT_TRY(file_path(path, "%s/%s", folder, name));
-    if (!file_exists(path)) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(file_read_text(path, LONGEST, &text, &bytes));
-    weft_status status = json_parse(path, text, bytes, document);
-    weft_free(text);
-    if (status == WEFT_OK && json_root(*document)->kind != JSON_OBJECT) {
-        json_free(*document);
-        *document = NULL;
-        status = weft_fail(WEFT_ERR_DATA, "%s: holds no JSON object", path);
-    }
-    return status;
+    return file_exists(path) ? json_read_object(path, LONGEST, document, &object) : WEFT_OK;
 }
 
 static const json_value *find(const json_value *object, const char *key)

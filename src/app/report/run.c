@@ -38,21 +38,6 @@ static weft_status remember(weft_status status, char problem[REPORT_PROBLEM_MAX]
     return WEFT_OK;
 }
 
-static weft_status parse_file(const char *path, json_document **document, const json_value **object)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    weft_status status;
-    WEFT_TRY(file_read_text(path, DOCUMENT_MAX, &text, &bytes));
-    WEFT_TRY_GOTO(json_parse(path, text, bytes, document), status, done);
-    const json_value *root = json_root(*document);
-    WEFT_CHECK_GOTO(root->kind == JSON_OBJECT, status, done, WEFT_ERR_DATA, "%s: not a JSON object", path);
-    *object = root;
-done:
-    weft_free(text);
-    return status;
-}
-
 /* The last part of the path: "runs/a/" is "a"; "." and ".." stay as they are. */
 static void name_of(const char *folder, char name[256])
 {
@@ -80,9 +65,11 @@ weft_status report_run_open(const char *folder, report_run *run)
                "wrote with --run-dir",
                folder);
     name_of(folder, run->name);
-    WEFT_TRY(remember(parse_file(manifest, &run->manifest_document, &run->manifest), run->manifest_problem));
+    WEFT_TRY(remember(json_read_object(manifest, DOCUMENT_MAX, &run->manifest_document, &run->manifest),
+                      run->manifest_problem));
     if (file_exists(summary)) {
-        WEFT_TRY(remember(parse_file(summary, &run->summary_document, &run->summary), run->summary_problem));
+        WEFT_TRY(remember(json_read_object(summary, DOCUMENT_MAX, &run->summary_document, &run->summary),
+                          run->summary_problem));
     }
     run->has_metrics = file_exists(metrics);
     return run->has_metrics ? remember(report_metrics_read(metrics, run), run->metrics_problem) : WEFT_OK;

@@ -229,8 +229,10 @@ static pid_t begin_in_child(const char *path, bool dies, char temporary[FILE_PAT
         char name[FILE_PATH_MAX] = "";
         weft_status status = folder_begin(path, false, name);
         bool told = status == WEFT_OK && write(ends[1], name, FILE_PATH_MAX) == FILE_PATH_MAX;
-        while (told && !dies) {
-            pause();
+        if (told && !dies) {
+            for (;;) {
+                pause();
+            }
         }
         _exit(told ? 0 : 1);
     }

@@ -233,7 +233,7 @@ static void test_file_round_trip(void **state)
     const char *path = in_folder(state, "deep/er/model.json");
     comm_model read = comm_model_default();
     ASSERT_STATUS(model_read(path, &key, &read), WEFT_ERR_NOINPUT);
-    ASSERT_MESSAGE("no such file");
+    ASSERT_MESSAGE("No such file");
     ASSERT_OK(model_write(path, &key, &some_model));
     ASSERT_OK(model_read(path, &key, &read));
     assert_same_model(&read, &some_model);
@@ -280,7 +280,7 @@ static void test_file_damaged(void **state)
         {"\"sync\": 7e-07", "\"sync\": 1e99", "\"sync\" is 1e+99"},
         {"\"inter\"", "\"enter\"", "\"inter\" must be an object"},
         {"\"latency\": 4e-07", "\"latency\": []", "\"latency\" must be a number"},
-        {"weft-comm-model 2", "weft-comm-model 1", "\"format\" is \"weft-comm-model 1\""},
+        {"weft-comm-model 3", "weft-comm-model 2", "\"format\" is \"weft-comm-model 2\""},
         {"\"weft\": \"", "\"weft\": \"9.", "\"weft\""},
         {"\"ranks\": 4", "\"ranks\": 4.5", "\"ranks\" must be an integer"},
         {"}\n", "", "line"},

@@ -236,8 +236,8 @@ static void test_errors_name_the_line(void **state)
 
 static void test_compressed_files(void **state)
 {
-    int64_t rows;
-    uint64_t sum;
+    int64_t rows = 0;
+    uint64_t sum = 0;
     const char *members = put_gzip(state, "two.gz", "1\n2\n", "wb");
     put_gzip(state, "two.gz", "3\n", "ab");
     ASSERT_OK(read_tally(members, "", &rows, &sum));
