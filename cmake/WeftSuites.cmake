@@ -12,8 +12,9 @@ endfunction()
 # --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
 weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error
   -E "^(app_options|app_bench|app_train|partition_real_graphs|backend_spmm)$")
+# The communication tests run in the tree of the thread sanitizer, which is clang's too.
 weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error
-  -L unit)
+  -L unit -E ^unit_comm_)
 weft_suite(suite_tsan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/tsan --output-on-failure --no-tests=error
   -R ^unit_comm_)
 weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)

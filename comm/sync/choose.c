@@ -38,6 +38,9 @@ static const double scan_part = 1.0 / 3.0;
 /* A lossy mode must take less than this part of the exact one's time. */
 static const double worth_losing = 0.9;
 static const double asp_significant = 0.05;
+/* Eleven streams: the gradient scaled, parameters kept, the share taken and remembered, the filter. A reduction has
+ * three. */
+static const int64_t asp_passes = 4;
 enum { SPARSE_ENTRY_BYTES = 8 /* a value and its place */ };
 
 /* ---- groups of ranks ---------------------------------------------------------------------------------------- */
@@ -277,6 +280,7 @@ static weft_status predict_asp(const comm_sync *sync, double *seconds)
                             .inter_bytes = others * entries * SPARSE_ENTRY_BYTES,
                             .intra_rounds = others > 0,
                             .intra_bytes = others * entries * SPARSE_ENTRY_BYTES,
+                            .reduced = others > 0 ? asp_passes * tracking_travelling(sync) * (int64_t)sizeof(float) : 0,
                             .selected = tracking_travelling(sync),
                             .scattered = others * entries};
     *seconds = inside + comm_model_seconds(comm_get_model(sync->comm), &news);
