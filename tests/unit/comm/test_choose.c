@@ -95,9 +95,9 @@ static void test_closed_forms(void **state)
     ASSERT_NEAR(c.seconds[SYNC_SHADOW] / (shadow + scan), 1.0, 0.01);
     options.gap = 10;
     ASSERT_NEAR(run_case(model, RANKS, 1, d, options).seconds[SYNC_SHADOW] / (shadow / 10 + scan), 1.0, 0.01);
-    /* A twentieth of the elements, 8 bytes each, to three other sites; one pass to find them. */
+    /* A twentieth of the elements, 8 bytes each, to three other sites; one pass to find them, four of arithmetic. */
     double news = 3 * 0.05 * (double)d * (8 * (b + model.intra.seconds_per_byte) + model.scatter_per_element) +
-                  (double)d * model.select_per_element;
+                  (double)d * model.select_per_element + 4 * m * model.reduce_per_byte;
     ASSERT_NEAR(c.seconds[SYNC_ASP] / (news + scan), 1.0, 0.02);
 }
 
