@@ -15,9 +15,9 @@ static const double node_budget = 0.004;
 static const double network_budget = 0.04;
 static const double longest_round = 0.2;
 
-/* What the local work of a node's ranks is measured on, twice: more than the caches of its sockets hold, like the
- * gradients that matter. A rank takes no more than the second. */
-enum { NODE_BYTES = 256 << 20, MOST_BYTES = 32 << 20 };
+/* Vectors that the local work of a node's ranks is measured on, together, and at most of each: like the gradients that
+ * matter, more than the caches of its sockets hold. */
+enum { WORK_NODE_BYTES = 256 << 20, WORK_RANK_BYTES = 32 << 20 };
 
 double calibrate_positive(double seconds)
 {
@@ -256,13 +256,18 @@ static void calibration_end(calibration *c, const comm_counters *before)
     copy_counters(&c->comm->counters[COMM_LANE_CONTROL], before);
 }
 
+/* Messages need CALIBRATE_LONGEST of it. */
+static int64_t work_bytes(const comm_layout *layout)
+{
+    const int64_t share = WORK_NODE_BYTES / layout->most;
+    const int64_t bytes = share < WORK_RANK_BYTES ? share : WORK_RANK_BYTES;
+    return bytes > CALIBRATE_LONGEST ? bytes : CALIBRATE_LONGEST;
+}
+
 weft_status comm_calibrate(weft_comm *comm, comm_model *model)
 {
     double start = clock_seconds();
-    const int64_t share = NODE_BYTES / comm->layout->most;
-    calibration c = {.comm = comm,
-                     .model = model,
-                     .bytes = share > CALIBRATE_LONGEST ? share < MOST_BYTES ? share : MOST_BYTES : CALIBRATE_LONGEST};
+    calibration c = {.comm = comm, .model = model, .bytes = work_bytes(comm->layout)};
     comm_counters before;
     *model = comm_model_default();
     if (comm_size(comm) == 1) {

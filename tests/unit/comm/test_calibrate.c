@@ -121,22 +121,25 @@ static void test_calibrate(void **state)
     }
 }
 
-/* A network that is slow in a known way: sending to another imitated node takes latency + bytes * slope, and the full
- * pieces of a long message, which follow one another, no latency. The calibration must find what was put in, and find
- * the node fast. */
+/* A network that is slow in a known way: sending to another imitated node takes latency + bytes * slope, with one
+ * latency for the pieces of a long message, which follow one another. The calibration must find what was put in, and
+ * find the node fast. */
 enum { SLOW_RANKS = 4, SLOW_NODE = 2, SLOW_PIECE = 256 << 10 };
 static const comm_link slow_link = {4e-3, 12e-9};
+static double piece_end[SLOW_RANKS]; /* when the full piece ended that a rank sent last; 0: it sent something else */
 static transport_ops slow_ops;
 static const transport_ops *fast_ops;
 
 static weft_status slow_isend(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request)
 {
     if (peer / SLOW_NODE != t->rank / SLOW_NODE) {
-        const double latency = bytes < SLOW_PIECE ? slow_link.latency : 0.0;
-        const double end = clock_seconds() + latency + (double)bytes * slow_link.seconds_per_byte;
+        const double begin = clock_seconds();
+        const double latency = begin - piece_end[t->rank] < 1e-3 ? 0.0 : slow_link.latency;
+        const double end = begin + latency + (double)bytes * slow_link.seconds_per_byte;
         while (clock_seconds() < end) {
             usleep(100);
         }
+        piece_end[t->rank] = bytes < SLOW_PIECE ? 0.0 : clock_seconds();
     }
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
 }
@@ -174,27 +177,29 @@ static weft_status copy_ops(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* Never faster than it is; what else the machine does meanwhile makes it slower at times: the best of a few. */
+/* Never faster than it is; what else the machine does meanwhile makes it slower at times: one of a few attempts. */
 static void test_finds_a_slow_network(void **state)
 {
     (void)state;
-    enum { ATTEMPTS = 5 };
+    enum { ATTEMPTS = 6 };
     const double most = 1.5;
-    double latency = HUGE_VAL;
-    double slope = HUGE_VAL;
-    double own = HUGE_VAL;
+    double latency = 0.0;
+    double slope = 0.0;
+    double own = 0.0;
+    bool good = false;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
-    for (int i = 0; i < ATTEMPTS && (latency > most || slope > most || own > 2 * most); ++i) {
+    for (int i = 0; i < ATTEMPTS && !good; ++i) {
         slow_result found;
         ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
-        assert_true(found.model.inter.latency > 0.9 * slow_link.latency);
-        latency = fmin(latency, found.model.inter.latency / slow_link.latency);
-        slope = fmin(slope, found.model.inter.seconds_per_byte / slow_link.seconds_per_byte);
+        latency = found.model.inter.latency / slow_link.latency;
+        slope = found.model.inter.seconds_per_byte / slow_link.seconds_per_byte;
+        own = found.own;
+        assert_true(latency > 0.9);
         assert_true(found.model.intra.seconds_per_byte < slow_link.seconds_per_byte);
-        assert_true(found.other > 10.0 && found.own > 0.3);
-        own = fmin(own, found.own);
+        assert_true(found.other > 10.0 && own > 0.3);
+        good = latency <= most && slope >= 0.9 && slope <= most && own <= 2 * most;
     }
-    if (latency > most || slope < 0.9 || slope > most || own > 2 * most) {
+    if (!good) {
         fail_msg("latency found is %g times the true one, seconds a byte %g times; checked again %g times", latency,
                  slope, own);
     }
