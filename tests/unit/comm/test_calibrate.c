@@ -186,6 +186,7 @@ static void test_finds_a_slow_network(void **state)
     double latency = 0.0;
     double slope = 0.0;
     double own = 0.0;
+    double intra = 0.0;
     bool good = false;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
     for (int i = 0; i < ATTEMPTS && !good; ++i) {
@@ -195,13 +196,15 @@ static void test_finds_a_slow_network(void **state)
         slope = found.model.inter.seconds_per_byte / slow_link.seconds_per_byte;
         own = found.own;
         assert_true(latency > 0.9);
-        assert_true(found.model.intra.seconds_per_byte < slow_link.seconds_per_byte);
         assert_true(found.other > 10.0 && own > 0.3);
-        good = latency <= most && slope >= 0.9 && slope <= most && own <= 2 * most;
+        intra = found.model.intra.seconds_per_byte / slow_link.seconds_per_byte;
+        good = latency <= most && slope >= 0.9 && slope <= most && own <= 2 * most && intra < 1.0;
     }
     if (!good) {
-        fail_msg("latency found is %g times the true one, seconds a byte %g times; checked again %g times", latency,
-                 slope, own);
+        fail_msg(
+            "latency found is %g times the true one, seconds a byte %g times; checked again %g times; inside a node "
+            "%g times the network's",
+            latency, slope, own, intra);
     }
 }
 
