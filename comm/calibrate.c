@@ -289,7 +289,7 @@ weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *r
 {
     /* What is far faster than predicted may have come out of a cache: a longer message decides. */
     static const int64_t sizes[] = {512 << 10, 4 << 20};
-    calibration c = {.comm = comm, .budget = node_budget, .bytes = CALIBRATE_LONGEST};
+    calibration c = {.comm = comm, .budget = node_budget, .bytes = sizes[1]};
     comm_counters before;
     double seconds = 0.0;
     int *ring = NULL;

@@ -14,7 +14,7 @@ typedef struct calibration {
     weft_comm *comm;
     comm_schedule schedule; /* what is timed */
     char *left, *right;     /* [bytes] noise; zeros */
-    int64_t bytes;          /* CALIBRATE_LONGEST or more: of local work, not to be had from a cache */
+    int64_t bytes;          /* of the longest message and of the local work, which shall not be had from a cache */
     double budget;          /* seconds to spend on one figure */
     comm_model *model;      /* being filled in */
 } calibration;

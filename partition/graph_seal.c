@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -20,15 +19,14 @@
 enum { SEAL_VERSION = 1, SEAL_BYTES_MAX = 4096 };
 #define FORMAT "weft-checked"
 
-static weft_status read_seal(const char *path, const char *text, size_t bytes, const char *expected, bool *same)
+static weft_status read_seal(const char *path, const char *expected, bool *same)
 {
     json_document *document = NULL;
+    const json_value *root = NULL;
     const char *found = NULL;
     int64_t version = 0;
-    WEFT_TRY(json_parse(path, text, bytes, &document));
-    const json_value *root = json_root(document);
     weft_status status = WEFT_OK;
-    WEFT_CHECK_GOTO(root->kind == JSON_OBJECT, status, done, WEFT_ERR_DATA, "%s: is not a JSON object", path);
+    WEFT_TRY(json_read_object(path, SEAL_BYTES_MAX, &document, &root));
     WEFT_TRY_GOTO(json_get_text(path, root, "format", &found), status, done);
     *same = strcmp(found, FORMAT) == 0;
     WEFT_TRY_GOTO(json_get_int(path, root, "version", 0, INT64_MAX, &version), status, done);
@@ -42,17 +40,11 @@ done:
 /* A seal that cannot be read is none. */
 static bool is_sealed(const char *path, const weft_graph *graph)
 {
-    char *text = NULL;
-    size_t bytes = 0;
     bool same = false;
     if (graph->seal[0] == '\0' || !file_exists(path)) {
         return false;
     }
-    weft_status status = file_read_text(path, SEAL_BYTES_MAX, &text, &bytes);
-    if (status == WEFT_OK) {
-        status = read_seal(path, text, bytes, graph->seal, &same);
-    }
-    weft_free(text);
+    weft_status status = read_seal(path, graph->seal, &same);
     weft_error_clear();
     return status == WEFT_OK && same;
 }

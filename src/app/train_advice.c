@@ -2,7 +2,6 @@
 #include "app/train_advice.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "app/advice.h"
 #include "base/clock.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "app/info/info.h"
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 
