@@ -150,7 +150,7 @@ two() {
 }
 two 0 --run-dir two-whole
 signalled two-USR1 USR1 "${mpirun[@]}" 2 "$weft"
-signalled two-TERM TERM "${mpirun[@]}" 2 --mca odls_base_sigkill_timeout 30 "$weft"
+signalled two-TERM TERM "${mpirun[@]}" 2 --mca odls_base_sigkill_timeout 5 "$weft"
 two 75 --run-dir two --max-hours 1e-9
 says "to go on: mpirun -np 2 weft train"
 cp -r two one

@@ -90,6 +90,18 @@ static void gemm_pack(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, floa
     }
 }
 
+/* The first `columns` of a vector at the right edge of C; out of line, as every tile has rows * vectors of these. */
+static __attribute__((noinline)) void finish_part(const vec *sum, float beta, const float *bias, float *c,
+                                                  int64_t columns)
+{
+    float part[LANES];
+    vec_store(part, *sum);
+    for (int64_t j = 0; j < columns; ++j) {
+        float old = beta == 0.0F ? 0.0F : beta * c[j];
+        c[j] = part[j] + old + (bias != NULL ? bias[j] : 0.0F);
+    }
+}
+
 /* One vector of a row of C; `columns` < LANES at the right edge. */
 static inline void finish_vector(vec sum, float beta, const float *bias, float *c, int64_t columns)
 {
@@ -103,12 +115,7 @@ static inline void finish_vector(vec sum, float beta, const float *bias, float *
         vec_store(c, sum);
         return;
     }
-    float part[LANES];
-    vec_store(part, sum);
-    for (int64_t j = 0; j < columns; ++j) {
-        float old = beta == 0.0F ? 0.0F : beta * c[j];
-        c[j] = part[j] + old + (bias != NULL ? bias[j] : 0.0F);
-    }
+    finish_part(&sum, beta, bias, c, columns);
 }
 
 /* One product of one thread. */
