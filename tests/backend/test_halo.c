@@ -1,4 +1,4 @@
-/* The halo exchange with every backend of this build, on 1 to 4 ranks over threads. */
+/* The halo exchange with every backend of this build, on 1 to 4 ranks over threads. room: train */
 #include "support/halo_cases.h"
 #include "support/test.h"
 
