@@ -26,12 +26,14 @@ static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, i
     return size;
 }
 
-/* The stages in the node through shared memory: reading all parts of a shard, then all shards. */
+/* The stages in the node through shared memory: adding all parts of a shard to the residual, then reading all shards.
+ */
 static void window_cost(comm_cost *cost, const comm_layout *layout, int64_t count, int64_t k)
 {
     shard_size first = size_of(layout, count, k, 0);
     cost->shared_syncs += 3;
     cost->shared_bytes += layout->most * first.bytes + (layout->least - 1) * first.gather;
+    cost->reduced += first.bytes;
 }
 
 /* The stages in the node: sum and gather. */

@@ -13,9 +13,10 @@
  *                       group, with the links of a node shared by the groups that cross them
  *      shadow           an average over all ranks every `gap` steps (in each step, when rounds follow one another), and
  *                       the passes of the snapshot and of its use
- *      asp              the all-reduce inside a site, and one part in twenty of the updates to every other site: Gaia
- *                       finds that 95 % of all updates change their parameter by less than 1 %. K. Hsieh et al.: Gaia:
- *                       geo-distributed machine learning approaching LAN speeds. NSDI 2017
+ *      asp              the all-reduce inside a site, and the share of the updates that was sent in the last step to
+ *                       every other site; before the first step one part in twenty: Gaia finds that 95 % of all updates
+ *                       change their parameter by less than 1 %. K. Hsieh et al.: Gaia: geo-distributed machine
+ *                       learning approaching LAN speeds. NSDI 2017
  *
  * The exact mode runs unless lossy ones are allowed and one of them is predicted to save a tenth of its time: less is
  * within the error of predictions, and no reason to give up exactness. On test systems compression seldom pays: S.
@@ -265,7 +266,18 @@ static double predict_shadow(const comm_sync *sync)
     return (all_ranks_seconds(sync, sync->desc.elements) + passes) / gap;
 }
 
-static weft_status predict_asp(const comm_sync *sync, double *seconds)
+/* The part of the updates that travels: of the last step where this mode runs. Collective. */
+static weft_status asp_share(const comm_sync *sync, double *share)
+{
+    *share = asp_significant;
+    if (sync->mode != SYNC_ASP || sync->figures.steps == 0) {
+        return WEFT_OK;
+    }
+    *share = sync->figures.density; /* 1 on ranks that do not talk to other sites */
+    return comm_allreduce(sync->comm, share, 1, WEFT_DTYPE_F64, COMM_MIN);
+}
+
+static weft_status predict_asp(const comm_sync *sync, double share, double *seconds)
 {
     weft_status status = WEFT_OK;
     comm_topology *sites = NULL;
@@ -275,15 +287,19 @@ static weft_status predict_asp(const comm_sync *sync, double *seconds)
     WEFT_TRY_GOTO(room_create(sync, &room), status, done);
     WEFT_TRY_GOTO(division_seconds(sync, sites->set_of, sync->desc.trained, &room, &inside), status, done);
     int64_t others = sites->sets - 1;
-    int64_t entries = (int64_t)(asp_significant * (double)tracking_travelling(sync));
-    const comm_cost news = {.inter_rounds = others,
-                            .inter_bytes = others * entries * SPARSE_ENTRY_BYTES,
-                            .intra_rounds = others > 0,
-                            .intra_bytes = others * entries * SPARSE_ENTRY_BYTES,
-                            .reduced = others > 0 ? asp_passes * tracking_travelling(sync) * (int64_t)sizeof(float) : 0,
-                            .selected = tracking_travelling(sync),
-                            .scattered = others * entries};
-    *seconds = inside + comm_model_seconds(comm_get_model(sync->comm), &news);
+    int64_t entries = (int64_t)(share * (double)tracking_travelling(sync));
+    int64_t dense_bytes = tracking_travelling(sync) * (int64_t)sizeof(float);
+    int64_t bytes = entries * SPARSE_ENTRY_BYTES < dense_bytes ? entries * SPARSE_ENTRY_BYTES : dense_bytes;
+    const comm_cost passes = {.reduced = others > 0 ? asp_passes * dense_bytes : 0};
+    const comm_cost network = {.inter_rounds = others, .inter_bytes = others * bytes};
+    /* A bucket is filtered while the one before it travels, and handed on while the next one comes. */
+    const comm_cost meanwhile = {.intra_rounds = others > 0,
+                                 .intra_bytes = others * bytes,
+                                 .selected = tracking_travelling(sync),
+                                 .scattered = others * entries};
+    const comm_model *model = comm_get_model(sync->comm);
+    *seconds = inside + comm_model_seconds(model, &passes) +
+               fmax(comm_model_seconds(model, &network), comm_model_seconds(model, &meanwhile));
 done:
     room_free(&room);
     topology_destroy(sites);
@@ -292,6 +308,7 @@ done:
 
 static weft_status predict(const comm_sync *sync, sync_mode mode, double *seconds)
 {
+    double share = 0.0;
     WEFT_CHECK(sync->desc.dtype == WEFT_DTYPE_F32 || mode == SYNC_ALLREDUCE, WEFT_ERR_UNSUPPORTED,
                "sync %s takes float32, these are %s", sync_mode_name(mode), weft_dtype_name(sync->desc.dtype));
     *seconds = 0.0;
@@ -308,7 +325,8 @@ static weft_status predict(const comm_sync *sync, sync_mode mode, double *second
         *seconds = predict_shadow(sync);
         return WEFT_OK;
     case SYNC_ASP:
-        return comm_agree(sync->comm, predict_asp(sync, seconds));
+        WEFT_TRY(asp_share(sync, &share));
+        return comm_agree(sync->comm, predict_asp(sync, share, seconds));
     case SYNC_AUTO:
         break;
     }

@@ -242,8 +242,8 @@ void sync_expose(comm_sync *sync, double start);
 int sync_tensor_of(const sync_desc *desc, int64_t element);
 
 /* ---- the choice: comm/sync/choose.c ----------------------------------------------------------------------------- */
-/* Predicted seconds of one step's communication by a mode with these options. Collective: files of racks and sites are
- * read. */
+/* Predicted seconds of one step's communication by a mode with these options; where its amount depends on the training
+ * and the mode runs, from what its last step sent. Collective: files of racks and sites are read. */
 weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
 /* Resolve SYNC_AUTO: the fastest mode that is allowed, the same on every rank, with one line in the log that says why.
  * float32 and more than one rank. Collective. */
