@@ -86,12 +86,14 @@ static weft_status grow(block *b, size_t least)
     return WEFT_OK;
 }
 
-/* Read until the block is full or the file ends. One byte stays free for a missing last '\n'. */
+/* Read until the block is full or the file ends. One byte stays free for a missing last '\n', and those that may be
+ * read after it. */
 static weft_status read_block(text_source *s, block *b)
 {
-    while (b->held + 1 < b->capacity) {
+    const size_t room = b->capacity - 1 - TEXT_PAD;
+    while (b->held < room) {
         size_t got;
-        WEFT_TRY(text_stream_read(s->stream, b->text + b->held, b->capacity - 1 - b->held, &got));
+        WEFT_TRY(text_stream_read(s->stream, b->text + b->held, room - b->held, &got));
         if (got == 0) {
             b->last = true;
             if (b->held > 0 && b->text[b->held - 1] != '\n') {

@@ -6,9 +6,9 @@
  *
  * Plain files, .gz (also of several members) and .xz (where the build found liblzma) look alike; which one a file is
  * shows its first bytes, not its name. Every line of a block ends in '\n' (one is added to a last line without), so a
- * parser that stops at '\n' needs no other bound. Memory: two blocks (4 to 64 MiB each by the number
- * of threads, more only where a line is longer).
- * Zero bytes and endless lines are refused with file and line.
+ * parser that stops at '\n' needs no other bound, and TEXT_PAD bytes after it may be read (not used). Memory: two
+ * blocks (4 to 64 MiB each by the number of threads, more only where a line is longer). Zero bytes and endless lines
+ * are refused with file and line.
  *
  * Use: fill in a text_parser, call text_source_parse. Whole tables of numbers: gnn/data/text_table.h. Edges:
  * gnn/data/edge_text.h.
@@ -24,6 +24,8 @@
 #include "base/status.h"
 
 typedef struct text_source text_source;
+
+enum { TEXT_PAD = 16 };
 
 /* A run of whole lines, parsed by one thread. */
 typedef struct text_piece {
