@@ -292,14 +292,16 @@ static weft_status predict_asp(const comm_sync *sync, double share, double *seco
     int64_t bytes = entries * SPARSE_ENTRY_BYTES < dense_bytes ? entries * SPARSE_ENTRY_BYTES : dense_bytes;
     const comm_cost passes = {.reduced = others > 0 ? asp_passes * dense_bytes : 0};
     const comm_cost network = {.inter_rounds = others, .inter_bytes = others * bytes};
-    /* A bucket is filtered while the one before it travels, and handed on while the next one comes. */
+    /* A bucket is filtered while the one before it travels, and handed on while the next one comes. How much of that
+     * hides depends on what the network itself takes of the cores: between nothing and all of it, the middle. */
     const comm_cost meanwhile = {.intra_rounds = others > 0,
                                  .intra_bytes = others * bytes,
                                  .selected = tracking_travelling(sync),
                                  .scattered = others * entries};
     const comm_model *model = comm_get_model(sync->comm);
-    *seconds = inside + comm_model_seconds(model, &passes) +
-               fmax(comm_model_seconds(model, &network), comm_model_seconds(model, &meanwhile));
+    const double travels = comm_model_seconds(model, &network);
+    const double works = comm_model_seconds(model, &meanwhile);
+    *seconds = inside + comm_model_seconds(model, &passes) + fmax(travels, works) + 0.5 * fmin(travels, works);
 done:
     room_free(&room);
     topology_destroy(sites);

@@ -81,6 +81,18 @@ static choose_case run_case(comm_model model, int ranks, int ranks_per_node, int
     return c;
 }
 
+/* A share of the elements to three other sites; finding them, handing them on and adding them, half of which hides;
+ * four passes of arithmetic. */
+static double asp_seconds(const comm_model *model, int64_t elements, double share, int bytes_each)
+{
+    const double sent = 3 * share * (double)elements;
+    const double travels = 3 * model->inter.latency + sent * bytes_each * model->inter.seconds_per_byte;
+    const double works = model->intra.latency +
+                         sent * (bytes_each * model->intra.seconds_per_byte + model->scatter_per_element) +
+                         (double)elements * model->select_per_element;
+    return travels + works / 2 + 16.0 * (double)elements * model->reduce_per_byte;
+}
+
 /* 25.6 M elements on 4 hosts of one rank: 6/4 M through each link; pairs move M. */
 static void test_closed_forms(void **state)
 {
@@ -100,22 +112,14 @@ static void test_closed_forms(void **state)
     ASSERT_NEAR(c.seconds[SYNC_SHADOW] / (shadow + scan), 1.0, 0.01);
     options.gap = 10;
     ASSERT_NEAR(run_case(model, RANKS, 1, d, options).seconds[SYNC_SHADOW] / (shadow / 10 + scan), 1.0, 0.01);
-    /* A twentieth of the elements, 8 bytes each, to three other sites, while others are found, handed on and added; and
-     * four passes of arithmetic. */
-    const double entries = 3 * 0.05 * (double)d;
-    double network = entries * 8 * b;
-    double meanwhile =
-        entries * (8 * model.intra.seconds_per_byte + model.scatter_per_element) + (double)d * model.select_per_element;
-    double news = fmax(network, meanwhile) + 4 * m * model.reduce_per_byte;
-    ASSERT_NEAR(c.seconds[SYNC_ASP] / (news + scan), 1.0, 0.02);
-    /* Where it runs, the part that its last step sent: four parts in twenty, and all of it, as floats without places.
-     */
+    ASSERT_NEAR(c.seconds[SYNC_ASP] / (asp_seconds(&model, d, 0.05, 8) + scan), 1.0, 0.001);
+    /* Where it runs, the part that its last step sent; all of it as floats without places. */
     c.sent = 0.2;
     ASSERT_OK(comm_thread_run(RANKS, choose, &c));
-    ASSERT_NEAR(c.seconds[SYNC_ASP] / (news + 3 * network + scan), 1.0, 0.02);
+    ASSERT_NEAR(c.seconds[SYNC_ASP] / (asp_seconds(&model, d, 0.2, 8) + scan), 1.0, 0.001);
     c.sent = 1.0;
     ASSERT_OK(comm_thread_run(RANKS, choose, &c));
-    ASSERT_NEAR(c.seconds[SYNC_ASP] / (news - network + 3 * m * b + scan), 1.0, 0.02);
+    ASSERT_NEAR(c.seconds[SYNC_ASP] / (asp_seconds(&model, d, 1.0, 4) + scan), 1.0, 0.001);
 }
 
 /* One part in a hundred, or a thousand, of the elements pays on a slow network; half the bytes on the wire nearly half
