@@ -3,7 +3,7 @@
  *
  * Two blocks take turns: while the threads parse one, the reader fills the other. What follows the last '\n' of a block
  * is copied to the head of the next. The reader also looks for zero bytes and counts lines, so that a parser's error
- * becomes a line number by counting within one block.
+ * becomes a line number by counting within one block; it does so while what it read is in its cache.
  */
 #include "gnn/data/text_source.h"
 
@@ -18,7 +18,9 @@
 #include "base/log.h"
 #include "base/text_stream.h"
 
-enum { BLOCK_LEAST = 4 << 20, BLOCK_PER_THREAD = 2 << 20, BLOCK_MOST = 64 << 20, LINE_MOST = 1 << 30, MESSAGE = 1024 };
+enum { BLOCK_LEAST = 4 << 20, BLOCK_PER_THREAD = 2 << 20, BLOCK_MOST = 64 << 20 };
+enum { READ_MOST = 256 << 10 }; /* at a time: what a core's own cache holds */
+enum { LINE_MOST = 1 << 30, MESSAGE = 1024 };
 #define MB 1e6
 
 typedef struct block {
@@ -86,22 +88,38 @@ static weft_status grow(block *b, size_t least)
     return WEFT_OK;
 }
 
+/* What was read last, while it is in the cache: its lines are counted, and it has no zero bytes. */
+static weft_status look_at(const text_source *s, block *b, size_t from)
+{
+    const char *zero = memchr(b->text + from, '\0', b->held - from);
+    const size_t bytes = zero == NULL ? b->held - from : (size_t)(zero - b->text) - from;
+    b->lines += count_lines(b->text + from, bytes);
+    return zero == NULL ? WEFT_OK
+                        : weft_fail(WEFT_ERR_DATA, "%s: line %" PRId64 ": a zero byte; expected text", s->path,
+                                    b->lines_before + 1 + b->lines);
+}
+
 /* Read until the block is full or the file ends. One byte stays free for a missing last '\n', and those that may be
  * read after it. */
 static weft_status read_block(text_source *s, block *b)
 {
     const size_t room = b->capacity - 1 - TEXT_PAD;
     while (b->held < room) {
+        const size_t from = b->held;
+        const size_t wanted = room - from < READ_MOST ? room - from : READ_MOST;
         size_t got;
-        WEFT_TRY(text_stream_read(s->stream, b->text + b->held, room - b->held, &got));
+        WEFT_TRY(text_stream_read(s->stream, b->text + from, wanted, &got));
+        b->held += got;
         if (got == 0) {
             b->last = true;
             if (b->held > 0 && b->text[b->held - 1] != '\n') {
                 b->text[b->held++] = '\n';
             }
+        }
+        WEFT_TRY(look_at(s, b, from));
+        if (b->last) {
             return WEFT_OK;
         }
-        b->held += got;
         atomic_fetch_add(&s->text_bytes, (long long)got);
     }
     return WEFT_OK;
@@ -134,13 +152,9 @@ static weft_status fill(text_source *s, block *b, const block *before)
     }
     b->held = carried;
     b->last = false;
+    b->lines = 0; /* none in what was carried */
     b->lines_before = before->lines_before + before->lines;
-    WEFT_TRY(find_lines(s, b));
-    b->lines = count_lines(b->text, b->bytes);
-    const char *zero = b->bytes > 0 ? memchr(b->text, '\0', b->bytes) : NULL;
-    WEFT_CHECK(zero == NULL, WEFT_ERR_DATA, "%s: line %" PRId64 ": a zero byte; expected text", s->path,
-               b->lines_before + 1 + count_lines(b->text, (size_t)(zero - b->text)));
-    return WEFT_OK;
+    return find_lines(s, b);
 }
 
 static void *read_blocks(void *argument)
