@@ -361,7 +361,7 @@ weft_status sparse_add_slots(void *argument, uint64_t post)
     sparse_plan *plan = argument;
     float *to = plan->desc.buffer + plan->begin;
     int64_t bytes = 0;
-    if (plan->exchange == SPARSE_ALL_GATHER || plan->at.ranks > 1) { /* else cleared as it was read */
+    if (plan->exchange == SPARSE_ALL_GATHER) { /* else cleared as it was read */
         memset(to, 0, (size_t)plan->count * sizeof *to);
     }
     for (int i = 0; i < plan->slots.count; ++i) {

@@ -142,6 +142,6 @@ comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange excha
         cost = all_gather_cost(layout, count, k);
         break;
     }
-    cost.reduced += count * FLOAT_BYTES; /* the vector is cleared before entries are added */
+    cost.reduced += count * FLOAT_BYTES; /* the vector is cleared for the entries */
     return cost;
 }

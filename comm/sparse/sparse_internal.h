@@ -62,9 +62,9 @@ typedef struct sparse_node {
     int shards;       /* n: ranks of the smallest node */
     int mine;         /* this rank's shard, -1: none */
     sparse_shard *shard;
-    const float **source; /* [ranks] every rank's copy of this rank's shard */
-    char *bundle;         /* what this rank's shard became: slots one behind the other; own, or in a window */
-    int bundle_slots;     /* of every bundle */
+    float **source;   /* [ranks] every rank's copy of this rank's shard: cleared by the sum where it is a vector */
+    char *bundle;     /* what this rank's shard became: slots one behind the other; own, or in a window */
+    int bundle_slots; /* of every bundle */
 } sparse_node;
 
 /* Shared memory in place of messages inside the node. */

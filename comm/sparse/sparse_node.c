@@ -89,36 +89,46 @@ void node_free(sparse_plan *plan)
     }
 }
 
-/* ---- the sum ------------------------------------------------------------------------------------------------- */
-/* Alone on its node a rank moves its vector into the residual: what is left behind is the cleared result, for which the
- * memory need not be touched again. */
-static void move_block(const sparse_plan *plan, int64_t begin, int64_t count)
+/* Whether this rank clears local rank q's copy of its shard: where it lies in q's own vector. */
+static bool node_clears(const sparse_plan *plan, int q)
 {
-    float *restrict to = plan->residual + begin;
-    float *restrict from = plan->desc.buffer + plan->begin + begin;
+    return plan->window.usable || q == plan->at.local;
+}
+
+/* ---- the sum ------------------------------------------------------------------------------------------------- */
+/* A vector is cleared where it was read, while it is in the cache: the result will have few entries. What is not finite
+ * does not become 0 by this, so that the select stage can tell whose it is. */
+static void clear_block(float *x, int64_t count)
+{
     for (int64_t i = 0; i < count; ++i) {
-        to[i] += from[i];
-        from[i] = 0.0f;
+        x[i] -= x[i];
+    }
+}
+
+static void add_block(float *restrict sum, const float *restrict x, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        sum[i] += x[i];
     }
 }
 
 static void sum_block(const sparse_plan *plan, int64_t begin, int64_t count)
 {
-    if (plan->at.ranks == 1) {
-        move_block(plan, begin, count);
-        return;
+    const sparse_node *at = &plan->at;
+    float room[SUM_BLOCK];
+    const float *sum = at->source[0] + begin;
+    if (at->ranks > 1) {
+        memcpy(room, sum, (size_t)count * sizeof *room);
+        sum = room;
     }
-    float sum[SUM_BLOCK];
-    float *to = plan->residual + begin;
-    memcpy(sum, plan->at.source[0] + begin, (size_t)count * sizeof *sum);
-    for (int q = 1; q < plan->at.ranks; ++q) {
-        const float *from = plan->at.source[q] + begin;
-        for (int64_t i = 0; i < count; ++i) {
-            sum[i] += from[i];
+    for (int q = 1; q < at->ranks; ++q) {
+        add_block(room, at->source[q] + begin, count);
+    }
+    add_block(plan->residual + begin, sum, count);
+    for (int q = 0; q < at->ranks; ++q) {
+        if (node_clears(plan, q)) {
+            clear_block(at->source[q] + begin, count);
         }
-    }
-    for (int64_t i = 0; i < count; ++i) {
-        to[i] += sum[i];
     }
 }
 
@@ -238,7 +248,9 @@ weft_status node_unpack(sparse_plan *plan, const sparse_shard *shard, const char
 {
     float *to = plan->desc.buffer + shard->begin;
     int64_t bytes = 0;
-    memset(to, 0, (size_t)shard->count * sizeof *to);
+    if (!plan->window.usable) { /* else its owner has cleared it */
+        memset(to, 0, (size_t)shard->count * sizeof *to);
+    }
     for (int i = 0; i < plan->at.bundle_slots; ++i, bundle += bytes) {
         WEFT_TRY(slot_add(bundle, to, shard->count, &bytes));
     }

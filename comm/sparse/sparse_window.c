@@ -7,7 +7,8 @@
  *      COPIED   I have taken the shards of the others  awaited by an owner whose shard was copied from its vector
  *
  * An owner writes its bundle after it has seen everybody's HERE of this call, so everybody has read the bundle of the
- * call before. A rank writes a shard of its own vector only after that shard's owner has raised SHARD, so has read it.
+ * call before. A rank writes a shard of its own vector only after that shard's owner has raised SHARD, so has read it,
+ * and cleared it for the entries to come.
  *
  * Memory: a bundle a rank, in the window.
  */
