@@ -11,6 +11,8 @@
 #include "comm/layout.h"
 
 enum { INQUEST_SECONDS = 3 };
+/* The others wait for rank 0 to speak and to end them; on a loaded machine that takes over a second. */
+enum { FIRST_WORD_SECONDS = 3 };
 
 typedef struct rank_card {
     cpu_set mask;
@@ -221,7 +223,7 @@ void app_context_fail(const app_context *context, weft_status status)
         end_stalled(context);
     }
     if (rank != 0) {
-        sleep(1);
+        sleep(FIRST_WORD_SECONDS);
     }
     log_fatal(rank, status, weft_error_message());
     comm_abort(context->comm, status);
