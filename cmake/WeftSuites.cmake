@@ -25,16 +25,16 @@ set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Buildin
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
 set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
-# Every fuzz target for a minute (scripts/fuzz), two at a time on two cores; those of files that Weft alone writes and reads
-# on the same machine, and of the JSON under other targets, for a third of that.
+# The fuzz targets (scripts/fuzz), two at a time on two cores: a minute for what graphs, options and models come in, a third
+# of it for the JSON that other targets read too, kept partitions and lists of racks.
 set(WEFT_FUZZ_SECONDS 60 CACHE STRING "Seconds of each fuzz target in the tests")
-set(fuzz_inner json partition topology)
+set(fuzz_short json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
   set(seconds ${WEFT_FUZZ_SECONDS})
-  if(target IN_LIST fuzz_inner)
+  if(target IN_LIST fuzz_short)
     math(EXPR seconds "${seconds} / 3")
   endif()
   math(EXPR limit "${seconds} + 120")

@@ -26,8 +26,7 @@ static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, i
     return size;
 }
 
-/* The stages in the node through shared memory: adding all parts of a shard to the residual, then reading all shards.
- */
+/* The stages in the node through shared memory: all parts of a shard into the residual, then all shards. */
 static void window_cost(comm_cost *cost, const comm_layout *layout, int64_t count, int64_t k)
 {
     shard_size first = size_of(layout, count, k, 0);

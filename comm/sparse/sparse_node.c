@@ -89,12 +89,6 @@ void node_free(sparse_plan *plan)
     }
 }
 
-/* Whether this rank clears local rank q's copy of its shard: where it lies in q's own vector. */
-static bool node_clears(const sparse_plan *plan, int q)
-{
-    return plan->window.usable || q == plan->at.local;
-}
-
 /* ---- the sum ------------------------------------------------------------------------------------------------- */
 /* A vector is cleared where it was read, while it is in the cache: the result will have few entries. What is not finite
  * does not become 0 by this, so that the select stage can tell whose it is. */
@@ -112,6 +106,12 @@ static void add_block(float *restrict sum, const float *restrict x, int64_t coun
     }
 }
 
+/* Whether this rank clears local rank q's copy of its shard: where it lies in q's own vector. */
+static bool clears(const sparse_plan *plan, int q)
+{
+    return plan->window.usable || q == plan->at.local;
+}
+
 static void sum_block(const sparse_plan *plan, int64_t begin, int64_t count)
 {
     const sparse_node *at = &plan->at;
@@ -126,7 +126,7 @@ static void sum_block(const sparse_plan *plan, int64_t begin, int64_t count)
     }
     add_block(plan->residual + begin, sum, count);
     for (int q = 0; q < at->ranks; ++q) {
-        if (node_clears(plan, q)) {
+        if (clears(plan, q)) {
             clear_block(at->source[q] + begin, count);
         }
     }

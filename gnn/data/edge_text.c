@@ -93,6 +93,12 @@ static bool read_over(const parse_state *state, text_piece *piece, const char **
     return text_expected(piece, *at, what);
 }
 
+/* Past an end of line, as text_at_end finds it. */
+static inline const char *past_end(const char *at)
+{
+    return at + (*at == '\r' ? 2 : 1);
+}
+
 /* The common line, "12 345": two short ids with one character between them, and nothing else. Moves past the line;
  * false: look closely. */
 static inline bool parse_plain(const parse_state *state, const char **at, int32_t *pair)
@@ -110,7 +116,7 @@ static inline bool parse_plain(const parse_state *state, const char **at, int32_
     }
     pair[0] = (int32_t)(from - state->rules->first_id);
     pair[1] = (int32_t)(to - state->rules->first_id);
-    *at = p + (*p == '\r' ? 2 : 1);
+    *at = past_end(p);
     return true;
 }
 
@@ -161,13 +167,14 @@ static int64_t parse_plain_lines(const parse_state *state, text_piece half[2], i
 static bool parse_line(const parse_state *state, text_piece *piece, text_piece *half, int32_t *pair, bool *found)
 {
     const char *at = half->text;
-    *found = text_next_row(half, &at);
+    /* A line that begins with a digit is a row; where all have long ids or weights, each comes here. */
+    *found = (*at >= '0' && *at <= '9') || text_next_row(half, &at);
     half->text = half->end;
     if (*found) {
         if (!parse_edge(state, piece, &at, pair)) {
             return false;
         }
-        half->text = at + (*at == '\r' ? 2 : 1);
+        half->text = past_end(at);
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "gnn/data/edge_text.h"
 #include "support/folder.h"
+#include "support/graphs.h"
 
 enum { VERTICES = 3000, LINES = 40000, ROOM = 80 };
 
@@ -13,8 +14,7 @@ static uint64_t seed;
 
 static int32_t draw(int32_t below)
 {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    return (int32_t)((seed >> 33) % (uint64_t)below);
+    return (int32_t)(test_random(&seed) % (uint32_t)below);
 }
 
 static weft_status read_edges(const char *path, int64_t vertices, arcs **a)
