@@ -75,7 +75,7 @@ static bool fail_id(const parse_state *state, text_piece *piece, const char *at)
 /* Fields that are numbers, from the third on. */
 static bool read_over(const parse_state *state, text_piece *piece, const char **at)
 {
-    for (int column = 2; column < state->rules->columns; column++) {
+    for (int64_t column = 2; column < state->rules->columns; column++) {
         const char *field = text_skip_separator(*at);
         const char *end = field;
         double number;
@@ -89,7 +89,7 @@ static bool read_over(const parse_state *state, text_piece *piece, const char **
         return true;
     }
     char what[64];
-    snprintf(what, sizeof what, "the end of the line after %d fields", state->rules->columns);
+    snprintf(what, sizeof what, "the end of the line after %" PRId64 " fields", state->rules->columns);
     return text_expected(piece, *at, what);
 }
 
@@ -223,25 +223,6 @@ weft_status edge_text_parse(text_source *source, const edge_text *rules, arcs *i
     return text_source_parse(source, &parser, NULL);
 }
 
-/* Fields of a line, as separators cut it. */
-static int count_fields(const char *line)
-{
-    int fields = 0;
-    const char *at = text_skip_blanks(line);
-    while (*at != '\0') {
-        fields++;
-        while (*at != '\0' && *at != ' ' && *at != '\t' && *at != ',' && *at != ';') {
-            at++;
-        }
-        const char *next = text_skip_separator(at);
-        if (next == at && *at != '\0') {
-            break;
-        }
-        at = next;
-    }
-    return fields;
-}
-
 weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into)
 {
     char *line;
@@ -268,7 +249,7 @@ weft_status edge_text_read(text_source *source, const char *path, int64_t vertic
     if (end) {
         goto done;
     }
-    rules.columns = count_fields(line);
+    rules.columns = text_count_fields(line);
     WEFT_CHECK_GOTO(rules.columns >= 2, status, done, WEFT_ERR_DATA,
                     "%s: line %" PRId64 ": '%.40s': expected two vertex ids", path, text_source_line_number(source),
                     line);

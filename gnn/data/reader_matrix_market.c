@@ -39,7 +39,7 @@ static bool is_one_of(const char *word, const char *const *known)
 }
 
 /* The first line; *columns = fields of an entry, *both = an entry means both directions. */
-static weft_status read_banner(const char *path, const char *line, int *columns, bool *both)
+static weft_status read_banner(const char *path, const char *line, int64_t *columns, bool *both)
 {
     static const char *const fields[] = {"pattern", "real", "integer", NULL};
     static const char *const kinds[] = {"general", "symmetric", "skew-symmetric", NULL};

@@ -116,6 +116,9 @@ static inline bool text_at_end(const char *at)
     return *at == '\n' || (*at == '\r' && at[1] == '\n');
 }
 
+/* Fields of a line (NUL-terminated), as separators cut it; a comma at its end has an empty one after it. */
+int64_t text_count_fields(const char *line);
+
 /* Decimal integer with optional sign at *at; false (and *at unmoved) when there is none or it leaves int64. */
 bool text_scan_int(const char **at, int64_t *value);
 /* Finite decimal number at *at, correctly rounded to double; "nan" gives NaN when nan_allowed. */

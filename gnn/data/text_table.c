@@ -103,22 +103,6 @@ static bool parse_rows(void *self, text_piece *piece)
     return true;
 }
 
-static int64_t count_fields(const char *line)
-{
-    int64_t fields = 0;
-    const char *at = text_skip_blanks(line);
-    while (*at != '\0') {
-        fields++;
-        while (*at != '\0' && *at != ' ' && *at != '\t' && *at != ',' && *at != ';') {
-            at++;
-        }
-        const char *next = text_skip_separator(at);
-        fields += *next == '\0' && next > at && memchr(at, ',', (size_t)(next - at)) != NULL; /* "1," has two */
-        at = next;
-    }
-    return fields;
-}
-
 static bool begins_number(const char *line, bool nan_allowed)
 {
     const char *at = text_skip_blanks(line);
@@ -142,7 +126,7 @@ static weft_status look_at_head(text_source *source, table *t, char *line, bool 
     if (*empty) {
         return WEFT_OK;
     }
-    int64_t columns = count_fields(line);
+    int64_t columns = text_count_fields(line);
     WEFT_CHECK(t->columns < 0 || columns == t->columns, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": %" PRId64 " fields where %" PRId64 " are expected", t->path,
                text_source_line_number(source), columns, t->columns);

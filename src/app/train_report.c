@@ -32,8 +32,8 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
     double elapsed = clock_seconds() - report->started;
     double total = (double)report->options->epochs * report->options->runs;
     double eta = elapsed / (double)report->done * (total - (double)(report->before + report->done));
-    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %.0f s", epoch->run + 1,
-             (long long)epoch->epoch, epoch->loss, scores, epoch->epoch_s, eta);
+    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
+             epoch->loss, scores, epoch->epoch_s, clock_say(eta).text);
 }
 
 static weft_status on_resume(void *self, const train_progress *progress)

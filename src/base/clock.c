@@ -22,6 +22,23 @@ double clock_cpu_seconds(void)
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+clock_words clock_say(double seconds)
+{
+    clock_words words;
+    const double longest = 1e6 * 86400; /* 2,700 years: nobody waits longer */
+    long long whole = seconds > 0 ? (long long)((seconds < longest ? seconds : longest) + 0.5) : 0;
+    if (whole < 120) {
+        snprintf(words.text, sizeof words.text, "%lld s", whole);
+    } else if (whole < 7200) {
+        snprintf(words.text, sizeof words.text, "%lld min %02lld s", whole / 60, whole % 60);
+    } else if (whole < 2 * 86400) {
+        snprintf(words.text, sizeof words.text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+    } else {
+        snprintf(words.text, sizeof words.text, "%lld days %lld h", whole / 86400, whole / 3600 % 24);
+    }
+    return words;
+}
+
 /* getrusage's ru_maxrss is inherited across exec from the launcher, so the kernel's own per-image figures are read. */
 static uint64_t status_kib(const char *field)
 {

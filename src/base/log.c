@@ -92,12 +92,12 @@ void log_progress_update(log_progress *progress, double done)
         snprintf(count, sizeof count, ", %.3g %s/s", progress->count / elapsed, progress->counted);
     }
     if (progress->total > 0 && done > 0) {
-        double eta = elapsed * (progress->total - done) / done;
-        log_info("%s: %.4g of %.4g %s (%.0f %%), %.3g %s/s%s, %.0f s elapsed, ETA %.0f s", progress->stage, done,
+        double left = elapsed * (progress->total - done) / done;
+        log_info("%s: %.4g of %.4g %s (%.0f %%), %.3g %s/s%s, %s elapsed, ETA %s", progress->stage, done,
                  progress->total, progress->unit, 100.0 * done / progress->total, done / elapsed, progress->unit, count,
-                 elapsed, eta > 0 ? eta : 0.0);
+                 clock_say(elapsed).text, clock_say(left).text);
     } else {
-        log_info("%s: %.0f s elapsed", progress->stage, elapsed);
+        log_info("%s: %s elapsed", progress->stage, clock_say(elapsed).text);
     }
 }
 

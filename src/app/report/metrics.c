@@ -129,8 +129,8 @@ static void say_progress(FILE *file, double size, double started, double *last)
     double now = clock_seconds(), at = (double)ftello(file);
     if (now - *last > PROGRESS_EVERY_S && at > 0) {
         *last = now;
-        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %.0f s", at / 1e6, size / 1e6,
-                 (now - started) * fmax(size / at - 1, 0));
+        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %s", at / 1e6, size / 1e6,
+                 clock_say((now - started) * (size / at - 1)).text);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/report/text.h"
+#include "base/clock.h"
 
 static const quantity missing = {"–"};
 
@@ -27,14 +28,8 @@ quantity quantity_seconds(double seconds)
         return missing;
     }
     double size = fabs(seconds);
-    if (size >= 7200 * 48.0) {
-        return size < 1e12 ? with_unit(seconds / 86400, "days") : quantity_real(seconds);
-    }
-    if (size >= 7200) {
-        return with_unit(seconds / 3600, "h");
-    }
     if (size >= 120) {
-        snprintf(q.text, sizeof q.text, "%d min %02d s", (int)seconds / 60, (int)fabs(seconds) % 60);
+        snprintf(q.text, sizeof q.text, "%s%s", seconds < 0 ? "-" : "", clock_say(size).text);
         return q;
     }
     if (size >= 0.9995 || size == 0) {
