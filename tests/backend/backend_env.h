@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "hal/hal.h"
+#include "support/random.h"
 #include "support/test.h"
 
 enum { ENV_POOL = 512 };
@@ -72,8 +73,7 @@ typedef struct int_operand {
 
 static double env_random(env *e)
 {
-    e->random = e->random * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (double)(e->random >> 11) * 0x1.0p-53;
+    return test_uniform(&e->random);
 }
 
 static void *env_alloc(env *e, int b, int64_t bytes)

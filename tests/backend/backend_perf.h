@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "hal/hal.h"
+#include "support/random.h"
 #include "support/test.h"
 
 enum { PERF_REPEATS = 7 };
@@ -41,10 +42,9 @@ static void *perf_alloc(weft_hal *hal, int64_t count, size_t size)
 static float *perf_floats(weft_hal *hal, int64_t count)
 {
     float *device = perf_alloc(hal, count, sizeof(float));
-    uint32_t random = 1;
+    uint64_t seed = 1;
     for (int64_t i = 0; i < count; ++i) { /* cpu backends: device memory is the host's */
-        random = random * 1664525u + 1013904223u;
-        device[i] = (float)(random >> 8) * 0x1.0p-24F - 0.5F;
+        device[i] = (float)(test_random_bits(&seed) >> 40) * 0x1.0p-24F - 0.5F;
     }
     return device;
 }

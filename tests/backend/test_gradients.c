@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "hal/hal.h"
+#include "support/random.h"
 #include "support/test.h"
 
 enum { M = 6, N = 5, K = 4 };
@@ -18,8 +19,7 @@ static uint64_t random_state;
 static void fill_random(double *x, int count)
 {
     for (int i = 0; i < count; ++i) {
-        random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
-        x[i] = (double)(random_state >> 11) * 0x1.0p-52 - 1.0;
+        x[i] = 2 * test_uniform(&random_state) - 1;
     }
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "partition/graph.h"
+#include "support/random.h"
 
 typedef struct test_graph {
     weft_graph graph;
@@ -22,12 +23,6 @@ typedef struct test_edges {
     int64_t count, capacity;
     int64_t *key; /* destination << 32 | source */
 } test_edges;
-
-static inline uint32_t test_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(*state >> 33);
-}
 
 static inline void test_edge(test_edges *edges, int64_t from, int64_t to)
 {

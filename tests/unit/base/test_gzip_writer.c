@@ -5,6 +5,7 @@
 #include "base/gzip_writer.h"
 #include "base/number.h"
 #include "support/folder.h"
+#include "support/random.h"
 
 enum { BYTES = 300000 };
 
@@ -22,10 +23,9 @@ static void write_pieces(const char *path, const uint8_t *data, size_t piece)
 static void test_round_trip(void **state)
 {
     static uint8_t data[BYTES], back[BYTES + 1];
-    uint32_t x = 1;
+    uint64_t seed = 1;
     for (int i = 0; i < BYTES; i++) { /* half noise, half repetition: some blocks are stored, some deflated */
-        x = x * 1664525 + 1013904223;
-        data[i] = i % 60000 < 30000 ? (uint8_t)(x >> 24) : (uint8_t)(i % 7);
+        data[i] = i % 60000 < 30000 ? (uint8_t)(test_random_bits(&seed) >> 56) : (uint8_t)(i % 7);
     }
     write_pieces(in_folder(state, "a.gz"), data, BYTES);
     write_pieces(in_folder(state, "b.gz"), data, BYTES);
@@ -71,12 +71,12 @@ static void test_nothing_is_left_behind(void **state)
 static void test_short_floats_keep_their_bits(void **state)
 {
     (void)state;
-    uint32_t x = 7;
+    uint64_t seed = 7;
     char text[NUMBER_TEXT_MAX];
     for (int i = 0; i < 200000; i++) {
-        x = x * 1664525 + 1013904223;
+        uint32_t x = (uint32_t)(test_random_bits(&seed) >> 32);
         /* Every second one near 1, where most features lie. */
-        uint32_t bits = i % 2 == 0 ? x ^ (x >> 15) : (x & 0x80ffffffU) + 0x39000000U + ((x >> 27) << 22);
+        uint32_t bits = i % 2 == 0 ? x : (x & 0x80ffffffU) + 0x39000000U + ((x >> 27) << 22);
         float value;
         memcpy(&value, &bits, sizeof value);
         if (isfinite(value)) {

@@ -6,13 +6,13 @@
 #include "gnn/data/arcs.h"
 #include "gnn/data/reader.h"
 #include "support/folder.h"
+#include "support/random.h"
 
 static uint64_t seed;
 
 static int32_t draw(int32_t below)
 {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    return (int32_t)((seed >> 33) % (uint64_t)below);
+    return (int32_t)(test_random(&seed) % (uint32_t)below);
 }
 
 enum { VERTICES = 1500, EDGES = 60000, WRITERS = 3 };

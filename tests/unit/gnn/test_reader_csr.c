@@ -3,14 +3,14 @@
 
 #include "base/alloc.h"
 #include "gnn/data/reader.h"
+#include "support/random.h"
 #include "support/test.h"
 
 static uint64_t seed;
 
 static int32_t draw(int32_t below)
 {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    return (int32_t)((seed >> 33) % (uint64_t)below);
+    return (int32_t)(test_random(&seed) % (uint32_t)below);
 }
 
 typedef struct csr {

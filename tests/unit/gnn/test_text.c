@@ -8,6 +8,7 @@
 #include "gnn/data/text_source.h"
 #include "gnn/data/text_table.h"
 #include "support/folder.h"
+#include "support/random.h"
 
 static const char *put_text(void **state, const char *name, const char *text)
 {
@@ -88,8 +89,7 @@ static void test_reals_against_strtod(void **state)
         if (i < (int)(sizeof fixed / sizeof *fixed)) {
             snprintf(text, sizeof text, "%s", fixed[i]);
         } else {
-            seed = seed * 6364136223846793005U + 1442695040888963407U;
-            double size = pow(10, (double)(seed >> 40) / 65536.0 / 256.0 * 60 - 30);
+            double size = pow(10, test_uniform(&seed) * 60 - 30);
             snprintf(text, sizeof text, i % 3 == 0 ? "%.6f\n" : i % 3 == 1 ? "%.17g\n" : "%.5e\n", size);
         }
         const char *at = text;

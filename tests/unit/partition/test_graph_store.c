@@ -7,6 +7,7 @@
 #include "base/npy.h"
 #include "partition/graph.h"
 #include "support/folder.h"
+#include "support/random.h"
 
 /* A 5-vertex path 0-1-2-3 with vertex 4 alone; 3 features, 2 classes, 2 splits. */
 static const int64_t offset[] = {0, 1, 3, 5, 6, 6};
@@ -250,15 +251,14 @@ static void test_bit_flips_are_found(void **state)
 {
     const char *store = write_sample(state);
     static const char *const files[] = {"offset.npy", "source.npy", "feature.npy", "label.npy", "split.npy"};
-    unsigned seed = 1;
+    uint64_t seed = 1;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char path[FILE_PATH_MAX];
         ASSERT_OK(file_path(path, "%s/%s", store, files[f]));
         size_t bytes;
         uint8_t *data = get_file(path, &bytes);
         for (int round = 0; round < 40; round++) {
-            seed = seed * 1103515245U + 12345U;
-            size_t bit = (seed >> 8) % (8 * bytes);
+            size_t bit = test_random(&seed) % (8 * bytes);
             data[bit / 8] ^= (uint8_t)(1U << bit % 8);
             put_file(path, data, bytes);
             weft_graph graph;
