@@ -5,13 +5,12 @@
 #include "comm/codec/codec.h"
 
 #include <assert.h>
-#include <cpuid.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "comm/codec/kernels.h"
+#include "hal/isa.h"
 
-enum { BLOCK = 1 << 15, PARALLEL_BLOCKS = 8, F16C_BIT = 29 };
+enum { BLOCK = 1 << 15, PARALLEL_BLOCKS = 8 };
 
 int64_t codec_bytes(comm_wire wire)
 {
@@ -31,39 +30,14 @@ const char *codec_name(comm_wire wire)
     return "unknown";
 }
 
-static int detect_level(void)
-{
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    __builtin_cpu_init();
-    bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && ((c >> F16C_BIT) & 1u) != 0;
-    if (!f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-        return 0;
-    }
-    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    return avx512 ? 2 : 1;
-}
-
-int codec_level(void)
-{
-    /* Asking the processor is slow on virtual machines. Every thread finds the same answer. */
-    static _Atomic int known = -1;
-    int level = atomic_load_explicit(&known, memory_order_relaxed);
-    if (level < 0) {
-        level = detect_level();
-        atomic_store_explicit(&known, level, memory_order_relaxed);
-    }
-    return level;
-}
-
 static const codec_kernels *kernels_of(comm_wire wire)
 {
-    static const codec_kernels *const bf16[CODEC_LEVELS] = {&codec_bf16_kernels, &codec_bf16_kernels_avx2,
-                                                            &codec_bf16_kernels_avx512};
-    static const codec_kernels *const fp16[CODEC_LEVELS] = {&codec_fp16_kernels, &codec_fp16_kernels_avx2,
-                                                            &codec_fp16_kernels_avx512};
+    static const codec_kernels *const bf16[HAL_ISAS] = {&codec_bf16_kernels, &codec_bf16_kernels_avx2,
+                                                        &codec_bf16_kernels_avx512};
+    static const codec_kernels *const fp16[HAL_ISAS] = {&codec_fp16_kernels, &codec_fp16_kernels_avx2,
+                                                        &codec_fp16_kernels_avx512};
     assert(wire != COMM_WIRE_SAME);
-    return (wire == COMM_WIRE_BF16 ? bf16 : fp16)[codec_level()];
+    return (wire == COMM_WIRE_BF16 ? bf16 : fp16)[hal_isa_best()];
 }
 
 static int64_t block_length(int64_t count, int64_t block)

@@ -13,12 +13,8 @@ typedef struct codec_kernels {
     void (*decode_add)(const uint16_t *restrict from, float *restrict to, int64_t count);
 } codec_kernels;
 
-/* [level], as codec_level says: plain C, AVX2 with F16C, AVX-512. */
-enum { CODEC_LEVELS = 3 };
+/* By hal_isa. */
 extern const codec_kernels codec_bf16_kernels, codec_bf16_kernels_avx2, codec_bf16_kernels_avx512;
 extern const codec_kernels codec_fp16_kernels, codec_fp16_kernels_avx2, codec_fp16_kernels_avx512;
-
-/* The best level that this processor has: 0, 1 or 2. */
-int codec_level(void);
 
 #endif

@@ -8,16 +8,14 @@
 
 #include "comm/coll/shared.h"
 #include "comm/reduce.h"
+#include "hal/isa.h"
 
 enum { BLOCK_BYTES = 4096, PART_BYTES = 1 << 19, PARALLEL_PARTS = 4 };
 
 static shared_sum_fn best_sum(void)
 {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq")) {
-        return shared_sum_avx512;
-    }
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? shared_sum_avx2 : shared_sum_base;
+    static const shared_sum_fn sums[HAL_ISAS] = {shared_sum_base, shared_sum_avx2, shared_sum_avx512};
+    return sums[hal_isa_best()];
 }
 
 /* Any type and operation, elements [begin, end). */

@@ -1,5 +1,6 @@
 /* comm/sparse/select_kernel_base.c: the passes for every x86-64 processor, and the choice among the tables. */
 #include "comm/sparse/select_kernel.h"
+#include "hal/isa.h"
 
 #define SELECT_COMPACT compact_base
 #define SELECT_COUNT   count_base
@@ -11,13 +12,7 @@ const select_kernels select_kernels_base = {compact_base, count_base, sum_base};
 
 const select_kernels *select_kernels_of_cpu(void)
 {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq")) {
-        return &select_kernels_avx512;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return &select_kernels_avx2;
-    }
-    return &select_kernels_base;
+    static const select_kernels *const kernels[HAL_ISAS] = {&select_kernels_base, &select_kernels_avx2,
+                                                            &select_kernels_avx512};
+    return kernels[hal_isa_best()];
 }

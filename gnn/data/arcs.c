@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ enum { CHUNK_LEAST = 64, CHUNK_MOST = 1 << 20, CHUNK_SHARE = 32, SPAN_MOST = 655
 
 typedef struct writer {
     int32_t *chunk; /* [2 * chunk_edges], or NULL */
-    int64_t used, count, loops;
+    int64_t used, loops;
+    atomic_llong count; /* read for progress lines */
     int32_t largest;
     char apart[64]; /* keeps writers off each other's cache lines */
 } writer;
@@ -173,7 +175,8 @@ static void look_at(writer *w, const int32_t *pairs, int64_t count)
     }
     w->largest = largest;
     w->loops += loops;
-    w->count += count;
+    atomic_store_explicit(&w->count, atomic_load_explicit(&w->count, memory_order_relaxed) + count,
+                          memory_order_relaxed);
 }
 
 weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
@@ -201,7 +204,7 @@ int64_t arcs_count(const arcs *a)
 {
     int64_t count = 0;
     for (int w = 0; w < a->writers; w++) {
-        count += a->writer[w].count;
+        count += atomic_load_explicit(&a->writer[w].count, memory_order_relaxed);
     }
     return count;
 }

@@ -28,8 +28,8 @@ void arcs_free(arcs *a); /* NULL is allowed */
  * at a time. */
 weft_status arcs_add(arcs *a, int writer, const int32_t *pairs, int64_t count);
 
-int64_t arcs_count(const arcs *a);      /* not while writers are at work */
-int64_t arcs_loops(const arcs *a);      /* self-loops among them */
+int64_t arcs_count(const arcs *a);      /* at any time */
+int64_t arcs_loops(const arcs *a);      /* self-loops among them; not while writers are at work, as what follows */
 int64_t arcs_largest_id(const arcs *a); /* -1 when there are none */
 bool arcs_spilled(const arcs *a);       /* some lie in the temporary file */
 

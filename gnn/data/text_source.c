@@ -1,7 +1,8 @@
 /*
- * gnn/data/text_source.c: see gnn/data/text_source.h.
+ * gnn/data/text_source.c: see gnn/data/text_source.h; ranges are in gnn/data/text_ranges.c.
  *
- * Two blocks take turns: while the threads parse one, the reader fills the other. What follows the last '\n' of a block
+ * The first lines are looked at in a small first block, without a reader. Then two blocks take turns: while the threads
+ * parse one, the reader fills the other. What follows the last '\n' of a block
  * is copied to the head of the next. The reader also looks for zero bytes and counts lines, so that a parser's error
  * becomes a line number by counting within one block; it does so while what it read is in its cache.
  */
@@ -17,8 +18,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text_stream.h"
+#include "gnn/data/text_ranges.h"
 
-enum { BLOCK_LEAST = 4 << 20, BLOCK_PER_THREAD = 2 << 20, BLOCK_MOST = 64 << 20 };
+enum { BLOCK_FIRST = 4 << 10, BLOCK_LEAST = 4 << 20, BLOCK_PER_THREAD = 2 << 20, BLOCK_MOST = 64 << 20 };
 enum { READ_MOST = 256 << 10 }; /* at a time: what a core's own cache holds */
 enum { LINE_MOST = 1 << 30, MESSAGE = 1024 };
 #define MB 1e6
@@ -57,29 +59,6 @@ struct text_source {
 
 /* ---- the reader's thread ---- */
 
-/* In bytes of 64 lanes, added up before one can overflow: the compiler turns this into vectors of bytes. */
-static int64_t count_lines(const char *text, size_t bytes)
-{
-    enum { LANES = 64, ROUNDS = 255 };
-    int64_t lines = 0;
-    size_t at = 0;
-    while (bytes - at >= LANES) {
-        uint8_t lane[LANES] = {0};
-        for (int round = 0; round < ROUNDS && bytes - at >= LANES; round++, at += LANES) {
-            for (int i = 0; i < LANES; i++) {
-                lane[i] = (uint8_t)(lane[i] + (text[at + (size_t)i] == '\n'));
-            }
-        }
-        for (int i = 0; i < LANES; i++) {
-            lines += lane[i];
-        }
-    }
-    for (; at < bytes; at++) {
-        lines += text[at] == '\n';
-    }
-    return lines;
-}
-
 static weft_status grow(block *b, size_t least)
 {
     size_t capacity = 2 * b->capacity > least ? 2 * b->capacity : least;
@@ -93,7 +72,7 @@ static weft_status look_at(const text_source *s, block *b, size_t from)
 {
     const char *zero = memchr(b->text + from, '\0', b->held - from);
     const size_t bytes = zero == NULL ? b->held - from : (size_t)(zero - b->text) - from;
-    b->lines += count_lines(b->text + from, bytes);
+    b->lines += text_count_lines(b->text + from, bytes);
     return zero == NULL ? WEFT_OK
                         : weft_fail(WEFT_ERR_DATA, "%s: line %" PRId64 ": a zero byte; expected text", s->path,
                                     b->lines_before + 1 + b->lines);
@@ -160,7 +139,7 @@ static weft_status fill(text_source *s, block *b, const block *before)
 static void *read_blocks(void *argument)
 {
     text_source *s = argument;
-    for (int k = 0;; k ^= 1) {
+    for (int k = 1;; k ^= 1) { /* block 0 was filled first */
         block *b = &s->blocks[k];
         pthread_mutex_lock(&s->lock);
         while (b->full && !s->stop) {
@@ -191,8 +170,15 @@ static void *read_blocks(void *argument)
 
 /* ---- opening and closing ---- */
 
-static weft_status start(text_source *s)
+static size_t block_bytes(const text_source *s)
 {
+    const size_t wanted = (size_t)s->threads * BLOCK_PER_THREAD;
+    return wanted < BLOCK_LEAST ? BLOCK_LEAST : wanted > BLOCK_MOST ? BLOCK_MOST : wanted;
+}
+
+static weft_status start_reader(text_source *s)
+{
+    s->block_bytes = block_bytes(s);
     WEFT_CHECK(pthread_create(&s->reader, NULL, read_blocks, s) == 0, WEFT_ERR_RESOURCE,
                "%s: no thread can be started to read it", s->path);
     s->started = true;
@@ -208,12 +194,10 @@ weft_status text_source_open(const char *path, size_t line_max, text_source **so
     pthread_cond_init(&s->changed, NULL);
     s->threads = omp_get_max_threads();
     s->line_max = line_max < LINE_MOST ? line_max : LINE_MOST;
-    size_t wanted = (size_t)s->threads * BLOCK_PER_THREAD;
-    s->block_bytes = wanted < BLOCK_LEAST ? BLOCK_LEAST : wanted > BLOCK_MOST ? BLOCK_MOST : wanted;
+    s->block_bytes = BLOCK_FIRST;
     weft_status status;
     WEFT_TRY_GOTO(file_path(s->path, "%s", path), status, done);
     WEFT_TRY_GOTO(text_stream_open(path, &s->stream), status, done);
-    WEFT_TRY_GOTO(start(s), status, done);
     *source = s;
     s = NULL;
 done:
@@ -243,21 +227,34 @@ void text_source_close(text_source *s)
 
 /* ---- blocks, as the caller sees them ---- */
 
+/* The first block, without a reader. */
+static weft_status open_first(text_source *s)
+{
+    block *b = &s->blocks[0];
+    WEFT_TRY(fill(s, b, &s->blocks[1]));
+    b->full = true;
+    s->open = true;
+    s->at = b->text + (b->bytes >= TEXT_MARK ? text_mark(b->text) : 0);
+    return WEFT_OK;
+}
+
 /* Wait for the block after the current one; *end when there is none. */
 static weft_status next_block(text_source *s, bool *end)
 {
-    *end = false;
-    bool was_last = s->open && s->blocks[s->current].last;
-    if (was_last) {
-        *end = true;
+    *end = s->open && s->blocks[s->current].last;
+    if (*end) {
         return WEFT_OK;
     }
-    pthread_mutex_lock(&s->lock);
-    if (s->open) {
-        s->blocks[s->current].full = false;
-        s->current ^= 1;
-        pthread_cond_broadcast(&s->changed);
+    if (!s->open && !s->failed) {
+        return open_first(s);
     }
+    if (!s->started) {
+        WEFT_TRY(start_reader(s));
+    }
+    pthread_mutex_lock(&s->lock);
+    s->blocks[s->current].full = false;
+    s->current ^= 1;
+    pthread_cond_broadcast(&s->changed);
     while (!s->blocks[s->current].full && !s->failed) {
         pthread_cond_wait(&s->changed, &s->lock);
     }
@@ -267,8 +264,7 @@ static weft_status next_block(text_source *s, bool *end)
     if (!full) {
         return weft_fail(s->status, "%s", s->message);
     }
-    const block *b = &s->blocks[s->current];
-    s->at = b->text + (b->lines_before == 0 && b->bytes >= TEXT_MARK ? text_mark(b->text) : 0);
+    s->at = s->blocks[s->current].text;
     return WEFT_OK;
 }
 
@@ -379,7 +375,7 @@ static weft_status fail_at(const text_source *s, const text_piece *piece)
         return weft_fail(piece->status, "%s", piece->reason);
     }
     const block *b = &s->blocks[s->current];
-    int64_t line = b->lines_before + 1 + count_lines(b->text, (size_t)(piece->at - b->text));
+    int64_t line = b->lines_before + 1 + text_count_lines(b->text, (size_t)(piece->at - b->text));
     return weft_fail(WEFT_ERR_DATA, "%s: line %" PRId64 ": %s", s->path, line, piece->reason);
 }
 
@@ -399,39 +395,77 @@ static weft_status parse_block(const text_source *s, const text_parser *parser, 
     return first < s->threads ? fail_at(s, &pieces[first]) : WEFT_OK;
 }
 
-static void tell_progress(const text_source *s, const text_parser *parser, log_progress *progress)
+typedef struct teller {
+    const text_source *source;
+    const text_parser *parser;
+    log_progress progress;
+} teller;
+
+static void tell_progress(void *self)
 {
-    if (parser->counted != NULL) {
-        progress->count = (double)parser->counted(parser->self);
+    teller *t = self;
+    const text_source *s = t->source;
+    if (t->parser->counted != NULL) {
+        t->progress.count = (double)t->parser->counted(t->parser->self);
     }
-    log_progress_update(progress, (double)text_stream_consumed(s->stream) / MB);
+    const int64_t done = text_stream_plain(s->stream) ? atomic_load(&s->text_bytes) : text_stream_consumed(s->stream);
+    log_progress_update(&t->progress, (double)done / MB);
 }
 
-weft_status text_source_parse(text_source *s, const text_parser *parser, int64_t *rows)
+static weft_status parse_blocks(text_source *s, const text_parser *parser, teller *t, int64_t *rows)
 {
     text_piece *pieces;
-    int64_t seen = 0;
     WEFT_TRY(WEFT_NEW(&pieces, s->threads, WEFT_MEM_WORKSPACE));
-    log_progress progress = log_progress_begin("read", "MB", (double)text_stream_size(s->stream) / MB);
-    progress.counted = parser->counted != NULL ? parser->unit : NULL;
     weft_status status = WEFT_OK;
     for (bool end = false; status == WEFT_OK;) {
         status = need_lines(s, &end);
         if (status != WEFT_OK || end) {
             break;
         }
-        status = parse_block(s, parser, pieces, &seen);
+        status = parse_block(s, parser, pieces, rows);
         s->at = block_end(s);
-        tell_progress(s, parser, &progress);
+        tell_progress(t);
     }
     weft_free(pieces);
-    if (status == WEFT_OK) {
-        log_progress_end(&progress);
-    }
+    return status;
+}
+
+/* All that follows what was looked at in the first block. */
+static weft_status parse_ranges(text_source *s, const text_parser *parser, teller *t)
+{
+    block *b = &s->blocks[0];
+    const text_ranges ranges = {.path = s->path,
+                                .stream = s->stream,
+                                .parser = parser,
+                                .threads = s->threads,
+                                .line_max = s->line_max,
+                                .begin = s->at - b->text,
+                                .text_bytes = &s->text_bytes,
+                                .tell = tell_progress,
+                                .self = t};
+    atomic_store(&s->text_bytes, ranges.begin);
+    s->at = block_end(s);
+    b->last = true;
+    return text_ranges_parse(&ranges);
+}
+
+weft_status text_source_parse(text_source *s, const text_parser *parser, int64_t *rows)
+{
+    int64_t seen = 0;
+    bool end = false;
+    teller t = {.source = s,
+                .parser = parser,
+                .progress = log_progress_begin("read", "MB", (double)text_stream_size(s->stream) / MB)};
+    t.progress.counted = parser->counted != NULL ? parser->unit : NULL;
+    WEFT_TRY(need_lines(s, &end));
+    const bool ranges =
+        !end && !parser->count_rows && text_stream_plain(s->stream) && !s->started && !s->blocks[0].last;
+    WEFT_TRY(ranges ? parse_ranges(s, parser, &t) : parse_blocks(s, parser, &t, &seen));
+    log_progress_end(&t.progress);
     if (rows != NULL) {
         *rows = seen;
     }
-    return status;
+    return WEFT_OK;
 }
 
 int text_source_threads(const text_source *s)

@@ -1,14 +1,15 @@
 /*
- * gnn/data/text_source.h: text files as large blocks of whole lines, and their parsing by all threads.
+ * gnn/data/text_source.h: text files as runs of whole lines, and their parsing by all threads.
  *
- *   file ----> block ----> pieces of whole lines, one after the other for each thread
+ *   file ----> block ----> pieces of whole lines, one for each thread
  *        read or inflated by a thread of its own while the block before it is parsed
+ *   plain file, rows need no numbers ----> ranges, which the threads read and parse themselves
  *
  * Plain files, .gz (also of several members) and .xz (where the build found liblzma) look alike; which one a file is
- * shows its first bytes, not its name. Every line of a block ends in '\n' (one is added to a last line without), so a
+ * shows its first bytes, not its name. Every line of a piece ends in '\n' (one is added to a last line without), so a
  * parser that stops at '\n' needs no other bound, and TEXT_PAD bytes after it may be read (not used). Memory: two
- * blocks (4 to 64 MiB each by the number of threads, more only where a line is longer). Zero bytes and endless lines
- * are refused with file and line.
+ * blocks (4 to 64 MiB each by the number of threads), or 256 KiB a thread; more only where a line is longer. Zero bytes
+ * and endless lines are refused with file and line.
  *
  * Use: fill in a text_parser, call text_source_parse. Whole tables of numbers: gnn/data/text_table.h. Edges:
  * gnn/data/edge_text.h.
@@ -25,7 +26,7 @@
 
 typedef struct text_source text_source;
 
-enum { TEXT_PAD = 16 };
+enum { TEXT_PAD = 64 };
 
 /* A run of whole lines, parsed by one thread. */
 typedef struct text_piece {
@@ -42,14 +43,15 @@ typedef struct text_piece {
 
 typedef struct text_parser {
     void *self;
-    /* Parse one piece; false = fail with piece->at and piece->reason. Runs on several threads at once. */
+    /* Parse one piece; false = fail with piece->at and piece->reason. Runs on several threads at once, and on pieces in
+     * any order unless rows are counted. */
     bool (*parse)(void *self, text_piece *piece);
     /* Optional, before the pieces of a block are parsed, from one thread: rows so far including this block. */
     weft_status (*reserve)(void *self, int64_t rows);
     bool count_rows;   /* fill in row and rows: costs one more look at the text */
     bool blank_is_row; /* an empty line is a row (METIS: a vertex without neighbours) */
     char comments[4];  /* lines that begin with one of these characters are no rows, e.g. "#%" */
-    /* Optional, for progress lines: how many of `unit` (e.g. "edges") there are by now. */
+    /* Optional, for progress lines: how many of `unit` (e.g. "edges") there are by now; beside parsing threads. */
     const char *unit;
     int64_t (*counted)(void *self);
 } text_parser;
@@ -116,6 +118,14 @@ static inline bool text_at_end(const char *at)
     return *at == '\n' || (*at == '\r' && at[1] == '\n');
 }
 
+/* Past an end of line, as text_at_end finds it. */
+static inline const char *text_past_end(const char *at)
+{
+    return at + (*at == '\r' ? 2 : 1);
+}
+
+/* How often '\n' occurs. */
+int64_t text_count_lines(const char *text, size_t bytes);
 /* Fields of a line (NUL-terminated), as separators cut it; a comma at its end has an empty one after it. */
 int64_t text_count_fields(const char *line);
 

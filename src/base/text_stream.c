@@ -277,6 +277,30 @@ weft_status text_stream_read(text_stream *s, char *out, size_t capacity, size_t 
     }
 }
 
+bool text_stream_plain(const text_stream *s)
+{
+    return s->kind == STREAM_PLAIN;
+}
+
+weft_status text_stream_read_at(const text_stream *s, int64_t offset, char *out, size_t capacity, size_t *got)
+{
+    *got = 0;
+    while (*got < capacity) {
+        ssize_t n = pread(s->fd, out + *got, capacity - *got, (off_t)(offset + (int64_t)*got));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return weft_fail_errno(errno, s->path);
+        }
+        if (n == 0) {
+            break;
+        }
+        *got += (size_t)n;
+    }
+    return WEFT_OK;
+}
+
 int64_t text_stream_size(const text_stream *s)
 {
     return s->size;

@@ -27,6 +27,13 @@ prints() { grep -qF -- "$1" "$work/out" || fail "stdout lacks \"$1\": $(head -c 
 silent_out() { [ ! -s "$work/out" ] || fail "stdout is not empty: $(head -c 300 "$work/out")"; }
 silent_err() { [ ! -s "$work/err" ] || fail "stderr is not empty: $(head -c 300 "$work/err")"; }
 
+# An empty element of the search path would be the current folder: anybody's libraries.
+path=$(readelf -d "$weft" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
+case ":$path:" in
+::) ;;
+*::*) fail "libraries are looked for in the current folder: $path" ;;
+esac
+
 expect 2 "$weft"
 silent_out
 says "Usage: weft COMMAND"

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "hal/cpu/spmm.h"
+#include "hal/isa.h"
 #include "support/test.h"
 
 typedef struct graph {
@@ -323,7 +324,7 @@ static void test_base(void **state)
 static void test_avx2(void **state)
 {
     (void)state;
-    if (cpu_isa_detect() < CPU_ISA_AVX2) {
+    if (hal_isa_best() < HAL_ISA_AVX2) {
         skip();
     }
     check_backend("cpu:avx2", 3);
@@ -332,7 +333,7 @@ static void test_avx2(void **state)
 static void test_avx512(void **state)
 {
     (void)state;
-    if (cpu_isa_detect() < CPU_ISA_AVX512) {
+    if (hal_isa_best() < HAL_ISA_AVX512) {
         skip();
     }
     check_backend("cpu", 2);

@@ -7,39 +7,19 @@
 #include "hal/cpu/onednn_shim.h"
 #include "hal/ref/ref_backend.h"
 
-static const char *const isa_names[] = {"base", "avx2", "avx512"};
-
-cpu_isa cpu_isa_detect(void)
-{
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-        return CPU_ISA_BASE;
-    }
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq")) {
-        return CPU_ISA_AVX512;
-    }
-    return CPU_ISA_AVX2;
-}
-
-const char *cpu_isa_name(cpu_isa isa)
-{
-    return isa_names[isa];
-}
-
 /* The level that "avx2" and the like ask for; "" is the best one. */
-static weft_status isa_from_argument(const char *argument, cpu_isa *isa)
+static weft_status isa_from_argument(const char *argument, hal_isa *isa)
 {
-    cpu_isa best = cpu_isa_detect();
+    hal_isa best = hal_isa_best();
     *isa = best;
     if (argument[0] == '\0') {
         return WEFT_OK;
     }
-    for (int level = CPU_ISA_BASE; level <= CPU_ISA_AVX512; ++level) {
-        if (strcmp(argument, isa_names[level]) == 0) {
+    for (int level = HAL_ISA_BASE; level < HAL_ISAS; ++level) {
+        if (strcmp(argument, hal_isa_name((hal_isa)level)) == 0) {
             WEFT_CHECK(level <= (int)best, WEFT_ERR_UNSUPPORTED, "cpu:%s: this processor has no more than cpu:%s",
-                       argument, isa_names[best]);
-            *isa = (cpu_isa)level;
+                       argument, hal_isa_name(best));
+            *isa = (hal_isa)level;
             return WEFT_OK;
         }
     }
@@ -139,14 +119,14 @@ static void cpu_close(weft_hal *hal)
     hal->state = NULL;
 }
 
-static const cpu_kernels *kernels_of(cpu_isa isa)
+static const cpu_kernels *kernels_of(hal_isa isa)
 {
     switch (isa) {
-    case CPU_ISA_AVX512:
+    case HAL_ISA_AVX512:
         return &cpu_kernels_avx512;
-    case CPU_ISA_AVX2:
+    case HAL_ISA_AVX2:
         return &cpu_kernels_avx2;
-    case CPU_ISA_BASE:
+    case HAL_ISA_BASE:
         break;
     }
     return &cpu_kernels_base;
@@ -155,7 +135,7 @@ static const cpu_kernels *kernels_of(cpu_isa isa)
 weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument);
 weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
 {
-    cpu_isa isa = CPU_ISA_BASE;
+    hal_isa isa = HAL_ISA_BASE;
     WEFT_TRY(isa_from_argument(argument, &isa));
     cpu_state *state = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&state, 1, WEFT_MEM_GENERAL));
@@ -165,7 +145,7 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     state->kernels = kernels_of(isa);
     ref_fill_ops(&state->ref);
     /* The library knows no cap of its own by backend: a capped backend does without it. */
-    weft_status status = isa == cpu_isa_detect() ? onednn_create(threads, &state->gemm_cache) : WEFT_OK;
+    weft_status status = isa == hal_isa_best() ? onednn_create(threads, &state->gemm_cache) : WEFT_OK;
     if (status != WEFT_OK) {
         cpu_close(hal);
         return status;

@@ -11,15 +11,13 @@
 #include <stddef.h>
 
 #include "hal/hal.h"
-
-/* AVX2: avx2, fma and f16c. AVX512: f, bw, vl, dq and all of AVX2. Ordered: a level includes the ones below. */
-typedef enum cpu_isa { CPU_ISA_BASE, CPU_ISA_AVX2, CPU_ISA_AVX512 } cpu_isa;
+#include "hal/isa.h"
 
 typedef struct cpu_gemm_cache cpu_gemm_cache; /* prepared library primitives by shape; see onednn_shim.h */
 typedef struct cpu_kernels cpu_kernels;       /* the kernels of one level; see kernels.h */
 
 typedef struct cpu_state {
-    cpu_isa isa;
+    hal_isa isa;
     const cpu_kernels *kernels;
     void *workspace; /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
@@ -31,10 +29,6 @@ static inline cpu_state *cpu_state_of(const weft_hal *hal)
 {
     return (cpu_state *)hal->state;
 }
-
-/* The best level of this processor. */
-cpu_isa cpu_isa_detect(void);
-const char *cpu_isa_name(cpu_isa isa);
 
 /* At least `bytes` of scratch memory owned by the backend, 64-byte aligned, valid until the next op asks for it. */
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace);

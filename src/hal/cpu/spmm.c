@@ -81,14 +81,14 @@ void spmm_free(hal_spmm *spmm)
     weft_free(spmm);
 }
 
-static const spmm_kernels *kernels_of(cpu_isa isa)
+static const spmm_kernels *kernels_of(hal_isa isa)
 {
     switch (isa) {
-    case CPU_ISA_AVX512:
+    case HAL_ISA_AVX512:
         return &spmm_kernels_avx512;
-    case CPU_ISA_AVX2:
+    case HAL_ISA_AVX2:
         return &spmm_kernels_avx2;
-    case CPU_ISA_BASE:
+    case HAL_ISA_BASE:
         break;
     }
     return &spmm_kernels_base;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "comm/codec/codec.h"
 #include "comm/codec/kernels.h"
+#include "hal/isa.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -16,7 +17,7 @@ enum { PATTERNS = 1 << 16 };
 typedef struct format {
     comm_wire wire;
     int fraction_bits, exponent_bits;
-    const codec_kernels *level[CODEC_LEVELS];
+    const codec_kernels *level[HAL_ISAS];
 } format;
 
 static const format formats[] = {
@@ -155,7 +156,7 @@ static void test_every_level(void **state)
 {
     (void)state;
     for (int f = 0; f < 2; ++f) {
-        for (int level = 0; level <= codec_level(); ++level) {
+        for (int level = 0; level <= (int)hal_isa_best(); ++level) {
             check_decoding(&formats[f], formats[f].level[level]);
             check_boundaries(&formats[f], formats[f].level[level]);
             check_random(&formats[f], formats[f].level[level]);
@@ -175,7 +176,7 @@ static void test_levels_agree(void **state)
         x[i] = float_of(i * 65537u + (i << 3));
     }
     for (int f = 0; f < 2; ++f) {
-        for (int level = 1; level <= codec_level(); ++level) {
+        for (int level = 1; level <= (int)hal_isa_best(); ++level) {
             for (int64_t begin = 0; begin < 5; ++begin) {
                 int64_t count = COUNT - 7 * begin;
                 formats[f].level[0]->encode(x + begin, encoded[0], count);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "comm/sparse/select.h"
 #include "comm/sparse/select_kernel.h"
+#include "hal/isa.h"
 #include "support/test.h"
 
 #if defined(__has_feature)
@@ -514,9 +515,8 @@ static void check_kernels(const select_kernels *kernels)
 static void test_kernels(void **state)
 {
     (void)state;
-    __builtin_cpu_init();
     check_kernels(&select_kernels_base);
-    if (__builtin_cpu_supports("avx2")) {
+    if (hal_isa_best() >= HAL_ISA_AVX2) {
         check_kernels(&select_kernels_avx2);
     }
     check_kernels(select_kernels_of_cpu());

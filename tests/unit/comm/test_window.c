@@ -1,6 +1,7 @@
 /* Windows and the all-reduce in shared memory over the thread transport, on 1 to 8 ranks; its failures and kernels. */
 #include "base/log.h"
 #include "comm/coll/shared.h"
+#include "hal/isa.h"
 #include "support/comm_run.h"
 #include "support/window_cases.h"
 
@@ -132,12 +133,10 @@ static void check_sum(shared_sum_fn sum, int froms, int tos, int64_t begin, int6
 static void test_kernels(void **state)
 {
     (void)state;
-    shared_sum_fn sums[3] = {shared_sum_base, NULL, NULL};
-    sums[1] = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? shared_sum_avx2 : NULL;
-    sums[2] = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? shared_sum_avx512 : NULL;
+    static const shared_sum_fn sums[HAL_ISAS] = {shared_sum_base, shared_sum_avx2, shared_sum_avx512};
     static const int64_t counts[] = {0, 1, 15, 16, 17, 64, 100, 1023, 1024, 1025, 2049};
-    for (int k = 0; k < 3; ++k) {
-        for (int froms = 2; sums[k] != NULL && froms <= 5; ++froms) {
+    for (hal_isa k = HAL_ISA_BASE; k <= hal_isa_best(); ++k) {
+        for (int froms = 2; froms <= 5; ++froms) {
             for (int tos = 1; tos <= 5; ++tos) {
                 for (int c = 0; c < 11; ++c) {
                     check_sum(sums[k], froms, tos, c % 4, counts[c]);

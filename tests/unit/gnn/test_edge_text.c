@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "gnn/data/edge_lines.h"
 #include "gnn/data/edge_text.h"
+#include "hal/isa.h"
 #include "support/folder.h"
 #include "support/graphs.h"
 
@@ -106,43 +108,167 @@ static void test_limits(void **state)
     }
 }
 
-/* Of several faults the first in the file is named, whichever half of a thread's piece it lies in. */
+static void write_lines(const char *path, const char *usual, int lines, const char *other, int place)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (int i = 0; i < lines; i++) {
+        fprintf(file, "%s\n", i == place || (place >= 0 && i == lines - 1) ? other : usual);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Of several faults the first in the file is named, whichever thread's it is, in files of one block and of many ranges.
+ */
 static void test_first_fault(void **state)
 {
-    static const char *const faults[] = {"5",
-                                         "5 ",
-                                         "a 1",
-                                         "1 a",
-                                         "1.5 2",
-                                         "-1 2",
-                                         "1 2 3",
-                                         "1 2x",
-                                         "x",
-                                         "1,,2",
-                                         "1:2",
-                                         "99999999 1",
-                                         "1 12345678901234567890",
+    static const char *const faults[] = {"5",     "5 ",   " 5",         "a 1",         "1 a",
+                                         "1.5 2", "-1 2", "1 2 3",      "1 2x",        "x",
+                                         "1,,2",  "1:2",  "99999999 1", "1 123456789", "1 12345678901234567890",
                                          "1 2\r3"};
     const char *path = in_folder(state, "edges");
     const int threads = omp_get_max_threads();
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
-        for (int place = 1; place < 200; place += 33) {
+        for (int i = 0; i < 12; i++) {
+            const int lines = i < 6 ? 200 : 20000;
+            const int place = 1 + i % 6 * (lines / 6);
             char expected[ROOM];
             arcs *a = NULL;
-            FILE *file = fopen(path, "wb");
-            assert_non_null(file);
-            for (int i = 0; i < 200; i++) {
-                fprintf(file, "%s\n", i == place || i == 199 ? faults[f] : "12 34");
-            }
-            assert_int_equal(fclose(file), 0);
+            write_lines(path, "12 34", lines, faults[f], place);
             snprintf(expected, sizeof expected, "line %d: ", place + 1);
-            omp_set_num_threads(1 + place % 3);
+            omp_set_num_threads(1 + i % 3);
             ASSERT_STATUS(read_edges(path, 1000, &a), WEFT_ERR_DATA);
             ASSERT_MESSAGE(expected);
             arcs_free(a);
         }
     }
     omp_set_num_threads(threads);
+}
+
+/* Lines longer than several ranges, with and without an end; a zero byte; what stands beyond a limit. */
+static void test_long_lines(void **state)
+{
+    enum { LENGTH = 50000 };
+    const char *path = in_folder(state, "edges");
+    static char comment[LENGTH + 1];
+    memset(comment, '#', LENGTH);
+    for (int i = 0; i < 4; i++) {
+        arcs *a = NULL;
+        write_lines(path, "12 34", 5000, comment, 1 + 1250 * i);
+        ASSERT_OK(read_edges(path, 1000, &a));
+        assert_int_equal(arcs_count(a), 4998);
+        arcs_free(a);
+        write_lines(path, "# 12 34", 20000, "5 6", 1 + 1250 * i);
+        ASSERT_OK(read_edges(path, 1000, &a));
+        assert_int_equal(arcs_count(a), 2);
+        arcs_free(a);
+    }
+    text_source *source = NULL;
+    arcs *a = NULL;
+    write_lines(path, "12 34", 5000, comment, 3000);
+    ASSERT_OK(arcs_create(INT64_C(1) << 28, path, omp_get_max_threads(), &a));
+    ASSERT_OK(text_source_open(path, 30000, &source));
+    ASSERT_STATUS(edge_text_read(source, path, 1000, a), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("line 3001: longer than 30000 bytes");
+    text_source_close(source);
+    arcs_free(a);
+
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite("# \0\n1 2\n", 1, 8, file), 8);
+    assert_int_equal(fclose(file), 0);
+    ASSERT_STATUS(read_edges(path, 1000, &a), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("line 5001: a zero byte");
+    arcs_free(a);
+}
+
+enum { KERNEL_BYTES = 20000, KERNEL_LINES = KERNEL_BYTES / 4 };
+
+typedef struct common_lines {
+    char text[KERNEL_BYTES + TEXT_PAD];
+    size_t bytes, begin[KERNEL_LINES + 1]; /* of line i; the last one is of another kind */
+    int lines;                             /* common ones */
+    uint64_t sum[KERNEL_LINES + 1];        /* of the lines before line i, in any order */
+    bool longer[KERNEL_LINES + 1];         /* line i has an id of more than 7 digits */
+} common_lines;
+
+static uint64_t mix(int64_t from, int64_t to)
+{
+    uint64_t state = (uint64_t)from << 32 ^ (uint64_t)to;
+    test_random_bits(&state);
+    return test_random_bits(&state);
+}
+
+static void make_common(common_lines *t, const edge_ids *ids, int digits, const char *other)
+{
+    *t = (common_lines){.bytes = 0};
+    for (; t->bytes < KERNEL_BYTES - ROOM && draw(1500) > 0; t->lines++) {
+        int64_t number[2];
+        for (int i = 0; i < 2; i++) {
+            int64_t below = 10;
+            for (int d = draw(digits); d > 0; d--) {
+                below *= 10;
+            }
+            number[i] = (int64_t)(test_uniform(&seed) * (double)below);
+            number[i] = number[i] < ids->first ? ids->first : number[i] > ids->last ? ids->last : number[i];
+        }
+        t->begin[t->lines] = t->bytes;
+        t->longer[t->lines] = number[0] > 9999999 || number[1] > 9999999;
+        t->sum[t->lines + 1] = t->sum[t->lines] + mix(number[0] - ids->first, number[1] - ids->first);
+        t->bytes += (size_t)sprintf(t->text + t->bytes, "%lld%c%lld\n", (long long)number[0], " \t,"[draw(3)],
+                                    (long long)number[1]);
+    }
+    t->begin[t->lines] = t->bytes;
+    t->bytes += (size_t)sprintf(t->text + t->bytes, "%s\n", other);
+    memset(t->text + t->bytes, "0 \n1"[draw(4)], TEXT_PAD);
+}
+
+/* Which line of the text is at `at`. */
+static int line_at(const common_lines *t, const char *at)
+{
+    int line = 0;
+    while (line < t->lines && t->begin[line] < (size_t)(at - t->text)) {
+        line++;
+    }
+    assert_ptr_equal(at, t->text + t->begin[line]);
+    return line;
+}
+
+/* Each kernel reads what is common, however many digits there are, and stops at the beginning of a line. */
+static void test_kernels(void **state)
+{
+    (void)state;
+    static const edge_lines_fn kernels[] = {edge_lines_base, edge_lines_avx2};
+    static const char *const others[] = {"x",    "1  2", "", "1 2 3", "0000000000000000001 1", "2147483648 1",
+                                         " 1 2", "1 "};
+    static common_lines t[2];
+    enum { KERNEL_PAIRS = 2 * KERNEL_LINES + EDGE_LINES_ROOM };
+    static int32_t pairs[2 * KERNEL_PAIRS];
+    for (int round = 0; round < 300; round++) {
+        const edge_ids ids = {.first = round % 2, .last = round % 3 == 0 ? 999999 : INT32_MAX};
+        seed = (uint64_t)round;
+        for (int i = 0; i < 2; i++) {
+            make_common(&t[i], &ids, 1 + round % 10, others[draw(8)]);
+        }
+        for (int isa = HAL_ISA_BASE; isa <= HAL_ISA_AVX2 && isa <= (int)hal_isa_best(); ++isa) {
+            const char *from[2] = {t[0].text, t[1].text};
+            const char *const end[2] = {t[0].text + t[0].bytes, t[1].text + t[1].bytes};
+            const int64_t count = kernels[isa](&ids, from, end, pairs, KERNEL_PAIRS);
+            const int line[2] = {line_at(&t[0], from[0]), line_at(&t[1], from[1])};
+            uint64_t sum = 0;
+            for (int64_t i = 0; i < count; i++) {
+                sum += mix(pairs[2 * i], pairs[2 * i + 1]);
+            }
+            assert_int_equal(count, line[0] + line[1]);
+            assert_true(sum == t[0].sum[line[0]] + t[1].sum[line[1]]);
+            bool stopped = false; /* base: at one of the two lines that come next */
+            for (int i = 0; i < 2; i++) {
+                stopped = stopped || line[i] == t[i].lines || t[i].longer[line[i]];
+                assert_true(isa == HAL_ISA_BASE || t[i].lines - line[i] < 4);
+            }
+            assert_true(stopped || isa != HAL_ISA_BASE);
+        }
+    }
 }
 
 int main(void)
@@ -152,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forms, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_limits, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_first_fault, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_long_lines, folder_setup, folder_teardown),
+        cmocka_unit_test(test_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
