@@ -458,8 +458,9 @@ weft_status text_source_parse(text_source *s, const text_parser *parser, int64_t
                 .progress = log_progress_begin("read", "MB", (double)text_stream_size(s->stream) / MB)};
     t.progress.counted = parser->counted != NULL ? parser->unit : NULL;
     WEFT_TRY(need_lines(s, &end));
-    const bool ranges =
-        !end && !parser->count_rows && text_stream_plain(s->stream) && !s->started && !s->blocks[0].last;
+    /* Files without a size (of /proc) and those that shrink are read until they end. */
+    const bool ranges = !end && !parser->count_rows && text_stream_plain(s->stream) && !s->started &&
+                        !s->blocks[0].last && text_stream_size(s->stream) > (int64_t)s->blocks[0].held;
     WEFT_TRY(ranges ? parse_ranges(s, parser, &t) : parse_blocks(s, parser, &t, &seen));
     log_progress_end(&t.progress);
     if (rows != NULL) {
