@@ -17,10 +17,12 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "gnn/data/pairs_look.h"
+#include "hal/isa.h"
 #include "hal/placement.h"
 
 /* Edges in a chunk, by the limit; and what is sorted or read back at a time. */
-enum { CHUNK_LEAST = 64, CHUNK_MOST = 1 << 20, CHUNK_SHARE = 32, SPAN_MOST = 65536, PAIR = 8 };
+enum { CHUNK_LEAST = 64, CHUNK_MOST = 1 << 20, CHUNK_SHARE = 32, SPAN_MOST = 65536, PAIR = 8, LOOK_MOST = 1 << 20 };
 
 typedef struct writer {
     int32_t *chunk; /* [2 * chunk_edges], or NULL */
@@ -165,18 +167,42 @@ static weft_status put_away(arcs *a, writer *w)
 
 static void look_at(writer *w, const int32_t *pairs, int64_t count)
 {
-    int32_t largest = w->largest;
-    int64_t loops = 0;
-    for (int64_t i = 0; i < 2 * count; i++) {
-        largest = pairs[i] > largest ? pairs[i] : largest;
+    static const pairs_look_fn looks[HAL_ISAS] = {pairs_look_base, pairs_look_avx2, pairs_look_avx2};
+    for (int64_t at = 0; at < count; at += LOOK_MOST) {
+        const int64_t part = count - at < LOOK_MOST ? count - at : LOOK_MOST;
+        w->loops += looks[hal_isa_best()](pairs + 2 * at, part, &w->largest);
     }
-    for (int64_t i = 0; i < count; i++) {
-        loops += pairs[2 * i] == pairs[2 * i + 1];
-    }
-    w->largest = largest;
-    w->loops += loops;
     atomic_store_explicit(&w->count, atomic_load_explicit(&w->count, memory_order_relaxed) + count,
                           memory_order_relaxed);
+}
+
+static weft_status need_chunk(const arcs *a, writer *w)
+{
+    return w->chunk != NULL ? WEFT_OK : WEFT_NEW(&w->chunk, 2 * a->chunk_edges, WEFT_MEM_GRAPH);
+}
+
+weft_status arcs_room(arcs *a, int number, int64_t room, int32_t **pairs)
+{
+    writer *w = &a->writer[number];
+    *pairs = NULL;
+    if (a->chunk_edges < room) {
+        return WEFT_OK;
+    }
+    if (a->chunk_edges - w->used < room) {
+        WEFT_TRY(put_away(a, w));
+    }
+    WEFT_TRY(need_chunk(a, w));
+    *pairs = w->chunk + 2 * w->used;
+    return WEFT_OK;
+}
+
+void arcs_take(arcs *a, int number, int64_t count)
+{
+    writer *w = &a->writer[number];
+    if (count > 0) {
+        look_at(w, w->chunk + 2 * w->used, count);
+        w->used += count;
+    }
 }
 
 weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
@@ -184,9 +210,7 @@ weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
     writer *w = &a->writer[number];
     look_at(w, pairs, count);
     while (count > 0) {
-        if (w->chunk == NULL) {
-            WEFT_TRY(WEFT_NEW(&w->chunk, 2 * a->chunk_edges, WEFT_MEM_GRAPH));
-        }
+        WEFT_TRY(need_chunk(a, w));
         int64_t room = a->chunk_edges - w->used;
         int64_t part = count < room ? count : room;
         memcpy(w->chunk + 2 * w->used, pairs, (size_t)part * PAIR);

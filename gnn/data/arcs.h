@@ -28,6 +28,11 @@ void arcs_free(arcs *a); /* NULL is allowed */
  * at a time. */
 weft_status arcs_add(arcs *a, int writer, const int32_t *pairs, int64_t count);
 
+/* A place for `room` pairs, which may be filled and then taken as edges, `count` of them from the first on. *pairs:
+ * NULL when chunks are smaller than that: use arcs_add. Nothing else is done with this writer between the two calls. */
+weft_status arcs_room(arcs *a, int writer, int64_t room, int32_t **pairs);
+void arcs_take(arcs *a, int writer, int64_t count);
+
 int64_t arcs_count(const arcs *a);      /* at any time */
 int64_t arcs_loops(const arcs *a);      /* self-loops among them; not while writers are at work, as what follows */
 int64_t arcs_largest_id(const arcs *a); /* -1 when there are none */

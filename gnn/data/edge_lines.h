@@ -14,7 +14,7 @@ typedef struct edge_ids {
     int64_t first, last; /* what the file may say; the first one is vertex 0 */
 } edge_ids;
 
-enum { EDGE_LINES_ROOM = 2048 };
+enum { EDGE_LINES_ROOM = 1024 };
 
 /* Moves text[0] and text[1], each at the beginning of a line, past common lines before end[0] and end[1], which are
  * behind the ends of lines (TEXT_PAD bytes more may be read), and puts their ids into pairs. Returns how many pairs;
@@ -27,5 +27,7 @@ int64_t edge_lines_base(const edge_ids *ids, const char *text[2], const char *co
                         int64_t room); /* up to 7 digits, also lines that end in "\r\n" */
 int64_t edge_lines_avx2(const edge_ids *ids, const char *text[2], const char *const end[2], int32_t *pairs,
                         int64_t room); /* up to 18 digits */
+int64_t edge_lines_avx512(const edge_ids *ids, const char *text[2], const char *const end[2], int32_t *pairs,
+                          int64_t room); /* up to 18 digits */
 
 #endif

@@ -1,25 +1,9 @@
-/*
- * gnn/data/edge_lines_avx2.c: see gnn/data/edge_lines.h.
- *
- * A span of text is looked at twice. First for where its numbers end, 64 bytes at a time: what is no digit must be a
- * separator and the end of a line in turn. Then eight numbers at a time: the bytes that follow each beginning are
- * shifted so that its digits are the low end of a number of eight digits, and neighbours are put together three times.
- * (The two steps as in Langdale and Lemire, Parsing Gigabytes of JSON per Second, VLDB Journal 2019.)
- */
-#include <immintrin.h>
-#include <stdbool.h>
-#include <string.h>
+/* gnn/data/edge_lines_avx2.c: see gnn/data/edge_lines_body.h; eight numbers at once. */
+#define VECTOR     8
+#define EDGE_LINES edge_lines_avx2
+#include "gnn/data/edge_lines_body.h"
 
-#include "gnn/data/edge_lines.h"
-#include "gnn/data/text_source.h"
-
-/* SPAN: bytes looked at before their numbers are computed, both in the first-level cache. A line has four bytes or
- * more. USUAL: of 64 bytes, numbers that end there; more are possible. */
-enum { SPAN = 4096, STEP = 64, USUAL = 12, EIGHT = 8, DIGITS_MOST = 18, BASE_LINES = 64 };
-_Static_assert((int)STEP <= (int)TEXT_PAD, "what is read past the end may be read");
-_Static_assert(SPAN / 4 + BASE_LINES <= (int)EDGE_LINES_ROOM, "the pairs of a span find room");
-
-/* ---- where numbers end ------------------------------------------------------------------------------------------- */
+enum { USUAL = 12 }; /* numbers that end within 64 bytes; more are possible */
 
 static inline uint64_t bits_of(__m256i low, __m256i high)
 {
@@ -40,7 +24,8 @@ static inline uint64_t no_digits(__m256i low, __m256i high)
                    _mm256_cmpgt_epi8(_mm256_add_epi8(high, shift), nine));
 }
 
-/* Bit i: whether an odd number of bits 0 .. i are set. */
+/* Bit i: whether an odd number of bits 0 .. i are set. (Depositing alternate bits would be one instruction, but a slow
+ * one on the first two generations of Zen.) */
 static inline uint64_t odd_so_far(uint64_t bits)
 {
     for (int by = 1; by < 64; by *= 2) {
@@ -49,8 +34,6 @@ static inline uint64_t odd_so_far(uint64_t bits)
     return bits;
 }
 
-/* place[] = where the numbers of common lines in text[0 .. bytes) end, and so their lines; up to the first byte that
- * does not belong into one. Writes up to USUAL places too many. */
 static int64_t find_ends(const char *text, int64_t bytes, int32_t *place)
 {
     int64_t found = 0;
@@ -83,15 +66,6 @@ static int64_t find_ends(const char *text, int64_t bytes, int32_t *place)
     return found;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------- */
-
-static inline int64_t eight_bytes(const char *text)
-{
-    int64_t bytes;
-    memcpy(&bytes, text, sizeof bytes);
-    return bytes;
-}
-
 /* Four times eight bytes of text, of which the first digits[] are a number -> each as two numbers of four digits. */
 static inline __m256i join_digits(__m256i text, __m128i digits)
 {
@@ -102,28 +76,7 @@ static inline __m256i join_digits(__m256i text, __m128i digits)
     return _mm256_madd_epi16(text, _mm256_set1_epi32(1 << 16 | 100));
 }
 
-/* Eight numbers of more or fewer digits, or out of range: one by one. False: one is not good. */
-static bool read_closely(const edge_ids *ids, const char *text, const int32_t *place, int32_t *out)
-{
-    for (int i = 0; i < EIGHT; ++i) {
-        int64_t number = 0;
-        const int32_t begin = place[i - 1] + 1;
-        if (place[i] - begin < 1 || place[i] - begin > DIGITS_MOST) {
-            return false;
-        }
-        for (int32_t at = begin; at < place[i]; ++at) {
-            number = 10 * number + (text[at] - '0');
-        }
-        if (number < ids->first || number > ids->last) {
-            return false;
-        }
-        out[i] = (int32_t)(number - ids->first);
-    }
-    return true;
-}
-
-/* The eight numbers that end at place[0 .. 7]; place[-1] is where the one before them ends. */
-static inline bool read_eight(const edge_ids *ids, const char *text, const int32_t *place, int32_t *out)
+static bool read_vector(const edge_ids *ids, const char *text, const int32_t *place, int32_t *out)
 {
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i begins = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(place - 1)), one);
@@ -143,41 +96,6 @@ static inline bool read_eight(const edge_ids *ids, const char *text, const int32
     const __m256i bad = _mm256_or_si256(
         _mm256_or_si256(_mm256_cmpgt_epi32(one, digits), _mm256_cmpgt_epi32(digits, _mm256_set1_epi32(EIGHT))),
         _mm256_or_si256(_mm256_cmpgt_epi32(number, last), _mm256_cmpgt_epi32(first, number)));
-    if (__builtin_expect(!_mm256_testz_si256(bad, bad), 0)) {
-        return read_closely(ids, text, place, out);
-    }
     _mm256_storeu_si256((__m256i *)out, _mm256_sub_epi32(number, first));
-    return true;
-}
-
-/* Common lines of one place, four at a time, while a span's pairs find room. */
-static int64_t read_lines(const edge_ids *ids, const char **text, const char *end, int32_t *pairs, int64_t room)
-{
-    int32_t held[EIGHT + SPAN + STEP];
-    int32_t *const place = held + EIGHT;
-    int64_t count = 0;
-    place[-1] = -1;
-    for (bool more = true; more && room - count >= SPAN / 4;) {
-        const char *from = *text;
-        const int64_t found = find_ends(from, end - from < SPAN ? end - from : SPAN, place);
-        int64_t done = 0;
-        while (done + EIGHT <= found && read_eight(ids, from, place + done, pairs + 2 * count + done)) {
-            done += EIGHT;
-        }
-        *text = from + place[done - 1] + 1;
-        count += done / 2;
-        more = done > 0;
-    }
-    return count;
-}
-
-int64_t edge_lines_avx2(const edge_ids *ids, const char *text[2], const char *const end[2], int32_t *pairs,
-                        int64_t room)
-{
-    int64_t count = 0;
-    for (int i = 0; i < 2; ++i) {
-        count += read_lines(ids, &text[i], end[i], pairs + 2 * count, room - BASE_LINES - count);
-    }
-    /* What is left here is another kind of line, or fewer than four. */
-    return count + edge_lines_base(ids, text, end, pairs + 2 * count, BASE_LINES);
+    return _mm256_testz_si256(bad, bad);
 }

@@ -80,9 +80,30 @@ static inline bool parse_edge(const parse_state *state, text_piece *piece, const
     return (state->rules->columns == 2 && **at == '\n') || read_over(state, piece, at);
 }
 
-static bool put_pairs(const parse_state *state, text_piece *piece, const int32_t *pairs, int64_t count)
+/* Where the pairs of a piece go: straight into the chunk of edges, or by way of `own` where chunks are tiny. */
+typedef struct sink {
+    int32_t *pairs;
+    int64_t count;
+    int32_t own[2 * BATCH];
+} sink;
+
+static bool empty_sink(const parse_state *state, text_piece *piece, sink *s)
 {
-    weft_status status = arcs_add(state->into, piece->thread, pairs, count);
+    weft_status status = WEFT_OK;
+    if (s->pairs == s->own) {
+        status = arcs_add(state->into, piece->thread, s->own, s->count);
+    } else {
+        arcs_take(state->into, piece->thread, s->count);
+    }
+    s->count = 0;
+    return status == WEFT_OK || text_fail(piece, status);
+}
+
+static bool open_sink(const parse_state *state, text_piece *piece, sink *s)
+{
+    const weft_status status = arcs_room(state->into, piece->thread, BATCH, &s->pairs);
+    s->pairs = s->pairs == NULL ? s->own : s->pairs;
+    s->count = 0;
     return status == WEFT_OK || text_fail(piece, status);
 }
 
@@ -116,31 +137,30 @@ static int64_t parse_lines(const parse_state *state, text_piece half[2], int32_t
 static bool parse_edges(void *self, text_piece *piece)
 {
     const parse_state *state = self;
-    int32_t pairs[2 * BATCH];
-    int64_t count = 0;
+    sink s;
     text_piece half[2] = {*piece, *piece};
     half[0].end = text_next_line(piece->text + (piece->end - piece->text) / 2, piece->end);
     half[1].text = half[0].end;
+    if (!open_sink(state, piece, &s)) {
+        return false;
+    }
     while (half[1].text < half[1].end || half[0].text < half[0].end) {
-        if (BATCH - count <= EDGE_LINES_ROOM) {
-            if (!put_pairs(state, piece, pairs, count)) {
-                return false;
-            }
-            count = 0;
+        if (BATCH - s.count <= EDGE_LINES_ROOM && (!empty_sink(state, piece, &s) || !open_sink(state, piece, &s))) {
+            return false;
         }
         if (state->lines != NULL) {
-            count += parse_lines(state, half, pairs + 2 * count, BATCH - count - 1);
+            s.count += parse_lines(state, half, s.pairs + 2 * s.count, BATCH - s.count - 1);
         }
         text_piece *rest = half[0].text < half[0].end ? &half[0] : &half[1];
         if (rest->text < rest->end) {
             bool found;
-            if (!parse_line(state, piece, rest, pairs + 2 * count, &found)) {
+            if (!parse_line(state, piece, rest, s.pairs + 2 * s.count, &found)) {
                 return false;
             }
-            count += found;
+            s.count += found;
         }
     }
-    return put_pairs(state, piece, pairs, count);
+    return empty_sink(state, piece, &s);
 }
 
 static int64_t count_edges(void *self)
@@ -151,7 +171,7 @@ static int64_t count_edges(void *self)
 
 weft_status edge_text_parse(text_source *source, const edge_text *rules, arcs *into)
 {
-    static const edge_lines_fn lines[HAL_ISAS] = {edge_lines_base, edge_lines_avx2, edge_lines_avx2};
+    static const edge_lines_fn lines[HAL_ISAS] = {edge_lines_base, edge_lines_avx2, edge_lines_avx512};
     const int64_t vertices = rules->vertices >= 0 ? rules->vertices : INT32_MAX;
     parse_state state = {.rules = rules,
                          .into = into,
