@@ -199,10 +199,8 @@ weft_status arcs_room(arcs *a, int number, int64_t room, int32_t **pairs)
 void arcs_take(arcs *a, int number, int64_t count)
 {
     writer *w = &a->writer[number];
-    if (count > 0) {
-        look_at(w, w->chunk + 2 * w->used, count);
-        w->used += count;
-    }
+    look_at(w, w->chunk + 2 * w->used, count);
+    w->used += count;
 }
 
 weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
@@ -317,18 +315,9 @@ static weft_status span_of_file(void *self, int64_t i, int thread, csr_span *spa
     arcs *a = self;
     int64_t begin = i * a->span_edges;
     int64_t count = a->spilled - begin < a->span_edges ? a->spilled - begin : a->span_edges;
-    char *out = (char *)a->buffers[thread];
-    size_t wanted = (size_t)count * PAIR;
-    size_t got = 0;
-    while (got < wanted) {
-        ssize_t n = pread(a->fd, out + got, wanted - got, begin * PAIR + (int64_t)got);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        WEFT_CHECK(n > 0, WEFT_ERR_IO, "temporary file in the folder of %s: %s", a->beside,
-                   n < 0 ? strerror(errno) : "shorter than what was written");
-        got += (size_t)n;
-    }
+    const ssize_t bytes = file_read_at(a->fd, begin * PAIR, a->buffers[thread], (size_t)count * PAIR);
+    WEFT_CHECK(bytes == count * PAIR, WEFT_ERR_IO, "temporary file in the folder of %s: %s", a->beside,
+               bytes < 0 ? strerror(errno) : "shorter than what was written");
     *span = pairs_as_span(a->buffers[thread], count);
     return WEFT_OK;
 }

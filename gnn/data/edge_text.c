@@ -95,7 +95,6 @@ static bool empty_sink(const parse_state *state, text_piece *piece, sink *s)
     } else {
         arcs_take(state->into, piece->thread, s->count);
     }
-    s->count = 0;
     return status == WEFT_OK || text_fail(piece, status);
 }
 
@@ -149,7 +148,7 @@ static bool parse_edges(void *self, text_piece *piece)
             return false;
         }
         if (state->lines != NULL) {
-            s.count += parse_lines(state, half, s.pairs + 2 * s.count, BATCH - s.count - 1);
+            s.count += parse_lines(state, half, s.pairs + 2 * s.count, BATCH - s.count - 1); /* and a line */
         }
         text_piece *rest = half[0].text < half[0].end ? &half[0] : &half[1];
         if (rest->text < rest->end) {

@@ -27,7 +27,6 @@ typedef struct worker {
     int64_t place;    /* of text[0] in the file */
     text_piece piece; /* the one that failed */
     int64_t range;    /* it is in; INT64_MAX: none */
-    int64_t fault;    /* its place in the file, unless piece.status tells another reason */
 } worker;
 
 static weft_status make_room(worker *w, size_t bytes)
@@ -60,7 +59,7 @@ static bool fail_here(text_piece *piece, const char *at, const char *reason)
     return false;
 }
 
-/* The lines that begin at text[from .. to), to->text and end; a piece without lines when there are none. */
+/* The piece: the lines that begin at text[from .. to); none, when none does. */
 static bool find_lines(const job *j, worker *w, size_t from, size_t to, bool end, text_piece *piece)
 {
     const char *before = from == 0 ? NULL : memchr(w->text, '\n', to > w->held ? w->held : to - 1);
@@ -125,7 +124,6 @@ static void parse_ranges(job *j, worker *w, int thread)
         if (!parse_range(j, w, range, &piece)) {
             w->piece = piece;
             w->range = range;
-            w->fault = piece.status == WEFT_OK ? w->place + (piece.at - w->text) : 0;
             long long failed = atomic_load(&j->failed);
             while (range < failed && !atomic_compare_exchange_weak(&j->failed, &failed, range)) {
             }
@@ -144,9 +142,10 @@ static weft_status fail_at(const job *j, worker *w)
     if (w->piece.status != WEFT_OK) {
         return weft_fail(w->piece.status, "%s", w->piece.reason);
     }
-    for (int64_t at = 0; at < w->fault;) {
+    const int64_t fault = w->place + (w->piece.at - w->text);
+    for (int64_t at = 0; at < fault;) {
         size_t got;
-        const int64_t left = w->fault - at;
+        const int64_t left = fault - at;
         WEFT_TRY(make_room(w, RANGE_MOST));
         WEFT_TRY(
             text_stream_read_at(j->of->stream, at, w->text, (size_t)(left < RANGE_MOST ? left : RANGE_MOST), &got));

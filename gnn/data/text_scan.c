@@ -1,5 +1,5 @@
 /*
- * gnn/data/text_scan.c: numbers in text, in the C locale; see gnn/data/text_source.h.
+ * gnn/data/text_scan.c: lines, fields, and numbers in the C locale; see gnn/data/text_source.h.
  *
  * Reals: a decimal of at most 19 significant digits is an integer times a power of ten. Where the integer is below 2^53
  * and the power within 10^22, both are exact doubles and one multiplication or division rounds correctly (Clinger, How

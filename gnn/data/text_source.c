@@ -2,9 +2,9 @@
  * gnn/data/text_source.c: see gnn/data/text_source.h; ranges are in gnn/data/text_ranges.c.
  *
  * The first lines are looked at in a small first block, without a reader. Then two blocks take turns: while the threads
- * parse one, the reader fills the other. What follows the last '\n' of a block
- * is copied to the head of the next. The reader also looks for zero bytes and counts lines, so that a parser's error
- * becomes a line number by counting within one block; it does so while what it read is in its cache.
+ * parse one, the reader fills the other. What follows the last '\n' of a block is copied to the head of the next. The
+ * reader also looks for zero bytes and counts lines, so that a parser's error becomes a line number by counting within
+ * one block; it does so while what it read is in its cache.
  */
 #include "gnn/data/text_source.h"
 
@@ -245,7 +245,7 @@ static weft_status next_block(text_source *s, bool *end)
     if (*end) {
         return WEFT_OK;
     }
-    if (!s->open && !s->failed) {
+    if (!s->open && !s->started) {
         return open_first(s);
     }
     if (!s->started) {

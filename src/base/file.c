@@ -114,6 +114,25 @@ static weft_status read_fully(int fd, const char *path, char *data, size_t capac
     return WEFT_OK;
 }
 
+ssize_t file_read_at(int fd, int64_t offset, void *out, size_t capacity)
+{
+    size_t got = 0;
+    while (got < capacity) {
+        const ssize_t n = pread(fd, (char *)out + got, capacity - got, (off_t)(offset + (int64_t)got));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return -1;
+        }
+        if (n == 0) {
+            break;
+        }
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
 weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes)
 {
     *text = NULL;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 
@@ -52,6 +53,9 @@ weft_status folder_commit(const char *temporary, const char *path, bool force);
 weft_status folder_remove(const char *path);
 weft_status folder_make(const char *path); /* mkdir -p */
 bool file_exists(const char *path);
+
+/* pread until `capacity` bytes are there or the file ends: how many, or -1 and errno. Any thread, beside others. */
+ssize_t file_read_at(int fd, int64_t offset, void *out, size_t capacity);
 
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);

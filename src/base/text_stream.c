@@ -208,7 +208,7 @@ static weft_status open_file(text_stream *s)
 static weft_status look_at_magic(text_stream *s)
 {
     uint8_t magic[MAGIC];
-    ssize_t n = pread(s->fd, magic, MAGIC, 0);
+    ssize_t n = file_read_at(s->fd, 0, magic, MAGIC);
     if (n < 0) {
         return weft_fail_errno(errno, s->path);
     }
@@ -284,21 +284,9 @@ bool text_stream_plain(const text_stream *s)
 
 weft_status text_stream_read_at(const text_stream *s, int64_t offset, char *out, size_t capacity, size_t *got)
 {
-    *got = 0;
-    while (*got < capacity) {
-        ssize_t n = pread(s->fd, out + *got, capacity - *got, (off_t)(offset + (int64_t)*got));
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return weft_fail_errno(errno, s->path);
-        }
-        if (n == 0) {
-            break;
-        }
-        *got += (size_t)n;
-    }
-    return WEFT_OK;
+    const ssize_t n = file_read_at(s->fd, offset, out, capacity);
+    *got = n < 0 ? 0 : (size_t)n;
+    return n < 0 ? weft_fail_errno(errno, s->path) : WEFT_OK;
 }
 
 int64_t text_stream_size(const text_stream *s)

@@ -1,5 +1,4 @@
-/* support/random.h: numbers to test with, the same in every run (a 64-bit linear congruential generator, Knuth's MMIX).
- */
+/* support/random.h: numbers to test with, the same in every run: Knuth's MMIX, a 64-bit congruential generator. */
 #ifndef WEFT_TESTS_SUPPORT_RANDOM_H
 #define WEFT_TESTS_SUPPORT_RANDOM_H
 

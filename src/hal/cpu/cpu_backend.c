@@ -121,15 +121,8 @@ static void cpu_close(weft_hal *hal)
 
 static const cpu_kernels *kernels_of(hal_isa isa)
 {
-    switch (isa) {
-    case HAL_ISA_AVX512:
-        return &cpu_kernels_avx512;
-    case HAL_ISA_AVX2:
-        return &cpu_kernels_avx2;
-    case HAL_ISA_BASE:
-        break;
-    }
-    return &cpu_kernels_base;
+    static const cpu_kernels *const kernels[HAL_ISAS] = {&cpu_kernels_base, &cpu_kernels_avx2, &cpu_kernels_avx512};
+    return kernels[isa];
 }
 
 weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument);

@@ -83,15 +83,8 @@ void spmm_free(hal_spmm *spmm)
 
 static const spmm_kernels *kernels_of(hal_isa isa)
 {
-    switch (isa) {
-    case HAL_ISA_AVX512:
-        return &spmm_kernels_avx512;
-    case HAL_ISA_AVX2:
-        return &spmm_kernels_avx2;
-    case HAL_ISA_BASE:
-        break;
-    }
-    return &spmm_kernels_base;
+    static const spmm_kernels *const kernels[HAL_ISAS] = {&spmm_kernels_base, &spmm_kernels_avx2, &spmm_kernels_avx512};
+    return kernels[isa];
 }
 
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)

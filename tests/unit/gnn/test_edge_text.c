@@ -8,7 +8,7 @@
 #include "gnn/data/edge_text.h"
 #include "hal/isa.h"
 #include "support/folder.h"
-#include "support/graphs.h"
+#include "support/random.h"
 
 enum { VERTICES = 3000, LINES = 40000, ROOM = 80 };
 
@@ -116,7 +116,7 @@ static void write_lines(const char *path, const char *usual, int lines, const ch
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     for (int i = 0; i < lines; i++) {
-        fprintf(file, "%s\n", i == place || (place >= 0 && i == lines - 1) ? other : usual);
+        fprintf(file, "%s\n", i == place || i == lines - 1 ? other : usual);
     }
     assert_int_equal(fclose(file), 0);
 }
@@ -148,7 +148,7 @@ static void test_first_fault(void **state)
     omp_set_num_threads(threads);
 }
 
-/* Lines longer than several ranges, with and without an end; a zero byte; what stands beyond a limit. */
+/* Lines longer than several ranges, and than the limit; many comments; a zero byte. */
 static void test_long_lines(void **state)
 {
     enum { LENGTH = 50000 };
