@@ -1,6 +1,6 @@
 # weft_room(NAME DIR folder LINK libraries...): one static library from every .c file of a folder.
 #
-# Files named *_avx2.c and *_avx512.c are compiled for those levels of src/hal/isa.h, everything else for the baseline, so
+# Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, everything else for the baseline, so
 # that one binary runs everywhere and picks its kernels at run time.
 
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)

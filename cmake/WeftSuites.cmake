@@ -25,6 +25,9 @@ set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Buildin
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
 set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
+# Libraries from a prefix that is not /usr, by the way that users without root take.
+weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
+set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
 # The fuzz targets (scripts/fuzz), two at a time on two cores: a minute for what graphs, options and models come in, a third
 # of it for the JSON that other targets read too, kept partitions and lists of racks.
 set(WEFT_FUZZ_SECONDS 60 CACHE STRING "Seconds of each fuzz target in the tests")

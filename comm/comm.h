@@ -13,7 +13,7 @@
  * Operations of one lane are posted in the same order on every rank; different lanes are independent.
  *
  * Progress. One driver at a time: the communication thread while the caller computes, or the thread that waits, so that
- * a blocking call pays no hand-off (comm/progress.h).
+ * a blocking call pays no hand-off (comm/core/progress.h).
  *
  * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
  * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
@@ -39,7 +39,7 @@ typedef enum comm_lane {
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
     COMM_LANE_SHADOW,
-    COMM_LANE_ALARM, /* the inquest after a stall (comm/inquest.h) */
+    COMM_LANE_ALARM, /* the inquest after a stall (comm/core/inquest.h) */
     COMM_LANES
 } comm_lane;
 
@@ -79,14 +79,20 @@ void comm_set_stall_timeout(weft_comm *comm, double seconds);
 weft_status comm_thread_start(weft_comm *comm, int cpu);
 void comm_thread_stop(weft_comm *comm);
 
+/* Whether messages move while the caller computes: there is a communication thread, or other nodes are on the way,
+ * whose network carries what was handed to it. */
+bool comm_moves_alone(const weft_comm *comm);
+/* Take every step of what is posted that does not block. Nothing where a communication thread does. For callers that
+ * compute for long between a post and its wait. */
+void comm_poll(weft_comm *comm);
+
 /* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
 void comm_mpi_version(char *text, size_t bytes);
 
 /* End the whole job at once with this exit status (1..125). Never returns. comm may be NULL. For `main` only. */
 _Noreturn void comm_abort(weft_comm *comm, weft_status status);
 
-/* ---- blocking collectives (small data, set-up) --------------------------------------------------------------------
- */
+/* ---- blocking collectives (small data, set-up) ------------------------------------------------------------------ */
 weft_status comm_barrier(weft_comm *comm);
 weft_status comm_bcast(weft_comm *comm, int root, void *buffer, int64_t bytes);
 /* In place over all ranks; result identical on every rank. f32, f64, i32, i64, u8(max/min). */
@@ -103,8 +109,7 @@ weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t se
 /* Every rank hands in its status; all return the worst, with the message of the lowest failing rank. Collective. */
 weft_status comm_agree(weft_comm *comm, weft_status local);
 
-/* ---- planned operations --------------------------------------------------------------------------------------------
- */
+/* ---- planned operations ----------------------------------------------------------------------------------------- */
 typedef enum comm_algorithm {
     COMM_ALGO_AUTO,
     COMM_ALGO_RECURSIVE_DOUBLING, /* small */
@@ -157,8 +162,7 @@ const char *comm_algorithm_name(comm_algorithm algorithm);
 /* The algorithm that runs: what COMM_ALGO_AUTO became. */
 comm_algorithm comm_plan_algorithm(const comm_plan *plan);
 
-/* ---- figures -------------------------------------------------------------------------------------------------------
- */
+/* ---- figures ---------------------------------------------------------------------------------------------------- */
 typedef struct comm_stats {
     uint64_t bytes_sent, messages_sent;
     uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */

@@ -7,8 +7,9 @@
  *      root side   own_row[own_offset[p] .. own_offset[p+1])     rows whose replica lives on p
  *      leaf side   leaf_row[leaf_offset[p] .. leaf_offset[p+1])  rows whose root is p
  *
- *   HALO_FORWARD   root row -> replicas: x[leaf] = x[root]
- *   HALO_REVERSE   replicas -> root:     x[root] += x[leaf], peers in ascending rank order (deterministic)
+ *   HALO_FORWARD       root row -> replicas: x[leaf] = x[root]
+ *   HALO_REVERSE       replicas -> root:     x[root] += x[leaf], peers in ascending rank order (deterministic)
+ *   HALO_REVERSE_MAX   replicas -> root:     x[root] = max(x[root], x[leaf]), element by element; a NaN stays
  *
  * Volume of either direction: one row of `width` elements per (root, replica) pair, one message per pair of ranks that
  * share any. Leaf rows that are one ascending run are sent and received in place, without packing.
@@ -28,7 +29,7 @@ typedef struct comm_halo_desc {
     const int32_t *leaf_row;
 } comm_halo_desc;
 
-typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE } halo_direction;
+typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } halo_direction;
 
 /*
  * Collective. Copies the lists, checks them against the peers' (counts equal, rows in range), allocates buffers for
@@ -37,10 +38,17 @@ typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE } halo_direction;
  */
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);
-/* x: device pointer, [n_local, width] with leading dimension ld; x must stay untouched until halo_wait. Collective. */
+/*
+ * x: device pointer, [n_local, width] with leading dimension ld. Until the wait the rows of the side that sends must
+ * not be written, and those of the side that receives neither written nor read (forward: what is received; reverse:
+ * they may be written, the wait adds to what it finds). Other rows are the caller's. Collective.
+ */
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
                            int64_t width);
 weft_status comm_halo_wait(comm_halo *halo);
+/* Has every message of the exchange under way come and gone, so that the wait has only rows to unpack? Moves nothing:
+ * see comm_poll. */
+bool comm_halo_arrived(const comm_halo *halo);
 void comm_halo_destroy(comm_halo *halo);
 
 /* Rows this rank sends in one exchange of that direction. */

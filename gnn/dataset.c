@@ -10,12 +10,14 @@ enum { PIECE_BYTES = 8 << 20 };
 
 /* ---- features ---- */
 
-static void scale_row(float *row, int64_t cols)
+/* By the sum of the row, or by its Euclidean length; a row of zeros stays. */
+static void scale_row(float *row, int64_t cols, bool by_length)
 {
     double sum = 0;
     for (int64_t c = 0; c < cols; ++c) {
-        sum += (double)row[c];
+        sum += by_length ? (double)row[c] * (double)row[c] : (double)row[c];
     }
+    sum = by_length ? sqrt(sum) : sum;
     float factor = sum != 0.0 ? (float)(1.0 / sum) : 0.0f;
     for (int64_t c = 0; c < cols; ++c) {
         row[c] *= factor;
@@ -85,8 +87,8 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
         for (int64_t i = 0; i < count; ++i) {
             float *row = piece + i * cols;
             memcpy(row, graph->feature + part->gid[begin + i] * cols, (size_t)cols * sizeof *row);
-            if (scaling == GNN_SCALE_ROW) {
-                scale_row(row, cols);
+            if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
+                scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
             } else if (scaling == GNN_SCALE_STANDARD) {
                 scale_columns(scale, row, cols);
             }

@@ -14,7 +14,8 @@
 typedef enum gnn_feature_scaling {
     GNN_SCALE_NONE,
     GNN_SCALE_ROW,
-    GNN_SCALE_STANDARD
+    GNN_SCALE_STANDARD,
+    GNN_SCALE_LENGTH
 } gnn_feature_scaling; /* --normalize */
 
 /* Copy the owned rows into x [n_owned, f] and scale them: by row sum, or to zero mean and unit variance by column over

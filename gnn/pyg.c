@@ -246,7 +246,7 @@ static weft_status read_tensor(const safetensors_file *file, const char *path, i
     snprintf(name, sizeof name, "%s%d%s", row->ours, number, row->our_end);
     int64_t out = entry->shape[0];
     int64_t in = row->matrix ? entry->shape[1] : 1;
-    WEFT_TRY(weights_add(weights, path, name, in, out, &values));
+    WEFT_TRY(weights_add(weights, path, name, 2, (const int64_t[]){in, out}, &values));
     WEFT_TRY(WEFT_NEW(&theirs, entry->count, WEFT_MEM_WORKSPACE));
     weft_status status = safetensors_read_f32(file, i, theirs);
     if (status == WEFT_OK) {

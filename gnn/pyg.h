@@ -11,15 +11,15 @@
 #ifndef WEFT_GNN_PYG_H
 #define WEFT_GNN_PYG_H
 
-#include "base/safetensors.h"
-#include "gnn/plan.h"
+#include "gnn/layers/layer_plan.h"
+#include "io/safetensors.h"
 #include "train/weights.h"
 
 /*
  * Layers, widths, normalisation and (for self-weights) kind and aggregator, from names and shapes alone.
  *   config  [in, out]  layers, inputs, hidden (0 with one layer), outputs and norm are set; kind and aggregator too
- * when the names tell them, else they stay and must fit WEFT_ERR_DATA: an array is missing, left over, or does not fit
- * its neighbours.
+ *                      when the names tell them, else they stay and must fit
+ * WEFT_ERR_DATA: an array is missing, left over, or does not fit its neighbours.
  */
 weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config);
 

@@ -11,14 +11,16 @@
  * source replica needs v's row before aggregating, a destination replica sends a partial sum after. In an edge-cut
  * every edge lies with its destination's root, so only source replicas (the halo) exist.
  *
- * Methods stand in a table (partition/method.h): one file each.
+ * Methods stand in a table (partition/methods/method.h): one file each.
  */
 #ifndef WEFT_PARTITION_PARTITION_H
 #define WEFT_PARTITION_PARTITION_H
 
-#include "partition/graph.h"
+#include "graph/graph.h"
 
 enum { PARTITION_MAX_PARTS = 4096 };
+
+enum { PARTITION_NO_PART = UINT16_MAX }; /* an edge that no method has placed: a self-loop, before roots are known */
 
 typedef struct weft_partition {
     int parts;

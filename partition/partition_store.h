@@ -3,7 +3,7 @@
 #define WEFT_PARTITION_PARTITION_STORE_H
 
 #include "base/file.h"
-#include "base/json.h"
+#include "io/json.h"
 #include "partition/partition.h"
 
 /* The figures of a report as members of the open JSON object. */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "partition/graph.h"
+#include "graph/graph.h"
 
 /* [out] position  [n], position[v] = place of v in the new order (a permutation). Caller frees with weft_free.
  * Deterministic for a seed, whatever the number of threads. */

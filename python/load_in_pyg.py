@@ -3,7 +3,29 @@
 
 Needs torch, torch_geometric, safetensors and NumPy. Prints the test accuracy; LOGITS.npy gets the logits [n, classes].
 """
+import importlib
 import sys
+
+EXIT_UNSUPPORTED = 69
+
+
+def require(*packages):
+    """End with one message that names every package that cannot be imported, and how to install them."""
+    reasons = {}
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            reasons[package] = error
+    if reasons:
+        for package, error in reasons.items():
+            print(f"load_in_pyg.py: needs {package}: {error}", file=sys.stderr)
+        print(f"load_in_pyg.py: install what is missing: python3 -m pip install {' '.join(reasons)}", file=sys.stderr)
+        sys.exit(EXIT_UNSUPPORTED)
+
+
+if __name__ == "__main__":
+    require("numpy", "torch", "torch_geometric", "safetensors")
 
 import numpy as np
 import torch

@@ -1,7 +1,8 @@
 """weft_store: graph stores, metrics and checkpoints of Weft, read and written from Python.
 
 One file that needs NumPy alone (Python 3.8, NumPy 1.17 or later): copy it beside your script, or put its folder on
-PYTHONPATH. PyTorch, PyG and DGL are used only if you hand their objects in.
+PYTHONPATH. PyTorch, PyG and DGL are used only if you hand their objects in. Edges, duplicates and self-loops are treated
+as `weft convert` treats them by default; lines on stderr say what a store holds, unless quiet=True.
 
     import weft_store
 
@@ -16,21 +17,23 @@ PYTHONPATH. PyTorch, PyG and DGL are used only if you hand their objects in.
     weft_store.write_weights("start.npz", model)        # for weft train --init-weights
 
 Formats: docs/formats.md. A store is written into a temporary folder beside its goal and renamed: there is a whole store
-or none. What is wrong with an argument or a file raises ValueError with array, row and value.
+or none. What is wrong with an argument or a file raises ValueError with array, row and value; an object of
+another type than expected, TypeError.
 """
 
 import json
 import os
 import re
 import shutil
+import sys
 import time
 import warnings
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-__all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "read_metrics",
-           "read_checkpoint", "write_weights", "xxh3_128"]
+__all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
+           "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
 FORMAT, VERSION = "weft-graph", 1
 ARRAYS = ("offset", "source", "feature", "label", "target", "split")
@@ -293,39 +296,169 @@ def _first_bad(name: str, good: np.ndarray, value: np.ndarray, what: str) -> Non
         raise ValueError("%s, %s: %s %s" % (name, place, value[at], what))
 
 
-def _check_edges(edge_index: Any, num_nodes: Optional[int], rows: Sequence[int]) -> Tuple[np.ndarray, int]:
-    edges = _array(edge_index)
-    if edges.size == 0:
-        edges = edges.reshape(2, 0).astype(np.int64)
-    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-        raise ValueError("edge_index: %s %s, expected integers [2, e]: sources, destinations" %
-                         (edges.dtype, edges.shape))
-    n = num_nodes if num_nodes is not None else max([int(edges.max()) + 1 if edges.size else 0, *rows])
+# What to do with an object that is not what was expected, by the name of its class or of one that it comes from.
+_CURES = {"HeteroData": "a store has one type of vertices and one of edges; data.to_homogeneous() makes such a graph",
+          "dict": "a store is one graph with one type of vertices and one of edges",
+          "DGLGraph": "from_dgl(graph, path) writes it", "Data": "from_pyg(data, path) writes it",
+          "Dataset": "hand in one of its graphs, dataset[0]", "DGLDataset": "hand in one of its graphs, dataset[0]",
+          "Graph": "number its vertices from 0, then write_store(path, np.array(list(graph.edges())).T)",
+          "SparseTensor": "row, col, _ = adj.coo(), then write_store(path, (row, col)), or (col, row) of an adj_t",
+          "Tensor": "write_store(path, edge_index) takes edges alone, matrix.to_sparse_coo().coalesce().indices()",
+          "spmatrix": "write_store(path, matrix.nonzero())", "sparray": "write_store(path, matrix.nonzero())",
+          "ndarray": "write_store(path, edge_index) takes edges alone"}
+
+
+def _refuse(name: str, value: Any, expected: str) -> None:
+    """TypeError with the type of `value`, and its text where it is a path."""
+    kind = type(value)
+    told = kind.__qualname__ if kind.__module__ == "builtins" else "%s.%s" % (kind.__module__, kind.__qualname__)
+    told += " %.100r" % (value,) if isinstance(value, (str, bytes, os.PathLike)) else ""
+    cure = next((": " + _CURES[base.__name__] for base in kind.__mro__ if base.__name__ in _CURES), "")
+    raise TypeError("%s is of type %s, expected %s%s" % (name, told, expected, cure))
+
+
+def _edge_rows(edge_index: Any) -> Sequence[np.ndarray]:
+    """Sources and destinations of an array [2, e] or of two arrays [e]; those are not copied."""
+    several = isinstance(edge_index, (tuple, list))
+    sparse = getattr(edge_index, "is_sparse", False) or getattr(edge_index, "is_sparse_csr", False)
+    if sparse or not (several or hasattr(edge_index, "__array__")):
+        _refuse("edge_index", edge_index, "integers [2, e]")
+    pair = several and len(edge_index) == 2 and all(hasattr(row, "shape") for row in edge_index)
+    arrays = [_array(part) for part in (edge_index if pair else [edge_index])]
+    if not pair and arrays[0].size == 0:
+        arrays = [np.zeros((2, 0), dtype=np.int64)]
+    rows = arrays if pair else arrays[0] if arrays[0].ndim == 2 and len(arrays[0]) == 2 else ()
+    if len(rows) != 2 or any(row.dtype.kind not in "iu" or row.shape != (rows[0].size,) for row in rows):
+        told = " and ".join("%s %s" % (array.dtype, array.shape) for array in arrays)
+        turned = " (the transpose of this)" if arrays[0].shape[1:] == (2,) else ""
+        raise ValueError("edge_index: %s, expected integers [2, e]: sources, destinations%s" % (told, turned))
+    return rows
+
+
+def _check_edges(edge_index: Any, num_nodes: Optional[int], rows: Sequence[int]) -> Tuple[Sequence[np.ndarray], int]:
+    edges = _edge_rows(edge_index)
+    most = [int(ids.max()) if ids.size else -1 for ids in edges]
+    n = num_nodes if num_nodes is not None else max([most[0] + 1, most[1] + 1, *rows])
     if not 1 <= n <= 2**31 - 1:
         raise ValueError("%d vertices; a store is written with 1 to 2147483647" % n)
-    outside = (edges < 0) | (edges >= n)
-    if outside.any():
-        row, at = np.argwhere(outside)[0]
-        raise ValueError("edge_index, row %d, column %d: vertex %d is outside 0..%d" % (row, at, edges[row, at], n - 1))
-    return edges.astype(np.int64, copy=False), n
+    for row, ids in enumerate(edges):
+        if most[row] >= n or (ids.size and int(ids.min()) < 0):
+            at = int(np.argmax((ids < 0) | (ids >= n)))
+            raise ValueError("edge_index, row %d, column %d: vertex %d is outside 0..%d" % (row, at, ids[at], n - 1))
+    return edges, n
 
 
-def _sorted_rows(edges: np.ndarray, n: int, symmetrize: bool,
-                 self_loops: bool) -> Tuple[np.ndarray, np.ndarray, bool]:
-    """offset, source and whether every edge has its reverse. One 64-bit key for each edge: destination, then source."""
-    source, destination = edges
-    if not self_loops:
-        proper = source != destination
-        source, destination = source[proper], destination[proper]
-    key = destination * n + source
-    if symmetrize:
-        key = np.concatenate([key, source * n + destination])
-    key = np.unique(key)
-    source, destination = key % n, key // n
-    symmetric = symmetrize or np.array_equal(np.sort(source * n + destination), key)
+# ---- edges in order ------------------------------------------------------------------------------------------------
+#
+# An edge is a key of 64 bits, the destination above the source: ascending keys are the rows of the store. They are
+# sorted in place; all else goes over them in pieces that stay in the cache. Equal neighbours are dropped. A graph is
+# symmetric when its degrees agree and its edges to higher ids, turned and sorted, are its edges to lower ids. (The hash
+# table of np.unique, since NumPy 2.3, takes a hundred times as long as the sort.)
+
+_PIECE_EDGES = 1 << 17
+_HIGH, _LOW = (1, 0) if sys.byteorder == "little" else (0, 1)
+
+
+def _pieces(*arrays: np.ndarray) -> Iterator[Tuple[np.ndarray, ...]]:
+    for first in range(0, len(arrays[0]), _PIECE_EDGES):
+        yield tuple(array[first:first + _PIECE_EDGES] for array in arrays)
+
+
+def _halves(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The upper and the lower 32 bits, as views."""
+    pairs = keys.view(np.uint32).reshape(-1, 2)
+    return pairs[:, _HIGH], pairs[:, _LOW]
+
+
+def _put(keys: np.ndarray, at: int, upper: np.ndarray, lower: np.ndarray) -> int:
+    """Keys of these halves at keys[at:]; where they end."""
+    end = at + len(upper)
+    high, low = _halves(keys[at:end])
+    high[:], low[:] = upper, lower
+    return end
+
+
+def _put_turned(out: np.ndarray, at: int, keys: np.ndarray, chosen: Any) -> int:
+    """At out[at:], sorted, the reverses of the edges for which chosen(upper, lower) holds; where they end."""
+    end = at
+    for (piece,) in _pieces(keys):
+        upper, lower = _halves(piece)
+        mask = chosen(upper, lower)
+        end = _put(out, end, lower[mask], upper[mask])
+    out[at:end].sort()
+    return end
+
+
+def _drop_repeats(keys: np.ndarray) -> int:
+    """Move sorted keys to the front, each once; how many these are."""
+    end, last = 0, None
+    for (piece,) in _pieces(keys):
+        new = np.empty(len(piece), dtype=bool)
+        new[0] = last is None or piece[0] != last
+        np.not_equal(piece[1:], piece[:-1], out=new[1:])
+        last, kept = piece[-1], piece[new]
+        keys[end:end + len(kept)] = kept
+        end += len(kept)
+    return end
+
+
+def _ascend(upper: np.ndarray, lower: np.ndarray) -> bool:
+    """Whether the keys of these halves would be in order. Of those that are not, the first piece mostly says so."""
+    last = (-1, -1)
+    for a, b in _pieces(upper, lower):
+        if (a[0], b[0]) < last or not ((a[1:] > a[:-1]) | (a[1:] == a[:-1]) & (b[1:] >= b[:-1])).all():
+            return False
+        last = (a[-1], b[-1])
+    return True
+
+
+def _degrees(ids: np.ndarray, n: int) -> np.ndarray:
+    total, step = np.zeros(n, dtype=np.int64), max(_PIECE_EDGES, n)
+    for first in range(0, len(ids), step):
+        total += np.bincount(ids[first:first + step], minlength=n)
+    return total
+
+
+def _is_symmetric(keys: np.ndarray, degree: np.ndarray) -> bool:
+    upper, lower = _halves(keys)
+    if not np.array_equal(_degrees(lower, len(degree)), degree):
+        return False
+    turned = np.empty(len(keys), dtype=np.uint64)  # pages that nothing is written to take no memory
+    count, at = _put_turned(turned, 0, keys, np.greater), 0
+    for piece, a, b in _pieces(keys, upper, lower):
+        rest = piece[a < b]
+        if not np.array_equal(rest, turned[at:min(at + len(rest), count)]):
+            return False
+        at += len(rest)
+    return at == count
+
+
+def _sorted_rows(source: np.ndarray, destination: np.ndarray, n: int, symmetrize: bool,
+                 self_loops: bool) -> Tuple[np.ndarray, np.ndarray, Dict[str, int]]:
+    """offset, source, and counts: loops and repeats dropped, symmetric (1 = was so before), reverses added."""
+    # PyG and DGL mostly keep edges in order of their sources. Of a symmetric graph these are the same keys, and sorted.
+    by_source = _ascend(source, destination)
+    keys, end = np.empty(len(source) * (2 if symmetrize else 1), dtype=np.uint64), 0
+    for upper, lower in _pieces(source, destination) if by_source else _pieces(destination, source):
+        proper = slice(None) if self_loops else upper != lower
+        end = _put(keys, end, upper[proper], lower[proper])
+    if not by_source and not _ascend(*_halves(keys[:end])):
+        keys[:end].sort()
+    count = _drop_repeats(keys[:end])
+    told = {"loops": len(source) - end, "repeats": end - count, "added": 0}
+    degree = _degrees(_halves(keys[:count])[0], n)
+    told["symmetric"] = int(_is_symmetric(keys[:count], degree))
+    if not told["symmetric"] and symmetrize:
+        end = _put_turned(keys, count, keys[:count], np.not_equal)
+        keys[:end].sort(kind="stable")  # merges the two parts, which are in order
+        end = _drop_repeats(keys[:end])
+        told["added"], count = end - count, end
+    elif not told["symmetric"] and by_source:
+        _put_turned(keys, 0, keys[:count], lambda upper, lower: lower >= 0)
+    upper, lower = _halves(keys[:count])
     offset = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(destination, minlength=n), out=offset[1:])
-    return offset, source.astype(np.int32), symmetric
+    np.cumsum(degree if told["symmetric"] else _degrees(upper, n), out=offset[1:])
+    return offset, lower.astype(np.int32), told
 
 
 def _feature(x: Any, n: int) -> np.ndarray:
@@ -456,22 +589,25 @@ def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, 
 
 def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
                 val_mask: Any = None, test_mask: Any = None, *, num_nodes: Optional[int] = None,
-                num_classes: Optional[int] = None, symmetrize: bool = False, self_loops: bool = False,
+                num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
                 name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
-                force: bool = False) -> Dict[str, Any]:
+                force: bool = False, quiet: bool = False) -> Dict[str, Any]:
     """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
 
-    edge_index   integers [2, e]: edges edge_index[0] -> edge_index[1], whose destinations aggregate (as in PyG).
-                 They are sorted, duplicates dropped. symmetrize adds reverses; self_loops keeps self-loops, which are
-                 dropped otherwise: gcn and sage-gcn add their own
+    edge_index   integers [2, e]: edges edge_index[0] -> edge_index[1], whose destinations aggregate (as in PyG); or two
+                 arrays [e]. They are sorted, duplicates dropped
+    symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
+    self_loops   keep self-loops, which are dropped otherwise: gcn and sage-gcn add their own
     x            features [n, f], finite
     y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
     *_mask       bool or uint8 [n], or [n, k] for k splits, or lists of vertices
     num_nodes    default: the largest vertex in use, or the rows of x or y
     checksums    of every array, which `weft info STORE --check` compares
     force        replace an existing store
+    quiet        leave out the lines on stderr that tell what was written, directed or symmetric
 
-    Needs about 40 bytes an edge while it sorts.
+    Beside the arguments, sorting takes 12 bytes for each edge given, 24 where reverses are added to a directed graph,
+    and 32 for each vertex.
     """
     goal = os.fspath(path).rstrip("/") or "/"
     _check_goal(goal, force)
@@ -479,7 +615,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     edges, n = _check_edges(edge_index, num_nodes, rows)
     arrays: Dict[str, np.ndarray] = {}
     counts = {"features": 0, "classes": 0, "tasks": 0, "splits": 0}
-    arrays["offset"], arrays["source"], symmetric = _sorted_rows(edges, n, symmetrize, self_loops)
+    arrays["offset"], arrays["source"], told = _sorted_rows(*edges, n, symmetrize, self_loops)
     if x is not None:
         arrays["feature"] = _feature(x, n)
         counts["features"] = arrays["feature"].shape[1]
@@ -493,10 +629,22 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
         counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
     manifest = {"format": FORMAT, "version": VERSION,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
-                "vertices": n, "edges": len(arrays["source"]), "symmetric": bool(symmetric), **counts,
+                "vertices": n, "edges": len(arrays["source"]),
+                "symmetric": bool(symmetrize or told["symmetric"]), **counts,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
+    if not quiet:
+        _tell(goal, manifest, told)
     return manifest
+
+
+def _tell(goal: str, manifest: Dict[str, Any], told: Dict[str, int]) -> None:
+    form = "symmetric" if manifest["symmetric"] else "directed"
+    form += " as given" if not told["added"] else ": %(added)d reverses were added (symmetrize=False adds none)" % told
+    lines = ["%(vertices)d vertices, %(edges)d edges, %(features)d features, %(classes)d classes" % manifest, form]
+    if told["loops"] or told["repeats"]:
+        lines.append("%(loops)d self-loops and %(repeats)d duplicates were dropped" % told)
+    print("\n".join("weft_store: %s: %s" % (goal, line) for line in lines), file=sys.stderr)
 
 
 def _short(text: str, limit: int) -> str:
@@ -507,19 +655,39 @@ def _short(text: str, limit: int) -> str:
 # ---- PyG and DGL ---------------------------------------------------------------------------------------------------
 
 
-def _warn_of_weights(weight: Any) -> None:
-    if weight is not None and np.any(_array(weight) != 1):
-        warnings.warn("edge weights are not all 1: a store has none, they are left out", stacklevel=3)
+class EdgeDataWarning(UserWarning):
+    """Weights, features or types of edges are left out of a store, which has none."""
+
+
+def _check_types(name: str, vertices: Sequence[str], edges: Sequence[Any], cure: str) -> None:
+    if len(vertices) > 1 or len(edges) > 1:
+        raise ValueError("%s is heterogeneous: vertices of types %s, edges of types %s; a store has one of each: %s" %
+                         (name, ", ".join(vertices), ", ".join(map(str, edges)), cure))
+
+
+def _warn_of_edge_data(data: Mapping[str, Any]) -> None:
+    """Of everything but weights that are all 1."""
+    names = [name for name, value in data.items() if value is not None and
+             not (name in ("edge_weight", "weight") and np.all(_array(value) == 1))]
+    if names:
+        warnings.warn("%s: left out, as a store has no edge weights or other data of edges" % ", ".join(names),
+                      EdgeDataWarning, stacklevel=3)
 
 
 def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
     """Write the store of a homogeneous torch_geometric.data.Data: edge_index, x, y, train_mask, val_mask, test_mask.
 
-    `options` are those of write_store. A directed edge_index stays directed unless symmetrize=True.
+    `options` are those of write_store. Data of edges are left out, with an EdgeDataWarning.
     """
+    _check_types("data", getattr(data, "node_types", ()), getattr(data, "edge_types", ()), "data.to_homogeneous()")
     if getattr(data, "edge_index", None) is None:
+        if not (hasattr(data, "x") or hasattr(data, "adj_t")):
+            _refuse("data", data, "a torch_geometric.data.Data")
         raise ValueError("data has no edge_index: leave out the transform ToSparseTensor")
-    _warn_of_weights(getattr(data, "edge_weight", None))
+    keys = data.to_dict() if hasattr(data, "to_dict") else vars(data)
+    names = ["edge_attr", "edge_weight", *(data.edge_attrs() if hasattr(data, "edge_attrs") else ()),
+             *(key for key in keys if key.startswith("edge_"))]
+    _warn_of_edge_data({name: getattr(data, name, None) for name in names if name != "edge_index"})
     chosen = {key: getattr(data, key, None) for key in ("x", "y", "train_mask", "val_mask", "test_mask")}
     chosen["num_nodes"] = getattr(data, "num_nodes", None)
     chosen.update(options)
@@ -530,15 +698,20 @@ def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str =
              valid: str = "val_mask", test: str = "test_mask", **options: Any) -> Dict[str, Any]:
     """Write the store of a homogeneous DGLGraph; the names are those of its ndata. What is absent is left out.
 
-    `options` are those of write_store. A directed graph stays directed unless symmetrize=True.
+    `options` are those of write_store. Data of edges (edata) are left out, with an EdgeDataWarning.
     """
-    source, destination = graph.edges()
-    _warn_of_weights(graph.edata["weight"] if "weight" in graph.edata else None)
+    _check_types("graph", getattr(graph, "ntypes", ()), getattr(graph, "canonical_etypes", ()),
+                 "dgl.to_homogeneous(graph, ndata=[...])")
+    if not all(hasattr(graph, name) for name in ("num_nodes", "ndata", "edata")):
+        _refuse("graph", graph, "a DGLGraph")
+    if getattr(graph, "is_block", False):
+        raise ValueError("graph is a block, part of a sampled mini-batch: hand in the whole graph")
+    _warn_of_edge_data(graph.edata)
     names = {"x": feature, "y": label, "train_mask": train, "val_mask": valid, "test_mask": test}
     chosen = {key: graph.ndata[name] if name in graph.ndata else None for key, name in names.items()}
     chosen["num_nodes"] = int(graph.num_nodes())
     chosen.update(options)
-    return write_store(path, np.stack([_array(source), _array(destination)]), **chosen)
+    return write_store(path, graph.edges(), **chosen)
 
 
 # ---- metrics -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* comm/codec/bf16_body.h: loops over bf16.h, compiled once for each instruction set. BF16_KERNELS: the table's name. */
 #include "comm/codec/bf16.h"
-#include "comm/codec/kernels.h"
+#include "comm/codec/codec_kernels.h"
 
 static void encode_bf16(const float *restrict from, uint16_t *restrict to, int64_t count)
 {

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "comm/codec/kernels.h"
-#include "hal/isa.h"
+#include "base/isa.h"
+#include "comm/codec/codec_kernels.h"
 
 enum { BLOCK = 1 << 15, PARALLEL_BLOCKS = 8 };
 

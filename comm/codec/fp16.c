@@ -1,7 +1,7 @@
 /* comm/codec/fp16.c: fp16 on any processor. */
 #include "comm/codec/fp16.h"
 
-#include "comm/codec/kernels.h"
+#include "comm/codec/codec_kernels.h"
 
 static void encode_fp16(const float *restrict from, uint16_t *restrict to, int64_t count)
 {

@@ -1,8 +1,8 @@
 /* comm/codec/fp16_avx2.c: fp16, eight at a time, by the processor's own conversions. */
 #include <immintrin.h>
 
+#include "comm/codec/codec_kernels.h"
 #include "comm/codec/fp16.h"
-#include "comm/codec/kernels.h"
 
 enum { LANES = 8 };
 

@@ -1,8 +1,8 @@
 /* comm/codec/fp16_avx512.c: fp16, sixteen at a time, by the processor's own conversions. */
 #include <immintrin.h>
 
+#include "comm/codec/codec_kernels.h"
 #include "comm/codec/fp16.h"
-#include "comm/codec/kernels.h"
 
 /* The conversion without a mask is a macro that warns of its own mask in unoptimised builds. */
 enum { LANES = 16, ALL = 0xffff };

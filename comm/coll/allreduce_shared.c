@@ -1,7 +1,7 @@
 /*
  * comm/coll/allreduce_shared.c: the all-reduce inside one node: loads and stores instead of messages.
  *
- * All ranks see all segments of a window (comm/window.h), so nothing is sent: ranks meet (each raises a flag and awaits
+ * All ranks see all segments of a window (comm/core/window.h), so nothing is sent: ranks meet (each raises a flag and awaits
  * the others'), and in between they read and write each other's memory. Sums run over the ranks in the order 0..n-1 on
  * every element: the result is that of fixed_order to the bit, whoever computes it. Three forms:
  *

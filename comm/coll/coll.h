@@ -27,9 +27,9 @@
 #ifndef WEFT_COMM_COLL_H
 #define WEFT_COMM_COLL_H
 
-#include "comm/cost.h"
-#include "comm/layout.h"
-#include "comm/schedule.h"
+#include "comm/core/cost.h"
+#include "comm/core/layout.h"
+#include "comm/core/schedule.h"
 
 /* What an all-reduce through shared memory keeps beside its steps (comm/coll/shared.h). */
 typedef struct coll_shared coll_shared;
@@ -146,8 +146,7 @@ void coll_gatherv_build(comm_schedule *s, int rank, int size, int root, const vo
                         void *recv, const int64_t *recv_bytes);
 void coll_barrier_build(comm_schedule *s, int rank, int size);
 
-/* ---- folding P ranks onto a power of two (comm/coll/fold.c)
- * ------------------------------------------------------------ */
+/* ---- folding P ranks onto a power of two (comm/coll/fold.c) ----------------------------------------------------- */
 typedef struct coll_fold {
     int power;   /* p */
     int extra;   /* P - p: pairs that are folded */

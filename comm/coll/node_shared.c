@@ -1,7 +1,7 @@
 /*
  * comm/coll/node_shared.c: reduce-scatter and all-gather inside a node by loads and stores.
  *
- * All ranks of the node see all segments of a window (comm/window.h). They meet by flags that carry the number of the
+ * All ranks of the node see all segments of a window (comm/core/window.h). They meet by flags that carry the number of the
  * post: each raises its own and awaits the others'. A is an owner, B any rank of the node:
  *
  *      reduce-scatter    HERE: my vector may be read | A sums its shard of all vectors, in the order of the ranks
@@ -27,7 +27,7 @@
 #include "base/alloc.h"
 #include "comm/coll/node_stage.h"
 #include "comm/coll/shared.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 
 enum { FLAG_HERE = 0, FLAG_READ = 1, FLAG_DONE = 2 };
 

@@ -7,7 +7,7 @@
 #define WEFT_COMM_COLL_SHARED_H
 
 #include "comm/coll/coll.h"
-#include "comm/window.h"
+#include "comm/core/window.h"
 
 /* Longest vector that is reduced in slots, with one meeting; measured on two ranks. */
 enum { SHARED_SLOT_BYTES = 1 << 13 };

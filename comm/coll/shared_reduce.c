@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
+#include "base/isa.h"
 #include "comm/coll/shared.h"
-#include "comm/reduce.h"
-#include "hal/isa.h"
+#include "comm/core/reduce.h"
 
 enum { BLOCK_BYTES = 4096, PART_BYTES = 1 << 19, PARALLEL_PARTS = 4 };
 

@@ -4,7 +4,7 @@
 #define WEFT_COMM_COLL_SHARED_STATE_H
 
 #include "comm/coll/shared.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 
 typedef enum shared_form { SHARED_SLOTS, SHARED_DIRECT, SHARED_STAGED } shared_form;
 

@@ -1,9 +1,9 @@
 /*
  * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
- * (comm/cost.h).
+ * (comm/core/cost.h).
  */
 #include "comm/coll/shared.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 
 static const coll_algorithm algorithms[] = {
     {.id = COMM_ALGO_RECURSIVE_DOUBLING,

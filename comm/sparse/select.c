@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "comm/sparse/select_internal.h"
 
 enum { PARALLEL_COUNT = 1 << 16, MAX_THREADS = 4096 };
@@ -132,7 +133,7 @@ weft_status select_finite(const selector *s, int64_t count)
         ++i;
     }
     return weft_fail(WEFT_ERR_DIVERGED, "element %lld of %lld is %g: lower the learning rate", (long long)i,
-                     (long long)count, (double)s->x[i]);
+                     (long long)count, number_plain((double)s->x[i]));
 }
 
 void select_place(selector *s, int64_t skip, int64_t wanted)

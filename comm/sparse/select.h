@@ -5,8 +5,8 @@
  *   SELECT_MSTOPK   the method of S. Shi et al.: Towards scalable distributed training of deep learning on public cloud
  *                   clusters. MLSys 2021, arXiv 2010.10458: N samplings of a threshold, then exactly k elements.
  *   SELECT_REUSE    the last threshold once more, corrected every few calls by the exact one: about k elements, one
- * pass. S. Li, T. Hoefler: Near-optimal sparse allreduce for distributed deep learning (Ok-Topk). PPoPP 2022,
- *                   doi:10.1145/3503221.3508399
+ *                   pass. S. Li, T. Hoefler: Near-optimal sparse allreduce for distributed deep learning (Ok-Topk).
+ *                   PPoPP 2022, doi:10.1145/3503221.3508399
  */
 #ifndef WEFT_COMM_SPARSE_SELECT_H
 #define WEFT_COMM_SPARSE_SELECT_H

@@ -1,6 +1,6 @@
 /* comm/sparse/select_kernel_base.c: the passes for every x86-64 processor, and the choice among the tables. */
+#include "base/isa.h"
 #include "comm/sparse/select_kernel.h"
-#include "hal/isa.h"
 
 #define SELECT_COMPACT compact_base
 #define SELECT_COUNT   count_base

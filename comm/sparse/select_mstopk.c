@@ -6,7 +6,7 @@
  *      t2 = 0:    lower threshold, more than k elements reach it (k2)
  *      N times:   t between mu and top by bisection; count what reaches it; it replaces t1 or t2 when that comes closer
  *      out:       everything from t1 on, and a run of k - k1 elements of the band [t2, t1), in index order, from a
- * random start
+ *                 random start
  *
  * Where no more than k elements reach the mean, the bisection starts from 0 instead: the k-th magnitude lies below mu.
  * The random start is a function of the seed and of the number of the call.

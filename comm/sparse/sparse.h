@@ -21,8 +21,8 @@
 #define WEFT_COMM_SPARSE_SPARSE_H
 
 #include "comm/comm.h"
-#include "comm/cost.h"
-#include "comm/layout.h"
+#include "comm/core/cost.h"
+#include "comm/core/layout.h"
 #include "comm/sparse/select.h"
 
 typedef enum sparse_exchange { /* order of --topk-exchange's choices */

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "comm/sparse/sparse.h"
 
 typedef struct sparse_note {

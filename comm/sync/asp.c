@@ -45,8 +45,8 @@
 #include "base/clock.h"
 #include "comm/sync/asp_link.h"
 #include "comm/sync/mode.h"
+#include "comm/sync/racks.h"
 #include "comm/sync/significance.h"
-#include "comm/sync/topology.h"
 #include "comm/sync/tracking.h"
 
 /* Each step of slack takes memory for one more payload of all parameters. */
@@ -119,7 +119,7 @@ static weft_status allocate(comm_sync *sync)
     WEFT_TRY(WEFT_NEW_ZERO(&a, 1, WEFT_MEM_COMM));
     sync->self = a;
     a->buckets = sync->desc.buckets;
-    a->moved = tracking_travelling(sync);
+    a->moved = tracking_travelling(sync, SYNC_ASP);
     a->runs = a->moved > sync->desc.trained ? 2 * a->buckets : a->buckets;
     WEFT_CHECK(options->slack >= 0 && options->slack <= MOST_SLACK, WEFT_ERR_USAGE,
                "--asp-slack %lld: each step takes memory for the parameters; use 0 to %d", (long long)options->slack,

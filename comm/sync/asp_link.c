@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 
 static weft_status send_whole(asp_message *message)
 {

@@ -2,7 +2,7 @@
  * comm/sync/asp_link.h: messages between sites whose size the receiver learns from their head.
  *
  * A message is a head of fixed size, then a payload if the head says so. It is an operation of its own in the engine of
- * comm/progress.h, posted and then tested or waited for, like any other. The engine may start operations in another
+ * comm/core/progress.h, posted and then tested or waited for, like any other. The engine may start operations in another
  * order than that of their posting: the number that both sides give a message is its tag, so that each is received in
  * its own place.
  *
@@ -12,8 +12,8 @@
 #ifndef WEFT_COMM_SYNC_ASP_LINK_H
 #define WEFT_COMM_SYNC_ASP_LINK_H
 
-#include "comm/progress.h"
-#include "comm/transfer.h"
+#include "comm/core/progress.h"
+#include "comm/core/transfer.h"
 
 typedef struct asp_head {
     int64_t clock;   /* of the site that speaks */

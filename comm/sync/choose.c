@@ -1,7 +1,7 @@
 /*
  * comm/sync/choose.c: what a step of each mode will take, and the choice of `--sync auto`.
  *
- * A prediction is the time that a step's communication and the work for it take by the model (comm/cost.h), one after
+ * A prediction is the time that a step's communication and the work for it take by the model (comm/core/cost.h), one after
  * the other, whatever of it hides behind computing: modes hide alike, and what is hidden still keeps links and cores
  * busy. Modes in which the amount depends on the training are predicted by what is known of it:
  *
@@ -18,6 +18,8 @@
  *                       change their parameter by less than 1 %. K. Hsieh et al.: Gaia: geo-distributed machine
  *                       learning approaching LAN speeds. NSDI 2017
  *
+ * Where a mode tracks gradients (comm/sync/tracking.c) they travel with the parameters and are counted with them.
+ *
  * The exact mode runs unless lossy ones are allowed and one of them is predicted to save a tenth of its time: less is
  * within the error of predictions, and no reason to give up exactness. On test systems compression seldom pays: S.
  * Agarwal, H. Wang, S. Venkataraman, D. Papailiopoulos: On the utility of gradient compression in distributed training
@@ -30,7 +32,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/coll/coll.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "comm/sync/groups.h"
 #include "comm/sync/tracking.h"
 
@@ -241,13 +243,14 @@ static weft_status predict_divide_shuffle(const comm_sync *sync, double *seconds
     sync_groups *groups = NULL;
     group_room room = {NULL, NULL};
     double sum = 0.0;
+    const int64_t elements = tracking_elements(sync, SYNC_DIVIDE_SHUFFLE);
     WEFT_TRY_GOTO(read_sets(sync, sync->options.topology, false, &racks), status, done);
     WEFT_TRY_GOTO(groups_create(racks, sync->options.group, sync->options.seed, &groups), status, done);
     WEFT_TRY_GOTO(room_create(sync, &room), status, done);
     for (int t = 0; t < groups->rounds; ++t) {
         double round = 0.0;
         const int *color_of = groups->color + (ptrdiff_t)t * groups->ranks;
-        WEFT_TRY_GOTO(division_seconds(sync, color_of, sync->desc.elements, &room, &round), status, done);
+        WEFT_TRY_GOTO(division_seconds(sync, color_of, elements, &room, &round), status, done);
         sum += round;
     }
     *seconds = sum / groups->rounds;
@@ -261,9 +264,10 @@ done:
 static double predict_shadow(const comm_sync *sync)
 {
     const comm_model *model = comm_get_model(sync->comm);
-    double passes = 2.0 * (double)sync->desc.elements * (double)sizeof(float) * model->reduce_per_byte;
+    const int64_t elements = tracking_elements(sync, SYNC_SHADOW);
+    double passes = 2.0 * (double)elements * (double)sizeof(float) * model->reduce_per_byte;
     double gap = sync->options.gap > 1 ? (double)sync->options.gap : 1.0;
-    return (all_ranks_seconds(sync, sync->desc.elements) + passes) / gap;
+    return (all_ranks_seconds(sync, elements) + passes) / gap;
 }
 
 /* The part of the updates that travels: of the last step where this mode runs. Collective. */
@@ -287,8 +291,9 @@ static weft_status predict_asp(const comm_sync *sync, double share, double *seco
     WEFT_TRY_GOTO(room_create(sync, &room), status, done);
     WEFT_TRY_GOTO(division_seconds(sync, sites->set_of, sync->desc.trained, &room, &inside), status, done);
     int64_t others = sites->sets - 1;
-    int64_t entries = (int64_t)(share * (double)tracking_travelling(sync));
-    int64_t dense_bytes = tracking_travelling(sync) * (int64_t)sizeof(float);
+    int64_t travelling = tracking_travelling(sync, SYNC_ASP);
+    int64_t entries = (int64_t)(share * (double)travelling);
+    int64_t dense_bytes = travelling * (int64_t)sizeof(float);
     int64_t bytes = entries * SPARSE_ENTRY_BYTES < dense_bytes ? entries * SPARSE_ENTRY_BYTES : dense_bytes;
     const comm_cost passes = {.reduced = others > 0 ? asp_passes * dense_bytes : 0};
     const comm_cost network = {.inter_rounds = others, .inter_bytes = others * bytes};
@@ -296,7 +301,7 @@ static weft_status predict_asp(const comm_sync *sync, double share, double *seco
      * hides depends on what the network itself takes of the cores: between nothing and all of it, the middle. */
     const comm_cost meanwhile = {.intra_rounds = others > 0,
                                  .intra_bytes = others * bytes,
-                                 .selected = tracking_travelling(sync),
+                                 .selected = travelling,
                                  .scattered = others * entries};
     const comm_model *model = comm_get_model(sync->comm);
     const double travels = comm_model_seconds(model, &network);

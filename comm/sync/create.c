@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "comm/sync/tracking.h"
 
 static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", "shadow", "asp", "auto"};
@@ -51,11 +51,19 @@ bool sync_mode_tracks(sync_mode mode)
     return mode >= 0 && mode < SYNC_AUTO && mode_ops[mode]->local_updates;
 }
 
+bool sync_tracks(const sync_options *options, sync_mode mode)
+{
+    bool may = mode == SYNC_AUTO ? options->allow_lossy : sync_mode_tracks(mode);
+    bool wanted =
+        options->tracking == SYNC_TRACKING_ON || (options->tracking == SYNC_TRACKING_AUTO && options->shards_differ);
+    return may && wanted;
+}
+
 weft_status sync_check_options(const sync_options *options)
 {
-    WEFT_CHECK(!options->tracking || sync_mode_tracks(options->mode), WEFT_ERR_USAGE,
-               "--sync %s has no use for --gradient-tracking: leave it out, or take --sync divide-shuffle, shadow or "
-               "asp",
+    WEFT_CHECK(options->tracking != SYNC_TRACKING_ON || sync_mode_tracks(options->mode), WEFT_ERR_USAGE,
+               "--sync %s has no use for --gradient-tracking on: leave it out, or take --sync divide-shuffle, shadow "
+               "or asp",
                sync_mode_name(options->mode));
     return WEFT_OK;
 }
@@ -150,7 +158,7 @@ static weft_status check_same(const comm_sync *sync)
         hash = (hash ^ (uint64_t)sync->desc.bucket[b].count) * 0x100000001b3u;
     }
     snprintf(text, sizeof text, "synchronisation %s%s of %" PRId64 " + %" PRId64 " %s in %d buckets (%016" PRIx64 ")",
-             sync->ops->name, sync->options.tracking ? ", tracking," : "", sync->desc.trained,
+             sync->ops->name, sync_tracks(&sync->options, sync->mode) ? ", tracking," : "", sync->desc.trained,
              sync->desc.elements - sync->desc.trained, weft_dtype_name(sync->desc.dtype), sync->desc.buckets, hash);
     return comm_check_same(sync->comm, text);
 }
@@ -193,7 +201,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     WEFT_TRY_GOTO(choose_mode(sync), status, done);
     WEFT_TRY_GOTO(check_same(sync), status, done);
     if (comm_size(comm) > 1) {
-        if (options->tracking) {
+        if (sync_tracks(&sync->options, sync->mode)) {
             WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync)), status, done);
         }
         if (sync->ops->create != NULL) {

@@ -17,7 +17,7 @@
 #ifndef WEFT_COMM_SYNC_GROUPS_H
 #define WEFT_COMM_SYNC_GROUPS_H
 
-#include "comm/sync/topology.h"
+#include "comm/sync/racks.h"
 
 typedef struct sync_groups {
     int rounds, ranks;

@@ -11,8 +11,8 @@
  *
  *      ma      m
  *      bmuf    c += v,  v = block_momentum v + block_rate (m - c)      blockwise model update filtering
- *      easgd   c += mix (m - c)                                        elastic averaging without a server: the centre c
- * is kept by every rank
+ *      easgd   c += mix (m - c)                                        elastic averaging without a server: every rank
+ *                                                                      keeps the centre c
  *
  * c begins as the parameters at reset. Batch statistics always follow ma: a momentum may drive a variance below zero.
  *

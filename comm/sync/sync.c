@@ -338,6 +338,11 @@ sync_mode sync_running(const comm_sync *sync)
     return sync->mode;
 }
 
+bool sync_running_tracks(const comm_sync *sync)
+{
+    return sync->tracker.last != NULL;
+}
+
 int sync_period(const comm_sync *sync)
 {
     return alone(sync) || sync->ops->period == NULL ? 1 : sync->ops->period(sync);

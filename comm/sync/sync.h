@@ -48,6 +48,11 @@ typedef enum sync_mode { /* order of --sync's choices */
 
 typedef enum sync_shadow_algorithm { SHADOW_MA, SHADOW_BMUF, SHADOW_EASGD } sync_shadow_algorithm;
 typedef enum sync_asp_policy { ASP_FIXED, ASP_LEARNING_RATE, ASP_BANDWIDTH } sync_asp_policy;
+typedef enum sync_tracking { /* order of --gradient-tracking's choices */
+                             SYNC_TRACKING_AUTO,
+                             SYNC_TRACKING_ON,
+                             SYNC_TRACKING_OFF
+} sync_tracking;
 typedef enum sync_overlap { OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF } sync_overlap;
 
 typedef struct sync_options {
@@ -65,13 +70,17 @@ typedef struct sync_options {
     int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
     int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
     double momentum;     /* momentum correction: velocity before the selection; the optimiser then has none */
-    /* divide-shuffle, shadow, asp; WEFT_ERR_USAGE with the others */
-    bool tracking; /* of gradients: comm/sync/tracking.c */
+    /* divide-shuffle, shadow, asp: of gradients (comm/sync/tracking.c). ON is WEFT_ERR_USAGE with the others, AUTO
+     * tracks where the shards differ. */
+    sync_tracking tracking;
+    /* The ranks' shares of the data are no samples of the whole but regions of it, each with few of the labels: said by
+     * whoever cuts the data. Samples that are shuffled among the ranks: false. */
+    bool shards_differ;
     /* divide-shuffle */
     int group;            /* ranks of a group */
     int64_t full_every;   /* steps between full averages; 0: only where sync_average is called */
     uint64_t seed;        /* of the shuffles */
-    const char *topology; /* file, or NULL: comm/sync/topology.h */
+    const char *topology; /* file, or NULL: comm/sync/racks.h */
     /* shadow */
     sync_shadow_algorithm shadow;
     double mix;                        /* lambda: how far a replica moves towards the average */
@@ -89,6 +98,8 @@ typedef struct sync_options {
 sync_options sync_options_default(void);
 /* Whether gradients can be tracked: the mode has local updates. */
 bool sync_mode_tracks(sync_mode mode);
+/* Whether they are, in this mode. SYNC_AUTO: in a mode that it may choose. */
+bool sync_tracks(const sync_options *options, sync_mode mode);
 /* Whether the options go together, as far as they can be told without a communicator; sync_create asks too. */
 weft_status sync_check_options(const sync_options *options);
 
@@ -169,6 +180,7 @@ typedef struct sync_figures {
 } sync_figures;
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
 sync_mode sync_running(const comm_sync *sync);
+bool sync_running_tracks(const comm_sync *sync); /* gradients */
 const char *sync_mode_name(sync_mode mode);
 /* Steps after which what they exchange repeats itself. */
 int sync_period(const comm_sync *sync);

@@ -47,9 +47,15 @@ static float *tracked(const comm_sync *sync)
     return (float *)sync->desc.value + sync->desc.trained;
 }
 
-int64_t tracking_travelling(const comm_sync *sync)
+int64_t tracking_travelling(const comm_sync *sync, sync_mode mode)
 {
-    return (tracks(sync) ? 2 : 1) * sync->desc.trained;
+    return (sync_tracks(&sync->options, mode) ? 2 : 1) * sync->desc.trained;
+}
+
+int64_t tracking_elements(const comm_sync *sync, sync_mode mode)
+{
+    int64_t callers = sync->desc.elements - (tracks(sync) ? sync->desc.trained : 0);
+    return callers - sync->desc.trained + tracking_travelling(sync, mode);
 }
 
 weft_status tracking_create(comm_sync *sync)

@@ -15,7 +15,10 @@ void tracking_leave(const comm_sync *sync);  /* and go back */
 void tracking_update(const comm_sync *sync); /* the gradient is this rank's estimate: in, and the tracked one out */
 int tracking_state(const comm_sync *sync, sync_buffer *buffer); /* fills, returns how many */
 
-/* Elements of desc.value before the state: the parameters, and as many tracked gradients. */
-int64_t tracking_travelling(const comm_sync *sync);
+/* Elements of what travels in a mode, with a tracker or before there is one: the parameters with gradients, and as many
+ * tracked gradients where the mode tracks them. */
+int64_t tracking_travelling(const comm_sync *sync, sync_mode mode);
+/* The same with the state: the elements of desc.value as the mode sees it. */
+int64_t tracking_elements(const comm_sync *sync, sync_mode mode);
 
 #endif

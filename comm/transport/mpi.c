@@ -23,7 +23,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "comm/comm.h"
+#include "comm/transport/call_watch.h"
 #include "comm/transport/transport.h"
 
 /* The state of MPI itself, which is one per process. */
@@ -51,16 +53,25 @@ static weft_status mpi_check(int code, const char *call)
     return weft_fail(WEFT_ERR_IO, "%s failed: %s", call, text);
 }
 
+/* Of calls that move messages: what the library tells of a peer comes back through them. */
+static weft_status mpi_moved(int code, const char *call)
+{
+    weft_status status = mpi_check(code, call);
+    return status == WEFT_OK
+               ? WEFT_OK
+               : weft_fail_context(status, "a connection to another rank was lost, or that rank has ended: ");
+}
+
 static weft_status mpi_isend(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request)
 {
     mpi_transport *self = (mpi_transport *)t;
-    return mpi_check(MPI_Isend(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Isend");
+    return mpi_moved(MPI_Isend(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Isend");
 }
 
 static weft_status mpi_irecv(transport *t, int lane, int peer, int tag, void *data, size_t bytes, void *request)
 {
     mpi_transport *self = (mpi_transport *)t;
-    return mpi_check(MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Irecv");
+    return mpi_moved(MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, tag, self->lane[lane], request), "MPI_Irecv");
 }
 
 static weft_status mpi_test_some(transport *t, void *requests, int count, int *ended, int *ended_count)
@@ -71,7 +82,7 @@ static weft_status mpi_test_some(transport *t, void *requests, int count, int *e
         request[i] = request[i] == (MPI_Request)0 ? MPI_REQUEST_NULL : request[i];
     }
     *ended_count = 0;
-    WEFT_TRY(mpi_check(MPI_Testsome(count, request, ended_count, ended, MPI_STATUSES_IGNORE), "MPI_Testsome"));
+    WEFT_TRY(mpi_moved(MPI_Testsome(count, request, ended_count, ended, MPI_STATUSES_IGNORE), "MPI_Testsome"));
     if (*ended_count == MPI_UNDEFINED) {
         *ended_count = 0;
     }
@@ -113,9 +124,9 @@ static weft_status room_check(const transport_share *share)
     }
     uint64_t room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
     WEFT_CHECK(wanted <= room, WEFT_ERR_RESOURCE,
-               "%s has %llu MiB left where %d ranks want %llu MiB of shared memory: make it larger (mount -o "
-               "remount,size=..., docker --shm-size) or use smaller buffers",
-               path, (unsigned long long)(room >> 20), share->count, (unsigned long long)(wanted >> 20));
+               "%s has %s left where %d ranks want %s of shared memory: make it larger (mount -o remount,size=..., "
+               "docker --shm-size) or use smaller buffers",
+               path, number_say_bytes(room).text, share->count, number_say_bytes(wanted).text);
     return WEFT_OK;
 }
 
@@ -194,7 +205,7 @@ done:
     return status;
 }
 
-static weft_status mpi_share(transport *t, const transport_share *share, void **segment, void **handle)
+static weft_status share_window(transport *t, const transport_share *share, void **segment, void **handle)
 {
     weft_status status = WEFT_OK;
     MPI_Comm node = MPI_COMM_NULL;
@@ -216,12 +227,22 @@ done:
     return status;
 }
 
+static weft_status mpi_share(transport *t, const transport_share *share, void **segment, void **handle)
+{
+    call_watch_begin("MPI_Win_allocate_shared");
+    weft_status status = share_window(t, share, segment, handle);
+    call_watch_end();
+    return status;
+}
+
 static void mpi_unshare(transport *t, void *handle)
 {
     (void)t;
     mpi_window *window = handle;
     if (!mpi_process.failed) {
+        call_watch_begin("MPI_Win_free");
         MPI_Win_free(&window->window);
+        call_watch_end();
     }
     weft_free(window);
 }
@@ -229,8 +250,16 @@ static void mpi_unshare(transport *t, void *handle)
 static weft_status mpi_poll(transport *t)
 {
     int found = 0;
-    return mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ((mpi_transport *)t)->lane[0], &found, MPI_STATUS_IGNORE),
+    return mpi_moved(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ((mpi_transport *)t)->lane[0], &found, MPI_STATUS_IGNORE),
                      "MPI_Iprobe");
+}
+
+static bool mpi_called(transport *t, int lane)
+{
+    int found = 0;
+    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ((mpi_transport *)t)->lane[lane], &found, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS &&
+           found != 0;
 }
 
 static void mpi_abandon(transport *t)
@@ -269,17 +298,17 @@ static void abort_at_once(int signal_number)
 
 static _Noreturn void mpi_abort(transport *t, int exit_status)
 {
-    enum { PATIENCE_S = 4 };
+    enum { PATIENCE_S = 1 };
     (void)t;
+    /* mpirun kills the group as soon as it hears of the abort: give the last lines time to reach it. */
+    fflush(NULL);
+    struct timespec pause = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};
+    nanosleep(&pause, NULL);
     /* MPI_Abort asks a daemon, which may wait for a host that is cut off. */
     abort_status = exit_status;
     struct sigaction leave = {.sa_handler = abort_at_once};
     sigaction(SIGALRM, &leave, NULL);
     alarm(PATIENCE_S);
-    /* mpirun kills the group as soon as it hears of the abort: give the last lines time to reach it. */
-    fflush(NULL);
-    struct timespec pause = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};
-    nanosleep(&pause, NULL);
     MPI_Abort(MPI_COMM_WORLD, exit_status);
     _Exit(exit_status);
 }
@@ -289,7 +318,9 @@ static void mpi_process_leave(void)
     if (--mpi_process.groups > 0 || !mpi_process.ours || mpi_process.failed) {
         return;
     }
+    call_watch_begin("MPI_Finalize");
     MPI_Finalize();
+    call_watch_end();
 }
 
 static void mpi_destroy(transport *t)
@@ -298,11 +329,13 @@ static void mpi_destroy(transport *t)
         return;
     }
     mpi_transport *self = (mpi_transport *)t;
+    call_watch_begin("MPI_Comm_free");
     for (int lane = 0; lane < COMM_LANES && !mpi_process.failed; ++lane) {
         if (self->lane[lane] != MPI_COMM_NULL) {
             MPI_Comm_free(&self->lane[lane]);
         }
     }
+    call_watch_end();
     weft_free(self);
     mpi_process_leave();
 }
@@ -322,6 +355,7 @@ static const transport_ops mpi_ops = {
     .share = mpi_share,
     .unshare = mpi_unshare,
     .poll = mpi_poll,
+    .called = mpi_called,
     .abandon = mpi_abandon,
     .allow_thread = mpi_allow_thread,
     .abort = mpi_abort,
@@ -382,15 +416,20 @@ static weft_status mpi_split(transport *t, const int *members, int count, int me
     MPI_Comm group = MPI_COMM_NULL;
     *out = NULL;
     /* The first member's rank is a colour of its own: it is >= 0 and no other group has it. */
-    WEFT_TRY(mpi_check(MPI_Comm_split(self->lane[0], members[0], me, &group), "MPI_Comm_split"));
-    ++mpi_process.groups;
-    return group_create(group, out);
+    call_watch_begin("MPI_Comm_split");
+    weft_status status = mpi_check(MPI_Comm_split(self->lane[0], members[0], me, &group), "MPI_Comm_split");
+    if (status == WEFT_OK) {
+        ++mpi_process.groups;
+        status = group_create(group, out);
+    }
+    call_watch_end();
+    return status;
 }
 
 /*
  * Open MPI over TCP sends messages above btl_tcp_eager_limit (64 KiB) only when the receiver has answered; the answer
  * stands in line behind what the receiver sends itself, and waits for it to look. So pieces of 256 KiB, as
- * comm/transfer.c cuts them, go at once: measured at 300 Mbit/s with a computing thread on the core, 15 to 17 % of a
+ * comm/core/transfer.c cuts them, go at once: measured at 300 Mbit/s with a computing thread on the core, 15 to 17 % of a
  * communication as long as the computation stayed exposed, and 7 to 11 % so. Whoever sets these parameters, with mpirun
  * --mca or in the environment, keeps them.
  */
@@ -422,7 +461,10 @@ weft_status transport_mpi_create(transport **out)
     MPI_Initialized(&initialised);
     if (!initialised) {
         prefer_eager_tcp();
-        WEFT_TRY(mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread"));
+        call_watch_begin("MPI_Init");
+        weft_status begun = mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+        call_watch_end();
+        WEFT_TRY(begun);
         mpi_process.ours = true;
     } else {
         WEFT_TRY(mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread"));

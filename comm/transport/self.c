@@ -61,6 +61,13 @@ static weft_status self_poll(transport *t)
     return WEFT_OK;
 }
 
+static bool self_called(transport *t, int lane)
+{
+    (void)t;
+    (void)lane;
+    return false;
+}
+
 static void self_abandon(transport *t)
 {
     (void)t;
@@ -88,6 +95,7 @@ static const transport_ops self_ops = {
     .token = self_token,
     .split = self_split,
     .poll = self_poll,
+    .called = self_called,
     .abandon = self_abandon,
     .abort = self_abort,
     .destroy = self_destroy,

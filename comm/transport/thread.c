@@ -332,6 +332,20 @@ static weft_status thread_poll(transport *t)
     return world_check(((thread_transport *)t)->world);
 }
 
+static bool thread_called(transport *t, int lane)
+{
+    thread_transport *self = (thread_transport *)t;
+    mailbox *box = &self->world->box[self->world_rank[t->rank]];
+    uint64_t context = lane_context(self, lane);
+    bool called = false;
+    pthread_mutex_lock(&box->lock);
+    for (const message *m = box->sends.first; m != NULL && !called; m = m->next) {
+        called = m->context == context;
+    }
+    pthread_mutex_unlock(&box->lock);
+    return called;
+}
+
 /* A rank that gives up either ends well on its own or fails the world, which the others see. */
 static void thread_abandon(transport *t)
 {
@@ -374,6 +388,7 @@ static const transport_ops thread_ops = {
     .share = thread_share,
     .unshare = thread_unshare,
     .poll = thread_poll,
+    .called = thread_called,
     .abandon = thread_abandon,
     .abort = thread_abort,
     .destroy = thread_destroy,

@@ -8,7 +8,7 @@
  * can test all of them in one call. A cell of zero bytes is idle; a cell must not move while its message is under way.
  *
  * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport: whoever
- * holds the driver lock (comm/progress.h).
+ * holds the driver lock (comm/core/progress.h).
  */
 #ifndef WEFT_COMM_TRANSPORT_H
 #define WEFT_COMM_TRANSPORT_H
@@ -35,7 +35,7 @@ typedef struct transport_share {
 typedef struct transport_ops {
     const char *name;
     size_t request_bytes;
-    /* Start one message; bytes fits in an int (comm/transfer.c cuts longer ones). */
+    /* Start one message; bytes fits in an int (comm/core/transfer.c cuts longer ones). */
     weft_status (*isend)(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request);
     weft_status (*irecv)(transport *t, int lane, int peer, int tag, void *data, size_t bytes, void *request);
     /* Indices of requests that ended since the last call, [count] at most; idle cells are skipped. */
@@ -57,6 +57,8 @@ typedef struct transport_ops {
     /* Now and then, from a wait that looks at shared memory only: moves messages that are still on their way and fails
      * when a peer has failed. */
     weft_status (*poll)(transport *t);
+    /* Has a message come in on this lane that nobody receives? */
+    bool (*called)(transport *t, int lane);
     /* An operation was given up before its end: nothing that follows may wait for other ranks. */
     void (*abandon)(transport *t);
     /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */

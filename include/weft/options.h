@@ -11,7 +11,7 @@
  *     ...
  *     weft_options_destroy(options);
  *
- * Precedence: default < config file < value set by the program. The environment (WEFT_NAME) is not read.
+ * Precedence: default < recipe < config file < value set by the program. The environment (WEFT_NAME) is not read.
  * No function here is collective: every rank makes its own options, and rank 0's count where ranks meet
  * (weft/context.h). Threads: one options object belongs to one thread at a time.
  */

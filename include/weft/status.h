@@ -39,8 +39,8 @@ const char *weft_status_name(weft_status status);
 /* One short sentence about the code. Any thread. */
 const char *weft_status_text(weft_status status);
 
-/* The calling thread's last failure, one or more lines without a trailing newline; "" if none. Valid until the next
- * failure on this thread. */
+/* The calling thread's last failure, one line without its end, in which control characters of what it quotes are shown
+ * by their codes (\x1b); "" if none. Valid until the next failure on this thread. */
 const char *weft_error_message(void);
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ typedef struct weft_train_result {
     int ranks, threads;            /* threads: of this rank */
     int runs;                      /* option runs; 0 after a dry run */
     double test_mean, test_std;    /* over runs: the test score at the epoch of the best validation score */
-    double valid_mean, valid_std;  /* over runs: the best validation score */
+    double valid_mean, valid_std;  /* over runs: the best validation score. NaN: no labelled vertex in the split */
     double epoch_s_median;         /* seconds of an epoch without evaluation, on this rank */
     double epoch_s_q1, epoch_s_q3; /* its quartiles */
     double seconds;                /* of the training loop, on this rank */
@@ -43,12 +43,14 @@ typedef struct weft_train_result {
 
 /*
  * Train. Collective over all processes of the job; opens a context of its own (weft/context.h tells what that changes,
- * and why a program that trains more than once under a launcher keeps one open). options  [in]   of the command
- * "train"; data is needed. Rank 0's count on every rank result   [out]  all zero on failure Files are written to the
- * folder run-dir, or to a new weft-run-NNNN below the current folder. With dry-run on, memory and partition are planned
- * and nothing is trained.
+ * and why a program that trains more than once under a launcher keeps one open).
+ *   options  [in]   of the command "train"; data is needed. Rank 0's count on every rank
+ *   result   [out]  all zero on failure
+ * Files are written to the folder run-dir, or to a new weft-run-NNNN below the current folder. With dry-run on, memory
+ * and partition are planned and nothing is trained.
  *
- * WEFT_ERR_USAGE: an option is wrong, missing, or run-dir already holds a run (option force replaces it);
+ * WEFT_ERR_USAGE: an option is wrong, missing, or run-dir already holds a run (option force replaces it) or is another
+ * job's at present;
  * WEFT_ERR_NOINPUT, WEFT_ERR_DATA: the graph is absent or malformed; WEFT_ERR_DIVERGED: the loss became infinite or NaN
  * in the named epoch (lower the learning rate); WEFT_ERR_RESOURCE: needs more memory than there is or memory-limit
  * allows (use more ranks on more nodes); WEFT_ERR_IO, WEFT_ERR_PERMISSION: the run's files cannot be written;
@@ -57,7 +59,8 @@ typedef struct weft_train_result {
  *
  * Most failures are agreed on and return on every rank. One that a single rank meets in mid-training, such as a full
  * disk on rank 0, leaves the others waiting until stall-timeout: a program that does not want to wait ends the job
- * (MPI_Abort) when weft_train fails, as the command does.
+ * (MPI_Abort) when weft_train fails, as the command does. A process with a limit of file sizes (ulimit -f) is killed by
+ * SIGXFSZ at the first write beyond it; a program that ignores that signal, as the command does, gets WEFT_ERR_IO.
  */
 weft_status weft_train(const weft_options *options, weft_train_result *result);
 

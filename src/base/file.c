@@ -176,15 +176,6 @@ void file_hash(const void *data, size_t bytes, char hex[33])
 
 /* ---- writing ---- */
 
-/* A missing folder of an output is the writer's failure, not a missing input. */
-static weft_status fail_output(int error_number, const char *path)
-{
-    if (error_number == ENOENT || error_number == ENOTDIR) {
-        return weft_fail(WEFT_ERR_IO, "%s: cannot be written: its folder does not exist (mkdir -p it first)", path);
-    }
-    return weft_fail_errno(error_number, path);
-}
-
 /* The folder that holds `path`: "." when it names none. */
 static void parent_of(const char *path, char parent[FILE_PATH_MAX])
 {
@@ -200,6 +191,50 @@ static void parent_of(const char *path, char parent[FILE_PATH_MAX])
     parent[length] = '\0';
 }
 
+/* Does the last component of `path` bear a name that this process made (file_temporary_name)? */
+static bool is_temporary(const char *path)
+{
+    char mark[64], host[FILE_HOST_BYTES];
+    const char *slash = strrchr(path, '/');
+    file_host(host);
+    snprintf(mark, sizeof mark, ".tmp-%s-%ld-", host, (long)getpid());
+    return strstr(slash != NULL ? slash + 1 : path, mark) != NULL;
+}
+
+/* Shortens `path` to the part that is there, a folder or not. */
+static void existing_part(char path[FILE_PATH_MAX], struct stat *facts)
+{
+    char parent[FILE_PATH_MAX];
+    while (stat(path, facts) != 0 && strcmp(path, ".") != 0 && strcmp(path, "/") != 0) {
+        parent_of(path, parent);
+        memcpy(path, parent, sizeof parent);
+    }
+}
+
+weft_status file_fail_output(int error_number, const char *path)
+{
+    char folder[FILE_PATH_MAX];
+    char part[FILE_PATH_MAX];
+    struct stat facts = {.st_mode = S_IFDIR};
+    if (error_number != ENOENT && error_number != ENOTDIR) {
+        return weft_fail_errno(error_number, path);
+    }
+    WEFT_TRY(file_path(part, "%s", path));
+    parent_of(part, folder);
+    const char *gone = is_temporary(path) ? path : is_temporary(folder) ? folder : NULL;
+    WEFT_CHECK(gone == NULL || file_exists(gone), WEFT_ERR_IO,
+               "%s: cannot be written: the temporary folder %s is gone: another program removed it", path, gone);
+    memcpy(part, folder, sizeof folder);
+    existing_part(part, &facts);
+    WEFT_CHECK(S_ISDIR(facts.st_mode), WEFT_ERR_IO, "%s: cannot be written: %s is a file, not a folder", path, part);
+    WEFT_CHECK(strcmp(part, folder) == 0, WEFT_ERR_IO, "%s: cannot be written: its folder does not exist (mkdir -p %s)",
+               path, folder);
+    return weft_fail(WEFT_ERR_IO,
+                     "%s: cannot be written: the folder %s takes no files (removed, or the kernel's own), or its "
+                     "temporary file is gone: another program removed it",
+                     path, folder);
+}
+
 weft_status file_sync_parent(const char *path)
 {
     char parent[FILE_PATH_MAX];
@@ -211,7 +246,7 @@ weft_status file_sync_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return fail_output(errno, path);
+        return file_fail_output(errno, path);
     }
     /* Some network file systems cannot sync a folder; they say EINVAL, and the rename is as durable as they make it. */
     weft_status status = fsync(fd) != 0 && errno != EINVAL ? weft_fail_errno(errno, path) : WEFT_OK;
@@ -250,7 +285,7 @@ weft_status file_writer_open(const char *path, file_writer *writer)
         WEFT_TRY(file_temporary_name(path, writer->temporary));
         fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (fd < 0 && (errno != EEXIST || i == NAME_TRIES)) {
-            return fail_output(errno, path);
+            return file_fail_output(errno, path);
         }
     }
     writer->hash = XXH3_createState();
@@ -311,7 +346,7 @@ weft_status file_writer_commit(file_writer *writer)
     free_hash(writer);
     weft_status status = finish_stream(writer);
     if (status == WEFT_OK && rename(writer->temporary, writer->path) != 0) {
-        status = fail_output(errno, writer->path);
+        status = file_fail_output(errno, writer->path);
     }
     if (status != WEFT_OK) {
         unlink(writer->temporary);

@@ -57,6 +57,16 @@ bool file_exists(const char *path);
 /* pread until `capacity` bytes are there or the file ends: how many, or -1 and errno. Any thread, beside others. */
 ssize_t file_read_at(int fd, int64_t offset, void *out, size_t capacity);
 
+/*
+ * What every failure to make or write `path` is told with: WEFT_ERR_IO or WEFT_ERR_PERMISSION, never "an input is
+ * missing", and in words which part of its folder does not exist, is a file, or takes no files; a temporary file or
+ * folder of this process that is gone (another program cleaned up) is named as that.
+ */
+weft_status file_fail_output(int error_number, const char *path);
+/* WEFT_OK, or the same for an output that could not be made now: before hours of work for it. It makes a folder beside
+ * `path` and removes it again, since permission bits alone do not tell. */
+weft_status file_check_output(const char *path);
+
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
 

@@ -95,14 +95,19 @@ weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_
         if (mkdir(name, 0777) == 0) {
             break;
         }
-        WEFT_CHECK(errno != ENOENT && errno != ENOTDIR, WEFT_ERR_IO,
-                   "%s: cannot be written: its folder does not exist (mkdir -p it first)", goal);
         if (errno != EEXIST || i == NAME_TRIES) {
-            return weft_fail_errno(errno, goal);
+            return file_fail_output(errno, goal);
         }
     }
     memcpy(temporary, name, FILE_PATH_MAX);
     return WEFT_OK;
+}
+
+weft_status file_check_output(const char *path)
+{
+    char temporary[FILE_PATH_MAX];
+    WEFT_TRY(folder_begin(path, true, temporary));
+    return rmdir(temporary) == 0 ? WEFT_OK : file_fail_output(errno, path);
 }
 
 /* Put `temporary` in the place of an existing `goal` and remove what was there. */
@@ -117,10 +122,10 @@ static weft_status replace_folder(const char *temporary, const char *goal)
     WEFT_TRY(file_path(old, "%s.old", goal)); /* a name that sweep() leaves alone: for a moment it is the only copy */
     WEFT_TRY(file_temporary_name(old, aside));
     if (rename(goal, aside) != 0) {
-        return weft_fail_errno(errno, goal);
+        return file_fail_output(errno, goal);
     }
     if (rename(temporary, goal) != 0) {
-        weft_status status = weft_fail_errno(errno, goal);
+        weft_status status = file_fail_output(errno, goal);
         (void)rename(aside, goal);
         return status;
     }
@@ -138,7 +143,7 @@ static weft_status place_folder(const char *temporary, const char *goal)
     if ((errno == EINVAL || errno == ENOSYS) && !file_exists(goal) && rename(temporary, goal) == 0) {
         return WEFT_OK;
     }
-    return weft_fail_errno(errno, goal);
+    return file_fail_output(errno, goal);
 }
 
 weft_status folder_commit(const char *temporary, const char *path, bool force)
@@ -220,7 +225,8 @@ weft_status folder_make(const char *path)
         }
         struct stat facts;
         if (mkdir(part, 0777) != 0 && (errno != EEXIST || stat(part, &facts) != 0 || !S_ISDIR(facts.st_mode))) {
-            return errno == EEXIST ? weft_fail(WEFT_ERR_IO, "%s: is not a folder", part) : weft_fail_errno(errno, part);
+            return errno == EEXIST ? weft_fail(WEFT_ERR_IO, "%s: is not a folder", part)
+                                   : file_fail_output(errno, part);
         }
         if (slash == NULL) {
             return WEFT_OK;

@@ -3,8 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
 
 enum { LINE_BYTES = 4096 };
 #define FIRST_LINE_S 5.0
@@ -25,8 +27,9 @@ void log_set_speaker(bool speaks)
 
 static void write_line(const char *prefix, const char *format, va_list args)
 {
-    char line[LINE_BYTES];
-    vsnprintf(line, sizeof line, format, args);
+    char raw[LINE_BYTES], line[LINE_BYTES];
+    vsnprintf(raw, sizeof raw, format, args);
+    escape_text(line, sizeof line, raw);
     fprintf(stderr, "%s%s\n", prefix, line); /* one call, so that lines of ranks do not interleave */
 }
 
@@ -65,8 +68,19 @@ void log_debug(const char *format, ...)
 
 void log_fatal(int rank, weft_status status, const char *message)
 {
-    fprintf(stderr, "weft: error: [rank %d, exit %d] %s\n", rank, (int)status,
-            message[0] != '\0' ? message : weft_status_text(status));
+    char raw[LINE_BYTES], lines[LINE_BYTES];
+    size_t used = 0;
+    snprintf(raw, sizeof raw, "%s", message[0] != '\0' ? message : weft_status_text(status));
+    for (char *line = raw, *next; line != NULL && used + 2 < sizeof lines; line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        used += escape_text(lines + used, sizeof lines - used - 1, line);
+        lines[used++] = '\n';
+    }
+    lines[used] = '\0';
+    fprintf(stderr, "weft: error: [rank %d, exit %d] %s", rank, (int)status, lines);
     fflush(stderr);
 }
 

@@ -3,6 +3,7 @@
  *
  * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
  * through here: they go to stdout. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
+ * What a line quotes is escaped (base/escape.h), so that one call is one line.
  */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H
@@ -20,7 +21,8 @@ void log_set_speaker(bool speaks);
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The final line of a failing rank, whatever the level and speaker: "weft: error: [rank r] message". */
+/* The last words of a failing rank, whatever the level and speaker: "weft: error: [rank r, exit s] message", in one
+ * piece. A line break is one of ours (comm/core/inquest.h): weft_error_message has none. */
 void log_fatal(int rank, weft_status status, const char *message);
 
 /*

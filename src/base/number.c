@@ -194,3 +194,22 @@ const char *number_format_float(float value, char text[NUMBER_TEXT_MAX])
     }
     return text;
 }
+
+number_words number_say_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    number_words words;
+    double value = (double)bytes;
+    int unit = -1;
+    while (value >= 1023.5 && unit < 5) { /* 1023.5 of one would be printed as 1024 */
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0) {
+        snprintf(words.text, sizeof words.text, "%d bytes", (int)bytes);
+    } else {
+        const int places = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+        snprintf(words.text, sizeof words.text, "%.*f %s", places, value, units[unit]);
+    }
+    return words;
+}

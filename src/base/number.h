@@ -25,4 +25,17 @@ const char *number_format_real(double value, char text[NUMBER_TEXT_MAX]);
 /* The same for a float: read as a double and rounded to a float, the text gives the same bits. */
 const char *number_format_float(float value, char text[NUMBER_TEXT_MAX]);
 
+/* Bytes as people say them: "12 bytes", "4.5 KiB", "64 MiB"; three digits. printf("%s", number_say_bytes(n).text) */
+typedef struct number_words {
+    char text[NUMBER_TEXT_MAX];
+} number_words;
+
+number_words number_say_bytes(uint64_t bytes);
+
+/* For printf: a NaN without its sign, which says where it was computed and nothing else ("nan", never "-nan"). */
+static inline double number_plain(double value)
+{
+    return value == value ? value : (double)__builtin_nanf("");
+}
+
 #endif

@@ -29,6 +29,7 @@ enum {
     WEFT_RNG_PARTITION = 64,
     WEFT_RNG_SPLIT = 65,
     WEFT_RNG_SYNC = 66,     /* shuffles of ranks */
+    WEFT_RNG_FEATURES = 67, /* features of graphs that come without; epoch 0: random, 1 and above: spectral */
     WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
 };
 

@@ -1,9 +1,12 @@
-/* base/status.c: per-thread failure text. */
+/* base/status.c: per-thread failure text. What arguments of a message hold is foreign, so the whole of it is escaped.
+ */
 #include "base/status.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/escape.h"
 
 enum { MESSAGE_BYTES = 2048 };
 
@@ -52,25 +55,27 @@ weft_status weft_error_code(void)
 
 weft_status weft_fail(weft_status code, const char *format, ...)
 {
+    char raw[MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    escape_text(message, sizeof message, raw);
     last_code = code;
     return code;
 }
 
 weft_status weft_fail_context(weft_status code, const char *format, ...)
 {
-    char inner[MESSAGE_BYTES];
-    memcpy(inner, message, sizeof inner);
+    char raw[MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
-    int used = vsnprintf(message, sizeof message, format, args);
+    int used = vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
     if (used >= 0 && used < MESSAGE_BYTES) {
-        snprintf(message + used, sizeof message - (size_t)used, "%s", inner);
+        snprintf(raw + used, sizeof raw - (size_t)used, "%s", message);
     }
+    escape_text(message, sizeof message, raw);
     last_code = code;
     return code;
 }
@@ -87,5 +92,6 @@ weft_status weft_fail_errno(int error_number, const char *what)
     }
     char text[256];
     const char *reason = strerror_r(error_number, text, sizeof text);
-    return weft_fail(code, "%s: %s", what, reason);
+    const char *cure = error_number == EFBIG ? ": more than files may hold here; raise the limit (ulimit -f)" : "";
+    return weft_fail(code, "%s: %s%s", what, reason, cure);
 }

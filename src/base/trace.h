@@ -1,5 +1,5 @@
 /*
- * base/trace.h: what happened when, as a file for chrome://tracing or ui.perfetto.dev.
+ * base/trace.h: what happened when; io/trace_file.h makes a file of it.
  *
  * A span has a name, a category, a begin and an end on the clock of base/clock.h. Threads record into their own ring
  * without locks; a full ring forgets its oldest spans and counts them. Off (the default) a span costs one load.
@@ -7,10 +7,6 @@
  *      double begin = trace_begin();
  *      ...
  *      trace_end(begin, TRACE_COMM, "inter", bytes);
- *
- * The file is JSON (trace event format, complete events "X", microseconds): pid = rank; each thread of the process has
- * one row or, where its spans overlap without being nested (operations under way together), several. otherData tells
- * how to get wall-clock time (add wall_minus_trace_s) and how many spans were forgotten.
  */
 #ifndef WEFT_BASE_TRACE_H
 #define WEFT_BASE_TRACE_H
@@ -38,8 +34,7 @@ double trace_begin(void);
 void trace_end(double begin, trace_category category, const char *name, int64_t bytes);
 /* Name the calling thread ("main", "communication"). */
 void trace_thread(const char *name); /* a literal */
-/* Write everything recorded, whole or not at all. Threads that record must be quiet here and in trace_close. */
-weft_status trace_write(const char *path, int rank);
+/* Threads that record must be quiet. */
 void trace_close(void);
 
 #endif

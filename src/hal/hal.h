@@ -1,16 +1,24 @@
 /*
  * hal/hal.h: what a backend must do, on a few pages.
  *
- * A backend is a set of small tables of typed operations. `ref` fills every slot in plain C and defines what each op
- * means; `cpu` overrides what it does faster; `shadow` wraps another backend and pretends to be a device. A NULL slot
- * of a backend is filled from `ref` when it is opened, so callers never test for NULL.
+ * A backend is a memory, a table of operations and prepared sparse matrices. The operations stand in hal/ops.def, one
+ * row each, with their meaning. `ref` has every one in plain C and thereby defines it; `cpu` has faster ones; `shadow`
+ * wraps another backend and pretends to be a device. A backend leaves the slots that it lacks NULL. When it is opened
+ * they are filled: from `ref` when the host sees the backend's memory, else by a stub that answers
+ * WEFT_ERR_UNSUPPORTED and names the operation. So callers never test for NULL, and nothing ever follows a device
+ * pointer on the host.
+ *
+ *      hal_axpby_args args = {.x = x, .y = y, .alpha = 2.0};
+ *      WEFT_TRY(hal_axpby(hal, &args));
  *
  * Conventions
- *   - Matrices are row-major: element (i, j) of x is x[i * ldx + j]; ld >= columns.
- *   - Pointers named in ops are DEVICE pointers: obtained from mem->alloc of the same backend and never dereferenced by
- *     callers (cpu and ref happen to use host memory, shadow does not). Scalars, descriptors and the arrays named
- * "host" are host memory.
- *   - dtype is WEFT_DTYPE_F32 or _F64 for every op; f64 exists for gradient checks. Unsupported: WEFT_ERR_UNSUPPORTED.
+ *   - An operand is a hal_mat: row-major, element (i, j) at data[i * ld + j], ld >= cols. Its memory is the DEVICE's:
+ *     from mem->alloc of the same backend, never dereferenced by callers (cpu and ref happen to use host memory, shadow
+ *     does not). Scalars and the arrays named "host" are host memory.
+ *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
+ *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks).
+ *   - Ops and copies are ordered in the backend's stream and may return early; download and sync wait. Losses and
+ *     counts are operands too, so that nothing waits until somebody reads them.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
  *   - Ops are called from one thread at a time per opened backend, outside OpenMP parallel regions; they use
  *     hal->threads threads themselves. No op allocates after its first call with a given shape.
@@ -26,123 +34,120 @@
 #include "base/alloc.h"
 #include "base/status.h"
 
-typedef enum weft_dtype { WEFT_DTYPE_F32, WEFT_DTYPE_F64, WEFT_DTYPE_I32, WEFT_DTYPE_I64, WEFT_DTYPE_U8 } weft_dtype;
+typedef enum weft_dtype {
+    WEFT_DTYPE_F32,
+    WEFT_DTYPE_F64,
+    WEFT_DTYPE_I32,
+    WEFT_DTYPE_I64,
+    WEFT_DTYPE_U8,
+    WEFT_DTYPE_BF16,
+    WEFT_DTYPE_F16,
+    WEFT_DTYPE_I8
+} weft_dtype;
 size_t weft_dtype_bytes(weft_dtype dtype);
 const char *weft_dtype_name(weft_dtype dtype);
 
 typedef struct weft_hal weft_hal;
 
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+typedef struct hal_mat {
+    union {
+        void *data;
+        const void *source; /* of an operand that is only read */
+    };
+    int64_t rows, cols, ld;
+    weft_dtype dtype;
+} hal_mat;
+
+static inline hal_mat hal_mat_of(void *data, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld)
+{
+    return (hal_mat){.data = data, .rows = rows, .cols = cols, .ld = ld, .dtype = dtype};
+}
+
+/* An operand that is only read. */
+static inline hal_mat hal_mat_from(const void *source, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld)
+{
+    return (hal_mat){.source = source, .rows = rows, .cols = cols, .ld = ld, .dtype = dtype};
+}
+
+/* [1, count] and [count, 1] */
+static inline hal_mat hal_row_of(void *data, weft_dtype dtype, int64_t count)
+{
+    return hal_mat_of(data, dtype, 1, count, count);
+}
+
+static inline hal_mat hal_column_from(const void *source, weft_dtype dtype, int64_t count)
+{
+    return hal_mat_from(source, dtype, count, 1, 1);
+}
+
+static inline double hal_elements(const hal_mat *mat)
+{
+    return (double)mat->rows * (double)mat->cols;
+}
+
+/* Rows [row, row + rows) of a matrix; of one that was left out: nothing. */
+hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
+
+typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
+enum { HAL_REAL = -1 }; /* in place of a weft_dtype: the element type of the operation */
+
 /* ---- memory ------------------------------------------------------------------------------------------------- */
+typedef enum hal_mem_kind {
+    HAL_MEM_DEVICE, /* the host must not touch it: what a backend has that says nothing */
+    HAL_MEM_SHARED, /* one memory for both: the host may touch it once the stream was waited for */
+    HAL_MEM_HOST,   /* the host's own */
+    HAL_MEM_PINNED  /* the host's own, that copies can reach while the caller goes on: what alloc_host gives */
+} hal_mem_kind;
+
 typedef struct hal_mem_ops {
+    hal_mem_kind kind; /* of what alloc gives */
     weft_status (*alloc)(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device);
-    void (*free)(weft_hal *hal, void *device);
-    weft_status (*upload)(weft_hal *hal, void *device, const void *host, size_t bytes);
-    weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes);
+    void (*free)(weft_hal *hal, void *device);                                          /* waits for what may use it */
+    weft_status (*upload)(weft_hal *hal, void *device, const void *host, size_t bytes); /* host may change at once */
+    weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes); /* waits */
     weft_status (*copy)(weft_hal *hal, void *device_to, const void *device_from, size_t bytes);
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
-    bool host_visible; /* true: device pointers may be handed to comm and read by the host as they are */
+
+    /* Staging memory, and copies that may return early: until an event recorded after it was waited for, the host
+     * memory of an upload stays as it is and that of a download holds nothing. Left out: memory of base/alloc.h,
+     * upload and download. */
+    weft_status (*alloc_host)(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **host);
+    void (*free_host)(weft_hal *hal, void *host);
+    weft_status (*upload_async)(weft_hal *hal, void *device, const void *host, size_t bytes);
+    weft_status (*download_async)(weft_hal *hal, void *host, const void *device, size_t bytes);
 } hal_mem_ops;
 
-/* ---- dense -------------------------------------------------------------------------------------------------- */
-/* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C + bias[n].  op(A) is A^T (A stored [k,m]) when trans_a. */
-typedef struct hal_gemm {
-    weft_dtype dtype;
-    bool trans_a, trans_b;
-    int64_t m, n, k;
-    double alpha, beta;
-    const void *a;
-    int64_t lda;
-    const void *b;
-    int64_t ldb;
-    void *c;
-    int64_t ldc;
-    const void *bias; /* [n] or NULL */
-} hal_gemm;
+/* What becomes of the row that is there; of two numbers MAX keeps the larger, and a NaN on either side stays. */
+typedef enum hal_scatter { HAL_SCATTER_REPLACE, HAL_SCATTER_ADD, HAL_SCATTER_MAX } hal_scatter;
 
-typedef struct hal_dense_ops {
-    weft_status (*gemm)(weft_hal *hal, const hal_gemm *gemm);
-    /* out[n] = beta * out + sum over rows of a[m,n] (bias gradients). */
-    weft_status (*col_sum)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *a, int64_t lda,
-                           double beta, void *out);
-    /* y[m,n] = alpha * x + beta * y; beta = 0 never reads y. */
-    weft_status (*axpby)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, double alpha, const void *x,
-                         int64_t ldx, double beta, void *y, int64_t ldy);
-    /* y[i,:] = scale[i] * x[i,:]; y may be x. */
-    weft_status (*scale_rows)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *scale, const void *x,
-                              int64_t ldx, void *y, int64_t ldy);
-    /* y[i,:] = x[index[i],:] for i < count (pack). */
-    weft_status (*gather_rows)(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n, const int32_t *index,
-                               const void *x, int64_t ldx, void *y, int64_t ldy);
-    /* y[index[i],:] = x[i,:], or += when add. Indices are distinct (unpack). */
-    weft_status (*scatter_rows)(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n, const int32_t *index,
-                                bool add, const void *x, int64_t ldx, void *y, int64_t ldy);
-} hal_dense_ops;
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
+/* A backend has one stream: operations and copies run in the order of the calls, and may return before they have run.
+ * download, wait and sync return when what was called before has; a failure of something that ran late is told there.
+ * Left out: everything has run when its call returns, and waiting is free. */
+typedef struct hal_event hal_event; /* a place in the stream */
 
-/* ---- neural-network ------------------------------------------------------------------------------------------ */
+typedef struct hal_stream_ops {
+    weft_status (*create)(weft_hal *hal, hal_event **event);
+    weft_status (*record)(weft_hal *hal, hal_event *event); /* behind what was called so far */
+    weft_status (*wait)(weft_hal *hal, hal_event *event);   /* the host waits until the stream has come there */
+    weft_status (*sync)(weft_hal *hal);                     /* until it has run dry */
+    void (*destroy)(weft_hal *hal, hal_event *event);
+} hal_stream_ops;
+
+/* ---- what operations take besides matrices ------------------------------------------------------------------------ */
 /* A dropout mask: element (i, c) is a pure function of (seed, purpose, epoch, row id of i, c); see base/philox.h. */
 typedef struct hal_dropout {
     float probability; /* 0: no dropout */
     uint64_t seed;
     uint32_t purpose; /* WEFT_RNG_DROPOUT + layer */
     uint32_t epoch;
-    const int64_t *row_id; /* device, [rows] global ids; NULL: row_base + i */
+    hal_mat row_id; /* [rows, 1] global ids, int64; left out: row_base + i */
     int64_t row_base;
 } hal_dropout;
 
 /* Rows that count: row i belongs to split[i] (0 train, 1 valid, 2 test, 255 none). */
 enum { HAL_SPLITS = 3, HAL_SPLIT_NONE = 255 };
-
-typedef struct hal_nn_ops {
-    /* y = dropout(act(x)): act is ReLU when relu, else identity; kept values are scaled by 1 / (1 - p). y may be x. */
-    weft_status (*act_forward)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                               bool relu, const hal_dropout *dropout, void *y, int64_t ldy);
-    /* dx = dy * d act / dx with y the op's own output; with relu the sign of y tells the mask, without it the mask is
-     * drawn again. dx may be dy. */
-    weft_status (*act_backward)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy, int64_t lddy,
-                                const void *y, int64_t ldy, bool relu, const hal_dropout *dropout, void *dx,
-                                int64_t lddx);
-
-    /* Batch norm in two phases so that the sums can be reduced over ranks in between.
-     * stats[2n] (f64, device): sum over rows of x, then of x * x. */
-    weft_status (*bn_stats)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                            double *stats);
-    /* y = gamma * (x - mean) * rstd + beta with mean, rstd, gamma, beta [n]. y may be x. */
-    weft_status (*bn_apply)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                            const void *mean, const void *rstd, const void *gamma, const void *beta, void *y,
-                            int64_t ldy);
-    /* stats[2n] (f64): sum dy, then sum of dy * xhat, xhat = (x - mean) * rstd. */
-    weft_status (*bn_backward_stats)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy,
-                                     int64_t lddy, const void *x, int64_t ldx, const void *mean, const void *rstd,
-                                     double *stats);
-    /* dx = gamma * rstd * (dy - sum_dy / count - xhat * sum_dy_xhat / count); stats as above, reduced over ranks,
-     * count = rows over all ranks. dx may be dy. */
-    weft_status (*bn_backward_apply)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy,
-                                     int64_t lddy, const void *x, int64_t ldx, const void *mean, const void *rstd,
-                                     const void *gamma, const double *stats, double count, void *dx, int64_t lddx);
-
-    /* Layer norm over the columns of each row; saved [2m]: mean, rstd of row 0, of row 1, ...: for backward. */
-    weft_status (*ln_forward)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                              const void *gamma, const void *beta, double epsilon, void *saved, void *y, int64_t ldy);
-    /* dx, and dgamma[n] += , dbeta[n] += sums over rows. dx may be dy. */
-    weft_status (*ln_backward)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy, int64_t lddy,
-                               const void *x, int64_t ldx, const void *gamma, const void *saved, void *dgamma,
-                               void *dbeta, void *dx, int64_t lddx);
-
-    /* Softmax cross-entropy over rows whose split is `which`: *loss_sum (host) += -log softmax(x_i)[label_i] summed;
-     * dx (NULL: not wanted) = scale * (softmax(x_i) - onehot) on those rows, 0 elsewhere. dx may be x.
-     * A counted row has a label in [0, n): validated when data are loaded. */
-    weft_status (*softmax_xent)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                const int32_t *label, const uint8_t *split, int which, double scale, double *loss_sum,
-                                void *dx, int64_t lddx);
-    /* Binary cross-entropy with logits over n tasks; target [m,n] f32 in {0, 1}, NaN = unlabelled (no loss).
-     * *loss_sum and *loss_count (host) += over labelled entries of counted rows. */
-    weft_status (*bce_logits)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                              const float *target, int64_t ldt, const uint8_t *split, int which, double scale,
-                              double *loss_sum, int64_t *loss_count, void *dx, int64_t lddx);
-    /* correct[s] and total[s] (host, HAL_SPLITS) += rows of split s whose argmax (lowest index wins) is the label. */
-    weft_status (*accuracy)(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                            const int32_t *label, const uint8_t *split, int64_t *correct, int64_t *total);
-} hal_nn_ops;
 
 /* ---- sparse -------------------------------------------------------------------------------------------------- */
 /* Unweighted adjacency, rows = destinations, columns = sources; host arrays that must outlive spmm_create only. */
@@ -168,63 +173,78 @@ typedef struct hal_spmm_info {
     double build_seconds; /* including the measurement */
 } hal_spmm_info;
 
-/* out[r,:] = beta * out[r,:] + post[r] * sum over c in row r of pre[c] * x[c,:]
- *            + diag[r] * x[r,:]  (the last term only when diag != NULL; needs rows <= cols). */
-typedef struct hal_spmm_args {
-    weft_dtype dtype;
-    int64_t d;     /* columns of x and out */
-    const void *x; /* [cols, d] */
-    int64_t ldx;
-    const void *pre;  /* [cols] or NULL = 1 */
-    const void *post; /* [rows] or NULL = 1 */
-    const void *diag; /* [rows] or NULL */
-    double beta;      /* 0 never reads out */
-    void *out;        /* [rows, d], not x */
-    int64_t ldo;
-} hal_spmm_args;
-
 typedef struct hal_sparse_ops {
     /* max_d: widest d that will be run (sizes the packing buffer). form: AUTO or forced.
-     * Multiplies by A; call it with the transposed CSR for A^T (equal to A for symmetric graphs: share it). */
+     * Multiplies (hal_spmm_run) by A; call it with the transposed CSR for A^T (equal to A for symmetric graphs: share
+     * it). */
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
-    weft_status (*spmm_run)(weft_hal *hal, hal_spmm *spmm, const hal_spmm_args *args);
     void (*spmm_destroy)(weft_hal *hal, hal_spmm *spmm);
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);
 } hal_sparse_ops;
 
-/* ---- optimisers ---------------------------------------------------------------------------------------------- */
-typedef struct hal_adam {
-    double lr, beta1, beta2, epsilon;
-    double weight_decay; /* L2: added to the gradient */
-    int64_t step;        /* 1 for the first update: bias correction */
-} hal_adam;
+/* ---- operations: made of hal/ops.def ------------------------------------------------------------------------------ */
+/* hal_<op>_args: the operands, then the scalars. */
+#define HAL_OPERAND(name, type, access) hal_mat name;
+#define HAL_OPERAND_OF(path, type, access)
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    typedef struct hal_##name##_args {                                                                                 \
+        operands __VA_ARGS__                                                                                           \
+    } hal_##name##_args;
+#include "hal/ops.def"
+#undef HAL_OPERAND
+#undef HAL_OPERAND_OF
 
-typedef struct hal_sgd {
-    double lr, momentum, dampening, weight_decay;
-    bool nesterov;
-    int64_t step; /* 1 for the first update: momentum starts as the gradient */
-} hal_sgd;
+/* The slots that a backend fills. */
+typedef struct hal_ops {
+#define HAL_OP(group, name, flops, operands, ...) weft_status (*name)(weft_hal * hal, const hal_##name##_args *args);
+#include "hal/ops.def"
+} hal_ops;
 
-/* As torch.optim.Adam and torch.optim.SGD define them. w, g, state: [n], f32 or f64. */
-typedef struct hal_optim_ops {
-    weft_status (*adam)(weft_hal *hal, weft_dtype dtype, int64_t n, const hal_adam *adam, void *w, const void *g,
-                        void *m, void *v);
-    weft_status (*sgd)(weft_hal *hal, weft_dtype dtype, int64_t n, const hal_sgd *sgd, void *w, const void *g,
-                       void *momentum);
-} hal_optim_ops;
+/* HAL_OP_<op>: an operation by number, for code that treats all of them alike. */
+typedef enum hal_op {
+#define HAL_OP(group, name, flops, operands, ...) HAL_OP_##name,
+#include "hal/ops.def"
+    HAL_OPS
+} hal_op;
+
+/* Run an operation: its cost is counted and its span traced. `args`: its own struct. */
+weft_status hal_run(weft_hal *hal, hal_op op, const void *args);
+
+/* hal_<op>(hal, args): what callers call. */
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    static inline weft_status hal_##name(weft_hal *hal, const hal_##name##_args *args)                                 \
+    {                                                                                                                  \
+        return hal_run(hal, HAL_OP_##name, args);                                                                      \
+    }
+#include "hal/ops.def"
+
+/* Whether the backend has the operation, for the types that it supports. */
+bool weft_hal_supports(const weft_hal *hal, hal_op op);
+
+typedef struct hal_cost {
+    double flops;
+    double bytes; /* operands read, and results written, once each */
+} hal_cost;
+/* The sum over the operations of the calling thread. */
+hal_cost *hal_cost_of_thread(void);
 
 /* ---- an opened backend ---------------------------------------------------------------------------------------- */
 struct weft_hal {
     const char *name;
     int threads;
     hal_mem_ops mem;
-    hal_dense_ops dense;
-    hal_nn_ops nn;
+    hal_stream_ops stream;
+    hal_ops op;
     hal_sparse_ops sparse;
-    hal_optim_ops optim;
     void *state; /* the backend's own */
     void (*close)(weft_hal *hal);
 };
+
+/* Whether the host may touch the backend's memory, and hand it to comm as it is, once the stream was waited for. */
+static inline bool hal_host_visible(const weft_hal *hal)
+{
+    return hal->mem.kind != HAL_MEM_DEVICE;
+}
 
 /* One line of the list of backends (hal/backend_list.h): the only place that names them all. */
 typedef struct hal_backend {
@@ -243,6 +263,9 @@ void weft_hal_close(weft_hal *hal);
 
 /* The i-th backend compiled in, or NULL past the end. */
 const hal_backend *weft_hal_backend_at(int i);
+
+/* The library for dense products and its version, "oneDNN 2.6.3". */
+const char *weft_hal_library(void);
 
 /* Rows [*begin, *end) of `parts` equal-work pieces, piece i: by rows, and by offsets of a CSR. */
 void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end);

@@ -39,6 +39,11 @@ static char *element(const weft_tensor *t, int64_t row, int64_t col)
     return t->data == NULL ? NULL : (char *)t->data + (size_t)(row * t->ld + col) * weft_dtype_bytes(t->dtype);
 }
 
+hal_mat tensor_mat(const weft_tensor *t)
+{
+    return t == NULL ? (hal_mat){.data = NULL} : hal_mat_of(t->data, t->dtype, t->rows, t->cols, t->ld);
+}
+
 weft_tensor tensor_view(const weft_tensor *t, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     assert(row >= 0 && rows >= 0 && row + rows <= t->rows);

@@ -5,8 +5,8 @@
  * view shares its owner's storage and must not outlive it. All ops return WEFT_ERR_INTERNAL with both shapes in the
  * message when shapes, types or backends disagree: that is a bug of the caller, not of the data.
  *
- * Each op adds its flops and bytes (operands read + written once) to the tensor_cost of the calling thread, which the
- * trainer turns into rates. None of these functions is collective.
+ * Each op adds its flops and bytes to the hal_cost of the calling thread and leaves a span in the trace (hal/hal.h).
+ * None of these functions is collective.
  */
 #ifndef WEFT_TENSOR_TENSOR_H
 #define WEFT_TENSOR_TENSOR_H
@@ -33,11 +33,7 @@ weft_status tensor_upload(weft_tensor *t, const void *host); /* host: rows x col
 weft_status tensor_download(const weft_tensor *t, void *host);
 weft_status tensor_zero(weft_tensor *t);
 
-typedef struct tensor_cost {
-    double flops;
-    double bytes;
-} tensor_cost;
-tensor_cost *tensor_cost_of_thread(void);
+hal_mat tensor_mat(const weft_tensor *t); /* as an operand of hal/ops.def; NULL: one that is left out */
 
 /* c = alpha * op(a) op(b) + beta * c + bias; bias: [1, c.cols] or NULL. */
 weft_status tensor_gemm(bool trans_a, bool trans_b, double alpha, const weft_tensor *a, const weft_tensor *b,
@@ -52,5 +48,58 @@ weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, boo
 weft_status tensor_spmm(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
                         const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
                         weft_tensor *out);
+/* One slice of it, 0 .. slices - 1 in this order: see spmm_run in hal/ops.def. */
+weft_status tensor_spmm_slice(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
+                              const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
+                              int slice, int slices, weft_tensor *out);
+
+/* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
+typedef struct tensor_batch_norm {
+    const weft_tensor *mean, *rstd, *gamma, *beta; /* beta: forward only */
+} tensor_batch_norm;
+weft_status tensor_bn_stats(const weft_tensor *x, weft_tensor *stats);
+/* mean, var and rstd, [1, n] each, of stats over `count` rows; rstd of a variance alone. */
+weft_status tensor_bn_finish(const weft_tensor *stats, double count, double epsilon, weft_tensor *mean,
+                             weft_tensor *var, weft_tensor *rstd);
+weft_status tensor_bn_rstd(const weft_tensor *var, double epsilon, weft_tensor *rstd);
+/* The gradients of gamma and beta out of tensor_bn_backward_stats. */
+weft_status tensor_bn_gradients(const weft_tensor *stats, weft_tensor *dgamma, weft_tensor *dbeta);
+weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm, weft_tensor *y);
+weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
+                                     weft_tensor *stats);
+weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
+                                     const weft_tensor *stats, double count, weft_tensor *dx);
+
+/* Layer norm over rows. gamma, beta, dgamma, dbeta: [1, x.cols]; saved: [x.rows, 2]. */
+typedef struct tensor_layer_norm {
+    const weft_tensor *gamma, *beta; /* beta: forward only */
+    weft_tensor *saved;
+    double epsilon;
+} tensor_layer_norm;
+weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *norm, weft_tensor *y);
+/* dgamma += and dbeta += */
+weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_layer_norm *norm,
+                               weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx);
+
+/* Losses over the rows whose split is `which`, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays
+ * are the device's, one entry a row of x. */
+typedef struct tensor_loss_rows {
+    const uint8_t *split;
+    int which;
+    double scale;
+} tensor_loss_rows;
+weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, const tensor_loss_rows *rows,
+                                weft_tensor *loss, weft_tensor *dx);
+/* target: [x.rows, x.cols] 0, 1 or NaN */
+weft_status tensor_bce_logits(const weft_tensor *x, const float *target, const tensor_loss_rows *rows,
+                              weft_tensor *loss, weft_tensor *dx);
+/* counts: [2, HAL_SPLITS] int64 += rows of each split that are right, then all */
+weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const uint8_t *split, weft_tensor *counts);
+
+/* Optimiser steps over flat tensors [1, n]; `step` gives the scalars, its operands are filled in. velocity is NULL
+ * without momentum. */
+weft_status tensor_adam(const hal_adam_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *m,
+                        weft_tensor *v);
+weft_status tensor_sgd(const hal_sgd_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity);
 
 #endif

@@ -84,7 +84,7 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, con
     bool classes = targets->loss == TRAIN_LOSS_XENT;
     if (metric == TRAIN_METRIC_ACCURACY) {
         WEFT_CHECK(classes, WEFT_ERR_USAGE, "--metric acc needs classes; with --loss bce use --metric rocauc");
-        return WEFT_OK;
+        return tensor_create(hal, WEFT_DTYPE_I64, 2, HAL_SPLITS, WEFT_MEM_WORKSPACE, &metrics->counts);
     }
     WEFT_CHECK(!classes || targets->outputs == 2, WEFT_ERR_USAGE,
                "--metric rocauc needs two classes or binary tasks; these labels have %lld classes: use --metric acc",
@@ -94,6 +94,7 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, con
 
 void metrics_destroy(train_metrics *metrics)
 {
+    tensor_destroy(&metrics->counts);
     weft_free(metrics->gather_bytes);
     weft_free(metrics->local);
     weft_free(metrics->all);
@@ -181,9 +182,10 @@ static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, dou
 static weft_status score_accuracy(train_metrics *m, const weft_tensor *logits, double *score)
 {
     const train_targets *t = m->targets;
-    int64_t counts[2 * HAL_SPLITS] = {0};
-    WEFT_TRY(m->hal->nn.accuracy(m->hal, m->dtype, logits->rows, logits->cols, logits->data, logits->ld, t->label,
-                                 t->split, counts, counts + HAL_SPLITS));
+    int64_t counts[2 * HAL_SPLITS];
+    WEFT_TRY(tensor_zero(&m->counts));
+    WEFT_TRY(tensor_accuracy(logits, t->label, t->split, &m->counts));
+    WEFT_TRY(tensor_download(&m->counts, counts));
     WEFT_TRY(comm_allreduce(m->comm, counts, 2 * HAL_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     for (int s = 0; s < HAL_SPLITS; ++s) {
         score[s] = counts[HAL_SPLITS + s] > 0 ? (double)counts[s] / (double)counts[HAL_SPLITS + s] : NAN;

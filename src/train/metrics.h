@@ -21,6 +21,7 @@ typedef struct train_metrics {
     train_metric metric;
     int64_t all_rows;              /* rank 0: rows over all ranks */
     int64_t *gather_bytes;         /* [P] */
+    weft_tensor counts;            /* accuracy: [2, HAL_SPLITS] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
     void *logits;                  /* host copy for ROC-AUC, in the model's type */
     weft_dtype dtype;

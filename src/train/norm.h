@@ -21,11 +21,10 @@ typedef struct train_norm {
     int64_t rows, cols;
     double all_rows;                            /* over all ranks */
     int gamma, beta, running_mean, running_var; /* blocks */
-    weft_tensor mean, rstd;                     /* [1, cols] in use */
+    weft_tensor mean, var, rstd;                /* [1, cols] in use */
     weft_tensor saved;                          /* layer norm: [rows, 2] */
-    double *stats;                              /* device, [2 cols] */
-    double *host;                               /* [2 cols] */
-    void *convert;                              /* host staging in the parameters' type, [cols] */
+    weft_tensor stats;                          /* [2, cols] float64 */
+    double *host;                               /* [2, cols]: the sums on their way to other ranks; NULL alone */
 } train_norm;
 
 /* Declare gamma and beta of layer `number` (before commit); norm_declare_state after all trained blocks. */

@@ -29,36 +29,36 @@ weft_status optimizer_reset(train_optimizer *optimizer)
     return WEFT_OK;
 }
 
-static void *at(const weft_tensor *flat, int64_t element)
-{
-    return flat->data == NULL ? NULL : tensor_view(flat, 0, 1, element, flat->cols - element).data;
-}
-
 static weft_status update_range(train_optimizer *optimizer, int64_t begin, int64_t end, bool decays, double lr)
 {
     const optimizer_options *o = &optimizer->options;
     const param_store *store = optimizer->store;
-    weft_hal *hal = store->hal;
     double decay = decays ? o->weight_decay : 0.0;
-    void *w = at(&store->value, begin);
-    const void *g = at(&store->grad, begin);
+    int64_t count = end - begin;
+    weft_tensor w = tensor_view(&store->value, 0, 1, begin, count);
+    weft_tensor g = tensor_view(&store->grad, 0, 1, begin, count);
     if (o->kind == OPTIMIZER_ADAM) {
-        const hal_adam adam = {.lr = lr,
-                               .beta1 = o->beta1,
-                               .beta2 = o->beta2,
-                               .epsilon = o->epsilon,
-                               .weight_decay = decay,
-                               .step = optimizer->step};
-        return hal->optim.adam(hal, store->dtype, end - begin, &adam, w, g, at(&optimizer->first, begin),
-                               at(&optimizer->second, begin));
+        weft_tensor first = tensor_view(&optimizer->first, 0, 1, begin, count);
+        weft_tensor second = tensor_view(&optimizer->second, 0, 1, begin, count);
+        const hal_adam_args adam = {.lr = lr,
+                                    .beta1 = o->beta1,
+                                    .beta2 = o->beta2,
+                                    .epsilon = o->epsilon,
+                                    .weight_decay = decay,
+                                    .step = optimizer->step};
+        return tensor_adam(&adam, &w, &g, &first, &second);
     }
-    const hal_sgd sgd = {.lr = lr,
-                         .momentum = o->momentum,
-                         .dampening = 0.0,
-                         .weight_decay = decay,
-                         .nesterov = o->nesterov,
-                         .step = optimizer->step};
-    return hal->optim.sgd(hal, store->dtype, end - begin, &sgd, w, g, at(&optimizer->first, begin));
+    const hal_sgd_args sgd = {.lr = lr,
+                              .momentum = o->momentum,
+                              .dampening = 0.0,
+                              .weight_decay = decay,
+                              .nesterov = o->nesterov,
+                              .step = optimizer->step};
+    if (optimizer->first.data == NULL) {
+        return tensor_sgd(&sgd, &w, &g, NULL);
+    }
+    weft_tensor velocity = tensor_view(&optimizer->first, 0, 1, begin, count);
+    return tensor_sgd(&sgd, &w, &g, &velocity);
 }
 
 void optimizer_begin(train_optimizer *optimizer)

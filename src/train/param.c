@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/npy.h"
+#include "base/grow.h"
 #include "base/philox.h"
-#include "comm/window.h"
+#include "comm/core/window.h"
+#include "io/npy.h"
+
+static const double PI = 3.14159265358979323846;
 
 enum { ALIGN_ELEMENTS = 16 };
 
@@ -20,9 +23,30 @@ void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype)
     store->dtype = dtype;
 }
 
+param_init param_constant(double value)
+{
+    return (param_init){.draw = PARAM_CONSTANT, .spread = value};
+}
+
+param_init param_glorot(int64_t fan_in, int64_t fan_out)
+{
+    return (param_init){.draw = PARAM_UNIFORM, .spread = sqrt(6.0 / (double)(fan_in + fan_out))};
+}
+
+param_init param_kaiming(int64_t fan_in)
+{
+    return (param_init){.draw = PARAM_NORMAL, .spread = sqrt(2.0 / (double)fan_in)};
+}
+
+param_init param_fan_uniform(int64_t fan_in)
+{
+    return (param_init){.draw = PARAM_UNIFORM, .spread = 1.0 / sqrt((double)fan_in)};
+}
+
 int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained, bool decays)
 {
-    if (store->blocks == PARAM_MAX) {
+    if (grow_array((void **)&store->block, sizeof *store->block, store->blocks, &store->block_capacity,
+                   WEFT_MEM_PARAMETER) != WEFT_OK) {
         return -1;
     }
     assert(!trained || store->trained == store->elements); /* state comes last */
@@ -38,21 +62,61 @@ int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained
     return store->blocks++;
 }
 
+static weft_status add_entry(param_store *store, const param_entry *entry, const char *format, va_list args)
+{
+    WEFT_TRY(grow_array((void **)&store->entry, sizeof *store->entry, store->entries, &store->entry_capacity,
+                        WEFT_MEM_PARAMETER));
+    param_entry *added = &store->entry[store->entries];
+    *added = *entry;
+    int length = vsnprintf(added->name, sizeof added->name, format, args);
+    WEFT_CHECK(length < (int)sizeof added->name, WEFT_ERR_UNSUPPORTED, "%s...: a parameter's name has at most %d bytes",
+               added->name, PARAM_NAME_BYTES - 1);
+    store->entries += 1;
+    return WEFT_OK;
+}
+
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...)
 {
-    WEFT_CHECK(block >= 0 && store->entries < PARAM_MAX, WEFT_ERR_UNSUPPORTED, "a model may have at most %d parameters",
-               PARAM_MAX);
+    WEFT_CHECK(block >= 0, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
     const param_block *b = &store->block[block];
     assert(row >= 0 && col >= 0 && row + rows <= b->rows && col + cols <= b->cols);
-    param_entry *entry = &store->entry[store->entries++];
-    *entry = (param_entry){
-        .offset = b->offset + row * b->cols + col, .rows = rows, .cols = cols, .ld = b->cols, .init = init};
+    const param_entry entry = {.offset = b->offset + row * b->cols + col,
+                               .rows = rows,
+                               .cols = cols,
+                               .ld = b->cols,
+                               .rank = 2,
+                               .shape = {rows, cols},
+                               .init = init};
     va_list args;
     va_start(args, format);
-    vsnprintf(entry->name, sizeof entry->name, format, args);
+    weft_status status = add_entry(store, &entry, format, args);
     va_end(args);
-    return WEFT_OK;
+    return status;
+}
+
+weft_status param_add_tensor(param_store *store, int block, int rank, const int64_t *shape, param_init init,
+                             const char *format, ...)
+{
+    WEFT_CHECK(block >= 0, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
+    const param_block *b = &store->block[block];
+    param_entry entry = {
+        .offset = b->offset, .rows = b->rows, .cols = b->cols, .ld = b->cols, .rank = rank, .init = init};
+    WEFT_CHECK(rank >= 1 && rank <= PARAM_RANK_MAX, WEFT_ERR_UNSUPPORTED, "a parameter of %d dimensions: 1 to %d", rank,
+               PARAM_RANK_MAX);
+    int64_t cols = 1;
+    for (int d = 0; d < rank; ++d) {
+        entry.shape[d] = shape[d];
+        cols *= d > 0 ? shape[d] : 1;
+    }
+    WEFT_CHECK(shape[0] == b->rows && cols == b->cols, WEFT_ERR_INTERNAL,
+               "a parameter of %lld x %lld in a block of %lld x %lld", (long long)shape[0], (long long)cols,
+               (long long)b->rows, (long long)b->cols);
+    va_list args;
+    va_start(args, format);
+    weft_status status = add_entry(store, &entry, format, args);
+    va_end(args);
+    return status;
 }
 
 static weft_status create_shared(const param_store *store, int64_t elements, weft_tensor *t)
@@ -74,7 +138,7 @@ static weft_status create_flat(const param_store *store, int64_t elements, weft_
 
 weft_status param_store_commit(param_store *store, weft_comm *comm)
 {
-    bool shared = comm != NULL && comm_size(comm) > 1 && store->hal->mem.host_visible;
+    bool shared = comm != NULL && comm_size(comm) > 1 && hal_host_visible(store->hal);
     store->comm = shared ? comm : NULL;
     WEFT_TRY(create_flat(store, store->elements, &store->value));
     WEFT_TRY(create_flat(store, store->trained, &store->grad));
@@ -94,8 +158,12 @@ void param_store_destroy(param_store *store)
 {
     destroy_flat(store, &store->grad);
     destroy_flat(store, &store->value);
-    store->blocks = 0;
-    store->entries = 0;
+    weft_free(store->block);
+    weft_free(store->entry);
+    store->block = NULL;
+    store->entry = NULL;
+    store->blocks = store->block_capacity = 0;
+    store->entries = store->entry_capacity = 0;
 }
 
 static weft_tensor block_of(const weft_tensor *flat, const param_block *block)
@@ -156,18 +224,28 @@ weft_status param_set_values(param_store *store, const double *values)
     return status;
 }
 
+/* Two uniform numbers make a normal one: G. Box, M. Muller, Ann. Math. Stat. 29(2), 1958, doi:10.1214/aoms/1177706645. */
+static double normal(const philox_block *draw, int pair)
+{
+    double radius = sqrt(-2.0 * log(1.0 - (double)philox_uniform(draw->word[2 * pair])));
+    return radius * cos(2.0 * PI * (double)philox_uniform(draw->word[2 * pair + 1]));
+}
+
 static double initial_value(const param_entry *entry, int number, int64_t row, int64_t col, uint64_t seed)
 {
-    if (entry->init == PARAM_INIT_ZERO) {
-        return 0.0;
-    }
-    if (entry->init == PARAM_INIT_ONE) {
-        return 1.0;
-    }
     uint64_t element = (uint64_t)(row * entry->cols + col);
-    philox_block draw = philox4x32(philox_counter((uint32_t)number, element / 4, WEFT_RNG_INIT, 0), seed);
-    double limit = sqrt(6.0 / (double)(entry->rows + entry->cols));
-    return limit * (2.0 * (double)philox_uniform(draw.word[element % 4]) - 1.0);
+    philox_block draw;
+    switch (entry->init.draw) {
+    case PARAM_CONSTANT:
+        return entry->init.spread;
+    case PARAM_UNIFORM:
+        draw = philox4x32(philox_counter((uint32_t)number, element / 4, WEFT_RNG_INIT, 0), seed);
+        return entry->init.spread * (2.0 * (double)philox_uniform(draw.word[element % 4]) - 1.0);
+    case PARAM_NORMAL:
+        draw = philox4x32(philox_counter((uint32_t)number, element / 2, WEFT_RNG_INIT, 0), seed);
+        return entry->init.spread * normal(&draw, (int)(element % 2));
+    }
+    return 0.0;
 }
 
 weft_status param_initialise(param_store *store, uint64_t seed)
@@ -203,8 +281,7 @@ weft_status param_save(const param_store *store, const char *path)
                 matrix[row * entry->cols + col] = (float)values[entry->offset + row * entry->ld + col];
             }
         }
-        const int64_t shape[2] = {entry->rows, entry->cols};
-        WEFT_TRY_GOTO(npz_writer_add(npz, entry->name, 'f', 4, 2, shape, matrix), status, done);
+        WEFT_TRY_GOTO(npz_writer_add(npz, entry->name, 'f', 4, entry->rank, entry->shape, matrix), status, done);
     }
     status = npz_writer_commit(npz);
     npz = NULL;

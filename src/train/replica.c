@@ -18,10 +18,17 @@ static void *at(const train_replica *r, void *host, int64_t element)
     return (unsigned char *)host + (size_t)element * weft_dtype_bytes(r->params->dtype);
 }
 
+/* Memory that the host sees travels as it is, once the backend has written it. */
+static weft_status wait_for_stream(const train_replica *r)
+{
+    weft_hal *hal = r->params->hal;
+    return alone(r) ? WEFT_OK : hal->stream.sync(hal);
+}
+
 static weft_status stage_gradient(train_replica *r, const sync_bucket *bucket, bool down)
 {
     if (r->grad == NULL) {
-        return WEFT_OK;
+        return down ? wait_for_stream(r) : WEFT_OK;
     }
     weft_tensor view = tensor_view(&r->params->grad, 0, 1, bucket->offset, bucket->count);
     void *host = at(r, r->grad, bucket->offset);
@@ -31,7 +38,7 @@ static weft_status stage_gradient(train_replica *r, const sync_bucket *bucket, b
 static weft_status stage_values(train_replica *r, bool down)
 {
     if (r->value == NULL) {
-        return WEFT_OK;
+        return down ? wait_for_stream(r) : WEFT_OK;
     }
     return down ? tensor_download(&r->params->value, r->value) : tensor_upload(&r->params->value, r->value);
 }
@@ -99,7 +106,7 @@ static weft_status allocate(train_replica *r, const sync_options *options, sync_
     const param_store *params = r->params;
     size_t bytes = weft_dtype_bytes(params->dtype);
     WEFT_TRY(buckets_create(params, options->bucket_bytes, &r->buckets));
-    if (!params->hal->mem.host_visible && !alone(r)) {
+    if (!hal_host_visible(params->hal) && !alone(r)) {
         WEFT_TRY(weft_malloc((size_t)params->trained, bytes, WEFT_MEM_COMM, &r->grad));
         WEFT_TRY(weft_malloc((size_t)params->elements, bytes, WEFT_MEM_COMM, &r->value));
     }

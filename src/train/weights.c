@@ -5,25 +5,50 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/npy.h"
+#include "base/grow.h"
+#include "io/npy.h"
 
-weft_status weights_add(train_weights *weights, const char *origin, const char *name, int64_t rows, int64_t cols,
+enum { SHAPE_TEXT_BYTES = 160 };
+
+/* "[3, 5]" into text. */
+static const char *shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES])
+{
+    size_t used = 1;
+    text[0] = '[';
+    text[1] = '\0';
+    for (int d = 0; d < rank && used < SHAPE_TEXT_BYTES; ++d) {
+        used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%" PRId64, d > 0 ? ", " : "", shape[d]);
+    }
+    if (used < SHAPE_TEXT_BYTES) {
+        snprintf(text + used, SHAPE_TEXT_BYTES - used, "]");
+    }
+    return text;
+}
+
+weft_status weights_add(train_weights *weights, const char *origin, const char *name, int rank, const int64_t *shape,
                         float **values)
 {
-    int64_t count = 0;
-    WEFT_CHECK(weights->count < PARAM_MAX, WEFT_ERR_DATA, "%s: more than %d arrays", origin, PARAM_MAX);
-    WEFT_CHECK(strlen(name) < PARAM_NAME_BYTES, WEFT_ERR_DATA, "%s: \"%.64s\": a name of %zu bytes; the limit is %d",
+    char text[SHAPE_TEXT_BYTES];
+    train_weight weight = {.rank = rank, .rows = 1, .cols = 1};
+    int64_t count = 1;
+    bool fits = rank >= 1 && rank <= PARAM_RANK_MAX;
+    WEFT_CHECK(strlen(name) < PARAM_NAME_BYTES, WEFT_ERR_DATA, "%s: \"%.96s\": a name of %zu bytes; the limit is %d",
                origin, name, strlen(name), PARAM_NAME_BYTES - 1);
-    WEFT_CHECK(rows > 0 && cols > 0 && !__builtin_mul_overflow(rows, cols, &count), WEFT_ERR_DATA,
-               "%s: %s has shape [%" PRId64 ", %" PRId64 "], expected a matrix that is not empty", origin, name, rows,
-               cols);
+    for (int d = 0; d < rank && fits; ++d) {
+        fits = shape[d] > 0 && !__builtin_mul_overflow(count, shape[d], &count);
+        weight.shape[d] = shape[d];
+    }
+    WEFT_CHECK(fits, WEFT_ERR_DATA, "%s: %s has shape %s, expected 1 to %d dimensions, none of them empty", origin,
+               name, shape_text(rank < PARAM_RANK_MAX ? rank : PARAM_RANK_MAX, shape, text), PARAM_RANK_MAX);
     WEFT_CHECK(weights_find(weights, name) == NULL, WEFT_ERR_DATA, "%s: %s is there twice", origin, name);
-    train_weight *weight = &weights->item[weights->count];
-    *weight = (train_weight){.rows = rows, .cols = cols};
-    memcpy(weight->name, name, strlen(name) + 1);
-    WEFT_TRY(WEFT_NEW(&weight->values, count, WEFT_MEM_PARAMETER));
-    weights->count++;
-    *values = weight->values;
+    weight.rows = rank > 1 ? shape[0] : 1;
+    weight.cols = count / weight.rows;
+    memcpy(weight.name, name, strlen(name) + 1);
+    WEFT_TRY(grow_array((void **)&weights->item, sizeof *weights->item, weights->count, &weights->capacity,
+                        WEFT_MEM_PARAMETER));
+    WEFT_TRY(WEFT_NEW(&weight.values, count, WEFT_MEM_PARAMETER));
+    weights->item[weights->count++] = weight;
+    *values = weight.values;
     return WEFT_OK;
 }
 
@@ -41,9 +66,9 @@ void weights_destroy(train_weights *weights)
 {
     for (int i = 0; i < weights->count; ++i) {
         weft_free(weights->item[i].values);
-        weights->item[i].values = NULL;
     }
-    weights->count = 0;
+    weft_free(weights->item);
+    *weights = (train_weights){0};
 }
 
 static weft_status read_member(const char *path, npz_file *npz, int member, train_weights *weights)
@@ -54,12 +79,8 @@ static weft_status read_member(const char *path, npz_file *npz, int member, trai
     float *numbers = NULL;
     float *values = NULL;
     WEFT_TRY(npz_read(npz, member, &array));
-    int dims = array.header.dims;
-    WEFT_CHECK_GOTO(dims == 1 || dims == 2, status, done, WEFT_ERR_DATA,
-                    "%s: %s has %d dimensions, expected a matrix or a vector", path, name, dims);
     WEFT_TRY_GOTO(npy_array_to_f32(name, &array, &numbers), status, done);
-    status =
-        weights_add(weights, path, name, dims == 2 ? array.header.shape[0] : 1, array.header.shape[dims - 1], &values);
+    status = weights_add(weights, path, name, array.header.dims, array.header.shape, &values);
     if (status == WEFT_OK) {
         memcpy(values, numbers, (size_t)array.header.count * sizeof *values);
     }
@@ -95,7 +116,7 @@ static weft_status share_item(weft_comm *comm, train_weights *weights, int i)
     float *values = card.values;
     weft_status status = WEFT_OK;
     if (comm_rank(comm) != 0) {
-        status = weights_add(weights, "the weights received from rank 0", card.name, card.rows, card.cols, &values);
+        status = weights_add(weights, "the weights received from rank 0", card.name, card.rank, card.shape, &values);
     }
     WEFT_TRY(comm_agree(comm, status));
     return comm_bcast(comm, 0, values, card.rows * card.cols * (int64_t)sizeof *values);
@@ -114,15 +135,31 @@ weft_status weights_share(weft_comm *comm, train_weights *weights)
     return WEFT_OK;
 }
 
+/* Leading ones aside. */
+static bool same_shape(const train_weight *weight, const param_entry *entry)
+{
+    int a = 0;
+    int b = 0;
+    while (a < weight->rank && weight->shape[a] == 1) {
+        ++a;
+    }
+    while (b < entry->rank && entry->shape[b] == 1) {
+        ++b;
+    }
+    return weight->rank - a == entry->rank - b &&
+           memcmp(weight->shape + a, entry->shape + b, (size_t)(weight->rank - a) * sizeof *weight->shape) == 0;
+}
+
 static weft_status place_entry(const train_weights *weights, const char *origin, const param_entry *entry,
                                double *values)
 {
     const train_weight *weight = weights_find(weights, entry->name);
     WEFT_CHECK(weight != NULL, WEFT_ERR_DATA, "%s: no array \"%s\" (first of its %d: \"%s\")", origin, entry->name,
                weights->count, weights->count > 0 ? weights->item[0].name : "");
-    WEFT_CHECK(weight->rows == entry->rows && weight->cols == entry->cols, WEFT_ERR_DATA,
-               "%s: %s has shape [%" PRId64 ", %" PRId64 "], the model has [%" PRId64 ", %" PRId64 "]", origin,
-               entry->name, weight->rows, weight->cols, entry->rows, entry->cols);
+    char theirs[SHAPE_TEXT_BYTES];
+    char ours[SHAPE_TEXT_BYTES];
+    WEFT_CHECK(same_shape(weight, entry), WEFT_ERR_DATA, "%s: %s has shape %s, the model has %s", origin, entry->name,
+               shape_text(weight->rank, weight->shape, theirs), shape_text(entry->rank, entry->shape, ours));
     for (int64_t row = 0; row < entry->rows; ++row) {
         for (int64_t col = 0; col < entry->cols; ++col) {
             values[entry->offset + row * entry->ld + col] = (double)weight->values[row * entry->cols + col];

@@ -1,5 +1,5 @@
 /*
- * train/weights.h: named matrices outside of a model: what a file of weights holds, on the host, in float32.
+ * train/weights.h: named tensors outside of a model: what a file of weights holds, on the host, in float32.
  *
  * Names and shapes are those of the parameter store (train/param.h); files with other names are translated by whoever
  * reads them (gnn/pyg.h). One rank reads, weights_share hands them to the others.
@@ -12,25 +12,27 @@
 
 typedef struct train_weight {
     char name[PARAM_NAME_BYTES];
-    int64_t rows, cols;
-    float *values; /* [rows, cols] */
+    int rank;
+    int64_t shape[PARAM_RANK_MAX];
+    int64_t rows, cols; /* as a matrix: a vector is one row, otherwise shape[0] rows */
+    float *values;      /* [shape], row-major */
 } train_weight;
 
-/* All zero = empty. Some 40 KB: keep it on the heap. */
+/* All zero = empty. */
 typedef struct train_weights {
-    int count;
-    train_weight item[PARAM_MAX];
+    int count, capacity;
+    train_weight *item; /* [count] */
 } train_weights;
 
-/* Add a matrix; [out] values  its memory, to be filled. `origin` names the file in messages. */
-weft_status weights_add(train_weights *weights, const char *origin, const char *name, int64_t rows, int64_t cols,
+/* Add a tensor of 1 to PARAM_RANK_MAX dimensions, none of them empty; [out] values  its memory, to be filled. `origin` names the file in messages. */
+weft_status weights_add(train_weights *weights, const char *origin, const char *name, int rank, const int64_t *shape,
                         float **values);
 const train_weight *weights_find(const train_weights *weights, const char *name); /* NULL when absent */
-/* Matrices and vectors ([cols] becomes [1, cols]) of an .npz, any type of number. */
+/* Tensors of an .npz, any type of number. */
 weft_status weights_read_npz(const char *path, train_weights *weights);
 /* Rank 0's weights on every rank. Collective. */
 weft_status weights_share(weft_comm *comm, train_weights *weights);
-/* Set every parameter of the store; names and shapes must agree exactly. WEFT_ERR_DATA names the first that does not.
+/* Set every parameter of the store; names and shapes must agree, leading ones aside ([1, 7] is [7]). WEFT_ERR_DATA names the first that does not.
  */
 weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store);
 void weights_destroy(train_weights *weights);

@@ -108,6 +108,8 @@ cp gcn/weights.npz alone/w.npz
 refuse 65 "say --model" eval --data store --checkpoint alone/w.npz
 refuse 65 "say --model" export alone/w.npz --out alone/w.safetensors
 run eval --data store --checkpoint alone/w.npz --model gcn --format json
+grep -q "does not tell how features were scaled" err || fail "no warning about features: $(cat err)"
+run eval --data store --checkpoint alone/w.npz --model gcn --normalize standard --format json
 scores out best
 python3 - <<'PY'
 import json, struct
@@ -118,7 +120,7 @@ del header["__metadata__"]
 text = json.dumps(header).encode()
 open("foreign.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
 PY
-run eval --data store --checkpoint foreign.safetensors --format json
+run eval --data store --checkpoint foreign.safetensors --normalize standard --format json
 scores out best
 
 "$weft" info gcn.safetensors >out 2>err || fail "weft info gcn.safetensors: $(cat err)"

@@ -55,4 +55,8 @@ if [ $code -eq 139 ]; then
 fi
 [ $code -eq 79 ] || fail "exit status $code: $(cat err)"
 grep -q "ranks 2, 3 of 4 do not answer" err || fail "the missing ranks are not named: $(cat err)"
+grep -q "most likely the network between the nodes is cut" err || fail "the cut is not named as the cause: $(cat err)"
+still=$(sed -n 's/.*moved for \([0-9.]*\) s.*/\1/p' err)
+# 1.2 timeouts and 2 s in all, of which 1.2 s are for telling MPI.
+awk -v still="$still" 'BEGIN {exit !(still != "" && still <= 1.2 * 4 + 0.8)}' || fail "told after '$still' s: $(cat err)"
 [ "$(grep -c '^weft: error' err)" -eq 1 ] || fail "more than one cause: $(cat err)"

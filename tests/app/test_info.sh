@@ -65,7 +65,7 @@ CHECK
 rm killed/summary.json
 "$weft" info killed >out 2>err || fail "killed run: $(cat err)"
 says "^exit: none: "
-says "^host: a \[31mb exit: 0$"
+says '^host: a\\x1b\[31mb\\nexit: 0$'
 printf '{"versions": [1' >killed/run.json
 "$weft" info killed >out 2>err
 [ $? -eq 65 ] && grep -q "killed/run.json" err || fail "damaged run.json: $(cat err)"

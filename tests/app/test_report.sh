@@ -97,13 +97,15 @@ for row, name, s in zip(page.table("folder"), names, summaries):
     test = row[4].split(" ± ")
     assert rp.near(test[0], s["test_mean"]) and len(test) == (2 if s["runs"] > 1 else 1), row
     assert len(test) == 1 or abs(float(test[1]) - 100 * s["test_std"]) < 0.0051
-    assert rp.near(row[6], s["epoch_s_median"]) and rp.near(row[8], s["peak_rss_bytes"]) and row[9] == str(s["ranks"])
-    assert rp.near(row[7], sum(s["per_rank"]["epoch_sent_bytes"]) / s["epochs"])
+    assert rp.near(row[6], s["outcome"]["baseline"]["test"]) and rp.near(row[7], s["epoch_s_median"])
+    assert rp.near(row[9], s["peak_rss_bytes"]) and row[10] == str(s["ranks"])
+    assert rp.near(row[8], sum(s["per_rank"]["epoch_sent_bytes"]) / s["epochs"])
 settings = {r[0]: r[1:] for r in page.table("setting")}
-assert settings["--epochs"] == ["9", "25", "2"] and settings["--hidden"] == ["16", "24", "16"], settings
+assert settings["--epochs"] == ["9", "25", "2"] and settings["--hidden"] == ["64", "24", "64"], settings
 assert settings["ranks"] == ["1", "2", "1"] and "--lr" not in settings and "--run-dir" not in settings, settings
 runs = [json.load(open(n + "/run.json")) for n in names]
-housekeeping = {"run-dir", "force", "quiet", "verbose", "help", "version", "print-config", "config", "trace", "dry-run"}
+housekeeping = {"run-dir", "force", "quiet", "verbose", "help", "version", "print-config", "config", "trace", "dry-run",
+                "tensorboard"}
 differ = {k for k in runs[0]["options"] if len({r["options"][k]["value"] for r in runs}) > 1} - housekeeping
 assert {k[2:] for k in settings if k.startswith("--")} == differ, (settings, differ)
 strong = [rp.text_of(b) for b in page.root.iter("b") if rp.text_of(b) in ("25", "24", "2")]

@@ -41,9 +41,9 @@ document.body.dataset.tip = s.querySelector('.tip').textContent;
 </script></body>"""
 open("probe.html", "w", encoding="utf-8").write(source.replace("</body>", probe))
 PY
-browse --window-size=700,800 --dump-dom "file://$work/probe.html" >dom.html || fail "the browser: $(tail -5 browser.log)"
-browse --window-size=700,800 --screenshot="$work/light.png" "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
-browse --window-size=700,800 --blink-settings=preferredColorScheme=0 --screenshot="$work/dark.png" \
+browse --window-size=700,1100 --dump-dom "file://$work/probe.html" >dom.html || fail "the browser: $(tail -5 browser.log)"
+browse --window-size=700,1100 --screenshot="$work/light.png" "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
+browse --window-size=700,1100 --blink-settings=preferredColorScheme=0 --screenshot="$work/dark.png" \
     "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
 [ -s light.png ] && [ -s dark.png ] || fail "no screenshot: $(tail -5 browser.log)"
 
@@ -77,7 +77,7 @@ def near(a, b):
 for file, paper, ink, curve in (("light.png", (252, 251, 249), (31, 35, 40), (0, 114, 178)),
                                 ("dark.png", (21, 24, 28), (232, 230, 225), (86, 180, 233))):
     w, h, rows = png.read(file)
-    assert (w, h) == (700, 800), (w, h)
+    assert (w, h) == (700, 1100), (w, h)
     flat = [p for row in rows for p in row]
     assert flat.count(paper) > len(flat) / 2, f"{file}: the background"
     assert sum(near(p, ink) for p in flat) > 500, f"{file}: no text"

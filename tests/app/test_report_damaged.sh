@@ -100,6 +100,21 @@ markdown = report(name, "--format", "md")
 assert "<script>" not in markdown and "\n# h" not in markdown and "\u202e" not in markdown
 rp.markdown_tables(markdown)
 
+# Figures by class that are hostile, ragged or of other kinds: what fits is shown, nothing beyond it is read.
+for outcome in (7, [], {"warnings": 3}, {"warnings": [nasty, 5, None]}, {"classes": []}, {"classes": {"support": nasty}},
+                {"classes": {"support": [1, 2, 3], "train": [1], "f1": [nasty, None], "predicted": {}}, "macro": 3,
+                 "confusion": [[1], 2, [None, nasty, 1e308, 4, 5]], "confused": [1, {}, {"label": -1e300, "vertices": nasty}]},
+                {"classes": {"support": [0, -1e308]}, "confusion": [[1e308, -5], [0, 0]], "split": nasty,
+                 "confused": [{"label": 1e18, "predicted": 0.5, "vertices": -1}]},
+                {"classes": {"support": list(range(2000))}, "confusion": [[1] * 2000]},
+                {"tasks": []}, {"tasks": {"rocauc": [None, nasty, 2]}}, {"tasks": {"rocauc": [0.5] * 3000, "positive": [1]}},
+                {"baseline": {"test": nasty, "valid": 1e308, "class": -1e308}}, {"baseline": 4, "macro": {}}):
+    name = folder("outcome", dict(run, command=nasty + "``` ```` $(x) " + "long" * 3000), dict(summary, outcome=outcome), metrics)
+    for pages in ([name], [name, "alone"]):
+        p = rp.Page(report(*pages).replace("(http:", "(h:"))
+        assert p.text.count("Ranks and memory") + p.text.count("Memory") >= 1
+    rp.markdown_tables(report(name, "--format", "md"))
+
 # Losses that are no numbers: gaps, and said; a diverged job.
 lines = [{"run": 1, "epoch": e, "loss": None if e in (4, 5, 9) else 3.0 / e, "epoch_s": 0.01, "comm_bytes": 0} for e in range(1, 10)]
 end = dict(run, exit=76)

@@ -31,6 +31,7 @@ trained divide-shuffle --sync divide-shuffle
 trained shadow --sync shadow
 trained asp --sync asp
 trained tracking --sync divide-shuffle --gradient-tracking
+trained untracked --sync divide-shuffle --no-gradient-tracking
 trained auto --sync auto
 cmp whole/weights.npz split/weights.npz || fail "--overlap split and smaller buckets change bits with --reproducible"
 
@@ -39,6 +40,7 @@ import json
 losses, sent = {}, {}
 for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "allreduce"), ("topk", "topk"),
                      ("divide-shuffle", "divide-shuffle"), ("shadow", "shadow"), ("asp", "asp"), ("tracking", "divide-shuffle"),
+                     ("untracked", "divide-shuffle"),
                      ("auto", "allreduce")):
     lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
     summary = json.load(open(f"{folder}/summary.json"))
@@ -50,6 +52,9 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
         assert ("density" in line) == (mode != "allreduce"), (folder, line)
     assert summary["sync"] == mode and summary["comm_exposed_s_avg"] >= 0, (folder, summary)
     assert summary["lanes"]["halo"]["sent_bytes_avg"] > 0, (folder, summary)
+    # Ranks hold parts of a graph: tracking is on where a mode has local updates, unless it is told otherwise.
+    local = mode in ("divide-shuffle", "shadow", "asp")
+    assert summary["gradient_tracking"] is (local and folder != "untracked"), (folder, summary)
     losses[folder] = [line["loss"] for line in lines]
     sent[folder] = sum(line["comm_bytes"] for line in lines)
     if mode == "topk":
@@ -57,7 +62,8 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
     if mode in ("shadow", "asp"):
         assert lines[-1]["gap"] >= 0, lines[-1]
 assert losses["whole"] == losses["split"]
-assert sent["divide-shuffle"] < sent["tracking"] < 2.1 * sent["divide-shuffle"], sent
+assert losses["divide-shuffle"] == losses["tracking"] != losses["untracked"]
+assert sent["untracked"] < sent["tracking"] < 2.1 * sent["untracked"], sent
 # The first loss is that of the same weights in every mode.
 for folder, loss in losses.items():
     assert abs(loss[0] - losses["exact"][0]) < 1e-4 * losses["exact"][0], (folder, loss[0])
@@ -67,10 +73,17 @@ grep -qF "sync topk: sends 5 % of the gradient, keeps the rest for later steps; 
 grep -qF "sync topk: communication exposed for" topk.out || fail "the table has no exposed time: $(cat topk.out)"
 grep -qF "changing groups of 2 ranks, tracks the global gradient; not exact" tracking.err ||
     fail "the log does not tell of tracking: $(cat tracking.err)"
+for mode in divide-shuffle shadow asp; do
+    grep -qF "gradient tracking on: parts of a graph differ in their labels; twice the bytes, --gradient-tracking off goes" \
+        "$mode.err" || fail "the log does not tell that tracking is on: $(cat "$mode.err")"
+done
+grep -qF "gradient tracking off: where parts differ in their labels" untracked.err ||
+    fail "the log does not tell that tracking is off: $(cat untracked.err)"
+grep -qF "gradient tracking" exact.err topk.err && fail "the log tells of tracking where there is none"
 grep -qE "allow-lossy|slower" auto.err || fail "auto does not tell why: $(cat auto.err)"
 
 ranks 3 "$weft" train "${common[@]}" --dry-run --sync shadow >out 2>err || fail "dry run: $(cat err)"
-grep -qF "sync shadow: averages parameters in the background" out || fail "the dry run does not tell the mode: $(cat out)"
+grep -qF "sync shadow: averages parameters in the background" out && grep -qF "gradient tracking on" out || fail "the dry run does not tell the mode: $(cat out)"
 
 got=0
 ranks 3 "$weft" train "${common[@]}" --run-dir none --sync topk --nesterov >out 2>err || got=$?
@@ -82,6 +95,18 @@ for mode in allreduce topk auto; do
     [ "$got" -eq 2 ] && grep -qF "take --sync divide-shuffle, shadow or asp" err ||
         fail "--sync $mode --gradient-tracking: exit $got: $(cat err)"
 done
+
+# A checkpoint says itself whether it tracked: one of the same kind goes on to the bit, another from the mean.
+ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir half --max-hours 1e-9 >out 2>err
+[ "$?" -eq 75 ] || fail "stop after an epoch: $(cat err)"
+cp -r half other
+ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir half --resume --gradient-tracking >out 2>err ||
+    fail "resume: $(cat err)"
+cmp half/weights.npz divide-shuffle/weights.npz || fail "a resumed run that tracks has other bits"
+ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir other --resume --no-gradient-tracking >out 2>err ||
+    fail "resume without tracking: $(cat err)"
+grep -qF "divide-shuffle and gradient tracking: going on from the mean of its replicas on 3 with divide-shuffle;" err ||
+    fail "the resumed run does not tell that the tracker is dropped: $(cat err)"
 
 # One rank has nobody to keep up with.
 "$weft" train "${common[@]}" --run-dir one --sync topk --quiet >out 2>err || fail "one rank: $(cat err)"

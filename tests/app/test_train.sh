@@ -63,7 +63,10 @@ assert 1 << 20 < summary["peak_rss_bytes"] < 1 << 32, summary["peak_rss_bytes"]
 run = json.load(open(folder + "/run.json", encoding="utf-8"))
 assert run["exit"] == 0 and run["ended"] >= run["started"], run
 assert run["options"]["epochs"] == {"value": "12", "source": "command line"}, run["options"]["epochs"]
-assert run["options"]["hidden"] == {"value": "16", "source": "default"}, run["options"]["hidden"]
+assert run["options"]["hidden"] == {"value": "64", "source": "default"}, run["options"]["hidden"]
+assert run["options"]["recipe"] == {"value": "few-labels", "source": "data"}, run["options"]["recipe"]  # 1,000 of 16 classes
+assert run["options"]["norm"] == {"value": "none", "source": "recipe"}, run["options"]["norm"]
+assert run["options"]["normalize"] == {"value": "standard", "source": "data"}, run["options"]["normalize"]
 assert run["graph"]["vertices"] == 2000 and len(run["graph"]["hash"]) == 32, run["graph"]
 PY
 
@@ -93,7 +96,7 @@ PY
 fi
 # Without dropout, ten epochs and two more from the saved weights are the first epochs of one longer run (plain SGD has no
 # state); and one epoch at rate 0 scores what the last evaluation did.
-plain=(--data store --dropout 0 --optimizer sgd --threads 1)
+plain=(--data store --recipe default --norm none --dropout 0 --optimizer sgd --threads 1)
 train "${plain[@]}" --lr 0.5 --epochs 12 --run-dir long
 train "${plain[@]}" --lr 0.5 --epochs 10 --eval-every 0 --run-dir ten
 train "${plain[@]}" --lr 0.5 --epochs 2 --init-weights ten/weights.npz --run-dir more
@@ -126,7 +129,7 @@ train --data store --epochs 1
 before=$(find . | sort)
 train --data "$data" --dry-run
 [ "$before" = "$(find . | sort)" ] || fail "--dry-run leaves: $(diff <(echo "$before") <(find . | sort))"
-for text in "1 rank(s) on 1 node(s)" "thread(s) each" "layer 1: 16 -> 16" "rows a layer" "predicted peak" "aggregation matrix"; do
+for text in "1 rank(s) on 1 node(s)" "thread(s) each" "layer 1: 64 -> 16" "rows a layer" "predicted peak" "aggregation matrix"; do
     grep -qF "$text" out || fail "--dry-run does not print '$text': $(cat out)"
 done
 grep -q "Epoch" err && fail "--dry-run trains"
@@ -196,7 +199,7 @@ expect 2 "the store holds 0 to 0" --data store --split-index 4 --run-dir none
 
 # ---- divergence ----
 code=0
-"$weft" train --data store --optimizer sgd --lr 1e6 --epochs 50 --run-dir wild >out 2>err || code=$?
+"$weft" train --data store --norm none --optimizer sgd --lr 1e6 --epochs 50 --run-dir wild >out 2>err || code=$?
 [ "$code" -eq 76 ] || fail "a diverging run ends with $code: $(cat err)"
 grep -qF -- "lower --lr" err || fail "no cure for divergence: $(cat err)"
 python wild <<'PY'
@@ -208,6 +211,6 @@ assert all(json.loads(line)["epoch"] for line in open(folder + "/metrics.jsonl")
 PY
 train --data store --epochs 1 --run-dir full --force
 code=0
-"$weft" train --data store --optimizer sgd --lr 1e6 --epochs 50 --run-dir full --force >out 2>err || code=$?
+"$weft" train --data store --norm none --optimizer sgd --lr 1e6 --epochs 50 --run-dir full --force >out 2>err || code=$?
 [ "$code" -eq 76 ] && [ ! -e full/summary.json ] || fail "a replaced run's summary.json beside a diverged one's run.json"
 echo "files, refusals and voices as expected"

@@ -44,18 +44,22 @@ typedef struct operand {
 } operand;
 
 typedef struct int_operand {
-    int64_t bytes;
+    weft_dtype dtype;
+    int64_t count, bytes;
     void *host;
     void *dev[2];
 } int_operand;
 
-/* The device pointer of the backend that RUN is at. */
-#define ON(x) ((x).dev[run_backend])
+/* On the backend that RUN is at. */
+#define ON(x)  mat_on(&(x), run_backend)
+#define ROW(x) row_on(&(x), run_backend)
+#define INT(x) ints_on(&(x), run_backend)
 
+/* The arguments of hal_<op>, named. */
 #define RUN_ON(e, b, op, ...)                                                                                          \
     do {                                                                                                               \
         uint64_t allocations_ = weft_mem_usage_total().allocations;                                                    \
-        weft_status run_status_ = (e)->hal[b]->op((e)->hal[b], __VA_ARGS__);                                           \
+        weft_status run_status_ = hal_##op((e)->hal[b], &(hal_##op##_args){__VA_ARGS__});                              \
         if (run_status_ != WEFT_OK) {                                                                                  \
             fail_msg("%s %ld x %ld on %s: %s: %s", (e)->name, (long)(e)->m, (long)(e)->n, (e)->hal[b]->name,           \
                      weft_status_name(run_status_), weft_error_message());                                             \
@@ -70,6 +74,22 @@ typedef struct int_operand {
     for (int run_backend = 0; run_backend < 2; ++run_backend) {                                                        \
         RUN_ON(e, run_backend, op, __VA_ARGS__);                                                                       \
     }
+
+static hal_mat mat_on(const operand *x, int b)
+{
+    return hal_mat_of(x->dev[b], x->dtype, x->rows, x->cols, x->ld);
+}
+
+/* As a row: the vectors of norms and optimisers. */
+static hal_mat row_on(const operand *x, int b)
+{
+    return hal_row_of(x->dev[b], x->dtype, x->rows);
+}
+
+static hal_mat ints_on(const int_operand *x, int b)
+{
+    return hal_column_from(x->dev[b], x->dtype, x->count);
+}
 
 static double env_random(env *e)
 {
@@ -165,9 +185,9 @@ static operand operand_f64(env *e, int64_t count, fill how)
     return operand_of_type(e, WEFT_DTYPE_F64, count, 1, 1, how);
 }
 
-static int_operand int_operand_make(env *e, int64_t count, size_t size)
+static int_operand int_operand_make(env *e, int64_t count, weft_dtype dtype)
 {
-    int_operand x = {.bytes = count * (int64_t)size};
+    int_operand x = {.dtype = dtype, .count = count, .bytes = count * (int64_t)weft_dtype_bytes(dtype)};
     x.host = calloc((size_t)x.bytes + 1, 1);
     assert_non_null(x.host);
     assert_true(e->pooled < ENV_POOL);
@@ -228,9 +248,16 @@ static void operand_compare(const env *e, const operand *x, double epsilons)
     operand_compare_as(e, x, epsilons * epsilon_of(x->dtype));
 }
 
-static void compare_scalars(const env *e, const char *what, double actual, double wanted, double epsilons)
+static void int_operand_compare(const env *e, const int_operand *x)
 {
-    compare_values(e, what, 0, 0, actual, wanted, epsilons * epsilon_of(e->dtype));
+    void *host[2] = {malloc((size_t)x->bytes), malloc((size_t)x->bytes)};
+    for (int b = 0; b < 2; ++b) {
+        assert_non_null(host[b]);
+        ASSERT_OK(e->hal[b]->mem.download(e->hal[b], host[b], x->dev[b], (size_t)x->bytes));
+    }
+    assert_memory_equal(host[1], host[0], (size_t)x->bytes);
+    free(host[0]);
+    free(host[1]);
 }
 
 #endif

@@ -49,58 +49,39 @@ static float *perf_floats(weft_hal *hal, int64_t count)
     return device;
 }
 
+static hal_mat perf_mat(float *x, int64_t rows, int64_t cols)
+{
+    return hal_mat_of(x, WEFT_DTYPE_F32, rows, cols, cols);
+}
+
+static hal_mat perf_row_of(float *x, int64_t cols)
+{
+    return hal_row_of(x, WEFT_DTYPE_F32, cols);
+}
+
+#define PERF(op, ...) ASSERT_OK(hal_##op(hal, &(hal_##op##_args){__VA_ARGS__}))
+
 static void perf_nn(weft_hal *hal, perf_case *p)
 {
-    hal_gemm gemm = {.m = p->m,
-                     .n = p->n,
-                     .k = p->k,
-                     .alpha = 1.0,
-                     .a = p->a,
-                     .lda = p->k,
-                     .b = p->b,
-                     .ldb = p->n,
-                     .c = p->c,
-                     .ldc = p->n,
-                     .bias = p->row};
-    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+    PERF(gemm, .alpha = 1.0, .a = perf_mat(p->a, p->m, p->k), .b = perf_mat(p->b, p->k, p->n),
+         .c = perf_mat(p->c, p->m, p->n), .bias = perf_row_of(p->row, p->n));
 }
 
 static void perf_tn(weft_hal *hal, perf_case *p)
 {
-    hal_gemm gemm = {.trans_a = true,
-                     .m = p->m,
-                     .n = p->n,
-                     .k = p->k,
-                     .alpha = 1.0,
-                     .beta = 1.0,
-                     .a = p->a,
-                     .lda = p->m,
-                     .b = p->b,
-                     .ldb = p->n,
-                     .c = p->c,
-                     .ldc = p->n};
-    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+    PERF(gemm, .alpha = 1.0, .a = perf_mat(p->a, p->k, p->m), .b = perf_mat(p->b, p->k, p->n),
+         .c = perf_mat(p->c, p->m, p->n), .trans_a = true, .beta = 1.0);
 }
 
 static void perf_nt(weft_hal *hal, perf_case *p)
 {
-    hal_gemm gemm = {.trans_b = true,
-                     .m = p->m,
-                     .n = p->n,
-                     .k = p->k,
-                     .alpha = 1.0,
-                     .a = p->a,
-                     .lda = p->k,
-                     .b = p->b,
-                     .ldb = p->k,
-                     .c = p->c,
-                     .ldc = p->n};
-    ASSERT_OK(hal->dense.gemm(hal, &gemm));
+    PERF(gemm, .alpha = 1.0, .a = perf_mat(p->a, p->m, p->k), .b = perf_mat(p->b, p->n, p->k),
+         .c = perf_mat(p->c, p->m, p->n), .trans_b = true);
 }
 
 static void perf_axpby(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->dense.axpby(hal, WEFT_DTYPE_F32, p->m, p->n, 2.0, p->a, p->n, 0.5, p->c, p->n));
+    PERF(axpby, .alpha = 2.0, .x = perf_mat(p->a, p->m, p->n), .beta = 0.5, .y = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_copy(weft_hal *hal, perf_case *p)
@@ -110,61 +91,66 @@ static void perf_copy(weft_hal *hal, perf_case *p)
 
 static void perf_col_sum(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, 0.0, p->row));
+    PERF(col_sum, .x = perf_mat(p->a, p->m, p->n), .out = perf_row_of(p->row, p->n));
 }
 
 static void perf_gather(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, p->m, p->n, p->index, p->a, p->n, p->c, p->n));
+    PERF(gather_rows, .x = perf_mat(p->a, p->m, p->n), .index = hal_column_from(p->index, WEFT_DTYPE_I32, p->m),
+         .y = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_relu(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, true, NULL, p->c, p->n));
+    PERF(act_forward, .x = perf_mat(p->a, p->m, p->n), .relu = true, .y = perf_mat(p->c, p->m, p->n));
 }
 
 static const hal_dropout perf_mask = {.probability = 0.5F, .seed = 1, .purpose = 1024};
 
 static void perf_dropout(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, true, &perf_mask, p->c, p->n));
+    PERF(act_forward, .x = perf_mat(p->a, p->m, p->n), .relu = true, .dropout = perf_mask,
+         .y = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_act_backward(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(
-        hal->nn.act_backward(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->c, p->n, true, &perf_mask, p->c, p->n));
+    PERF(act_backward, .dy = perf_mat(p->a, p->m, p->n), .y = perf_mat(p->c, p->m, p->n), .relu = true,
+         .dropout = perf_mask, .dx = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_bn_stats(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->stats));
+    PERF(bn_stats, .x = perf_mat(p->a, p->m, p->n), .stats = hal_mat_of(p->stats, WEFT_DTYPE_F64, 2, p->n, p->n));
 }
 
 static void perf_bn_apply(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(
-        hal->nn.bn_apply(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->row, p->row, p->row, p->row, p->c, p->n));
+    PERF(bn_apply, .x = perf_mat(p->a, p->m, p->n), .mean = perf_row_of(p->row, p->n),
+         .rstd = perf_row_of(p->row, p->n), .gamma = perf_row_of(p->row, p->n), .beta = perf_row_of(p->row, p->n),
+         .y = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_bn_backward(weft_hal *hal, perf_case *p)
 {
-    ASSERT_OK(
-        hal->nn.bn_backward_stats(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->c, p->n, p->row, p->row, p->stats));
+    PERF(bn_backward_stats, .dy = perf_mat(p->a, p->m, p->n), .x = perf_mat(p->c, p->m, p->n),
+         .mean = perf_row_of(p->row, p->n), .rstd = perf_row_of(p->row, p->n),
+         .stats = hal_mat_of(p->stats, WEFT_DTYPE_F64, 2, p->n, p->n));
 }
 
 static void perf_softmax(weft_hal *hal, perf_case *p)
 {
-    double loss = 0.0;
-    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->index, p->split, 0, 1.0, &loss, p->c,
-                                   p->n));
+    PERF(softmax_xent, .x = perf_mat(p->a, p->m, p->n), .label = hal_column_from(p->index, WEFT_DTYPE_I32, p->m),
+         .split = hal_column_from(p->split, WEFT_DTYPE_U8, p->m), .scale = 1.0,
+         .loss = hal_mat_of(p->stats, WEFT_DTYPE_F64, 1, 1, 1), .dx = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_accuracy(weft_hal *hal, perf_case *p)
 {
-    int64_t correct[HAL_SPLITS] = {0};
-    int64_t total[HAL_SPLITS] = {0};
-    ASSERT_OK(hal->nn.accuracy(hal, WEFT_DTYPE_F32, p->m, p->n, p->a, p->n, p->index, p->split, correct, total));
+    int64_t counts[2 * HAL_SPLITS] = {0};
+    PERF(accuracy, .x = perf_mat(p->a, p->m, p->n), .label = hal_column_from(p->index, WEFT_DTYPE_I32, p->m),
+         .split = hal_column_from(p->split, WEFT_DTYPE_U8, p->m),
+         .counts = hal_mat_of(counts, WEFT_DTYPE_I64, 2, HAL_SPLITS, HAL_SPLITS));
 }
 
 static const perf_row perf_rows[] = {
@@ -256,7 +242,7 @@ static int backend_perf(const char *resource, int threads, const char *filter)
         fprintf(stderr, "%s\n", weft_error_message());
         return 1;
     }
-    if (!hal->mem.host_visible) {
+    if (!hal_host_visible(hal)) {
         fprintf(stderr, "%s: rates of a backend without host-visible memory say nothing\n", resource);
         weft_hal_close(hal);
         return 1;

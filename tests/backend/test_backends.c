@@ -19,9 +19,9 @@ static void case_axpby(env *e)
     operand x = operand_make(e, e->m, e->n, UNIT);
     operand y = operand_make(e, e->m, e->n, UNIT);
     operand z = operand_make(e, e->m, e->n, NOTHING);
-    RUN(e, dense.axpby, e->dtype, e->m, e->n, 0.75, ON(x), x.ld, -0.5, ON(y), y.ld);
-    RUN(e, dense.axpby, e->dtype, e->m, e->n, -2.5, ON(x), x.ld, 0.0, ON(z), z.ld);
-    RUN(e, dense.axpby, e->dtype, e->m, e->n, 1.0, ON(x), x.ld, 1.0, ON(x), x.ld);
+    RUN(e, axpby, .alpha = 0.75, .x = ON(x), .beta = -0.5, .y = ON(y));
+    RUN(e, axpby, .alpha = -2.5, .x = ON(x), .beta = 0.0, .y = ON(z));
+    RUN(e, axpby, .alpha = 1.0, .x = ON(x), .beta = 1.0, .y = ON(x));
     operand_compare(e, &y, 4.0);
     operand_compare(e, &z, 4.0);
     operand_compare(e, &x, 4.0);
@@ -32,8 +32,8 @@ static void case_scale_rows(env *e)
     operand x = operand_make(e, e->m, e->n, UNIT);
     operand y = operand_make(e, e->m, e->n, NOTHING);
     operand scale = operand_vector(e, e->m, POSITIVE);
-    RUN(e, dense.scale_rows, e->dtype, e->m, e->n, ON(scale), ON(x), x.ld, ON(y), y.ld);
-    RUN(e, dense.scale_rows, e->dtype, e->m, e->n, ON(scale), ON(x), x.ld, ON(x), x.ld);
+    RUN(e, scale_rows, .scale = ON(scale), .x = ON(x), .y = ON(y));
+    RUN(e, scale_rows, .scale = ON(scale), .x = ON(x), .y = ON(x));
     operand_compare(e, &y, 2.0);
     operand_compare(e, &x, 2.0);
 }
@@ -43,8 +43,8 @@ static void case_col_sum(env *e)
     operand a = operand_make(e, e->m, e->n, UNIT);
     operand sum = operand_vector(e, e->n, NOTHING);
     operand added = operand_vector(e, e->n, UNIT);
-    RUN(e, dense.col_sum, e->dtype, e->m, e->n, ON(a), a.ld, 0.0, ON(sum));
-    RUN(e, dense.col_sum, e->dtype, e->m, e->n, ON(a), a.ld, 0.5, ON(added));
+    RUN(e, col_sum, .x = ON(a), .beta = 0.0, .out = ROW(sum));
+    RUN(e, col_sum, .x = ON(a), .beta = 0.5, .out = ROW(added));
     operand_compare(e, &sum, 4.0);
     operand_compare(e, &added, 4.0);
 }
@@ -56,19 +56,21 @@ static void case_gather_scatter(env *e)
     operand packed = operand_make(e, e->m, e->n, NOTHING);
     operand replaced = operand_make(e, pool, e->n, UNIT);
     operand added = operand_make(e, pool, e->n, UNIT);
-    int_operand index = int_operand_make(e, e->m, sizeof(int32_t));
+    operand largest = operand_make(e, pool, e->n, UNIT);
+    int_operand index = int_operand_make(e, e->m, WEFT_DTYPE_I32);
     for (int64_t i = 0; i < e->m; ++i) { /* distinct: 3 i modulo a number coprime to 3 */
         int64_t modulus = pool % 3 == 0 ? pool - 1 : pool;
         ((int32_t *)index.host)[i] = (int32_t)(3 * i % modulus);
     }
     int_operand_upload(e, &index);
-    RUN(e, dense.gather_rows, e->dtype, e->m, e->n, ON(index), ON(x), x.ld, ON(packed), packed.ld);
-    RUN(e, dense.scatter_rows, e->dtype, e->m, e->n, ON(index), false, ON(packed), packed.ld, ON(replaced),
-        replaced.ld);
-    RUN(e, dense.scatter_rows, e->dtype, e->m, e->n, ON(index), true, ON(packed), packed.ld, ON(added), added.ld);
+    RUN(e, gather_rows, .index = INT(index), .x = ON(x), .y = ON(packed));
+    RUN(e, scatter_rows, .index = INT(index), .mode = HAL_SCATTER_REPLACE, .x = ON(packed), .y = ON(replaced));
+    RUN(e, scatter_rows, .index = INT(index), .mode = HAL_SCATTER_ADD, .x = ON(packed), .y = ON(added));
+    RUN(e, scatter_rows, .index = INT(index), .mode = HAL_SCATTER_MAX, .x = ON(packed), .y = ON(largest));
     operand_compare(e, &packed, 0.0);
     operand_compare(e, &replaced, 0.0);
     operand_compare(e, &added, 1.0);
+    operand_compare(e, &largest, 0.0);
 }
 
 /* ---- activation ------------------------------------------------------------------------------------------------ */
@@ -79,21 +81,21 @@ static void act_variant(env *e, bool relu, const hal_dropout *dropout, bool with
     operand y = operand_make(e, e->m, e->n, NOTHING);
     operand dy = operand_make(e, e->m, e->n, UNIT);
     operand dx = operand_make(e, e->m, e->n, NOTHING);
-    int_operand ids = int_operand_make(e, e->m, sizeof(int64_t));
+    int_operand ids = int_operand_make(e, e->m, WEFT_DTYPE_I64);
     for (int64_t i = 0; i < e->m; ++i) {
         ((int64_t *)ids.host)[i] = ((int64_t)1 << 40) / (i + 1) + 977 * i;
     }
     int_operand_upload(e, &ids);
     for (int b = 0; b < 2; ++b) {
         hal_dropout mask = dropout != NULL ? *dropout : (hal_dropout){0};
-        mask.row_id = with_ids ? ids.dev[b] : NULL;
-        const hal_dropout *given = dropout != NULL ? &mask : NULL;
-        RUN_ON(e, b, nn.act_forward, e->dtype, e->m, e->n, x.dev[b], x.ld, relu, given, y.dev[b], y.ld);
-        RUN_ON(e, b, nn.act_backward, e->dtype, e->m, e->n, dy.dev[b], dy.ld, y.dev[b], y.ld, relu, given, dx.dev[b],
-               dx.ld);
-        RUN_ON(e, b, nn.act_backward, e->dtype, e->m, e->n, dy.dev[b], dy.ld, y.dev[b], y.ld, relu, given, dy.dev[b],
-               dy.ld);
-        RUN_ON(e, b, nn.act_forward, e->dtype, e->m, e->n, x.dev[b], x.ld, relu, given, x.dev[b], x.ld);
+        mask.row_id = with_ids ? ints_on(&ids, b) : (hal_mat){.data = NULL};
+        hal_mat on_x = mat_on(&x, b);
+        hal_mat on_y = mat_on(&y, b);
+        hal_mat on_dy = mat_on(&dy, b);
+        RUN_ON(e, b, act_forward, .x = on_x, .relu = relu, .dropout = mask, .y = on_y);
+        RUN_ON(e, b, act_backward, .dy = on_dy, .y = on_y, .relu = relu, .dropout = mask, .dx = mat_on(&dx, b));
+        RUN_ON(e, b, act_backward, .dy = on_dy, .y = on_y, .relu = relu, .dropout = mask, .dx = on_dy);
+        RUN_ON(e, b, act_forward, .x = on_x, .relu = relu, .dropout = mask, .y = on_x);
     }
     /* Masks are equal to the bit, and so is one multiplication. */
     operand_compare(e, &y, 0.0);
@@ -115,6 +117,10 @@ static void case_act(env *e)
     act_variant(e, false, &half, true);
 }
 
+/* [2, n] and [m, 2] in a vector. */
+#define STATS(x) hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
+#define PAIRS(x) hal_mat_of((x).dev[run_backend], e->dtype, e->m, 2, 2)
+
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
 static void case_batch_norm(env *e)
@@ -130,14 +136,29 @@ static void case_batch_norm(env *e)
     operand stats = operand_f64(e, 2 * e->n, NOTHING);
     operand backward = operand_f64(e, 2 * e->n, NOTHING);
     double count = (double)(e->m + 3);
-    RUN(e, nn.bn_stats, e->dtype, e->m, e->n, ON(x), x.ld, ON(stats));
-    RUN(e, nn.bn_apply, e->dtype, e->m, e->n, ON(x), x.ld, ON(mean), ON(rstd), ON(gamma), ON(beta), ON(y), y.ld);
-    RUN(e, nn.bn_backward_stats, e->dtype, e->m, e->n, ON(dy), dy.ld, ON(x), x.ld, ON(mean), ON(rstd), ON(backward));
-    RUN(e, nn.bn_backward_apply, e->dtype, e->m, e->n, ON(dy), dy.ld, ON(x), x.ld, ON(mean), ON(rstd), ON(gamma),
-        ON(backward), count, ON(dx), dx.ld);
-    RUN(e, nn.bn_backward_apply, e->dtype, e->m, e->n, ON(dy), dy.ld, ON(x), x.ld, ON(mean), ON(rstd), ON(gamma),
-        ON(backward), count, ON(dy), dy.ld);
-    RUN(e, nn.bn_apply, e->dtype, e->m, e->n, ON(x), x.ld, ON(mean), ON(rstd), ON(gamma), ON(beta), ON(x), x.ld);
+    RUN(e, bn_stats, .x = ON(x), .stats = STATS(stats));
+    operand finished[4] = {operand_vector(e, e->n, NOTHING), operand_vector(e, e->n, NOTHING),
+                           operand_vector(e, e->n, NOTHING), operand_vector(e, e->n, NOTHING)};
+    if (e->m > 0) { /* else a mean of nothing */
+        RUN(e, bn_finish, .stats = STATS(stats), .count = (double)e->m, .epsilon = 1e-5, .mean = ROW(finished[0]),
+            .var = ROW(finished[1]), .rstd = ROW(finished[2]));
+        RUN(e, bn_rstd, .var = ROW(rstd), .epsilon = 1e-5, .rstd = ROW(finished[3]));
+        for (int i = 0; i < 4 && e->m > 1; ++i) { /* one row's variance is what cancellation leaves */
+            operand_compare(e, &finished[i], i == 2 ? 64.0 : 8.0);
+        }
+        RUN(e, bn_gradients, .stats = STATS(stats), .dgamma = ROW(finished[0]), .dbeta = ROW(finished[1]));
+        operand_compare(e, &finished[0], 8.0);
+        operand_compare(e, &finished[1], 8.0);
+    }
+    RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
+        .y = ON(y));
+    RUN(e, bn_backward_stats, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .stats = STATS(backward));
+    RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma),
+        .stats = STATS(backward), .count = count, .dx = ON(dx));
+    RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma),
+        .stats = STATS(backward), .count = count, .dx = ON(dy));
+    RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
+        .y = ON(x));
     operand_compare_as(e, &stats, 1e-12 * (double)(e->m + 1));
     operand_compare_as(e, &backward, (e->dtype == WEFT_DTYPE_F32 ? 1e-6 : 1e-12) * (double)(e->m + 1));
     operand_compare(e, &y, 8.0);
@@ -158,14 +179,16 @@ static void case_layer_norm(env *e)
     operand dgamma = operand_vector(e, e->n, UNIT);
     operand dbeta = operand_vector(e, e->n, UNIT);
     double epsilon = 0.05; /* large: a row of one column has no variance, and ref and cpu must still agree */
-    RUN(e, nn.ln_forward, e->dtype, e->m, e->n, ON(x), x.ld, ON(gamma), ON(beta), epsilon, ON(saved), ON(y), y.ld);
-    RUN(e, nn.ln_backward, e->dtype, e->m, e->n, ON(dy), dy.ld, ON(x), x.ld, ON(gamma), ON(saved), ON(dgamma),
-        ON(dbeta), ON(dx), dx.ld);
+    RUN(e, ln_forward, .x = ON(x), .gamma = ROW(gamma), .beta = ROW(beta), .epsilon = epsilon, .saved = PAIRS(saved),
+        .y = ON(y));
+    RUN(e, ln_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = PAIRS(saved), .dgamma = ROW(dgamma),
+        .dbeta = ROW(dbeta), .dx = ON(dx));
     operand_compare(e, &dgamma, 64.0);
     operand_compare(e, &dbeta, 16.0);
-    RUN(e, nn.ln_backward, e->dtype, e->m, e->n, ON(dy), dy.ld, ON(x), x.ld, ON(gamma), ON(saved), ON(dgamma),
-        ON(dbeta), ON(dy), dy.ld);
-    RUN(e, nn.ln_forward, e->dtype, e->m, e->n, ON(x), x.ld, ON(gamma), ON(beta), epsilon, ON(saved), ON(x), x.ld);
+    RUN(e, ln_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = PAIRS(saved), .dgamma = ROW(dgamma),
+        .dbeta = ROW(dbeta), .dx = ON(dy));
+    RUN(e, ln_forward, .x = ON(x), .gamma = ROW(gamma), .beta = ROW(beta), .epsilon = epsilon, .saved = PAIRS(saved),
+        .y = ON(x));
     if (e->n > 0) {
         operand_compare(e, &saved, 16.0);
     }
@@ -193,21 +216,19 @@ static void case_softmax_xent(env *e)
 {
     operand x = operand_make(e, e->m, e->n, WIDE);
     operand dx = operand_make(e, e->m, e->n, NOTHING);
-    int_operand split = int_operand_make(e, e->m, sizeof(uint8_t));
-    int_operand label = int_operand_make(e, e->m, sizeof(int32_t));
+    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
     fill_splits(e, &split, &label);
-    double loss[2] = {1.5, 1.5};
-    double only[2] = {0.0, 0.0};
-    for (int b = 0; b < 2; ++b) {
-        RUN_ON(e, b, nn.softmax_xent, e->dtype, e->m, e->n, x.dev[b], x.ld, label.dev[b], split.dev[b], 0, 0.125,
-               &loss[b], dx.dev[b], dx.ld);
-        RUN_ON(e, b, nn.softmax_xent, e->dtype, e->m, e->n, x.dev[b], x.ld, label.dev[b], split.dev[b], 1, 0.125,
-               &only[b], NULL, 0);
-        RUN_ON(e, b, nn.softmax_xent, e->dtype, e->m, e->n, x.dev[b], x.ld, label.dev[b], split.dev[b], 0, 0.125,
-               &loss[b], x.dev[b], x.ld);
-    }
-    compare_scalars(e, "loss", loss[1], loss[0], 8.0);
-    compare_scalars(e, "loss alone", only[1], only[0], 8.0);
+    operand loss = operand_f64(e, 1, POSITIVE);
+    operand only = operand_f64(e, 1, POSITIVE);
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 0, .scale = 0.125,
+        .loss = ON(loss), .dx = ON(dx));
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 1, .scale = 0.125,
+        .loss = ON(only));
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 0, .scale = 0.125,
+        .loss = ON(loss), .dx = ON(x));
+    operand_compare_as(e, &loss, 8.0 * epsilon_of(e->dtype));
+    operand_compare_as(e, &only, 8.0 * epsilon_of(e->dtype));
     operand_compare(e, &dx, 8.0);
     operand_compare(e, &x, 8.0);
 }
@@ -216,26 +237,28 @@ static void case_bce_logits(env *e)
 {
     operand x = operand_make(e, e->m, e->n, WIDE);
     operand dx = operand_make(e, e->m, e->n, NOTHING);
-    int_operand target = int_operand_make(e, e->m * e->n, sizeof(float));
-    int_operand split = int_operand_make(e, e->m, sizeof(uint8_t));
-    int_operand label = int_operand_make(e, e->m, sizeof(int32_t));
+    int_operand target = int_operand_make(e, e->m * e->n, WEFT_DTYPE_F32);
+    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
     fill_splits(e, &split, &label);
     for (int64_t i = 0; i < e->m * e->n; ++i) {
         ((float *)target.host)[i] = i % 3 == 2 ? NAN : (float)(i % 3);
     }
     int_operand_upload(e, &target);
-    double loss[2] = {0.0, 0.0};
-    int64_t count[2] = {4, 4};
-    for (int b = 0; b < 2; ++b) {
-        RUN_ON(e, b, nn.bce_logits, e->dtype, e->m, e->n, x.dev[b], x.ld, target.dev[b], e->n, split.dev[b], 0, 0.25,
-               &loss[b], &count[b], dx.dev[b], dx.ld);
-        RUN_ON(e, b, nn.bce_logits, e->dtype, e->m, e->n, x.dev[b], x.ld, target.dev[b], e->n, split.dev[b], 2, 0.25,
-               &loss[b], &count[b], NULL, 0);
-        RUN_ON(e, b, nn.bce_logits, e->dtype, e->m, e->n, x.dev[b], x.ld, target.dev[b], e->n, split.dev[b], 0, 0.25,
-               &loss[b], &count[b], x.dev[b], x.ld);
-    }
-    assert_int_equal(count[0], count[1]);
-    compare_scalars(e, "loss", loss[1], loss[0], 8.0);
+    operand loss = operand_f64(e, 1, POSITIVE);
+    int_operand count = int_operand_make(e, 1, WEFT_DTYPE_I64);
+    *(int64_t *)count.host = 4;
+    int_operand_upload(e, &count);
+#define TARGET(x) hal_mat_from((x).dev[run_backend], WEFT_DTYPE_F32, e->m, e->n, e->n)
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 0, .scale = 0.25,
+        .loss = ON(loss), .count = INT(count), .dx = ON(dx));
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 2, .scale = 0.25,
+        .loss = ON(loss), .count = INT(count));
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 0, .scale = 0.25,
+        .loss = ON(loss), .dx = ON(x));
+#undef TARGET
+    int_operand_compare(e, &count);
+    operand_compare_as(e, &loss, 8.0 * epsilon_of(e->dtype));
     operand_compare(e, &dx, 8.0);
     operand_compare(e, &x, 8.0);
 }
@@ -243,18 +266,15 @@ static void case_bce_logits(env *e)
 static void case_accuracy(env *e)
 {
     operand x = operand_make(e, e->m, e->n, COARSE); /* few distinct values: ties are common */
-    int_operand split = int_operand_make(e, e->m, sizeof(uint8_t));
-    int_operand label = int_operand_make(e, e->m, sizeof(int32_t));
+    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
     fill_splits(e, &split, &label);
-    int64_t correct[2][HAL_SPLITS] = {{0}};
-    int64_t total[2][HAL_SPLITS] = {{0}};
-    for (int b = 0; b < 2; ++b) {
-        correct[b][1] = 100;
-        RUN_ON(e, b, nn.accuracy, e->dtype, e->m, e->n, x.dev[b], x.ld, label.dev[b], split.dev[b], correct[b],
-               total[b]);
-    }
-    assert_memory_equal(correct[0], correct[1], sizeof correct[0]);
-    assert_memory_equal(total[0], total[1], sizeof total[0]);
+    int_operand counts = int_operand_make(e, 2 * HAL_SPLITS, WEFT_DTYPE_I64);
+    ((int64_t *)counts.host)[1] = 100;
+    int_operand_upload(e, &counts);
+    RUN(e, accuracy, .x = ON(x), .label = INT(label), .split = INT(split),
+        .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 2, HAL_SPLITS, HAL_SPLITS));
+    int_operand_compare(e, &counts);
 }
 
 /* ---- optimisers ------------------------------------------------------------------------------------------------ */
@@ -267,8 +287,8 @@ static void case_adam(env *e)
     operand m = operand_vector(e, n, UNIT);
     operand v = operand_vector(e, n, POSITIVE);
     for (int64_t step = 1; step <= 3; ++step) {
-        hal_adam adam = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 5e-4, .step = step};
-        RUN(e, optim.adam, e->dtype, n, &adam, ON(w), ON(g), ON(m), ON(v));
+        RUN(e, adam, .w = ROW(w), .g = ROW(g), .m = ROW(m), .v = ROW(v), .lr = 0.02, .beta1 = 0.9, .beta2 = 0.999,
+            .epsilon = 1e-8, .weight_decay = 5e-4, .step = step);
     }
     operand_compare(e, &w, 32.0);
     operand_compare(e, &m, 8.0);
@@ -281,19 +301,15 @@ static void case_sgd(env *e)
     operand g = operand_vector(e, n, UNIT);
     for (int variant = 0; variant < 3; ++variant) {
         operand w = operand_vector(e, n, UNIT);
-        operand momentum = operand_vector(e, n, NOTHING);
+        operand velocity = operand_vector(e, n, NOTHING);
         for (int64_t step = 1; step <= 3; ++step) {
-            hal_sgd sgd = {.lr = 0.1,
-                           .momentum = variant > 0 ? 0.9 : 0.0,
-                           .dampening = variant == 1 ? 0.25 : 0.0,
-                           .weight_decay = 0.01,
-                           .nesterov = variant == 2,
-                           .step = step};
-            RUN(e, optim.sgd, e->dtype, n, &sgd, ON(w), ON(g), ON(momentum));
+            RUN(e, sgd, .w = ROW(w), .g = ROW(g), .velocity = ROW(velocity), .lr = 0.1,
+                .momentum = variant > 0 ? 0.9 : 0.0, .dampening = variant == 1 ? 0.25 : 0.0, .weight_decay = 0.01,
+                .nesterov = variant == 2, .step = step);
         }
         operand_compare(e, &w, 16.0);
         if (variant > 0) {
-            operand_compare(e, &momentum, 16.0);
+            operand_compare(e, &velocity, 16.0);
         }
     }
 }
@@ -324,16 +340,9 @@ static void case_spmm(env *e)
     for (int b = 0; b < 2; ++b) {
         hal_spmm *spmm = NULL;
         ASSERT_OK(e->hal[b]->sparse.spmm_create(e->hal[b], &csr, HAL_SPMM_AUTO, e->n, &spmm));
-        hal_spmm_args args = {
-            .dtype = e->dtype, .d = e->n, .x = x.dev[b], .ldx = x.ld, .out = out.dev[b], .ldo = out.ld};
-        RUN_ON(e, b, sparse.spmm_run, spmm, &args);
-        args.pre = pre.dev[b];
-        args.post = post.dev[b];
-        args.diag = diag.dev[b];
-        args.beta = 0.5;
-        args.out = added.dev[b];
-        args.ldo = added.ld;
-        RUN_ON(e, b, sparse.spmm_run, spmm, &args);
+        RUN_ON(e, b, spmm_run, .matrix = spmm, .x = mat_on(&x, b), .out = mat_on(&out, b));
+        RUN_ON(e, b, spmm_run, .matrix = spmm, .x = mat_on(&x, b), .pre = mat_on(&pre, b), .post = mat_on(&post, b),
+               .diag = mat_on(&diag, b), .beta = 0.5, .out = mat_on(&added, b));
         assert_true(e->hal[b]->sparse.spmm_info(e->hal[b], spmm).bytes > 0);
         e->hal[b]->sparse.spmm_destroy(e->hal[b], spmm);
     }
@@ -352,22 +361,9 @@ static void gemm_variant(env *e, int64_t k, bool trans_a, bool trans_b, double a
     operand c = operand_make(e, e->m, e->n, beta == 0.0 ? NOTHING : UNIT);
     operand bias = operand_vector(e, e->n, UNIT);
     for (int i = 0; i < 2; ++i) {
-        hal_gemm gemm = {.dtype = e->dtype,
-                         .trans_a = trans_a,
-                         .trans_b = trans_b,
-                         .m = e->m,
-                         .n = e->n,
-                         .k = k,
-                         .alpha = alpha,
-                         .beta = beta,
-                         .a = a.dev[i],
-                         .lda = a.ld,
-                         .b = b.dev[i],
-                         .ldb = b.ld,
-                         .c = c.dev[i],
-                         .ldc = c.ld,
-                         .bias = with_bias ? bias.dev[i] : NULL};
-        RUN_ON(e, i, dense.gemm, &gemm);
+        RUN_ON(e, i, gemm, .a = mat_on(&a, i), .b = mat_on(&b, i), .c = mat_on(&c, i),
+               .bias = with_bias ? row_on(&bias, i) : (hal_mat){.data = NULL}, .trans_a = trans_a, .trans_b = trans_b,
+               .alpha = alpha, .beta = beta);
     }
     operand_compare(e, &c, 8.0 + 0.5 * (double)k);
 }
@@ -503,20 +499,10 @@ static void test_sums_repeat(void **state)
     static float sum[TIMES][COLS];
     static double stats[TIMES][2 * COLS];
     for (int i = 0; i < TIMES; ++i) {
-        hal_gemm gemm = {.trans_a = true,
-                         .m = WIDE_COLS,
-                         .n = COLS,
-                         .k = ROWS,
-                         .alpha = 1.0,
-                         .a = a.dev[0],
-                         .lda = a.ld,
-                         .b = x.dev[0],
-                         .ldb = x.ld,
-                         .c = product[i],
-                         .ldc = COLS};
-        ASSERT_OK(hal->dense.gemm(hal, &gemm));
-        ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F32, ROWS, COLS, x.dev[0], x.ld, 0.0, sum[i]));
-        ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F32, ROWS, COLS, x.dev[0], x.ld, stats[i]));
+        RUN_ON(&e, 0, gemm, .trans_a = true, .alpha = 1.0, .a = mat_on(&a, 0), .b = mat_on(&x, 0),
+               .c = hal_mat_of(product[i], WEFT_DTYPE_F32, WIDE_COLS, COLS, COLS));
+        RUN_ON(&e, 0, col_sum, .x = mat_on(&x, 0), .out = hal_row_of(sum[i], WEFT_DTYPE_F32, COLS));
+        RUN_ON(&e, 0, bn_stats, .x = mat_on(&x, 0), .stats = hal_mat_of(stats[i], WEFT_DTYPE_F64, 2, COLS, COLS));
         assert_memory_equal(product[i], product[0], sizeof product[0]);
         assert_memory_equal(sum[i], sum[0], sizeof sum[0]);
         assert_memory_equal(stats[i], stats[0], sizeof stats[0]);

@@ -14,6 +14,15 @@ static const double TOLERANCE = 1e-8; /* of a second-order formula in double: ro
 
 static weft_hal *hal; /* ref: device memory is the host's */
 
+/* Arrays without gaps as operands. */
+static hal_mat mat(double *x, int64_t rows, int64_t cols)
+{
+    return hal_mat_of(x, WEFT_DTYPE_F64, rows, cols, cols);
+}
+
+/* hal_<op> with its arguments named. */
+#define OP(op, ...) ASSERT_OK(hal_##op(hal, &(hal_##op##_args){__VA_ARGS__}))
+
 static uint64_t random_state;
 
 static void fill_random(double *x, int count)
@@ -55,13 +64,13 @@ static void check_gradient(const char *what, double (*f)(void *context), void *c
 typedef struct act_context {
     double x[M * N], y[M * N], w[M * N];
     bool relu;
-    const hal_dropout *dropout;
+    hal_dropout dropout;
 } act_context;
 
 static double act_value(void *context)
 {
     act_context *c = context;
-    ASSERT_OK(hal->nn.act_forward(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->relu, c->dropout, c->y, N));
+    OP(act_forward, .x = mat(c->x, M, N), .relu = c->relu, .dropout = c->dropout, .y = mat(c->y, M, N));
     return dot(c->w, c->y, M * N);
 }
 
@@ -70,12 +79,13 @@ static void test_act(void **state)
     (void)state;
     hal_dropout half = {.probability = 0.5F, .seed = 3, .purpose = 1024, .epoch = 1, .row_base = 7};
     for (int variant = 0; variant < 4; ++variant) {
-        act_context c = {.relu = variant % 2 == 0, .dropout = variant < 2 ? NULL : &half};
+        act_context c = {.relu = variant % 2 == 0, .dropout = variant < 2 ? (hal_dropout){.probability = 0.0F} : half};
         double dx[M * N];
         fill_random(c.x, M * N);
         fill_random(c.w, M * N);
         (void)act_value(&c);
-        ASSERT_OK(hal->nn.act_backward(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.y, N, c.relu, c.dropout, dx, N));
+        OP(act_backward, .dy = mat(c.w, M, N), .y = mat(c.y, M, N), .relu = c.relu, .dropout = c.dropout,
+           .dx = mat(dx, M, N));
         check_gradient("act", act_value, &c, c.x, dx, M * N);
         double largest = 0.0;
         for (int i = 0; i < M * N; ++i) {
@@ -105,12 +115,25 @@ static double bn_value(void *context)
 {
     norm_context *c = context;
     double stats[2 * N];
-    ASSERT_OK(hal->nn.bn_stats(hal, WEFT_DTYPE_F64, M, N, c->x, N, stats));
+    OP(bn_stats, .x = mat(c->x, M, N), .stats = mat(stats, 2, N));
     for (int j = 0; j < N; ++j) {
         c->mean[j] = stats[j] / M;
         c->rstd[j] = 1.0 / sqrt(stats[N + j] / M - c->mean[j] * c->mean[j] + 1e-5);
     }
-    ASSERT_OK(hal->nn.bn_apply(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->mean, c->rstd, c->gamma, c->beta, c->y, N));
+    double mean[N];
+    double var[N];
+    double rstd[N];
+    OP(bn_finish, .stats = mat(stats, 2, N), .count = M, .epsilon = 1e-5, .mean = mat(mean, 1, N),
+       .var = mat(var, 1, N), .rstd = mat(rstd, 1, N));
+    for (int j = 0; j < N; ++j) {
+        ASSERT_NEAR(mean[j], c->mean[j], 1e-15);
+        ASSERT_NEAR(rstd[j], c->rstd[j], 1e-12 * c->rstd[j]);
+        ASSERT_NEAR(1.0 / sqrt(var[j] + 1e-5), c->rstd[j], 1e-12 * c->rstd[j]);
+    }
+    OP(bn_rstd, .var = mat(var, 1, N), .epsilon = 1e-5, .rstd = mat(mean, 1, N));
+    assert_memory_equal(mean, rstd, sizeof rstd);
+    OP(bn_apply, .x = mat(c->x, M, N), .mean = mat(c->mean, 1, N), .rstd = mat(c->rstd, 1, N),
+       .gamma = mat(c->gamma, 1, N), .beta = mat(c->beta, 1, N), .y = mat(c->y, M, N));
     return dot(c->w, c->y, M * N);
 }
 
@@ -122,18 +145,24 @@ static void test_batch_norm(void **state)
     double dx[M * N];
     norm_fill(&c);
     (void)bn_value(&c);
-    ASSERT_OK(hal->nn.bn_backward_stats(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.mean, c.rstd, stats));
-    ASSERT_OK(
-        hal->nn.bn_backward_apply(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.mean, c.rstd, c.gamma, stats, M, dx, N));
+    OP(bn_backward_stats, .dy = mat(c.w, M, N), .x = mat(c.x, M, N), .mean = mat(c.mean, 1, N),
+       .rstd = mat(c.rstd, 1, N), .stats = mat(stats, 2, N));
+    OP(bn_backward_apply, .dy = mat(c.w, M, N), .x = mat(c.x, M, N), .mean = mat(c.mean, 1, N),
+       .rstd = mat(c.rstd, 1, N), .gamma = mat(c.gamma, 1, N), .stats = mat(stats, 2, N), .count = M,
+       .dx = mat(dx, M, N));
     check_gradient("batch norm x", bn_value, &c, c.x, dx, M * N);
-    check_gradient("batch norm beta", bn_value, &c, c.beta, stats, N);
-    check_gradient("batch norm gamma", bn_value, &c, c.gamma, stats + N, N);
+    double dgamma[N];
+    double dbeta[N];
+    OP(bn_gradients, .stats = mat(stats, 2, N), .dgamma = mat(dgamma, 1, N), .dbeta = mat(dbeta, 1, N));
+    check_gradient("batch norm beta", bn_value, &c, c.beta, dbeta, N);
+    check_gradient("batch norm gamma", bn_value, &c, c.gamma, dgamma, N);
 }
 
 static double ln_value(void *context)
 {
     norm_context *c = context;
-    ASSERT_OK(hal->nn.ln_forward(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->gamma, c->beta, 1e-5, c->saved, c->y, N));
+    OP(ln_forward, .x = mat(c->x, M, N), .gamma = mat(c->gamma, 1, N), .beta = mat(c->beta, 1, N), .epsilon = 1e-5,
+       .saved = mat(c->saved, M, 2), .y = mat(c->y, M, N));
     return dot(c->w, c->y, M * N);
 }
 
@@ -146,7 +175,8 @@ static void test_layer_norm(void **state)
     double dbeta[N] = {0};
     norm_fill(&c);
     (void)ln_value(&c);
-    ASSERT_OK(hal->nn.ln_backward(hal, WEFT_DTYPE_F64, M, N, c.w, N, c.x, N, c.gamma, c.saved, dgamma, dbeta, dx, N));
+    OP(ln_backward, .dy = mat(c.w, M, N), .x = mat(c.x, M, N), .gamma = mat(c.gamma, 1, N), .saved = mat(c.saved, M, 2),
+       .dgamma = mat(dgamma, 1, N), .dbeta = mat(dbeta, 1, N), .dx = mat(dx, M, N));
     check_gradient("layer norm x", ln_value, &c, c.x, dx, M * N);
     check_gradient("layer norm beta", ln_value, &c, c.beta, dbeta, N);
     check_gradient("layer norm gamma", ln_value, &c, c.gamma, dgamma, N);
@@ -179,7 +209,9 @@ static double softmax_value(void *context)
 {
     loss_context *c = context;
     double loss = 0.0;
-    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->label, c->split, 0, SCALE, &loss, c->dx, N));
+    OP(softmax_xent, .x = mat(c->x, M, N), .label = hal_column_from(c->label, WEFT_DTYPE_I32, M),
+       .split = hal_column_from(c->split, WEFT_DTYPE_U8, M), .which = 0, .scale = SCALE, .loss = mat(&loss, 1, 1),
+       .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
 
@@ -187,9 +219,9 @@ static double bce_value(void *context)
 {
     loss_context *c = context;
     double loss = 0.0;
-    int64_t count = 0;
-    ASSERT_OK(hal->nn.bce_logits(hal, WEFT_DTYPE_F64, M, N, c->x, N, c->target, N, c->split, 0, SCALE, &loss, &count,
-                                 c->dx, N));
+    OP(bce_logits, .x = mat(c->x, M, N), .target = hal_mat_from(c->target, WEFT_DTYPE_F32, M, N, N),
+       .split = hal_column_from(c->split, WEFT_DTYPE_U8, M), .which = 0, .scale = SCALE, .loss = mat(&loss, 1, 1),
+       .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
 
@@ -215,14 +247,16 @@ static void test_loss_values(void **state)
     uint8_t split[2] = {0, 0};
     double x[2][4] = {{3.0, 3.0, 3.0, 3.0}, {1000.0, 0.0, 0.0, 0.0}};
     double loss = 0.0;
-    ASSERT_OK(hal->nn.softmax_xent(hal, WEFT_DTYPE_F64, 2, 4, x, 4, label, split, 0, 1.0, &loss, NULL, 0));
+    OP(softmax_xent, .x = mat(x[0], 2, 4), .label = hal_column_from(label, WEFT_DTYPE_I32, 2),
+       .split = hal_column_from(split, WEFT_DTYPE_U8, 2), .which = 0, .scale = 1.0, .loss = mat(&loss, 1, 1));
     ASSERT_NEAR(loss, log(4.0), 1e-15);
     double logits[3] = {0.0, 500.0, -500.0};
     float target[3] = {1.0F, 1.0F, 1.0F};
     int64_t count = 0;
     loss = 0.0;
-    ASSERT_OK(
-        hal->nn.bce_logits(hal, WEFT_DTYPE_F64, 1, 3, logits, 3, target, 3, split, 0, 1.0, &loss, &count, NULL, 0));
+    OP(bce_logits, .x = mat(logits, 1, 3), .target = hal_mat_from(target, WEFT_DTYPE_F32, 1, 3, 3),
+       .split = hal_column_from(split, WEFT_DTYPE_U8, 1), .which = 0, .scale = 1.0, .loss = mat(&loss, 1, 1),
+       .count = hal_mat_of(&count, WEFT_DTYPE_I64, 1, 1, 1));
     ASSERT_NEAR(loss, log(2.0) + 500.0, 1e-12);
     assert_int_equal(count, 3);
 }
@@ -233,30 +267,11 @@ typedef struct gemm_context {
     double a[M * K], b[K * N], bias[N], c[M * N], w[M * N];
 } gemm_context;
 
-static void multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
-                     const double *b, int64_t ldb, const double *bias, double *c)
-{
-    hal_gemm gemm = {.dtype = WEFT_DTYPE_F64,
-                     .trans_a = trans_a,
-                     .trans_b = trans_b,
-                     .m = m,
-                     .n = n,
-                     .k = k,
-                     .alpha = 1.0,
-                     .a = a,
-                     .lda = lda,
-                     .b = b,
-                     .ldb = ldb,
-                     .c = c,
-                     .ldc = n,
-                     .bias = bias};
-    ASSERT_OK(hal->dense.gemm(hal, &gemm));
-}
-
 static double gemm_value(void *context)
 {
     gemm_context *c = context;
-    multiply(false, false, M, N, K, c->a, K, c->b, N, c->bias, c->c);
+    OP(gemm, .alpha = 1.0, .a = mat(c->a, M, K), .b = mat(c->b, K, N), .bias = mat(c->bias, 1, N),
+       .c = mat(c->c, M, N));
     return dot(c->w, c->c, M * N);
 }
 
@@ -271,9 +286,9 @@ static void test_gemm(void **state)
     fill_random(c.b, K * N);
     fill_random(c.bias, N);
     fill_random(c.w, M * N);
-    multiply(false, true, M, K, N, c.w, N, c.b, N, NULL, da);
-    multiply(true, false, K, N, M, c.a, K, c.w, N, NULL, db);
-    ASSERT_OK(hal->dense.col_sum(hal, WEFT_DTYPE_F64, M, N, c.w, N, 0.0, dbias));
+    OP(gemm, .alpha = 1.0, .trans_b = true, .a = mat(c.w, M, N), .b = mat(c.b, K, N), .c = mat(da, M, K));
+    OP(gemm, .alpha = 1.0, .trans_a = true, .a = mat(c.a, M, K), .b = mat(c.w, M, N), .c = mat(db, K, N));
+    OP(col_sum, .x = mat(c.w, M, N), .out = mat(dbias, 1, N));
     check_gradient("gemm a", gemm_value, &c, c.a, da, M * K);
     check_gradient("gemm b", gemm_value, &c, c.b, db, K * N);
     check_gradient("gemm bias", gemm_value, &c, c.bias, dbias, N);
@@ -289,16 +304,8 @@ typedef struct spmm_context {
 static double spmm_value(void *context)
 {
     spmm_context *c = context;
-    hal_spmm_args args = {.dtype = WEFT_DTYPE_F64,
-                          .d = N,
-                          .x = c->x,
-                          .ldx = N,
-                          .pre = c->pre,
-                          .post = c->post,
-                          .diag = c->diag,
-                          .out = c->out,
-                          .ldo = N};
-    ASSERT_OK(hal->sparse.spmm_run(hal, c->matrix, &args));
+    OP(spmm_run, .matrix = c->matrix, .x = mat(c->x, M, N), .pre = mat(c->pre, M, 1), .post = mat(c->post, M, 1),
+       .diag = mat(c->diag, M, 1), .out = mat(c->out, M, N));
     return dot(c->w, c->out, M * N);
 }
 
@@ -337,16 +344,13 @@ static void test_spmm(void **state)
     fill_random(c.post, M);
     fill_random(c.diag, M);
     double dx[M * N];
-    hal_spmm_args backward = {.dtype = WEFT_DTYPE_F64,
-                              .d = N,
-                              .x = c.w,
-                              .ldx = N,
-                              .pre = c.post,
-                              .post = c.pre,
-                              .diag = c.diag,
-                              .out = dx,
-                              .ldo = N};
-    ASSERT_OK(hal->sparse.spmm_run(hal, transposed, &backward));
+    hal_spmm_run_args backward = {.matrix = transposed,
+                                  .x = mat(c.w, M, N),
+                                  .pre = mat(c.post, M, 1),
+                                  .post = mat(c.pre, M, 1),
+                                  .diag = mat(c.diag, M, 1),
+                                  .out = mat(dx, M, N)};
+    ASSERT_OK(hal_spmm_run(hal, &backward));
     check_gradient("spmm", spmm_value, &c, c.x, dx, M * N);
     hal->sparse.spmm_destroy(hal, c.matrix);
     hal->sparse.spmm_destroy(hal, transposed);
@@ -374,6 +378,12 @@ static void store(void *array, weft_dtype dtype, double value)
     }
 }
 
+/* One element of this type. */
+static hal_mat one(void *x, weft_dtype dtype)
+{
+    return hal_row_of(x, dtype, 1);
+}
+
 static double load(const void *array, weft_dtype dtype)
 {
     return dtype == WEFT_DTYPE_F64 ? *(const double *)array : (double)*(const float *)array;
@@ -389,8 +399,16 @@ static void adam_constant(weft_hal *backend, weft_dtype dtype, double tolerance)
     store(&w, dtype, 2.0);
     store(&g, dtype, -0.5);
     for (int64_t step = 1; step <= 20; ++step) {
-        hal_adam adam = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.25, .step = step};
-        ASSERT_OK(backend->optim.adam(backend, dtype, 1, &adam, &w, &g, &m, &v));
+        hal_adam_args adam = {.w = one(&w, dtype),
+                              .g = one(&g, dtype),
+                              .m = one(&m, dtype),
+                              .v = one(&v, dtype),
+                              .lr = 0.01,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .epsilon = 0.25,
+                              .step = step};
+        ASSERT_OK(hal_adam(backend, &adam));
         ASSERT_NEAR(load(&w, dtype), 2.0 + (double)step * 0.01 * 0.5 / 0.75, tolerance * 4.0);
     }
 }
@@ -409,8 +427,17 @@ static void adam_sums(weft_hal *backend, weft_dtype dtype, double tolerance)
         double g = sin(1.7 * t);
         double device_g;
         store(&device_g, dtype, g);
-        hal_adam adam = {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = t};
-        ASSERT_OK(backend->optim.adam(backend, dtype, 1, &adam, &w, &device_g, &m, &v));
+        hal_adam_args adam = {.w = one(&w, dtype),
+                              .g = one(&device_g, dtype),
+                              .m = one(&m, dtype),
+                              .v = one(&v, dtype),
+                              .lr = 0.05,
+                              .beta1 = 0.8,
+                              .beta2 = 0.95,
+                              .epsilon = 1e-8,
+                              .weight_decay = 0.1,
+                              .step = t};
+        ASSERT_OK(hal_adam(backend, &adam));
         seen[t - 1] = g + 0.1 * wanted;
         double first = 0.0;
         double second = 0.0;
@@ -448,8 +475,15 @@ static void sgd_momentum(weft_hal *backend, weft_dtype dtype, double tolerance)
         store(&g, dtype, 0.25);
         store(&momentum, dtype, NAN); /* the first step must not read it */
         for (int t = 1; t <= 12; ++t) {
-            hal_sgd sgd = {.lr = 0.1, .momentum = mu, .dampening = damping, .nesterov = variant == 2, .step = t};
-            ASSERT_OK(backend->optim.sgd(backend, dtype, 1, &sgd, &w, &g, &momentum));
+            hal_sgd_args sgd = {.w = one(&w, dtype),
+                                .g = one(&g, dtype),
+                                .velocity = one(&momentum, dtype),
+                                .lr = 0.1,
+                                .momentum = mu,
+                                .dampening = damping,
+                                .nesterov = variant == 2,
+                                .step = t};
+            ASSERT_OK(hal_sgd(backend, &sgd));
             /* g first, then (1 - damping) g a step */
             double buffer = 0.25 * (pow(mu, t - 1) + (1.0 - damping) * (1.0 - pow(mu, t - 1)) / (1.0 - mu));
             wanted -= 0.1 * (variant == 2 ? 0.25 + mu * buffer : buffer);
@@ -458,7 +492,7 @@ static void sgd_momentum(weft_hal *backend, weft_dtype dtype, double tolerance)
     }
 }
 
-/* Decay alone shrinks the weight by a constant factor; without momentum the buffer may be NULL. */
+/* Decay alone shrinks the weight by a constant factor; without momentum there is no velocity. */
 static void sgd_decay(weft_hal *backend, weft_dtype dtype, double tolerance)
 {
     double w;
@@ -466,8 +500,8 @@ static void sgd_decay(weft_hal *backend, weft_dtype dtype, double tolerance)
     store(&w, dtype, 3.0);
     store(&g, dtype, 0.0);
     for (int t = 1; t <= 10; ++t) {
-        hal_sgd sgd = {.lr = 0.1, .weight_decay = 0.5, .step = t};
-        ASSERT_OK(backend->optim.sgd(backend, dtype, 1, &sgd, &w, &g, NULL));
+        hal_sgd_args sgd = {.w = one(&w, dtype), .g = one(&g, dtype), .lr = 0.1, .weight_decay = 0.5, .step = t};
+        ASSERT_OK(hal_sgd(backend, &sgd));
         ASSERT_NEAR(load(&w, dtype), 3.0 * pow(0.95, t), tolerance * 4.0);
     }
 }

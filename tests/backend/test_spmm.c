@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "hal/cpu/spmm.h"
-#include "hal/isa.h"
+#include "base/isa.h"
+#include "hal/cpu/sparse/spmm.h"
 #include "support/test.h"
 
 typedef struct graph {
@@ -126,8 +126,35 @@ static graph make_graph(int kind)
     }
 }
 
+/* One run, its operands by pointer; out has `rows` rows, x has `cols`. */
+typedef struct flat_args {
+    weft_dtype dtype;
+    int64_t rows, cols, d;
+    const void *x;
+    int64_t ldx;
+    const void *pre, *post, *diag;
+    double beta;
+    void *out;
+    int64_t ldo;
+    int slice, slices;
+} flat_args;
+
+static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
+{
+    const hal_spmm_run_args args = {.matrix = spmm,
+                                    .x = hal_mat_from(a->x, a->dtype, a->cols, a->d, a->ldx),
+                                    .pre = hal_column_from(a->pre, a->dtype, a->pre != NULL ? a->cols : 0),
+                                    .post = hal_column_from(a->post, a->dtype, a->post != NULL ? a->rows : 0),
+                                    .diag = hal_column_from(a->diag, a->dtype, a->diag != NULL ? a->rows : 0),
+                                    .beta = a->beta,
+                                    .out = hal_mat_of(a->out, a->dtype, a->rows, a->d, a->ldo),
+                                    .slice = a->slice,
+                                    .slices = a->slices};
+    return hal_spmm_run(hal, &args);
+}
+
 typedef struct operands {
-    hal_spmm_args args;
+    flat_args args;
     float *x, *out, *before, *pre, *post, *diag;
     size_t out_floats;
 } operands;
@@ -165,16 +192,18 @@ static operands make_operands(const graph *g, int64_t d, int mix)
     o.post = random_floats((size_t)g->rows);
     o.diag = random_floats((size_t)g->rows);
     memcpy(o.before, o.out, o.out_floats * sizeof *o.out);
-    o.args = (hal_spmm_args){.dtype = WEFT_DTYPE_F32,
-                             .d = d,
-                             .x = o.x,
-                             .ldx = d + pad,
-                             .pre = (mix & 1) != 0 ? o.pre : NULL,
-                             .post = (mix & 2) != 0 ? o.post : NULL,
-                             .diag = (mix & 4) != 0 && g->rows <= g->cols ? o.diag : NULL,
-                             .beta = (mix & 8) != 0 ? -0.5 : 0.0,
-                             .out = o.out,
-                             .ldo = d + pad};
+    o.args = (flat_args){.dtype = WEFT_DTYPE_F32,
+                         .rows = g->rows,
+                         .cols = g->cols,
+                         .d = d,
+                         .x = o.x,
+                         .ldx = d + pad,
+                         .pre = (mix & 1) != 0 ? o.pre : NULL,
+                         .post = (mix & 2) != 0 ? o.post : NULL,
+                         .diag = (mix & 4) != 0 && g->rows <= g->cols ? o.diag : NULL,
+                         .beta = (mix & 8) != 0 ? -0.5 : 0.0,
+                         .out = o.out,
+                         .ldo = d + pad};
     return o;
 }
 
@@ -191,7 +220,7 @@ static void free_operands(operands *o)
 /* The definition, in double precision; *scale = sum of the magnitudes added, for the tolerance. */
 static double expected_at(const graph *g, const operands *o, int64_t r, int64_t j, double *scale)
 {
-    const hal_spmm_args *a = &o->args;
+    const flat_args *a = &o->args;
     double sum = 0.0;
     double magnitude = 0.0;
     for (int64_t e = g->offset[r]; e < g->offset[r + 1]; e++) {
@@ -216,7 +245,7 @@ static double expected_at(const graph *g, const operands *o, int64_t r, int64_t 
 
 static void check_result(const graph *g, const operands *o, const char *what)
 {
-    const hal_spmm_args *a = &o->args;
+    const flat_args *a = &o->args;
     for (int64_t r = 0; r < g->rows; r++) {
         double depth = sqrt((double)(g->offset[r + 1] - g->offset[r]) + 4.0);
         int64_t step = a->d > 64 ? 7 : 1; /* every residue of lanes is met over the rows */
@@ -245,7 +274,20 @@ enum { THINNING = 37 };
 enum { THINNING = 5 };
 #endif
 
-/* A second run on the same operands gives the same bits and allocates nothing. */
+/* More slices than blocks, strips or rows of a part among them: some are empty. */
+static void run_in_slices(weft_hal *hal, hal_spmm *spmm, const operands *o, float *out)
+{
+    static const int cuts[] = {2, 3, 7, 64};
+    flat_args args = o->args;
+    args.out = memcpy(out, o->before, o->out_floats * sizeof *out);
+    args.slices = cuts[args.d % 4];
+    for (args.slice = 0; args.slice < args.slices; args.slice++) {
+        ASSERT_OK(run_flat(hal, spmm, &args));
+    }
+    ASSERT_STATUS(run_flat(hal, spmm, &args), WEFT_ERR_INTERNAL);
+}
+
+/* A second run on the same operands, whole or in slices, gives the same bits and allocates nothing. */
 static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t d, int mix, const char *what)
 {
     operands o = make_operands(g, d, mix);
@@ -255,13 +297,15 @@ static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t
         }
     }
     uint64_t allocations = weft_mem_usage_total().allocations;
-    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &o.args));
+    ASSERT_OK(run_flat(hal, spmm, &o.args));
     assert_int_equal(weft_mem_usage_total().allocations, allocations);
     check_result(g, &o, what);
     float *again = random_floats(o.out_floats);
     memcpy(again, o.before, o.out_floats * sizeof *again);
     o.args.out = again;
-    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &o.args));
+    ASSERT_OK(run_flat(hal, spmm, &o.args));
+    assert_memory_equal(again, o.out, o.out_floats * sizeof *again);
+    run_in_slices(hal, spmm, &o, again);
     assert_memory_equal(again, o.out, o.out_floats * sizeof *again);
     weft_free(again);
     free_operands(&o);
@@ -359,8 +403,16 @@ static void test_streamed_output(void **state)
     float *x = random_floats((size_t)COLS * D);
     float *post = random_floats(ROWS);
     float *out = random_floats((size_t)ROWS * D);
-    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = D, .x = x, .ldx = D, .post = post, .out = out, .ldo = D};
-    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+    flat_args args = {.dtype = WEFT_DTYPE_F32,
+                      .rows = ROWS,
+                      .cols = COLS,
+                      .d = D,
+                      .x = x,
+                      .ldx = D,
+                      .post = post,
+                      .out = out,
+                      .ldo = D};
+    ASSERT_OK(run_flat(hal, spmm, &args));
     for (int64_t r = 0; r < ROWS; r += 97) {
         for (int64_t j = 0; j < D; j += 5) {
             double want = 0.0;
@@ -400,18 +452,20 @@ static void test_double(void **state)
             bool diag = g.rows <= g.cols;
             hal_spmm *spmm = NULL;
             ASSERT_OK(hal->sparse.spmm_create(hal, &csr, (hal_spmm_form)form, D, &spmm));
-            hal_spmm_args args = {.dtype = WEFT_DTYPE_F64,
-                                  .d = D,
-                                  .x = x,
-                                  .ldx = D,
-                                  .pre = x,
-                                  .post = x + g.cols,
-                                  .diag = diag ? x + 1 : NULL,
-                                  .beta = 3.0,
-                                  .out = out,
-                                  .ldo = D};
+            flat_args args = {.dtype = WEFT_DTYPE_F64,
+                              .rows = g.rows,
+                              .cols = g.cols,
+                              .d = D,
+                              .x = x,
+                              .ldx = D,
+                              .pre = x,
+                              .post = x + g.cols,
+                              .diag = diag ? x + 1 : NULL,
+                              .beta = 3.0,
+                              .out = out,
+                              .ldo = D};
             args.post = g.rows <= 4 * g.cols ? x + g.cols : NULL;
-            ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+            ASSERT_OK(run_flat(hal, spmm, &args));
             for (int64_t r = 0; r < g.rows; r++) {
                 for (int64_t j = 0; j < D; j++) {
                     double sum = 0.0;
@@ -480,13 +534,13 @@ static void test_refusals(void **state)
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_ROWS, 4, &spmm));
     float x[3 * 8] = {0};
     float out[2 * 8];
-    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = 8, .x = x, .ldx = 8, .out = out, .ldo = 8};
-    ASSERT_STATUS(hal->sparse.spmm_run(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
+    flat_args args = {.dtype = WEFT_DTYPE_F32, .rows = 2, .cols = 3, .d = 8, .x = x, .ldx = 8, .out = out, .ldo = 8};
+    ASSERT_STATUS(run_flat(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
     args.d = 4;
     args.dtype = WEFT_DTYPE_I32;
-    ASSERT_STATUS(hal->sparse.spmm_run(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(run_flat(hal, spmm, &args), WEFT_ERR_UNSUPPORTED);
     args.dtype = WEFT_DTYPE_F32;
-    ASSERT_OK(hal->sparse.spmm_run(hal, spmm, &args));
+    ASSERT_OK(run_flat(hal, spmm, &args));
     hal->sparse.spmm_destroy(hal, spmm);
     weft_hal_close(hal);
 }

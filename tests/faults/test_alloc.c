@@ -7,10 +7,10 @@
 #include <dirent.h>
 #include <signal.h>
 
-#include "app/command.h"
+#include "app/cli/command.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/npy.h"
+#include "io/npy.h"
 #include "support/folder.h"
 
 enum {
@@ -38,8 +38,7 @@ static void on_alarm(int number)
     _exit(1);
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------------
- */
+/* ---- inputs ----------------------------------------------------------------------------------------------------- */
 
 static void add(npz_writer *writer, const char *name, char kind, int item_bytes, int64_t rows, int64_t columns,
                 const void *data)
@@ -92,8 +91,7 @@ static void write_gnn_benchmark(void **state)
     ASSERT_OK(npz_writer_commit(w));
 }
 
-/* ---- a command ----------------------------------------------------------------------------------------------------
- */
+/* ---- a command -------------------------------------------------------------------------------------------------- */
 
 static int count_entries(const char *path)
 {
@@ -263,8 +261,7 @@ static void fail_each_allocation(const command_case *c)
             c->argument[1], (unsigned long long)count, seconds, (unsigned long long)runs, (unsigned long long)survived);
 }
 
-/* ---- cases --------------------------------------------------------------------------------------------------------
- */
+/* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 #define CONVERT(...)                                                                                                   \
     {                                                                                                                  \
@@ -313,6 +310,8 @@ static const command_case converts[] = {
     CONVERT("store", "--to", "ogb-binary"),
     CONVERT("store", "--to", "graphsaint"),
     CONVERT("store", "--to", "edge-list"),
+    CONVERT("plain.npz", "--features", "spectral:2", "--symmetrize", "off"),
+    CONVERT("plain.npz", "--features", "degree", "--symmetrize", "off", "--memory", "64M"),
     {.run = app_convert,
      .argument = {"convert", "plain.npz", "--out", "out", "--force", "--quiet", NULL},
      .before = "store",

@@ -5,6 +5,7 @@
 set -u
 weft=$1
 source_dir=$2
+faulty=$(dirname "$weft")/tests/weft_faulty # the same program, with a hook (tests/faults/weft_faulty.c)
 . "$source_dir/tests/support/script.sh"
 need mpirun
 work=$(mktemp -d)
@@ -12,12 +13,21 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 
+# What is installed has no such hook: the environment of a user makes nothing fail.
+for variable in WEFT_FAIL_ALLOC FAULTY_ALLOC; do
+    ! grep -qa "$variable" "$weft" || fail "the program knows $variable"
+done
+FAULTY_ALLOC=3 "$faulty" info store >out 2>err
+[ $? -eq 71 ] && grep -q "no memory for" err || fail "the hook does not work: $(cat err)"
+FAULTY_ALLOC=3 "$weft" info store >out 2>err || fail "an allocation of the installed program failed: $(cat err)"
+WEFT_FAIL_ALLOC=3 "$weft" info store >out 2>err || fail "an allocation of the installed program failed: $(cat err)"
+
 failed=0 survived=0 in_a_row=0
 
 # fails_at N RANK: that allocation of that rank
 fails_at() {
     local n=$1 rank=$2 got=0
-    WEFT_FAIL_ALLOC=$n:$rank timeout 20 mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data store --epochs 3 \
+    FAULTY_ALLOC=$n:$rank timeout 20 mpirun --oversubscribe --bind-to none -np 2 "$faulty" train --data store --epochs 3 \
         --threads 1 --run-dir run --force --quiet >out 2>err || got=$?
     in_a_row=$((in_a_row + 1))
     case $got in

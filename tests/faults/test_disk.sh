@@ -19,7 +19,7 @@ trap cleanup EXIT
 cd "$work" || exit 1
 mkdir disk
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
-train=("$weft" train --epochs 3 --threads 1 --quiet --data)
+train=("$weft" train --epochs 3 --threads 1 --hidden 16 --quiet --data)
 
 # expect CODES TEXT COMMAND...: one of the exit codes; a failure is told in one line that says TEXT.
 expect() {
@@ -66,6 +66,10 @@ if [ "${user[*]-}" != none ]; then
     expect 77 "manifest.json" "${user[@]}" "$weft" partition locked/store --parts 3
     [ "$(ls locked)" = store ] || fail "left in a locked folder: $(ls locked)"
 fi
+
+# ---- a limit on file sizes ----
+(ulimit -f 4 && expect 74 "File too large" "$weft" convert synth:quickstart,scale=0.01 --out large) || exit 1
+[ -z "$(ls -d large* 2>/dev/null)" ] || fail "left beyond the limit: $(ls -d large*)"
 
 # ---- full disks ----
 if ! mount -t tmpfs -o size=4k weft-test disk 2>/dev/null; then

@@ -3,7 +3,7 @@
  * folder holds last.npz, empty: seeds name it with its size and checksum. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "fuzz/fuzz_support.h"
-#include "train/checkpoint_internal.h"
+#include "train/checkpoint/checkpoint_internal.h"
 
 enum { STATED_LIMIT = 128 << 20 /* JSON of 1 MiB */ };
 

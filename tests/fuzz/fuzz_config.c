@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/option.h"
+#include "option/option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Fuzz target: the .npy header. Seeds: tests/fuzz/make_seeds DIR. */
 #include <stdlib.h>
 
-#include "base/npy.h"
+#include "io/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
  */
 #include <sys/stat.h>
 
-#include "base/npy.h"
 #include "fuzz/fuzz_support.h"
+#include "io/npy.h"
 #include "partition/partition.h"
 
 enum { VERTICES = 4, EDGES = 6, STATED_LIMIT = 16 << 20 };

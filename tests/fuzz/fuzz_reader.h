@@ -2,7 +2,7 @@
  * fuzz/fuzz_reader.h: a text format of weft convert, from bytes to CSR. Plain, gzip and xz are told by the first bytes,
  * as for any file.
  *
- * The memory limit is the one that users set (--memory), plus what reading text holds (gnn/data/text_source.h: two
+ * The memory limit is the one that users set (--memory), plus what reading text holds (io/text/text_source.h: two
  * blocks of at least 4 MiB). Graphs that name more than 2^16 vertices are read but not sorted: 8 bytes a vertex would
  * be most of the time. Edges inside the CSR must be in order and in range.
  */
@@ -10,9 +10,9 @@
 #define WEFT_TESTS_FUZZ_READER_H
 
 #include "fuzz/fuzz_support.h"
-#include "gnn/data/arcs.h"
-#include "gnn/data/reader_formats.h"
-#include "gnn/data/reader_text.h"
+#include "gnn/data/build/arcs.h"
+#include "gnn/data/read/reader_formats.h"
+#include "gnn/data/read/reader_text.h"
 
 enum { FUZZ_VERTICES_MAX = 1 << 16, FUZZ_ARCS_LIMIT = 16 << 20, FUZZ_READER_LIMIT = 64 << 20 };
 

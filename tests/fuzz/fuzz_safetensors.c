@@ -1,8 +1,8 @@
 /* Fuzz target: safetensors, header and every tensor. Seeds: tests/fuzz/make_seeds DIR. */
-#include "base/safetensors.h"
 #include "fuzz/fuzz_support.h"
+#include "io/safetensors.h"
 
-enum { STATED_LIMIT = 128 << 20 /* a header of 1 MiB, see base/safetensors.h */ };
+enum { STATED_LIMIT = 128 << 20 /* a header of 1 MiB, see io/safetensors.h */ };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "fuzz/fuzz_support.h"
-#include "gnn/data/text_table.h"
+#include "io/text/text_table.h"
 
 enum { BLOCKS = 160 << 20, INFLATION = 1100, BYTES_PER_BYTE = 16 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/sync/topology.h"
+#include "comm/sync/racks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

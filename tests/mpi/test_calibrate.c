@@ -2,8 +2,8 @@
  * The calibration over MPI: the same figures on every rank, all of them possible, on one node and on imitated ones.
  * ranks: 1 2 4
  */
-#include "comm/calibrate.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
+#include "comm/model/calibrate.h"
 #include "support/comm_run.h"
 
 static bool possible(double seconds, double most)

@@ -2,25 +2,44 @@
  * A job in which rank 1 fails at step 50, for tests/mpi/test_fault.sh: "KIND [thread]", KIND one of
  *   kill   SIGKILL        stop    SIGSTOP        leave  exits with status 0
  *   plan   has other buckets than the rest       data   fails with a message of its own
+ *   lose   a message of it never arrives         error  the MPI library reports an error of a message
  *   none   nothing happens (also without arguments)
- * With "thread" the communication thread drives.
+ * With "thread" the communication thread drives. For lose and error, MPI_Isend and MPI_Testsome stand in front of the
+ * library's: what a broken connection does to a job, without a network.
  *
  * ranks: 3
  */
+#include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app/context.h"
+#include "app/setup/context.h"
 #include "base/log.h"
 #include "comm/sync/sync.h"
 
 enum { COUNT = 3000, STEPS = 200, FAULT_STEP = 50, CULPRIT = 1 };
 
+static bool lose_next, report_next;
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    int to = lose_next ? MPI_PROC_NULL : peer; /* complete at once, as a message that TCP has taken */
+    lose_next = false;
+    return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+int MPI_Testsome(int count, MPI_Request request[], int *ended_count, int ended[], MPI_Status state[])
+{
+    return report_next ? MPI_ERR_OTHER : PMPI_Testsome(count, request, ended_count, ended, state);
+}
+
 static weft_status fault(const char *kind)
 {
+    lose_next = strcmp(kind, "lose") == 0;
+    report_next = strcmp(kind, "error") == 0;
     fflush(NULL);
     if (strcmp(kind, "kill") == 0) {
         raise(SIGKILL);
@@ -90,7 +109,10 @@ int main(int argc, char **argv)
     weft_status status = comm_create_mpi(&context.comm);
     if (status == WEFT_OK) {
         comm_set_stall_timeout(context.comm, 2.0);
-        status = argc > 2 ? comm_thread_start(context.comm, -1) : WEFT_OK;
+        if (argc > 1 && (strcmp(argv[1], "lose") == 0 || strcmp(argv[1], "error") == 0)) {
+            status = comm_imitate_nodes(context.comm, 1); /* messages, not shared memory */
+        }
+        status = status == WEFT_OK && argc > 2 ? comm_thread_start(context.comm, -1) : status;
     }
     if (status == WEFT_OK) {
         status = run(context.comm, argc > 1 ? argv[1] : "none");

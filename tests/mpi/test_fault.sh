@@ -15,6 +15,7 @@ expect() { # kind, exit status, text of the cause, seconds at most, [thread]
     output=$(timeout -k 5 60 mpirun --oversubscribe --bind-to none -np 4 "$program" "$1" ${5:-} 2>&1)
     code=$?
     took=$((SECONDS - started))
+    last=$output
     causes=$(grep -c '^weft: error' <<<"$output")
     if [ "$code" -ne "$2" ] || [ "$took" -gt "$4" ] || ! grep -Eq "$3" <<<"$output" || [ "$causes" -gt 1 ]; then
         echo "$1 ${5:-}: exit status $code (expected $2) after $took s (at most $4), $causes causes:"
@@ -28,11 +29,24 @@ expect() { # kind, exit status, text of the cause, seconds at most, [thread]
         failures=1
     fi
 }
+# The speaker's own measure of the last expect: at most 1.2 stall timeouts and 2 s, of which 1.2 s are for the abort.
+in_time() { # stall timeout
+    local still
+    still=$(sed -n 's/.*moved for \([0-9.]*\) s.*/\1/p' <<<"$last")
+    awk -v still="$still" -v timeout="$1" 'BEGIN {exit !(still != "" && still <= 1.2 * timeout + 0.8)}' || {
+        echo "a stall timeout of $1 s is told after '$still' s: $last"
+        failures=1
+    }
+}
 for thread in "" thread; do
     expect none 0 '^$|' 10 $thread
     expect kill 137 'signal 9|killed' 10 $thread
-    # 2 s of stall timeout, 3 s of inquest, and mpirun's time to kill a stopped process.
-    expect stop 79 'rank 1 of 4 does not answer' 12 $thread
+    # Starting and mpirun's killing of a stopped process take their time; the ranks keep to 1.2 timeouts and 2 s.
+    expect stop 79 'rank 1 of 4 does not answer' 30 $thread
+    in_time 2
+    expect lose 79 'all 4 ranks answer.*Most likely a connection between two ranks broke' 30 $thread
+    in_time 2
+    expect error 74 'a connection to another rank was lost, or that rank has ended: MPI_Testsome failed' 30 $thread
     expect leave 1 'exit' 12 $thread
     expect plan 70 'bucket' 10 $thread
     expect data 65 'rank 1.*row 17 is bad' 10 $thread

@@ -9,7 +9,7 @@
 #include <sched.h>
 
 #include "base/log.h"
-#include "hal/placement.h"
+#include "machine/placement.h"
 #include "support/test.h"
 
 enum { MAX_RANKS = 64, MAX_THREADS = 256 };

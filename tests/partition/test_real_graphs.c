@@ -10,10 +10,10 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "gnn/data/reader.h"
-#include "partition/libra.h"
+#include "gnn/data/read/reader.h"
+#include "partition/cover/refine.h"
+#include "partition/methods/libra.h"
 #include "partition/partition.h"
-#include "partition/refine.h"
 #include "support/graphs.h"
 #include "support/test.h"
 

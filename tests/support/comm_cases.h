@@ -15,8 +15,8 @@
 #include "base/alloc.h"
 #include "comm/coll/coll.h"
 #include "comm/comm.h"
-#include "comm/comm_internal.h"
-#include "comm/transfer.h"
+#include "comm/core/comm_internal.h"
+#include "comm/core/transfer.h"
 
 typedef struct comm_case {
     const char *name;
@@ -80,6 +80,8 @@ static void case_store(void *buffer, weft_dtype dtype, int64_t i, int value)
     case WEFT_DTYPE_U8:
         ((uint8_t *)buffer)[i] = (uint8_t)value;
         break;
+    default:
+        break;
     }
 }
 
@@ -96,6 +98,8 @@ static double case_load(const void *buffer, weft_dtype dtype, int64_t i)
         return (double)((const int64_t *)buffer)[i];
     case WEFT_DTYPE_U8:
         return ((const uint8_t *)buffer)[i];
+    default:
+        break;
     }
     return NAN;
 }
@@ -128,8 +132,7 @@ static weft_status case_same_on_all(weft_comm *comm, const void *buffer, int64_t
     return WEFT_OK;
 }
 
-/* ---- all-reduce against the closed form
- * ------------------------------------------------------------------------------ */
+/* ---- all-reduce against the closed form ------------------------------------------------------------------------- */
 static weft_status case_check_reduced(weft_comm *comm, const comm_allreduce_desc *desc, int shift)
 {
     for (int64_t i = 0; i < desc->count; ++i) {
@@ -233,8 +236,7 @@ static weft_status case_allreduce_blocking(weft_comm *comm, void *argument)
     return comm_allreduce(comm, NULL, 0, WEFT_DTYPE_F32, COMM_SUM);
 }
 
-/* ---- bits
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------------------------- */
 static weft_status case_reduce_noise(weft_comm *comm, comm_algorithm algorithm, float *buffer, int64_t count)
 {
     comm_plan *plan = NULL;
@@ -284,8 +286,7 @@ done:
     return WEFT_OK;
 }
 
-/* ---- the other collectives
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the other collectives -------------------------------------------------------------------------------------- */
 static weft_status case_bcast(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -401,8 +402,7 @@ static weft_status case_barrier(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* ---- agreement and mismatch
- * ---------------------------------------------------------------------------------------------- */
+/* ---- agreement and mismatch ------------------------------------------------------------------------------------- */
 static weft_status case_agree(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -454,8 +454,7 @@ static weft_status case_mismatch(weft_comm *comm, void *argument)
     return comm_barrier(comm);
 }
 
-/* ---- several operations at once
- * -------------------------------------------------------------------------------------------- */
+/* ---- several operations at once --------------------------------------------------------------------------------- */
 enum { CASE_PLANS = 9, CASE_PLAN_COUNT = 700 };
 
 /* Plans on three lanes, posted in one order, tested and waited on in another order on every rank. */
@@ -501,8 +500,7 @@ done:
     return status;
 }
 
-/* ---- groups
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 static weft_status case_split(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -555,8 +553,7 @@ done:
     return WEFT_OK;
 }
 
-/* ---- chunks and figures
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- chunks and figures ----------------------------------------------------------------------------------------- */
 static weft_status case_chunks(weft_comm *comm, void *argument)
 {
     int64_t usual = comm->chunk_bytes;

@@ -7,16 +7,18 @@
 #ifndef WEFT_TESTS_FAKE_HAL_H
 #define WEFT_TESTS_FAKE_HAL_H
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "hal/core/fill_slots.h"
 #include "hal/hal.h"
 
 #define FAKE_DISTANCE ((uintptr_t)1 << 60)
 
 static inline void *fake_host(const weft_hal *hal, const void *device)
 {
-    uintptr_t distance = hal->mem.host_visible ? 0 : FAKE_DISTANCE;
+    uintptr_t distance = hal_host_visible(hal) ? 0 : FAKE_DISTANCE;
     return device == NULL ? NULL : (void *)((uintptr_t)device - distance);
 }
 
@@ -24,7 +26,7 @@ static inline weft_status fake_alloc(weft_hal *hal, size_t bytes, weft_mem_tag t
 {
     *device = NULL;
     WEFT_TRY(weft_malloc(bytes, 1, tag, device));
-    if (*device != NULL && !hal->mem.host_visible) {
+    if (*device != NULL && !hal_host_visible(hal)) {
         *device = (void *)((uintptr_t)*device + FAKE_DISTANCE);
     }
     return WEFT_OK;
@@ -47,31 +49,39 @@ static inline weft_status fake_download(weft_hal *hal, void *host, const void *d
     return WEFT_OK;
 }
 
-static inline weft_status fake_gather_rows(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n,
-                                           const int32_t *index, const void *x, int64_t ldx, void *y, int64_t ldy)
+static inline weft_status fake_gather_rows(weft_hal *hal, const hal_gather_rows_args *args)
 {
-    size_t e = weft_dtype_bytes(dtype);
-    const int32_t *row = fake_host(hal, index);
-    for (int64_t i = 0; i < count; ++i) {
-        memcpy((char *)fake_host(hal, y) + (size_t)(i * ldy) * e,
-               (const char *)fake_host(hal, x) + (size_t)(row[i] * ldx) * e, (size_t)n * e);
+    size_t e = weft_dtype_bytes(args->x.dtype);
+    const int32_t *row = fake_host(hal, args->index.source);
+    const char *x = fake_host(hal, args->x.source);
+    char *y = fake_host(hal, args->y.source);
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        memcpy(y + (size_t)(i * args->y.ld) * e, x + (size_t)(row[i] * args->x.ld) * e, (size_t)args->y.cols * e);
     }
     return WEFT_OK;
 }
 
-static inline weft_status fake_scatter_rows(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n,
-                                            const int32_t *index, bool add, const void *x, int64_t ldx, void *y,
-                                            int64_t ldy)
+/* Rounded to float by the caller: one addition in double is then the addition in float. */
+static inline double fake_scatter(hal_scatter mode, double from, double to)
 {
-    const int32_t *row = fake_host(hal, index);
-    for (int64_t i = 0; i < count; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            if (dtype == WEFT_DTYPE_F32) {
-                float *to = (float *)fake_host(hal, y) + row[i] * ldy + j;
-                *to = ((const float *)fake_host(hal, x))[i * ldx + j] + (add ? *to : 0.0f);
+    return mode == HAL_SCATTER_ADD ? to + from : mode == HAL_SCATTER_MAX && !(from > to || isnan(from)) ? to : from;
+}
+
+static inline weft_status fake_scatter_rows(weft_hal *hal, const hal_scatter_rows_args *args)
+{
+    const int32_t *row = fake_host(hal, args->index.source);
+    const void *x = fake_host(hal, args->x.source);
+    void *y = fake_host(hal, args->y.source);
+    for (int64_t i = 0; i < args->x.rows; ++i) {
+        for (int64_t j = 0; j < args->x.cols; ++j) {
+            int64_t from = i * args->x.ld + j;
+            int64_t to = row[i] * args->y.ld + j;
+            if (args->x.dtype == WEFT_DTYPE_F32) {
+                float *at = &((float *)y)[to];
+                *at = (float)fake_scatter(args->mode, (double)((const float *)x)[from], (double)*at);
             } else {
-                double *to = (double *)fake_host(hal, y) + row[i] * ldy + j;
-                *to = ((const double *)fake_host(hal, x))[i * ldx + j] + (add ? *to : 0.0);
+                double *at = &((double *)y)[to];
+                *at = fake_scatter(args->mode, ((const double *)x)[from], *at);
             }
         }
     }
@@ -85,9 +95,10 @@ static inline weft_hal fake_hal(bool distant)
     hal.mem.free = fake_free;
     hal.mem.upload = fake_upload;
     hal.mem.download = fake_download;
-    hal.mem.host_visible = !distant;
-    hal.dense.gather_rows = fake_gather_rows;
-    hal.dense.scatter_rows = fake_scatter_rows;
+    hal.mem.kind = distant ? HAL_MEM_DEVICE : HAL_MEM_HOST;
+    hal.op.gather_rows = fake_gather_rows;
+    hal.op.scatter_rows = fake_scatter_rows;
+    hal_fill_slots(&hal);
     return hal;
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partition/graph.h"
+#include "graph/graph.h"
 #include "support/random.h"
 
 typedef struct test_graph {

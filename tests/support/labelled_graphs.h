@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/philox.h"
-#include "partition/graph.h"
+#include "graph/graph.h"
 #include "support/test.h"
 
 /* A deterministic stream of 32-bit draws. */

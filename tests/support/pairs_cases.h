@@ -3,7 +3,7 @@
 #ifndef WEFT_TESTS_PAIRS_CASES_H
 #define WEFT_TESTS_PAIRS_CASES_H
 
-#include "comm/pairs.h"
+#include "comm/model/link_probe.h"
 #include "support/comm_cases.h"
 
 static weft_status pairs_check(const comm_pair *pair, int count, int size)

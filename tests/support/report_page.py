@@ -78,6 +78,12 @@ class Page:
     def problems(self):
         return [text_of(p) for p in self.root.iter("p") if p.get("class") == "problem"]
 
+    def warnings(self):
+        return [text_of(p) for p in self.root.iter("p") if p.get("class") == "warning"]
+
+    def code(self):
+        return ["".join(p.itertext()) for p in self.root.iter("pre")]
+
     def tiles(self):
         out = {}
         for tile in self.root.iter("div"):
@@ -97,11 +103,15 @@ class Page:
                 return rows[1:]
         raise AssertionError(f"no table headed {first!r}: {[t[0][0] for t in self.tables()]}")
 
+    def table_headed(self, names):
+        """Rows below the first table with these headers."""
+        return next(rows[1:] for rows in self.tables() if rows[0] == names)
+
     def charts(self):
         return [Chart(svg) for svg in self.root.iter("svg") if svg.get("class") == "chart"]
 
     def bars(self):
-        return [svg for svg in self.root.iter("svg") if svg.get("class") == "bars"]
+        return [figure for figure in self.root.iter("figure") if figure.get("class") == "bars"]
 
 
 class Chart:

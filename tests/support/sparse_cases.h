@@ -10,8 +10,8 @@
 
 #include <sched.h>
 
+#include "comm/core/window.h"
 #include "comm/sparse/sparse.h"
-#include "comm/window.h"
 #include "support/comm_cases.h"
 
 enum { SPARSE_STEPS = 4 };
@@ -489,8 +489,7 @@ static weft_status case_sparse_diverged(weft_comm *comm, void *argument)
     return sparse_on_nodes(comm, 3, sparse_run_diverged);
 }
 
-/* ---- state --------------------------------------------------------------------------------------------------------
- */
+/* ---- state ------------------------------------------------------------------------------------------------------ */
 static void sparse_copy_state(sparse_plan *to, sparse_plan *from)
 {
     int64_t begin = 0;

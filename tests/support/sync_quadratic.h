@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "comm/sync/sync.h"
 #include "support/comm_cases.h"
 

@@ -17,7 +17,7 @@ static sync_options options_of(int variant)
 {
     sync_options options = sync_options_default();
     int k = variant % MODES;
-    options.tracking = variant >= MODES;
+    options.tracking = variant >= MODES ? SYNC_TRACKING_ON : SYNC_TRACKING_OFF;
     options.mode = k < 2 ? SYNC_DIVIDE_SHUFFLE : k < 5 ? SYNC_SHADOW : SYNC_ASP;
     options.seed = 5;
     options.full_every = k == 1 ? 7 : 0;

@@ -3,9 +3,9 @@
 #define WEFT_TESTS_SUPPORT_TRAIN_RANK_H
 
 #include "gnn/dataset.h"
-#include "gnn/model.h"
+#include "gnn/gnn_model.h"
 #include "partition/partition.h"
-#include "train/loop.h"
+#include "train/loop/loop.h"
 
 typedef struct train_rank {
     weft_hal *hal;

@@ -6,8 +6,8 @@
 #ifndef WEFT_TESTS_WINDOW_CASES_H
 #define WEFT_TESTS_WINDOW_CASES_H
 
-#include "comm/reduce.h"
-#include "comm/window.h"
+#include "comm/core/reduce.h"
+#include "comm/core/window.h"
 #include "support/comm_cases.h"
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */

@@ -150,7 +150,10 @@ two() {
 }
 two 0 --run-dir two-whole
 signalled two-USR1 USR1 "${mpirun[@]}" 2 "$weft"
+# mpirun waits as long before it passes SIGTERM on as it does between that and SIGKILL: no cure, and not advised.
 signalled two-TERM TERM "${mpirun[@]}" 2 --mca odls_base_sigkill_timeout 5 "$weft"
+says "SIGUSR1 to mpirun instead"
+grep -q odls_base_sigkill_timeout err && fail "an option is advised that only postpones the signal: $(cat err)"
 two 75 --run-dir two --max-hours 1e-9
 says "to go on: mpirun -np 2 weft train"
 cp -r two one

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/npy.h"
 #include "gnn/dataset.h"
-#include "gnn/model.h"
+#include "gnn/gnn_model.h"
+#include "io/npy.h"
 #include "support/test.h"
-#include "train/loop.h"
+#include "train/loop/loop.h"
 
 enum { EPOCHS = 20 };
 
@@ -66,7 +66,7 @@ static void read_flat(npz_file *npz, const char *prefix, const param_store *para
 {
     for (int i = 0; i < params->entries; ++i) {
         const param_entry *entry = &params->entry[i];
-        char name[80];
+        char name[PARAM_NAME_BYTES + 32];
         snprintf(name, sizeof name, "%s.%s", prefix, entry->name);
         npy_array array = read_member(npz, name);
         assert_int_equal(array.header.item_bytes, 8);
@@ -137,10 +137,8 @@ static void check_first_pass(weft_comm *comm, const golden_case *c, gnn_model *m
                              const weft_part *part, npz_file *npz)
 {
     static _Thread_local double expected[4096], actual[4096];
-    weft_hal *hal = model->hal;
     const train_pass pass = {.training = true, .seed = 1, .epoch = 1};
     weft_tensor logits;
-    double loss = 0;
     ASSERT_OK(model->interface.forward(model, &pass, &logits));
     npy_array golden = read_member(npz, "logits");
     download_flat(&logits, actual);
@@ -149,8 +147,12 @@ static void check_first_pass(weft_comm *comm, const golden_case *c, gnn_model *m
         check_near(c, "logits", at, actual[i], ((const double *)golden.data)[at]);
     }
     npy_array_free(&golden);
-    ASSERT_OK(hal->nn.softmax_xent(hal, logits.dtype, logits.rows, logits.cols, logits.data, logits.ld, t->label,
-                                   t->split, 0, 1.0 / (double)t->loss_entries, &loss, logits.data, logits.ld));
+    const tensor_loss_rows rows = {.split = t->split, .scale = 1.0 / (double)t->loss_entries};
+    weft_tensor loss;
+    ASSERT_OK(tensor_create(model->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &loss));
+    ASSERT_OK(tensor_zero(&loss));
+    ASSERT_OK(tensor_softmax_xent(&logits, t->label, &rows, &loss, &logits));
+    tensor_destroy(&loss);
     ASSERT_OK(model->interface.backward(model, &pass, &logits));
     memset(expected, 0, sizeof expected);
     read_flat(npz, "grad", &model->params, expected);

@@ -4,7 +4,7 @@
  * synchronisation modes and backends. On another number of ranks it ends within rounding. timeout: 300
  */
 #include "base/log.h"
-#include "base/npy.h"
+#include "io/npy.h"
 #include "support/folder.h"
 #include "support/labelled_graphs.h"
 #include "support/train_rank.h"
@@ -269,7 +269,7 @@ static void test_local_updates(void **state)
         c.options.sync.gap = 1 + i % 3;
         c.options.sync.group = 2;
         c.options.sync.full_every = i % 2 == 0 ? 0 : 3;
-        c.options.sync.tracking = i % 5 == 2 || i % 5 == 4;
+        c.options.sync.tracking = i % 5 == 2 || i % 5 == 4 ? SYNC_TRACKING_ON : SYNC_TRACKING_OFF;
         goes_on_to_the_bit(state, &c, 1 + i % 3);
     }
 }

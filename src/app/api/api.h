@@ -5,9 +5,9 @@
 #ifndef WEFT_APP_API_API_H
 #define WEFT_APP_API_API_H
 
-#include "base/option.h"
+#include "option/option.h"
 
-/* The options must be of this command: WEFT_ERR_USAGE names `function` and the cure. In app/api/options.c. */
+/* The options must be of this command: WEFT_ERR_USAGE names `function` and the cure. In app/api/api_options.c. */
 weft_status api_check_command(const weft_options *options, const char *command, const char *function);
 
 #endif

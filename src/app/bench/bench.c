@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "app/command.h"
+#include "app/cli/command.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/sample.h"

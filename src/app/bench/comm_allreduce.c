@@ -5,18 +5,18 @@
  * in place; MPI_Allreduce is given ordinary memory, in place or not, whichever of the two is faster at this size. What
  * is summed while the clock runs is zero, so that sums of sums neither overflow nor become denormal.
  *
- * Before and after the timing a sum of known inputs is checked on every rank and element (app/bench/check.h), and all
+ * Before and after the timing a sum of known inputs is checked on every rank and element (app/bench/bench_check.h), and all
  * ranks must hold the same bits.
  */
 #include <math.h>
 #include <string.h>
 
-#include "app/bench/check.h"
-#include "app/bench/comm.h"
+#include "app/bench/bench_check.h"
+#include "app/bench/bench_comm.h"
 #include "app/bench/pair.h"
 #include "base/alloc.h"
 #include "comm/coll/coll.h"
-#include "comm/window.h"
+#include "comm/core/window.h"
 
 enum { CHOICE_TRIES = 3 };
 

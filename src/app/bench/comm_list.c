@@ -1,7 +1,7 @@
 /* app/bench/comm_list.c: the lists that --sizes and --algorithms take. */
 #include <string.h>
 
-#include "app/bench/comm.h"
+#include "app/bench/bench_comm.h"
 #include "base/number.h"
 
 enum { ELEMENT = 4, PART_BYTES = 64 };

@@ -10,11 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "app/bench/check.h"
-#include "app/bench/comm.h"
+#include "app/bench/bench_check.h"
+#include "app/bench/bench_comm.h"
 #include "app/bench/pair.h"
 #include "base/alloc.h"
-#include "comm/cost.h"
+#include "comm/core/cost.h"
 #include "comm/sparse/select.h"
 
 enum { HALF_BITS = 16, BINS = 1 << HALF_BITS, ROOM = 2, READ_BLOCK = 1 << 16, READ_LANES = 32 };

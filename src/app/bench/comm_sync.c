@@ -17,14 +17,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "app/bench/check.h"
-#include "app/bench/comm.h"
+#include "app/bench/bench_check.h"
+#include "app/bench/bench_comm.h"
 #include "app/bench/pair.h"
 #include "app/bench/sync_step.h"
-#include "app/sync_setup.h"
+#include "app/setup/sync_setup.h"
 #include "base/alloc.h"
-#include "comm/cost.h"
-#include "comm/layout.h"
+#include "comm/core/cost.h"
+#include "comm/core/layout.h"
 
 enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRATION_WORK = 1000000 };
 
@@ -296,9 +296,9 @@ static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
     const weft_options *o = bench->context->options;
     weft_comm *comm = bench->context->comm;
     mode_case c = {.name = bench->names.choice[number]};
-    sync_options options = sync_options_of(o);
+    sync_options options = sync_options_of(o, SYNC_SHARDS_SAMPLED);
     options.mode = (sync_mode)number;
-    options.tracking = options.tracking && sync_mode_tracks(options.mode);
+    options.tracking = sync_mode_tracks(options.mode) ? options.tracking : SYNC_TRACKING_OFF;
     options.select.threads = bench->context->placement.threads;
     weft_status status = sync_step_open(comm, &options, bytes / (int64_t)sizeof(float), &c.step);
     if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {

@@ -5,7 +5,7 @@
  * float32 products may be off by TOLERANCE * sqrt(k + 4) roundings of the sum of magnitudes (see
  * app/bench/spmm_case.c). Memory: the three matrices on host and device, and twice the operands for the check.
  */
-#include "app/bench/gemm.h"
+#include "app/bench/bench_gemm.h"
 
 #include <math.h>
 
@@ -18,7 +18,7 @@ typedef struct gemm_case {
     weft_hal *hal;
     gemm_product product;
     int64_t rows, d;
-    hal_gemm gemm;
+    hal_gemm_args gemm;
     float *host_a, *host_b, *host_c;
     void *a, *b, *c;
     double worst; /* largest error over its bound */
@@ -37,7 +37,13 @@ static int64_t count_b(const gemm_case *c)
 
 static int64_t count_c(const gemm_case *c)
 {
-    return c->gemm.m * c->gemm.n;
+    return c->gemm.c.rows * c->gemm.c.cols;
+}
+
+/* Terms of one sum. */
+static int64_t terms(const gemm_case *c)
+{
+    return c->gemm.trans_a ? c->rows : c->d;
 }
 
 /* Values in [-1, 1), the same on every machine. */
@@ -63,22 +69,19 @@ static weft_status operand(gemm_case *c, int64_t count, uint64_t salt, float **h
 static weft_status open_case(gemm_case *c)
 {
     const bool atb = c->product == GEMM_ATB;
-    c->gemm = (hal_gemm){.dtype = WEFT_DTYPE_F32,
-                         .trans_a = atb,
-                         .trans_b = c->product == GEMM_ABT,
-                         .m = atb ? c->d : c->rows,
-                         .n = c->d,
-                         .k = atb ? c->rows : c->d,
-                         .alpha = 1.0,
-                         .lda = c->d,
-                         .ldb = c->d,
-                         .ldc = c->d};
+    const int64_t b_rows = c->product == GEMM_ATB ? c->rows : c->d;
+    c->gemm = (hal_gemm_args){.trans_a = atb,
+                              .trans_b = c->product == GEMM_ABT,
+                              .alpha = 1.0,
+                              .a = hal_mat_of(NULL, WEFT_DTYPE_F32, c->rows, c->d, c->d),
+                              .b = hal_mat_of(NULL, WEFT_DTYPE_F32, b_rows, c->d, c->d),
+                              .c = hal_mat_of(NULL, WEFT_DTYPE_F32, atb ? c->d : c->rows, c->d, c->d)};
     WEFT_TRY(operand(c, count_a(c), 1, &c->host_a, &c->a));
     WEFT_TRY(operand(c, count_b(c), 77, &c->host_b, &c->b));
     WEFT_TRY(operand(c, count_c(c), 5, &c->host_c, &c->c));
-    c->gemm.a = c->a;
-    c->gemm.b = c->b;
-    c->gemm.c = c->c;
+    c->gemm.a.data = c->a;
+    c->gemm.b.data = c->b;
+    c->gemm.c.data = c->c;
     return WEFT_OK;
 }
 
@@ -95,7 +98,8 @@ static void close_case(gemm_case *c)
 static weft_status run_once(void *argument)
 {
     const gemm_case *c = argument;
-    return c->hal->dense.gemm(c->hal, &c->gemm);
+    WEFT_TRY(hal_gemm(c->hal, &c->gemm));
+    return c->hal->stream.sync(c->hal);
 }
 
 /* ---- the check ---------------------------------------------------------------------------------------------- */
@@ -125,24 +129,23 @@ static void copy_window(const gemm_case *c, gemm_window *w, bool magnitudes)
 static weft_status reference(weft_hal *ref, const gemm_case *c, gemm_window *w)
 {
     for (int magnitudes = 0; magnitudes < 2; magnitudes++) {
-        hal_gemm gemm = c->gemm;
+        hal_gemm_args gemm = c->gemm;
         copy_window(c, w, magnitudes == 1);
-        gemm.dtype = WEFT_DTYPE_F64;
-        gemm.m = w->count;
-        gemm.a = w->a;
-        gemm.lda = gemm.trans_a ? w->count : c->d;
-        gemm.b = w->b;
-        gemm.c = magnitudes == 1 ? w->magnitude : w->exact;
-        WEFT_TRY(ref->dense.gemm(ref, &gemm));
+        const int64_t lines = gemm.trans_a ? c->rows : w->count;
+        const int64_t stride = gemm.trans_a ? w->count : c->d;
+        gemm.a = hal_mat_of(w->a, WEFT_DTYPE_F64, lines, stride, stride);
+        gemm.b = hal_mat_of(w->b, WEFT_DTYPE_F64, c->gemm.b.rows, c->d, c->d);
+        gemm.c = hal_mat_of(magnitudes == 1 ? w->magnitude : w->exact, WEFT_DTYPE_F64, w->count, c->d, c->d);
+        WEFT_TRY(hal_gemm(ref, &gemm));
     }
     return WEFT_OK;
 }
 
 static void compare(gemm_case *c, const gemm_window *w)
 {
-    const double unit = TOLERANCE * sqrt((double)c->gemm.k + 4.0) * 0x1p-24;
-    for (int64_t i = 0; i < w->count * c->gemm.n; i++) {
-        const double found = (double)c->host_c[w->first * c->gemm.n + i];
+    const double unit = TOLERANCE * sqrt((double)terms(c) + 4.0) * 0x1p-24;
+    for (int64_t i = 0; i < w->count * c->gemm.c.cols; i++) {
+        const double found = (double)c->host_c[w->first * c->gemm.c.cols + i];
         const double error = fabs(found - w->exact[i]) / (unit * w->magnitude[i] + 0x1p-100);
         c->worst = isnan(error) ? (double)INFINITY : fmax(c->worst, error);
     }
@@ -152,10 +155,10 @@ static weft_status check_window(weft_hal *ref, gemm_case *c, int64_t first, int6
 {
     gemm_window w = {.first = first, .count = count};
     weft_status status = WEFT_OK;
-    WEFT_TRY_GOTO(WEFT_NEW(&w.a, count * c->gemm.k, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&w.a, count * terms(c), WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&w.b, count_b(c), WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&w.exact, count * c->gemm.n, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&w.magnitude, count * c->gemm.n, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&w.exact, count * c->gemm.c.cols, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&w.magnitude, count * c->gemm.c.cols, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(reference(ref, c, &w), status, done);
     compare(c, &w);
 done:
@@ -168,12 +171,12 @@ done:
 
 static weft_status check(gemm_case *c)
 {
-    const int64_t count = c->gemm.m < WINDOW ? c->gemm.m : WINDOW;
+    const int64_t count = c->gemm.c.rows < WINDOW ? c->gemm.c.rows : WINDOW;
     weft_hal *ref = NULL;
     WEFT_TRY(weft_hal_open("ref", c->hal->threads, &ref));
     weft_status status = c->hal->mem.download(c->hal, c->host_c, c->c, (size_t)count_c(c) * sizeof *c->host_c);
     status = status == WEFT_OK ? check_window(ref, c, 0, count) : status;
-    status = status == WEFT_OK ? check_window(ref, c, c->gemm.m - count, count) : status;
+    status = status == WEFT_OK ? check_window(ref, c, c->gemm.c.rows - count, count) : status;
     weft_hal_close(ref);
     return status;
 }

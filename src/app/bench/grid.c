@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
+#include "base/escape.h"
 #include "base/number.h"
+#include "io/json.h"
 
 void bench_grid_free(bench_grid *grid)
 {
@@ -22,8 +23,10 @@ static const bench_cell *cell_at(const bench_grid *grid, int row, int column)
 }
 
 /* A text that holds the format's own marks: quoted in CSV (RFC 4180), escaped in Markdown. */
-static void print_text(FILE *out, const char *text, bench_format format)
+static void print_text(FILE *out, const char *foreign, bench_format format)
 {
+    const escaped_text safe = escape_say(foreign);
+    const char *text = safe.text;
     const bool quoted = format == BENCH_CSV && strpbrk(text, ",\"\n") != NULL;
     fputs(quoted ? "\"" : "", out);
     for (; *text != '\0'; text++) {

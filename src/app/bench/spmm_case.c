@@ -7,7 +7,7 @@
  * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
  * 4) roundings of the sum of magnitudes.
  *
- * Least memory traffic of a run, for the share of the triad's bandwidth (hal/stream.h): the prepared matrix once, x
+ * Least memory traffic of a run, for the share of the triad's bandwidth (machine/stream.h): the prepared matrix once, x
  * read once, out written once. A kernel far above 100 % would be wrong; one below it gathers from memory or is bound by
  * a cache.
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/spmm.h"
+#include "app/bench/bench_spmm.h"
 #include "base/alloc.h"
 
 enum { SAMPLED_ROWS = 128, TOLERANCE = 4 };
@@ -54,6 +54,15 @@ static weft_status upload_index(weft_hal *hal, const int32_t *index, int64_t cou
     return hal->mem.upload(hal, *device, index, (size_t)count * sizeof *index);
 }
 
+/* to[i,:] = from[index[i],:] */
+static weft_status reorder(weft_hal *hal, int64_t rows, int64_t d, const void *index, const void *from, void *to)
+{
+    const hal_gather_rows_args args = {.x = hal_mat_from(from, WEFT_DTYPE_F32, rows, d, d),
+                                       .index = hal_column_from(index, WEFT_DTYPE_I32, rows),
+                                       .y = hal_mat_of(to, WEFT_DTYPE_F32, rows, d, d)};
+    return hal_gather_rows(hal, &args);
+}
+
 static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
 {
     const size_t rows = (size_t)matrix->csr.rows;
@@ -72,7 +81,7 @@ static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64
     WEFT_TRY(upload_index(hal, matrix->vertex, matrix->csr.rows, &o->vertex));
     WEFT_TRY(upload_index(hal, matrix->position, matrix->csr.rows, &o->position));
     WEFT_TRY(hal->mem.upload(hal, o->given_x, o->host_x, bytes));
-    return hal->dense.gather_rows(hal, WEFT_DTYPE_F32, matrix->csr.rows, d, o->vertex, o->given_x, d, o->x, d);
+    return reorder(hal, matrix->csr.rows, d, o->vertex, o->given_x, o->x);
 }
 
 typedef struct bench_job {
@@ -91,15 +100,17 @@ static weft_status run_once(void *argument)
     const bench_operands *o = job->operands;
     const int64_t d = job->d;
     const int64_t rows = job->matrix->csr.rows;
-    hal_spmm_args args = {.dtype = WEFT_DTYPE_F32, .d = d, .x = o->x, .ldx = d, .out = o->out, .ldo = d};
+    const hal_spmm_run_args args = {.matrix = job->spmm,
+                                    .x = hal_mat_of(o->x, WEFT_DTYPE_F32, job->matrix->csr.cols, d, d),
+                                    .out = hal_mat_of(o->out, WEFT_DTYPE_F32, rows, d, d)};
     if (job->move) {
-        WEFT_TRY(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, rows, d, o->vertex, o->given_x, d, o->x, d));
+        WEFT_TRY(reorder(hal, rows, d, o->vertex, o->given_x, o->x));
     }
-    WEFT_TRY(hal->sparse.spmm_run(hal, job->spmm, &args));
+    WEFT_TRY(hal_spmm_run(hal, &args));
     if (job->move) {
-        WEFT_TRY(hal->dense.gather_rows(hal, WEFT_DTYPE_F32, rows, d, o->position, o->out, d, o->given_out, d));
+        WEFT_TRY(reorder(hal, rows, d, o->position, o->out, o->given_out));
     }
-    return WEFT_OK;
+    return hal->stream.sync(hal);
 }
 
 /* Largest |error| / bound over one row of the given order. */

@@ -1,5 +1,5 @@
 /* app/bench/spmm_order.c: the measured matrix in another vertex order. */
-#include "app/bench/spmm.h"
+#include "app/bench/bench_spmm.h"
 
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "app/bench/spmm.h"
+#include "app/bench/bench_spmm.h"
 
 static const bench_column columns[] = {
     {"graph", CELL_TEXT, true},

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "app/bench/check.h"
+#include "app/bench/bench_check.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "comm/window.h"
+#include "comm/core/window.h"
 
 #define LEARNING_RATE 0.01
 

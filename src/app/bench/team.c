@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/launcher.h"
 #include "base/log.h"
+#include "machine/launcher.h"
 
 /* The variable may be a list; its first number counts. */
 static int64_t threads_wanted(const weft_options *options)

@@ -6,7 +6,7 @@
 #define WEFT_APP_BENCH_TEAM_H
 
 #include "app/bench/bench.h"
-#include "app/machine_limits.h"
+#include "app/setup/machine_limits.h"
 
 enum { BENCH_TEAMS_MAX = 64 };
 

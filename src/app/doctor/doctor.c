@@ -5,8 +5,8 @@
  *      mpirun -np 8 --hostfile hosts weft doctor    the nodes, ranks and links of a job to come
  *
  * All ranks measure at once what they share (memory, cores), and pair by pair what lies between them. The first rank of
- * each node judges it by the cards of its ranks (app/doctor/check.c); rank 0 prints all findings. A few seconds. What
- * the node can do is kept for `weft bench` (app/machine_limits.h). The exit code is 0 whatever is found: warnings are
+ * each node judges it by the cards of its ranks (app/doctor/doctor_check.c); rank 0 prints all findings. A few seconds. What
+ * the node can do is kept for `weft bench` (app/setup/machine_limits.h). The exit code is 0 whatever is found: warnings are
  * counted in the first line.
  */
 #include "app/doctor/doctor.h"
@@ -19,15 +19,15 @@
 #include <unistd.h>
 
 #include "app/bench/grid.h"
-#include "app/command.h"
-#include "app/context.h"
-#include "app/machine_limits.h"
-#include "app/versions.h"
+#include "app/cli/command.h"
+#include "app/setup/context.h"
+#include "app/setup/machine_limits.h"
+#include "app/setup/versions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "hal/control_group.h"
-#include "hal/placement_memory.h"
+#include "machine/control_group.h"
+#include "machine/placement_memory.h"
 
 enum { PAIRS_SHOWN = 28, DISK_BYTES = 32 << 20 };
 static const double pair_timeout = 10.0;

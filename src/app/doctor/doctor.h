@@ -1,7 +1,7 @@
 /*
  * app/doctor/doctor.h: what the files of `weft doctor` share: what the ranks found, and what is to be said about it.
  *
- * Measuring and judging are apart: the rules (app/doctor/check.c) are functions of the cards and figures alone, so that
+ * Measuring and judging are apart: the rules (app/doctor/doctor_check.c) are functions of the cards and figures alone, so that
  * tests can ask about machines that we lack.
  */
 #ifndef WEFT_APP_DOCTOR_DOCTOR_H
@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-#include "comm/layout.h"
-#include "comm/pairs.h"
-#include "hal/host_settings.h"
-#include "hal/placement.h"
-#include "hal/stream.h"
+#include "comm/core/layout.h"
+#include "comm/model/link_probe.h"
+#include "machine/host_settings.h"
+#include "machine/placement.h"
+#include "machine/stream.h"
 
 enum { DOCTOR_NUMA = 8 }; /* NUMA nodes that are measured one by one */
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "app/info/info.h"
-#include "hal/host_settings.h"
-#include "hal/placement.h"
-#include "hal/placement_memory.h"
-#include "hal/topology_summary.h"
+#include "machine/host_settings.h"
+#include "machine/placement.h"
+#include "machine/placement_memory.h"
+#include "machine/topology_summary.h"
 
 enum { NODES_SHOWN = 64 };
 

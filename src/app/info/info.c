@@ -10,17 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/command.h"
-#include "app/versions.h"
+#include "app/cli/command.h"
+#include "app/setup/versions.h"
+#include "base/escape.h"
 #include "base/file.h"
 
 void info_text(const char *name, const char *text)
 {
-    printf("%s: ", name);
-    for (; *text != '\0'; text++) {
-        putchar((unsigned char)*text < 32 || *text == 127 ? ' ' : *text);
-    }
-    putchar('\n');
+    printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
 }
 
 static bool holds(const char *folder, const char *name)

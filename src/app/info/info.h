@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* "name: text" with the control characters of a foreign text blanked: it must not steer the terminal. */
+/* "name: text", escaped: a foreign text must not steer the terminal. */
 void info_text(const char *name, const char *text);
 
 weft_status info_store(const char *store, bool check);

@@ -9,7 +9,7 @@
 
 #include "app/info/info.h"
 #include "base/alloc.h"
-#include "partition/graph_manifest.h"
+#include "graph/graph_manifest.h"
 
 static int ascending(const void *a, const void *b)
 {

@@ -1,17 +1,16 @@
 /*
  * app/report/bars.c: stacked horizontal bars, one a rank (app/report/chart.h).
  *
- * Bars get thinner as ranks get more; names stand beside them while there is room for the letters. Parts are named
- * above the first bar where they are wide enough; a table beside the drawing names all of them.
+ * Names, sums and ticks are text of the page beside drawings that stretch, so letters keep their size on every screen:
+ * a wide one has name, bar and sum in a line, a narrow one the bar below the other two (page.c). Bars get thinner as
+ * ranks get more; names stand beside them while there is room for the letters.
  */
 #include <math.h>
 #include <string.h>
 
 #include "app/report/chart.h"
 
-enum { WIDTH = 1140, LEFT = 130, RIGHT = 90, TOP = 30, BOTTOM = 34, NAMED_FROM = 13, TALLEST = 600 };
-
-#define LETTER_WIDTH 6.3
+enum { WIDTH = 1000, ROW = 28, NAMED_FROM = 13, TALLEST = 600, TICKS = 8 };
 
 static double total_of(const bars *b, int row)
 {
@@ -22,60 +21,94 @@ static double total_of(const bars *b, int row)
     return total;
 }
 
-static void draw_axis(report_text *out, const bars *b, const scale *x, double bottom)
+static quantity value_text(const bars *b, double value)
 {
-    double value;
-    for (int i = 0; scale_tick(x, i, &value); ++i) {
-        double at = scale_at(x, value);
-        fprintf(out->file, "<line class=\"grid\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%d\" y2=\"%.2f\"/>", at, at, TOP - 4,
-                bottom);
-        fprintf(out->file, "<text class=\"tick m\" x=\"%.2f\" y=\"%.2f\">", at, bottom + 18);
-        text_write(out, scale_tick_text(x, value, b->unit).text);
-        fputs("</text>\n", out->file);
-    }
+    return b->unit == CHART_SECONDS ? quantity_seconds(value) : quantity_bytes(value);
 }
 
-/* Names of the first bar's wide parts; counted in bytes, which is letters for the names of activities. */
-static void draw_part_names(report_text *out, const bars *b, const scale *x)
+/* The parts that any bar has; one part needs no legend. */
+static void draw_legend(report_text *out, const bars *b)
 {
-    double sum = 0;
+    if (b->parts == 1) {
+        return;
+    }
+    fputs("<p class=\"legend\">", out->file);
     for (int p = 0; p < b->parts; ++p) {
-        double from = scale_at(x, sum);
-        sum += b->value[p];
-        if (scale_at(x, sum) - from > LETTER_WIDTH * (double)strlen(b->part_name[p]) + 6) {
-            fprintf(out->file, "<text class=\"label t-%s\" x=\"%.2f\" y=\"%d\">", b->part_colour[p], from + 1,
-                    TOP - 10);
+        double most = 0;
+        for (int row = 0; row < b->rows; ++row) {
+            most = fmax(most, b->value[row * b->parts + p]);
+        }
+        if (most > 0) {
+            fprintf(out->file, "<span><i class=\"patch %s\"></i>", b->part_colour[p]);
             text_write(out, b->part_name[p]);
-            fputs("</text>\n", out->file);
+            fputs("</span> ", out->file);
         }
     }
+    fputs("</p>\n", out->file);
 }
 
-static void draw_row(report_text *out, const bars *b, const scale *x, int row, double y, double height)
+static void draw_grid(report_text *out, const scale *x)
+{
+    double value;
+    fprintf(out->file,
+            "<svg class=\"lines\" viewBox=\"0 0 %d 1\" preserveAspectRatio=\"none\"><path class=\"grid\" d=\"", WIDTH);
+    for (int i = 0; scale_tick(x, i, &value); ++i) {
+        fprintf(out->file, "M%.2f 0V1", scale_at(x, value));
+    }
+    fputs("\"/></svg>\n", out->file);
+}
+
+/* Ticks near an edge say so: on a narrow screen there is no margin for half of their text. */
+static void draw_ticks(report_text *out, const bars *b, const scale *x)
+{
+    double value;
+    fputs("<div class=\"ticks\">", out->file);
+    for (int i = 0; scale_tick(x, i, &value); ++i) {
+        double percent = 100 * scale_at(x, value) / WIDTH;
+        fprintf(out->file, "<span%s style=\"left:%.2f%%\">",
+                percent < 5    ? " class=\"first\""
+                : percent > 90 ? " class=\"last\""
+                               : "",
+                percent);
+        text_write(out, scale_tick_text(x, value, b->unit).text);
+        fputs("</span> ", out->file);
+    }
+    fputs("</div>\n", out->file);
+}
+
+static void draw_bar(report_text *out, const bars *b, const scale *x, int row)
 {
     double sum = 0;
-    double thick = height >= 4 ? height - (height >= NAMED_FROM ? 5 : 1) : height;
+    fprintf(out->file, "<svg class=\"bar\" viewBox=\"0 0 %d 1\" preserveAspectRatio=\"none\">", WIDTH);
     for (int p = 0; p < b->parts; ++p) {
         double value = b->value[row * b->parts + p];
         double from = scale_at(x, sum);
         sum += value;
         if (value > 0) {
-            fprintf(out->file, "<rect class=\"f-%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-                    b->part_colour[p], from, y, scale_at(x, sum) - from, thick);
-            text_printf(out, "%s, %s: %s", b->row_name[row], b->part_name[p],
-                        b->unit == CHART_SECONDS ? quantity_seconds(value).text : quantity_bytes(value).text);
+            fprintf(out->file, "<rect class=\"f-%s\" x=\"%.3f\" y=\"0\" width=\"%.3f\" height=\"1\"><title>",
+                    b->part_colour[p], from, scale_at(x, sum) - from);
+            text_printf(out, "%s, %s: %s", b->row_name[row], b->part_name[p], value_text(b, value).text);
             fputs("</title></rect>", out->file);
         }
     }
-    if (height >= NAMED_FROM) {
-        fprintf(out->file, "<text class=\"tick r\" x=\"%d\" y=\"%.2f\">", LEFT - 8, y + thick / 2 + 4);
-        text_printf(out, "%.17s", b->row_name[row]);
-        fprintf(out->file, "</text><text class=\"tick\" x=\"%.2f\" y=\"%.2f\">", scale_at(x, sum) + 6,
-                y + thick / 2 + 4);
-        text_write(out, b->unit == CHART_SECONDS ? quantity_seconds(sum).text : quantity_bytes(sum).text);
-        fputs("</text>", out->file);
+    fputs("</svg>", out->file);
+}
+
+static void draw_row(report_text *out, const bars *b, const scale *x, int row, double height)
+{
+    if (height < NAMED_FROM) {
+        fprintf(out->file, "<div class=\"thin\" style=\"height:%.2fpx\">", height);
+        draw_bar(out, b, x, row);
+        fputs("</div>\n", out->file);
+        return;
     }
-    fputs("\n", out->file);
+    fputs("<div class=\"row\"><span class=\"name\">", out->file);
+    text_write(out, b->row_name[row]);
+    fputs("</span>", out->file);
+    draw_bar(out, b, x, row);
+    fputs("<span class=\"sum\">", out->file);
+    text_write(out, value_text(b, total_of(b, row)).text);
+    fputs("</span></div>\n", out->file);
 }
 
 void bars_draw(report_text *out, const bars *b)
@@ -84,23 +117,20 @@ void bars_draw(report_text *out, const bars *b)
     for (int row = 0; row < b->rows; ++row) {
         most = fmax(most, total_of(b, row));
     }
-    double height = fmin(28, fmax(1, (double)TALLEST / b->rows));
-    double bottom = TOP + b->rows * height;
-    scale x = scale_linear(0, most > 0 ? most : 1, 8, LEFT, WIDTH - RIGHT);
+    double height = fmin(ROW, fmax(1, (double)TALLEST / b->rows));
+    scale x = scale_linear(0, most > 0 ? most : 1, TICKS, 0, WIDTH);
     x.low = 0;
     x.high = most > 0 ? most : 1; /* bars use the width; the last tick stands within it */
-    fputs("<figure><figcaption>", out->file);
+    fprintf(out->file, "<figure class=\"bars\" data-x=\"%.17g %.17g %.2f %.2f\"><figcaption>", x.low, x.high, x.from,
+            x.to);
     text_write(out, b->title);
-    fprintf(out->file,
-            "</figcaption>\n<svg class=\"bars\" role=\"img\" viewBox=\"0 0 %d %.0f\" data-x=\"%.17g %.17g %.2f %.2f\">"
-            "\n<title>",
-            WIDTH, bottom + BOTTOM, x.low, x.high, x.from, x.to);
-    text_write(out, b->title);
-    fputs("</title>\n", out->file);
-    draw_axis(out, b, &x, bottom);
-    draw_part_names(out, b, &x);
+    fputs("</figcaption>\n", out->file);
+    draw_legend(out, b);
+    fputs("<div class=\"plot\">\n", out->file);
+    draw_grid(out, &x);
     for (int row = 0; row < b->rows; ++row) {
-        draw_row(out, b, &x, row, TOP + row * height, height);
+        draw_row(out, b, &x, row, height);
     }
-    fputs("</svg></figure>\n", out->file);
+    draw_ticks(out, b, &x);
+    fputs("</div></figure>\n", out->file);
 }

@@ -4,7 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 560, HEIGHT = 300, LEFT = 54, RIGHT = 112, TOP = 18, BOTTOM = 36, LABEL_HEIGHT = 14, LABELS_MAX = 17 };
+enum {
+    WIDTH = 560,
+    HEIGHT = 300,
+    LEFT = 62,
+    RIGHT = 128,
+    TOP = 18,
+    BOTTOM = 42,
+    LABEL_HEIGHT = 19,
+    LABELS_MAX = 13,
+    NAME_LETTERS = 12
+};
 
 /* Beyond this a value is a sign of divergence, not something to scale an axis by. */
 #define DRAWN_BELOW 1e100
@@ -46,7 +56,7 @@ static frame frame_of(const chart *c, extent e)
     frame f;
     double low = c->from_zero ? fmin(0, e.y_low) : e.y_low;
     double high = c->most > 0 ? fmin(e.y_high, c->most) : e.y_high;
-    if (c->unit == CHART_PLAIN && low > 0 && high / low > 50) {
+    if (c->unit == CHART_PLAIN && !c->from_zero && low > 0 && high / low > 50) {
         f.y = scale_logarithmic(low, high, HEIGHT - BOTTOM, TOP);
     } else {
         f.y = scale_linear(low, high, 5, HEIGHT - BOTTOM, TOP);
@@ -90,10 +100,10 @@ static void draw_x_axis(report_text *out, const frame *f)
         double x = scale_at(&f->x, epoch);
         fprintf(out->file, "<line class=\"axis\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.2f\" y2=\"%.2f\"/>", x, x, bottom,
                 bottom + 4);
-        fprintf(out->file, "<text class=\"tick m\" x=\"%.2f\" y=\"%.2f\">%.10g</text>\n", x, bottom + 17, epoch);
+        fprintf(out->file, "<text class=\"tick m\" x=\"%.2f\" y=\"%.2f\">%.10g</text>\n", x, bottom + 19, epoch);
     }
     fprintf(out->file, "<text class=\"tick m\" x=\"%d\" y=\"%.2f\">epoch</text>\n", (LEFT + WIDTH - RIGHT) / 2,
-            bottom + 33);
+            bottom + 38);
 }
 
 /* ---- lines ---- */
@@ -210,6 +220,28 @@ static void spread_labels(label *labels, int count)
     }
 }
 
+/* What fits beside the drawing; tables have the name as a whole. Continuation bytes of UTF-8 are no letters. */
+static void write_name(report_text *out, const char *name)
+{
+    char text[4 * NAME_LETTERS + 1];
+    size_t bytes = 0;
+    int letters = 0;
+    while (name[bytes] != '\0' && bytes < sizeof text - 1) {
+        letters += (name[bytes] & 0xc0) != 0x80;
+        if (letters > NAME_LETTERS) {
+            break;
+        }
+        text[bytes] = name[bytes];
+        bytes += 1;
+    }
+    const bool whole = name[bytes] == '\0';
+    while (!whole && bytes > 0 && (name[--bytes] & 0xc0) == 0x80) { /* the last letter makes way for the dots */
+    }
+    text[bytes] = '\0';
+    text_write(out, text);
+    fputs(whole ? "" : "…", out->file);
+}
+
 static void draw_labels(report_text *out, const chart *c, const frame *f)
 {
     label labels[LABELS_MAX];
@@ -224,7 +256,7 @@ static void draw_labels(report_text *out, const chart *c, const frame *f)
     for (int i = 0; i < count; ++i) {
         fprintf(out->file, "<text class=\"label t-%s\" x=\"%d\" y=\"%.2f\">", labels[i].line->colour,
                 WIDTH - RIGHT + 10, labels[i].y + 4);
-        text_write(out, labels[i].line->name);
+        write_name(out, labels[i].line->name);
         fputs("</text>\n", out->file);
     }
 }

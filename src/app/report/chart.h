@@ -9,7 +9,7 @@
 #ifndef WEFT_APP_REPORT_CHART_H
 #define WEFT_APP_REPORT_CHART_H
 
-#include "app/report/run.h"
+#include "app/report/report_run.h"
 #include "app/report/text.h"
 
 enum { CHART_POINTS = 1000, CHART_LINES_MAX = 128 };
@@ -28,7 +28,7 @@ typedef struct chart {
     chart_unit unit;
     chart_line line[CHART_LINES_MAX];
     int lines;
-    bool from_zero;
+    bool from_zero;             /* and never logarithmic */
     double most;                /* values above are drawn at the upper edge; 0: no limit */
     double band_low, band_high; /* a shaded band; both 0: none */
     double mark_x, mark_y;      /* a marked point; mark_text NULL: none */

@@ -27,8 +27,9 @@ static void score_cell(report_text *out, double mean, double std)
 
 static void table_of_figures(report_text *out, const report_run *runs, const report_figures *f, int count)
 {
-    text_table_begin(out, "llrrrrrrrr",
-                     "folder|ended|runs|epochs|test|validation|epoch, median|sent per epoch|peak memory|ranks");
+    text_table_begin(
+        out, "llrrrrrrrrr",
+        "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
     for (int k = 0; k < count; ++k) {
         double code = report_number(runs[k].manifest, "exit");
         text_cell_colour(out, colour_of(k), "%s", runs[k].name);
@@ -41,6 +42,7 @@ static void table_of_figures(report_text *out, const report_run *runs, const rep
         text_cell(out, "%s", quantity_count(f[k].epochs).text);
         score_cell(out, f[k].test, f[k].test_std);
         score_cell(out, f[k].valid, f[k].valid_std);
+        text_cell(out, "%s", quantity_percent(f[k].baseline).text);
         text_cell(out, "%s", quantity_seconds(f[k].epoch_s).text);
         text_cell(out, "%s", quantity_bytes(f[k].bytes_of_rank_0 ? f[k].epoch_bytes : f[k].epoch_bytes_all).text);
         text_cell(out, "%s", quantity_bytes(f[k].peak_memory).text);
@@ -59,8 +61,8 @@ static void table_of_figures(report_text *out, const report_run *runs, const rep
 /* Names of places and of output, which differ always and change no result. */
 static bool is_housekeeping(const char *option)
 {
-    static const char *const names[] = {"run-dir", "force",        "quiet",  "verbose", "help",
-                                        "version", "print-config", "config", "trace",   "dry-run"};
+    static const char *const names[] = {"run-dir",      "force",  "quiet", "verbose", "help",       "version",
+                                        "print-config", "config", "trace", "dry-run", "tensorboard"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         if (strcmp(option, names[i]) == 0) {
             return true;

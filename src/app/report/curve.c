@@ -1,5 +1,5 @@
 /*
- * app/report/curve.c: curves out of the epochs of a run folder (app/report/run.h).
+ * app/report/curve.c: curves out of the epochs of a run folder (app/report/report_run.h).
  *
  * Several runs of one job (--runs) are merged by epoch: all (epoch, value) pairs are sorted and each epoch's median is
  * taken, so that runs which stopped at different epochs need no alignment. Epochs that fewer than half of the runs
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "app/report/run.h"
+#include "app/report/report_run.h"
 #include "base/alloc.h"
 #include "base/sample.h"
 

@@ -148,6 +148,26 @@ static weft_status epoch_bytes(const report_run *run, report_figures *f)
     return WEFT_OK;
 }
 
+static void take_baseline(const json_value *summary, report_figures *f)
+{
+    const json_value *baseline = json_find(json_find(summary, "outcome"), "baseline");
+    f->baseline = report_number(baseline, "test");
+    f->baseline_split = "test";
+    f->baseline_class = report_number(baseline, "class");
+    if (isnan(f->baseline)) {
+        f->baseline = report_number(baseline, "valid");
+        f->baseline_split = "validation";
+    }
+}
+
+static void take_best_epoch(const report_run *run, report_figures *f)
+{
+    const report_series *only = run->series_count == 1 ? run->series : NULL;
+    bool known = only != NULL && only->best >= 0;
+    f->best_epoch = known ? (double)only->epoch[only->best].epoch : NAN;
+    f->last_epoch = known ? (double)only->epoch[only->count - 1].epoch : NAN;
+}
+
 static void take_summary(const json_value *summary, report_figures *f)
 {
     f->from_summary = true;
@@ -178,6 +198,8 @@ weft_status report_figures_of(const report_run *run, report_figures *f)
                           .nodes = report_number(run->manifest, "nodes"),
                           .parameters = report_number(run->summary, "parameters"),
                           .seconds = report_number(run->summary, "seconds")};
+    take_baseline(run->summary, f);
+    take_best_epoch(run, f);
     WEFT_TRY(epoch_times(run, f));
     if (run->summary != NULL) {
         take_summary(run->summary, f);

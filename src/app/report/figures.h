@@ -4,13 +4,17 @@
 #ifndef WEFT_APP_REPORT_FIGURES_H
 #define WEFT_APP_REPORT_FIGURES_H
 
-#include "app/report/run.h"
+#include "app/report/report_run.h"
 
 typedef struct report_figures {
     bool from_summary;
     const char *metric;                      /* "accuracy" or "ROC-AUC" */
     int runs;                                /* that the figures stand for */
     double test, test_std, valid, valid_std; /* means over runs at the best validation epoch; std of 1 run: NaN */
+    double baseline;                         /* of the test score, else of the validation score; NaN: unknown */
+    const char *baseline_split;              /* of which it is: "test" or "validation" */
+    double baseline_class;                   /* that is answered; NaN: a guess */
+    double best_epoch, last_epoch;           /* of one run; of several: NaN */
     double epochs;                           /* over all runs */
     double job_epochs;                       /* that the figures of per_rank cover: without those before a resumption */
     double epoch_s, epoch_s_q1, epoch_s_q3;  /* median and quartiles */

@@ -157,18 +157,38 @@ static void score_tile(report_text *out, const char *name, double mean, double s
     }
 }
 
+static void baseline_tile(report_text *out, const report_figures *f)
+{
+    if (isnan(f->baseline)) {
+        return;
+    }
+    if (isnan(f->baseline_class)) {
+        tile(out, "Baseline", quantity_percent(f->baseline).text, "a guess");
+    } else {
+        tile(out, "Baseline", quantity_percent(f->baseline).text,
+             "class %s, the largest in training: its share of the %s split", quantity_count(f->baseline_class).text,
+             f->baseline_split);
+    }
+}
+
 static void tiles(report_text *out, const report_figures *f)
 {
     char name[64];
+    char at[128] = "at the best validation epoch";
     if (out->html) {
         fputs("<div class=\"tiles\">\n", out->file);
     } else {
         text_table_begin(out, "lrl", "figure|value|");
     }
     snprintf(name, sizeof name, "Test %s", f->metric);
-    score_tile(out, name, f->test, f->test_std, f->runs, "at the best validation epoch");
+    if (isfinite(f->best_epoch)) {
+        snprintf(at, sizeof at, "at the best validation epoch, %s of %s", quantity_count(f->best_epoch).text,
+                 quantity_count(f->last_epoch).text);
+    }
+    score_tile(out, name, f->test, f->test_std, f->runs, at);
     snprintf(name, sizeof name, "Validation %s", f->metric);
     score_tile(out, name, f->valid, f->valid_std, f->runs, "the best");
+    baseline_tile(out, f);
     tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
     if (f->ranks == 1) {
@@ -191,5 +211,6 @@ void section_headline(report_text *out, const report_run *run, const report_figu
 {
     lead(out, run, figures);
     tell_problems(out, run);
+    section_warnings(out, run);
     tiles(out, figures);
 }

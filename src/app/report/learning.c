@@ -141,7 +141,7 @@ static void table_of_epochs(report_text *out, const report_run *run, const curve
     text_fold_begin(out,
                     run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
                     false);
-    text_table_begin(out, "rrrrrr", "epoch|loss|train|valid|test|time");
+    text_table_begin(out, "rrrrrrr", "epoch|loss|train|valid|test|time|learning rate");
     for (int64_t i = 0; i < count; ++i) {
         double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
         text_cell(out, "%.0f", epoch);
@@ -150,6 +150,7 @@ static void table_of_epochs(report_text *out, const report_run *run, const curve
         text_cell(out, "%s", quantity_percent(at_epoch(&space->median[REPORT_VALID], epoch)).text);
         text_cell(out, "%s", quantity_percent(at_epoch(&space->median[REPORT_TEST], epoch)).text);
         text_cell(out, "%s", quantity_seconds(at_epoch(&space->median[REPORT_EPOCH_S], epoch)).text);
+        text_cell(out, "%s", quantity_real(at_epoch(&space->median[REPORT_LR], epoch)).text);
     }
     text_table_end(out);
     text_fold_end(out);
@@ -176,6 +177,32 @@ static void table_of_runs(report_text *out, const report_run *run)
     }
 }
 
+/* The learning rate, a curve where it changes and a sentence where it does not, and the runs. */
+static void tell_runs(report_text *out, const report_run *run, const curves *space)
+{
+    const report_curve *rate = &space->median[REPORT_LR];
+    bool constant = true;
+    for (int64_t i = 1; i < rate->count; ++i) {
+        constant = constant && rate->y[i] == rate->y[0];
+    }
+    if (constant || !out->html) {
+        if (constant && rate->count > 0 && isfinite(rate->y[0])) {
+            text_paragraph(out, "muted", "Learning rate %.6g in every epoch.", rate->y[0]);
+        }
+        table_of_runs(out, run);
+        return;
+    }
+    char title[128];
+    title_of(run, "Learning rate", title);
+    chart c = {.title = title, .unit = CHART_PLAIN, .from_zero = true};
+    add_median(&c, space, REPORT_LR, "rate", "time");
+    fputs("<div class=\"pair\"><div>\n", out->file);
+    chart_draw(out, &c);
+    fputs("</div><div>\n", out->file);
+    table_of_runs(out, run);
+    fputs("</div></div>\n", out->file);
+}
+
 weft_status section_learning(report_text *out, const report_run *run, const report_figures *figures)
 {
     curves *space = NULL;
@@ -195,7 +222,7 @@ weft_status section_learning(report_text *out, const report_run *run, const repo
         WEFT_TRY_GOTO(draw_scores(out, run, figures->metric, space), status, done);
         fputs("</div></div>\n", out->file);
     }
-    table_of_runs(out, run);
+    tell_runs(out, run, space);
     table_of_epochs(out, run, space);
 done:
     curves_free(space);

@@ -11,10 +11,14 @@
 
 /* What happened and the figures that matter: headline.c. */
 void section_headline(report_text *out, const report_run *run, const report_figures *figures);
+/* What training warned of: outcome.c. */
+void section_warnings(report_text *out, const report_run *run);
 /* "quickstart · sage" */
 void section_title(const report_run *run, char *title, size_t bytes);
 /* Loss and scores over epochs, runs: learning.c. */
 weft_status section_learning(report_text *out, const report_run *run, const report_figures *figures);
+/* Figures by class and what is taken for what, or by task: outcome.c. */
+weft_status section_outcome(report_text *out, const report_run *run);
 /* Time of epochs, by activity and rank: time.c. */
 weft_status section_time(report_text *out, const report_run *run, const report_figures *figures);
 /* What training advised at its end: time.c. */

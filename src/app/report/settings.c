@@ -24,7 +24,20 @@ static void table_of_options(report_text *out, const json_value *options, bool d
     text_table_end(out);
 }
 
-static void settings(report_text *out, const json_value *options)
+/* As it was typed; under a launcher every rank was started with it. */
+static void command_line(report_text *out, const report_run *run)
+{
+    const char *command = report_string(run->manifest, "command", "");
+    double ranks = report_number(run->manifest, "ranks");
+    if (command[0] == '\0') {
+        return;
+    }
+    text_paragraph(out, "muted", ranks > 1 ? "The command line of each of the %s ranks:" : "The command line:",
+                   quantity_count(ranks).text);
+    text_code(out, command);
+}
+
+static void settings(report_text *out, const report_run *run, const json_value *options)
 {
     int given = 0, count = 0;
     for (const json_value *o = options->child; o != NULL; o = o->next) {
@@ -32,6 +45,7 @@ static void settings(report_text *out, const json_value *options)
         given += !is_default(o);
     }
     text_heading(out, out->level, "Settings");
+    command_line(out, run);
     if (given > 0) {
         table_of_options(out, options, false);
     } else {
@@ -127,7 +141,7 @@ void section_settings(report_text *out, const report_run *run, const report_figu
     const json_value *graph = json_find(run->manifest, "graph");
     const json_value *starts = json_find(run->manifest, "starts");
     if (options != NULL && options->kind == JSON_OBJECT) {
-        settings(out, options);
+        settings(out, run, options);
     }
     if (graph != NULL && graph->kind == JSON_OBJECT) {
         graph_facts(out, graph);

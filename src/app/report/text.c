@@ -1,36 +1,19 @@
 /* app/report/text.c: see app/report/text.h. */
 #include "app/report/text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-enum { PRINTF_MAX = 8192 };
+#include "base/escape.h"
+
+enum {
+    PRINTF_MAX = 8192,
+    NAME_WHOLE_MAX = 28, /* letters of a first column that is not wrapped */
+    WORD_WHOLE_MAX = 32
+};
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-
-/* Length of the UTF-8 sequence at c (Unicode 15, table 3-7), 0 when it is malformed. */
-static int sequence_length(const unsigned char *c, uint32_t *code)
-{
-    int length = c[0] < 0x80 ? 1 : c[0] >= 0xc2 && c[0] <= 0xdf ? 2 : c[0] >= 0xe0 && c[0] <= 0xef ? 3 : 0;
-    length = c[0] >= 0xf0 && c[0] <= 0xf4 ? 4 : length;
-    *code = length <= 1 ? c[0] : c[0] & (0xffu >> (length + 1));
-    for (int i = 1; i < length; ++i) {
-        if ((c[i] & 0xc0) != 0x80) { /* the closing NUL is no continuation: nothing past it is read */
-            return 0;
-        }
-        *code = *code << 6 | (c[i] & 0x3fu);
-    }
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-    return length > 0 && *code >= least[length] && *code <= 0x10ffff && !surrogate ? length : 0;
-}
-
-/* Control characters, non-characters and the marks that change the writing direction. */
-static bool is_harmful(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f || (code & 0xfffe) == 0xfffe;
-}
 
 static void put_html(FILE *file, char c)
 {
@@ -69,23 +52,50 @@ static void put_markdown(FILE *file, char c)
     }
 }
 
-void text_write(report_text *out, const char *text)
+typedef enum spelling { SPELT_HTML, SPELT_MARKDOWN, SPELT_PLAIN } spelling;
+
+static void write_spelt(FILE *file, const char *text, spelling how)
 {
     while (*text != '\0') {
         uint32_t code;
-        int length = sequence_length((const unsigned char *)text, &code);
+        int length = utf8_length(text, &code);
         if (length == 1 && (code == '\n' || code == '\t' || code == '\r')) {
-            fputc(' ', out->file);
-        } else if (length == 0 || is_harmful(code)) {
-            fputs(replacement, out->file);
-        } else if (length > 1) {
-            fwrite(text, 1, (size_t)length, out->file);
-        } else if (out->html) {
-            put_html(out->file, *text);
+            fputc(' ', file);
+        } else if (length == 0 || utf8_is_harmful(code)) {
+            fputs(replacement, file);
+        } else if (length > 1 || how == SPELT_PLAIN) {
+            fwrite(text, 1, (size_t)length, file);
+        } else if (how == SPELT_HTML) {
+            put_html(file, *text);
         } else {
-            put_markdown(out->file, *text);
+            put_markdown(file, *text);
         }
         text += length > 0 ? length : 1;
+    }
+}
+
+void text_write(report_text *out, const char *text)
+{
+    write_spelt(out->file, text, out->html ? SPELT_HTML : SPELT_MARKDOWN);
+}
+
+/* Browsers break lines behind a hyphen: words that have one, such as options and times, are kept whole in HTML. */
+static void write_words(report_text *out, const char *text)
+{
+    char piece[PRINTF_MAX];
+    if (!out->html) {
+        text_write(out, text);
+        return;
+    }
+    while (*text != '\0') {
+        size_t length = strspn(text, " ");
+        length = length > 0 ? length : strcspn(text, " ");
+        bool whole = length > 1 && length <= WORD_WHOLE_MAX && memchr(text, '-', length) != NULL;
+        snprintf(piece, sizeof piece, "%.*s", (int)length, text);
+        fputs(whole ? "<span class=\"word\">" : "", out->file);
+        text_write(out, piece);
+        fputs(whole ? "</span>" : "", out->file);
+        text += strlen(piece);
     }
 }
 
@@ -96,15 +106,17 @@ static void write_formatted(report_text *out, const char *format, va_list argume
 {
     char text[PRINTF_MAX];
     vsnprintf(text, sizeof text, format, arguments);
-    text_write(out, text);
+    write_words(out, text);
 }
 
 void text_printf(report_text *out, const char *format, ...)
 {
     va_list arguments;
+    char text[PRINTF_MAX];
     va_start(arguments, format);
-    write_formatted(out, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    text_write(out, text);
 }
 
 void text_heading(report_text *out, int level, const char *format, ...)
@@ -133,11 +145,41 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
         write_formatted(out, format, arguments);
         fputs("</p>\n", out->file);
     } else {
-        fputs(strcmp(kind, "problem") == 0 ? "> **Note:** " : "", out->file);
+        fputs(strcmp(kind, "problem") == 0   ? "> **Note:** "
+              : strcmp(kind, "warning") == 0 ? "> **Warning:** "
+                                             : "",
+              out->file);
         write_formatted(out, format, arguments);
         fputs("\n\n", out->file);
     }
     va_end(arguments);
+}
+
+/* Markdown: between two fences that are longer than any row of backticks in the text. */
+void text_code(report_text *out, const char *text)
+{
+    if (out->html) {
+        fputs("<pre class=\"code\">", out->file);
+        write_words(out, text);
+        fputs("</pre>\n", out->file);
+        return;
+    }
+    size_t longest = 2;
+    for (const char *at = text; *at != '\0'; ++at) {
+        size_t row = strspn(at, "`");
+        longest = row > longest ? row : longest;
+        at += row > 0 ? row - 1 : 0;
+    }
+    for (int fence = 0; fence < 2; ++fence) {
+        for (size_t i = 0; i <= longest; ++i) {
+            fputc('`', out->file);
+        }
+        fputs("\n", out->file);
+        if (fence == 0) {
+            write_spelt(out->file, text, SPELT_PLAIN);
+        }
+        fputs("\n", out->file);
+    }
 }
 
 void text_item(report_text *out, const char *format, ...)
@@ -209,13 +251,20 @@ void text_table_begin(report_text *out, const char *align, const char *names)
     text_columns_end(out);
 }
 
-static void cell_begin(report_text *out)
+/* The open tag of a cell that will hold `text`, with more classes and attributes (both may be ""). */
+static void cell_open(report_text *out, const char *text, const char *classes, const char *attributes)
 {
-    if (out->html) {
-        fputs(out->column == 0 ? "<tr>" : "", out->file);
-        fputs(out->align[out->column] == 'r' ? "<td class=\"r\">" : "<td>", out->file);
-    } else {
+    const char *right = out->align[out->column] == 'r' ? "r" : "";
+    const char *wide = out->column == 0 && strlen(text) > NAME_WHOLE_MAX ? " wide" : "";
+    if (!out->html) {
         fputs(out->column == 0 ? "| " : " ", out->file);
+        return;
+    }
+    fputs(out->column == 0 ? "<tr>" : "", out->file);
+    if (right[0] != '\0' || wide[0] != '\0' || classes[0] != '\0') {
+        fprintf(out->file, "<td class=\"%s%s%s\"%s>", right, wide, classes, attributes);
+    } else {
+        fprintf(out->file, "<td%s>", attributes);
     }
 }
 
@@ -230,13 +279,35 @@ static void cell_end(report_text *out)
     }
 }
 
+/* What stands around a cell's text. */
+typedef struct cell {
+    const char *classes, *attributes;
+    const char *patch; /* colour class; NULL: none */
+    bool strong;
+} cell;
+
+static void put_cell(report_text *out, const cell *c, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
+static void put_cell(report_text *out, const cell *c, const char *format, va_list arguments)
+{
+    char text[PRINTF_MAX];
+    vsnprintf(text, sizeof text, format, arguments);
+    cell_open(out, text, c->classes != NULL ? c->classes : "", c->attributes != NULL ? c->attributes : "");
+    if (c->patch != NULL && out->html) {
+        fprintf(out->file, "<i class=\"patch %s\"></i>", c->patch);
+    }
+    fputs(!c->strong ? "" : out->html ? "<b>" : "**", out->file);
+    write_words(out, text);
+    fputs(!c->strong ? "" : out->html ? "</b>" : "**", out->file);
+    cell_end(out);
+}
+
 void text_cell(report_text *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out);
-    write_formatted(out, format, arguments);
-    cell_end(out);
+    put_cell(out, &(cell){.strong = false}, format, arguments);
     va_end(arguments);
 }
 
@@ -244,12 +315,18 @@ void text_cell_colour(report_text *out, const char *colour, const char *format, 
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out);
-    if (out->html) {
-        fprintf(out->file, "<i class=\"patch %s\"></i>", colour);
-    }
-    write_formatted(out, format, arguments);
-    cell_end(out);
+    put_cell(out, &(cell){.patch = colour}, format, arguments);
+    va_end(arguments);
+}
+
+void text_cell_shaded(report_text *out, double share, bool good, const char *format, ...)
+{
+    char attributes[48];
+    va_list arguments;
+    va_start(arguments, format);
+    /* Less than half of the colour stays: the figure is read in any shade. */
+    snprintf(attributes, sizeof attributes, " style=\"--share:%.0f%%\"", 40 * fmin(fmax(share, 0), 1));
+    put_cell(out, &(cell){.classes = good ? " hit" : " miss", .attributes = attributes}, format, arguments);
     va_end(arguments);
 }
 
@@ -257,11 +334,7 @@ void text_cell_strong(report_text *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    cell_begin(out);
-    fputs(out->html ? "<b>" : "**", out->file);
-    write_formatted(out, format, arguments);
-    fputs(out->html ? "</b>" : "**", out->file);
-    cell_end(out);
+    put_cell(out, &(cell){.strong = true}, format, arguments);
     va_end(arguments);
 }
 

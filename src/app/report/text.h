@@ -26,8 +26,11 @@ void text_write(report_text *out, const char *text);
 void text_printf(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_heading(report_text *out, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A paragraph; `kind` is its class in HTML ("note", "muted", "problem"). */
+/* A paragraph; `kind` is its class in HTML ("muted", "problem", "warning"). */
 void text_paragraph(report_text *out, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Something to copy as it stands, such as a command line: in a box of its own, without marks of Markdown in it. */
+void text_code(report_text *out, const char *text);
 
 /* A line of a list. */
 void text_item(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -37,7 +40,8 @@ void text_fold_begin(report_text *out, const char *summary, bool long_table);
 void text_fold_end(report_text *out);
 
 /* A table: align "lrr" has three columns; names are separated by '|', which no name contains. Cells come row by row,
- * and the last of a row closes it. */
+ * and the last of a row closes it. The first column names the row: in HTML it is not wrapped unless it is long, and
+ * stays when the table is wider than the page and scrolls. */
 void text_table_begin(report_text *out, const char *align, const char *names);
 /* The same where names come from files: a call a column between begin and end. */
 void text_columns_begin(report_text *out, const char *align);
@@ -47,6 +51,9 @@ void text_cell(report_text *out, const char *format, ...) __attribute__((format(
 /* With a patch of a colour class before it, where there are colours. */
 void text_cell_colour(report_text *out, const char *colour, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Shaded by a share of 1, where there are colours: `good` in the colour of hits, else of misses. */
+void text_cell_shaded(report_text *out, double share, bool good, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void text_cell_strong(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_table_end(report_text *out);
 

@@ -6,6 +6,7 @@
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/onednn_shim.h"
 #include "hal/ref/ref_backend.h"
+#include "hal/table/op_table.h"
 
 /* The level that "avx2" and the like ask for; "" is the best one. */
 static weft_status isa_from_argument(const char *argument, hal_isa *isa)
@@ -39,11 +40,6 @@ weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace)
     }
     *workspace = state->workspace;
     return WEFT_OK;
-}
-
-weft_status cpu_partials(weft_hal *hal, int parts, int64_t n, double **partial)
-{
-    return cpu_workspace(hal, (size_t)parts * (size_t)cpu_partial_stride(n) * sizeof **partial, (void **)partial);
 }
 
 int cpu_parts(const weft_hal *hal, int64_t work)
@@ -108,6 +104,33 @@ void cpu_mem_ops(hal_mem_ops *ops)
     ops->zero = cpu_zero;
 }
 
+/* ---- operations: float32 here, the rest on ref ------------------------------------------------------------------- */
+
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
+    {                                                                                                                  \
+        const cpu_state *state = cpu_state_of(hal);                                                                    \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        bool here = dtype == WEFT_DTYPE_F32 && state->f32.name != NULL;                                                \
+        return here ? state->f32.name(hal, args) : state->ref.op.name(hal, args);                                      \
+    }
+#include "hal/ops.def"
+
+static void fill_ops(weft_hal *hal)
+{
+    cpu_state *state = cpu_state_of(hal);
+    cpu_gemm_op(&state->f32);
+    cpu_dense_ops(&state->f32);
+    cpu_nn_ops(&state->f32);
+    cpu_optim_ops(&state->f32);
+#define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
+#include "hal/ops.def"
+    hal->op.spmm_run = cpu_spmm_run;
+    cpu_mem_ops(&hal->mem);
+    cpu_sparse_ops(&hal->sparse);
+}
+
 /* ---- open and close ------------------------------------------------------------------------------------------ */
 
 static void cpu_close(weft_hal *hal)
@@ -143,11 +166,7 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
         cpu_close(hal);
         return status;
     }
-    cpu_mem_ops(&hal->mem);
-    cpu_dense_ops(&hal->dense);
-    cpu_nn_ops(&hal->nn);
-    cpu_sparse_ops(&hal->sparse);
-    cpu_optim_ops(&hal->optim);
+    fill_ops(hal);
     hal->close = cpu_close;
     return WEFT_OK;
 }

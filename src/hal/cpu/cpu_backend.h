@@ -10,11 +10,25 @@
 
 #include <stddef.h>
 
+#include "base/isa.h"
 #include "hal/hal.h"
-#include "hal/isa.h"
 
 typedef struct cpu_gemm_cache cpu_gemm_cache; /* prepared library primitives by shape; see onednn_shim.h */
 typedef struct cpu_kernels cpu_kernels;       /* the kernels of one level; see kernels.h */
+
+/* A product as the drivers and the library see it: c[m,n] = alpha * op(a)[m,k] * op(b)[k,n] + beta * c + bias[n]. */
+typedef struct cpu_product {
+    bool trans_a, trans_b;
+    int64_t m, n, k;
+    double alpha, beta;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    const float *bias; /* [n] or NULL */
+} cpu_product;
 
 typedef struct cpu_state {
     hal_isa isa;
@@ -22,7 +36,8 @@ typedef struct cpu_state {
     void *workspace; /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
     cpu_gemm_cache *gemm_cache; /* NULL without the library */
-    weft_hal ref;               /* its tables: what f64 runs on */
+    hal_ops f32;                /* operations on float32 */
+    weft_hal ref;               /* its tables: what everything else runs on */
 } cpu_state;
 
 static inline cpu_state *cpu_state_of(const weft_hal *hal)
@@ -33,26 +48,21 @@ static inline cpu_state *cpu_state_of(const weft_hal *hal)
 /* At least `bytes` of scratch memory owned by the backend, 64-byte aligned, valid until the next op asks for it. */
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace);
 
-/* Scratch for one row of n doubles a part, at partial[part * cpu_partial_stride(n)]: whole cache lines, so that threads
- * do not share one. */
-static inline int64_t cpu_partial_stride(int64_t n)
-{
-    return (n + 7) / 8 * 8;
-}
-weft_status cpu_partials(weft_hal *hal, int parts, int64_t n, double **partial);
-
 /* Pieces that `work` elementary operations are cut into: hal->threads, or fewer when threads would cost more than they
  * save. A function of its arguments alone, so that results do not depend on what the OpenMP runtime grants. */
 int cpu_parts(const weft_hal *hal, int64_t work);
 
-/* Each fills its table; slots left NULL are filled from ref. */
+/* Memory and prepared matrices. */
 void cpu_mem_ops(hal_mem_ops *ops);
-void cpu_dense_ops(hal_dense_ops *ops);
-void cpu_nn_ops(hal_nn_ops *ops);
 void cpu_sparse_ops(hal_sparse_ops *ops);
-void cpu_optim_ops(hal_optim_ops *ops);
 
-/* The dense group's gemm, in files of its own. */
-weft_status cpu_gemm(weft_hal *hal, const hal_gemm *gemm);
+/* Each sets the slots that it has a float32 version of; the others and float64 run on ref. */
+void cpu_gemm_op(hal_ops *ops);
+void cpu_dense_ops(hal_ops *ops);
+void cpu_nn_ops(hal_ops *ops);
+void cpu_optim_ops(hal_ops *ops);
+
+/* In all types that it supports: the prepared matrix is this backend's own. */
+weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);
 
 #endif

@@ -11,6 +11,8 @@
  * Graph networks multiply matrices with as many rows as vertices and few columns: these are bound by memory, and a
  * library that copies A first loses. Square-like shapes go to oneDNN; see use_library for the rule.
  */
+#include <assert.h>
+
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/onednn_shim.h"
@@ -29,7 +31,7 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* ---- by rows ---------------------------------------------------------------------------------------------------- */
 
-static weft_status gemm_by_rows(weft_hal *hal, const hal_gemm *g)
+static weft_status gemm_by_rows(weft_hal *hal, const cpu_product *g)
 {
     const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
     const float *a = g->a;
@@ -85,7 +87,7 @@ typedef struct reduction {
     float beta; /* for the first block */
 } reduction;
 
-static void reduce(const cpu_kernels *kernels, const hal_gemm *g, const reduction *own)
+static void reduce(const cpu_kernels *kernels, const cpu_product *g, const reduction *own)
 {
     const float *a = g->a;
     const float *b = g->b;
@@ -99,7 +101,7 @@ static void reduce(const cpu_kernels *kernels, const hal_gemm *g, const reductio
     }
 }
 
-static void add_bias(const hal_gemm *g)
+static void add_bias(const cpu_product *g)
 {
     const float *bias = g->bias;
     float *c = g->c;
@@ -111,7 +113,7 @@ static void add_bias(const hal_gemm *g)
 }
 
 /* c = the parts' sums in their order + beta c */
-static void add_parts(const hal_gemm *g, const float *partial, int parts)
+static void add_parts(const cpu_product *g, const float *partial, int parts)
 {
     float *c = g->c;
     float beta = (float)g->beta;
@@ -127,7 +129,7 @@ static void add_parts(const hal_gemm *g, const float *partial, int parts)
     }
 }
 
-static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
+static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
 {
     const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
     int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
@@ -150,7 +152,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
             int64_t end = 0;
             hal_split_rows(g->m, parts, part, &own.row, &end);
             own.rows = end - own.row;
-            own.c = (float *)g->c + own.row * g->ldc;
+            own.c = g->c + own.row * g->ldc;
             own.ldc = g->ldc;
             own.beta = (float)g->beta;
         }
@@ -177,7 +179,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const hal_gemm *g)
  *
  * The library has the large ones, where it blocks better.
  */
-static bool use_library(const hal_gemm *g)
+static bool use_library(const cpu_product *g)
 {
     enum { LARGE = 256 };
     if (g->alpha != 1.0) {
@@ -186,17 +188,40 @@ static bool use_library(const hal_gemm *g)
     return g->trans_a ? g->m * g->n > OWN_C : g->n > LARGE && g->k > LARGE;
 }
 
-weft_status cpu_gemm(weft_hal *hal, const hal_gemm *gemm)
+/* The reference sums in double: it has what asks for a wider accumulator, and products without terms. */
+static weft_status cpu_gemm(weft_hal *hal, const hal_gemm_args *args)
 {
-    cpu_state *state = cpu_state_of(hal);
-    if (gemm->dtype != WEFT_DTYPE_F32 || gemm->k == 0) {
-        return state->ref.dense.gemm(hal, gemm);
+    const cpu_state *state = cpu_state_of(hal);
+    const cpu_product g = {.trans_a = args->trans_a,
+                           .trans_b = args->trans_b,
+                           .m = args->c.rows,
+                           .n = args->c.cols,
+                           .k = args->trans_a ? args->a.rows : args->a.cols,
+                           .alpha = args->alpha,
+                           .beta = args->beta,
+                           .a = args->a.source,
+                           .lda = args->a.ld,
+                           .b = args->b.source,
+                           .ldb = args->b.ld,
+                           .c = args->c.data,
+                           .ldc = args->c.ld,
+                           .bias = args->bias.source};
+    assert((args->trans_a ? args->a.cols : args->a.rows) == g.m &&
+           (args->trans_b ? args->b.rows : args->b.cols) == g.n);
+    assert((args->trans_b ? args->b.cols : args->b.rows) == g.k);
+    if (args->accumulate != WEFT_DTYPE_F32 || g.k == 0) {
+        return state->ref.op.gemm(hal, args);
     }
-    if (gemm->m == 0 || gemm->n == 0) {
+    if (g.m == 0 || g.n == 0) {
         return WEFT_OK;
     }
-    if (state->gemm_cache != NULL && use_library(gemm)) {
-        return onednn_gemm(state->gemm_cache, gemm);
+    if (state->gemm_cache != NULL && use_library(&g)) {
+        return onednn_gemm(state->gemm_cache, &g);
     }
-    return gemm->trans_a ? gemm_by_reduction(hal, gemm) : gemm_by_rows(hal, gemm);
+    return g.trans_a ? gemm_by_reduction(hal, &g) : gemm_by_rows(hal, &g);
+}
+
+void cpu_gemm_op(hal_ops *ops)
+{
+    ops->gemm = cpu_gemm;
 }

@@ -1,355 +1,281 @@
 /*
- * hal/cpu/cpu_nn.c: drivers of the neural-network operations: rows are cut evenly over the threads, and what they sum
- * is added in the order of the pieces. f64 runs on the reference operations.
+ * hal/cpu/cpu_nn.c: the neural-network operations, by rows; see cpu_rows.h. Constants of a whole operation are worked
+ * out before the rows are cut.
  */
-#include <string.h>
+#include <assert.h>
 
-#include "hal/cpu/cpu_backend.h"
-#include "hal/cpu/kernels.h"
+#include "hal/cpu/cpu_rows.h"
 
 /* ---- activation ------------------------------------------------------------------------------------------------ */
 
-static weft_status cpu_act_forward(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                   bool relu, const hal_dropout *dropout, void *y, int64_t ldy)
+static void act_forward_rows(const cpu_piece *piece, const void *args)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.act_forward(hal, dtype, m, n, x, ldx, relu, dropout, y, ldy);
-    }
-    const float *from = x;
-    float *to = y;
-    int parts = cpu_parts(hal, m * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        state->kernels->act_forward(end - begin, n, from + begin * ldx, ldx, relu, dropout, begin, to + begin * ldy,
-                                    ldy);
-    }
-    return WEFT_OK;
+    const hal_act_forward_args *a = args;
+    piece->kernels->act_forward(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->relu, &a->dropout,
+                                piece->first, piece_out(piece, &a->y), a->y.ld);
 }
 
-static weft_status cpu_act_backward(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy, int64_t lddy,
-                                    const void *y, int64_t ldy, bool relu, const hal_dropout *dropout, void *dx,
-                                    int64_t lddx)
+static weft_status cpu_act_forward(weft_hal *hal, const hal_act_forward_args *a)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.act_backward(hal, dtype, m, n, dy, lddy, y, ldy, relu, dropout, dx, lddx);
-    }
-    const float *gradient = dy;
-    const float *output = y;
-    float *to = dx;
-    int parts = cpu_parts(hal, m * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        state->kernels->act_backward(end - begin, n, gradient + begin * lddy, lddy,
-                                     output != NULL ? output + begin * ldy : NULL, ldy, relu, dropout, begin,
-                                     to + begin * lddx, lddx);
-    }
-    return WEFT_OK;
+    assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = act_forward_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
+        NULL);
+}
+
+static void act_backward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_act_backward_args *a = args;
+    piece->kernels->act_backward(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->y),
+                                 a->y.ld, a->relu, &a->dropout, piece->first, piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_act_backward(weft_hal *hal, const hal_act_backward_args *a)
+{
+    assert(a->dy.rows == a->dx.rows && a->dy.cols == a->dx.cols);
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = act_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
+        NULL);
 }
 
 /* ---- batch norm ---------------------------------------------------------------------------------------------- */
 
-/* out[n] = the sum of the parts' rows, in their order. */
-static void add_partials(const double *partial, int parts, int64_t n, double *out)
+/* The sums of all pieces, [2, n]. */
+static weft_status rows_to_stats(weft_hal *hal, const cpu_rows_job *job, const hal_mat *stats)
 {
-    int64_t stride = cpu_partial_stride(n);
-    for (int64_t j = 0; j < n; ++j) {
-        double sum = 0.0;
-        for (int part = 0; part < parts; ++part) {
-            sum += partial[part * stride + j];
-        }
-        out[j] = sum;
-    }
-}
-
-static weft_status cpu_bn_stats(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                double *stats)
-{
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.bn_stats(hal, dtype, m, n, x, ldx, stats);
-    }
-    const float *from = x;
-    double *partial = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_partials(hal, parts, 2 * n, &partial));
-    int64_t stride = cpu_partial_stride(2 * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        double *own = partial + part * stride;
-        memset(own, 0, (size_t)(2 * n) * sizeof *own);
-        state->kernels->bn_stats(end - begin, n, from + begin * ldx, ldx, own);
-    }
-    add_partials(partial, parts, 2 * n, stats);
-    return WEFT_OK;
-}
-
-static weft_status cpu_bn_apply(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                const void *mean, const void *rstd, const void *gamma, const void *beta, void *y,
-                                int64_t ldy)
-{
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.bn_apply(hal, dtype, m, n, x, ldx, mean, rstd, gamma, beta, y, ldy);
-    }
-    const float *from = x;
-    float *to = y;
-    int parts = cpu_parts(hal, m * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        state->kernels->bn_apply(end - begin, n, from + begin * ldx, ldx, mean, rstd, gamma, beta, to + begin * ldy,
-                                 ldy);
+    assert(stats->rows == 2 && stats->ld == stats->cols && stats->dtype == WEFT_DTYPE_F64);
+    double *out = stats->data;
+    cpu_parts_left left;
+    WEFT_TRY(cpu_rows(hal, job, &left));
+    for (int64_t j = 0; j < 2 * stats->cols; ++j) {
+        out[j] = left_sum(&left, j, 0.0);
     }
     return WEFT_OK;
 }
 
-static weft_status cpu_bn_backward_stats(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy,
-                                         int64_t lddy, const void *x, int64_t ldx, const void *mean, const void *rstd,
-                                         double *stats)
+static void bn_stats_rows(const cpu_piece *piece, const void *args)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.bn_backward_stats(hal, dtype, m, n, dy, lddy, x, ldx, mean, rstd, stats);
-    }
-    const float *gradient = dy;
-    const float *from = x;
-    double *partial = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_partials(hal, parts, 2 * n, &partial));
-    int64_t stride = cpu_partial_stride(2 * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        double *own = partial + part * stride;
-        memset(own, 0, (size_t)(2 * n) * sizeof *own);
-        state->kernels->bn_backward_stats(end - begin, n, gradient + begin * lddy, lddy, from + begin * ldx, ldx, mean,
-                                          rstd, own);
-    }
-    add_partials(partial, parts, 2 * n, stats);
-    return WEFT_OK;
+    const hal_bn_stats_args *a = args;
+    piece->kernels->bn_stats(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, piece->own);
 }
 
-static weft_status cpu_bn_backward_apply(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy,
-                                         int64_t lddy, const void *x, int64_t ldx, const void *mean, const void *rstd,
-                                         const void *gamma, const double *stats, double count, void *dx, int64_t lddx)
+static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.bn_backward_apply(hal, dtype, m, n, dy, lddy, x, ldx, mean, rstd, gamma, stats, count, dx,
-                                               lddx);
-    }
-    const float *gradient = dy;
-    const float *from = x;
-    const float *inverse_deviation = rstd;
-    const float *weight = gamma;
-    float *to = dx;
+    assert(a->stats.cols == a->x.cols);
+    const cpu_rows_job job = {.run = bn_stats_rows,
+                              .args = a,
+                              .rows = a->x.rows,
+                              .work = a->x.rows * a->x.cols,
+                              .own_bytes = 2 * (size_t)a->x.cols * sizeof(double)};
+    return rows_to_stats(hal, &job, &a->stats);
+}
+
+static void bn_apply_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_bn_apply_args *a = args;
+    piece->kernels->bn_apply(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
+                             a->gamma.source, a->beta.source, piece_out(piece, &a->y), a->y.ld);
+}
+
+static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
+{
+    assert(a->x.rows == a->y.rows && a->mean.cols == a->y.cols && a->rstd.cols == a->y.cols);
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = bn_apply_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols}, NULL);
+}
+
+static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_bn_backward_stats_args *a = args;
+    piece->kernels->bn_backward_stats(piece->rows, a->x.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->x),
+                                      a->x.ld, a->mean.source, a->rstd.source, piece->own);
+}
+
+static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_stats_args *a)
+{
+    assert(a->dy.rows == a->x.rows && a->stats.cols == a->x.cols);
+    const cpu_rows_job job = {.run = bn_backward_stats_rows,
+                              .args = a,
+                              .rows = a->x.rows,
+                              .work = a->x.rows * a->x.cols,
+                              .own_bytes = 2 * (size_t)a->x.cols * sizeof(double)};
+    return rows_to_stats(hal, &job, &a->stats);
+}
+
+typedef struct bn_backward_job {
+    const hal_bn_backward_apply_args *args;
+    const float *coefficient; /* [3, n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
+} bn_backward_job;
+
+static void bn_backward_apply_rows(const cpu_piece *piece, const void *job)
+{
+    const hal_bn_backward_apply_args *a = ((const bn_backward_job *)job)->args;
+    piece->kernels->bn_backward_apply(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld,
+                                      piece_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
+                                      ((const bn_backward_job *)job)->coefficient, piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_apply_args *a)
+{
+    assert(a->dy.rows == a->dx.rows && a->x.rows == a->dx.rows && (a->count > 0.0 || a->dx.rows == 0));
+    int64_t n = a->dx.cols;
+    const float *rstd = a->rstd.source;
+    const float *gamma = a->gamma.source;
+    const double *stats = a->stats.source;
     float *coefficient = NULL;
-    WEFT_TRY(cpu_workspace(hal, (size_t)(3 * n) * sizeof *coefficient, (void **)&coefficient));
+    WEFT_TRY(cpu_workspace(hal, 3 * (size_t)n * sizeof *coefficient, (void **)&coefficient));
     for (int64_t j = 0; j < n; ++j) {
-        coefficient[j] = weight[j] * inverse_deviation[j];
-        coefficient[n + j] = (float)(stats[j] / count);
-        coefficient[2 * n + j] = (float)(stats[n + j] / count);
+        coefficient[j] = gamma[j] * rstd[j];
+        coefficient[n + j] = (float)(stats[j] / a->count);
+        coefficient[2 * n + j] = (float)(stats[n + j] / a->count);
     }
-    int parts = cpu_parts(hal, m * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        state->kernels->bn_backward_apply(end - begin, n, gradient + begin * lddy, lddy, from + begin * ldx, ldx, mean,
-                                          rstd, coefficient, to + begin * lddx, lddx);
-    }
-    return WEFT_OK;
+    const bn_backward_job whole = {.args = a, .coefficient = coefficient};
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = bn_backward_apply_rows, .args = &whole, .rows = a->dx.rows, .work = a->dx.rows * n},
+        NULL);
 }
 
 /* ---- layer norm ---------------------------------------------------------------------------------------------- */
 
-static weft_status cpu_ln_forward(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                  const void *gamma, const void *beta, double epsilon, void *saved, void *y,
-                                  int64_t ldy)
+static void ln_forward_rows(const cpu_piece *piece, const void *args)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.ln_forward(hal, dtype, m, n, x, ldx, gamma, beta, epsilon, saved, y, ldy);
-    }
-    const float *from = x;
-    float *moments = saved;
-    float *to = y;
-    int parts = cpu_parts(hal, m * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n > 0 ? m : 0, parts, part, &begin, &end);
-        state->kernels->ln_forward(end - begin, n, from + begin * ldx, ldx, gamma, beta, epsilon, moments + 2 * begin,
-                                   to + begin * ldy, ldy);
-    }
-    return WEFT_OK;
+    const hal_ln_forward_args *a = args;
+    piece->kernels->ln_forward(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->gamma.source, a->beta.source,
+                               a->epsilon, piece_out(piece, &a->saved), piece_out(piece, &a->y), a->y.ld);
 }
 
-static weft_status cpu_ln_backward(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *dy, int64_t lddy,
-                                   const void *x, int64_t ldx, const void *gamma, const void *saved, void *dgamma,
-                                   void *dbeta, void *dx, int64_t lddx)
+static weft_status cpu_ln_forward(weft_hal *hal, const hal_ln_forward_args *a)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.ln_backward(hal, dtype, m, n, dy, lddy, x, ldx, gamma, saved, dgamma, dbeta, dx, lddx);
-    }
-    const float *gradient = dy;
-    const float *from = x;
-    const float *moments = saved;
-    float *to = dx;
-    float *gamma_gradient = dgamma;
-    float *beta_gradient = dbeta;
-    double *partial = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_partials(hal, parts, 2 * n, &partial));
-    int64_t stride = cpu_partial_stride(2 * n);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        double *own = partial + part * stride;
-        memset(own, 0, (size_t)(2 * n) * sizeof *own);
-        state->kernels->ln_backward(end - begin, n, gradient + begin * lddy, lddy, from + begin * ldx, ldx, gamma,
-                                    moments + 2 * begin, own, to + begin * lddx, lddx);
-    }
+    assert(a->x.rows == a->y.rows && a->saved.rows == a->y.rows && a->saved.ld == 2);
+    int64_t rows = a->y.cols > 0 ? a->y.rows : 0;
+    return cpu_rows(hal, &(cpu_rows_job){.run = ln_forward_rows, .args = a, .rows = rows, .work = rows * a->y.cols},
+                    NULL);
+}
+
+static void ln_backward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_ln_backward_args *a = args;
+    piece->kernels->ln_backward(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->x),
+                                a->x.ld, a->gamma.source, piece_in(piece, &a->saved), piece->own,
+                                piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_ln_backward(weft_hal *hal, const hal_ln_backward_args *a)
+{
+    assert(a->dy.rows == a->dx.rows && a->saved.rows == a->dx.rows && a->saved.ld == 2);
+    int64_t n = a->dx.cols;
+    float *dgamma = a->dgamma.data;
+    float *dbeta = a->dbeta.data;
+    cpu_parts_left left;
+    const cpu_rows_job job = {.run = ln_backward_rows,
+                              .args = a,
+                              .rows = a->dx.rows,
+                              .work = a->dx.rows * n,
+                              .own_bytes = 2 * (size_t)n * sizeof(double)};
+    WEFT_TRY(cpu_rows(hal, &job, &left));
     for (int64_t j = 0; j < n; ++j) {
-        double gamma_sum = (double)gamma_gradient[j];
-        double beta_sum = (double)beta_gradient[j];
-        for (int part = 0; part < parts; ++part) {
-            gamma_sum += partial[part * stride + j];
-            beta_sum += partial[part * stride + n + j];
-        }
-        gamma_gradient[j] = (float)gamma_sum;
-        beta_gradient[j] = (float)beta_sum;
+        dgamma[j] = (float)left_sum(&left, j, (double)dgamma[j]);
+        dbeta[j] = (float)left_sum(&left, n + j, (double)dbeta[j]);
     }
     return WEFT_OK;
 }
 
 /* ---- losses and metric ------------------------------------------------------------------------------------------ */
 
-/* What one part returns, on a cache line of its own. */
-typedef struct part_result {
-    cpu_loss loss;
-    int64_t count[2 * HAL_SPLITS];
-} part_result;
-_Static_assert(sizeof(part_result) == 64, "a part's result fills one cache line");
-
-static weft_status cpu_softmax_xent(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                    const int32_t *label, const uint8_t *split, int which, double scale,
-                                    double *loss_sum, void *dx, int64_t lddx)
+/* Adds the pieces' losses to loss[1,1] and, when given, their counts to count[1,1]. */
+static weft_status rows_to_loss(weft_hal *hal, cpu_rows_job *job, const hal_mat *loss, const hal_mat *count)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.softmax_xent(hal, dtype, m, n, x, ldx, label, split, which, scale, loss_sum, dx, lddx);
-    }
-    const float *from = x;
-    float *to = dx;
-    part_result *result = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_workspace(hal, (size_t)parts * sizeof *result, (void **)&result));
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n > 0 ? m : 0, parts, part, &begin, &end);
-        result[part].loss =
-            state->kernels->softmax_xent(end - begin, n, from + begin * ldx, ldx, label + begin, split + begin, which,
-                                         (float)scale, to != NULL ? to + begin * lddx : NULL, lddx);
-    }
-    for (int part = 0; part < parts; ++part) {
-        *loss_sum += result[part].loss.sum;
-    }
-    return WEFT_OK;
-}
-
-static weft_status cpu_bce_logits(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                  const float *target, int64_t ldt, const uint8_t *split, int which, double scale,
-                                  double *loss_sum, int64_t *loss_count, void *dx, int64_t lddx)
-{
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.bce_logits(hal, dtype, m, n, x, ldx, target, ldt, split, which, scale, loss_sum,
-                                        loss_count, dx, lddx);
-    }
-    const float *from = x;
-    float *to = dx;
-    part_result *result = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_workspace(hal, (size_t)parts * sizeof *result, (void **)&result));
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(m, parts, part, &begin, &end);
-        result[part].loss =
-            state->kernels->bce_logits(end - begin, n, from + begin * ldx, ldx, target + begin * ldt, ldt,
-                                       split + begin, which, (float)scale, to != NULL ? to + begin * lddx : NULL, lddx);
-    }
-    for (int part = 0; part < parts; ++part) {
-        *loss_sum += result[part].loss.sum;
-        *loss_count += result[part].loss.count;
-    }
-    return WEFT_OK;
-}
-
-static weft_status cpu_accuracy(weft_hal *hal, weft_dtype dtype, int64_t m, int64_t n, const void *x, int64_t ldx,
-                                const int32_t *label, const uint8_t *split, int64_t *correct, int64_t *total)
-{
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.nn.accuracy(hal, dtype, m, n, x, ldx, label, split, correct, total);
-    }
-    const float *from = x;
-    part_result *result = NULL;
-    int parts = cpu_parts(hal, m * n);
-    WEFT_TRY(cpu_workspace(hal, (size_t)parts * sizeof *result, (void **)&result));
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n > 0 ? m : 0, parts, part, &begin, &end);
-        memset(result[part].count, 0, sizeof result[part].count);
-        state->kernels->accuracy(end - begin, n, from + begin * ldx, ldx, label + begin, split + begin,
-                                 result[part].count);
-    }
-    for (int part = 0; part < parts; ++part) {
-        for (int s = 0; s < HAL_SPLITS; ++s) {
-            correct[s] += result[part].count[s];
-            total[s] += result[part].count[HAL_SPLITS + s];
+    assert(loss->rows == 1 && loss->cols == 1 && loss->data != NULL);
+    cpu_parts_left left;
+    double *sum = loss->data;
+    int64_t *entries = count != NULL ? count->data : NULL;
+    job->own_bytes = sizeof(cpu_loss);
+    WEFT_TRY(cpu_rows(hal, job, &left));
+    for (int part = 0; part < left.parts; ++part) {
+        const cpu_loss *own = (const cpu_loss *)(const void *)(left.own + (size_t)part * left.stride);
+        *sum += own->sum;
+        if (entries != NULL) {
+            *entries += own->count;
         }
     }
     return WEFT_OK;
 }
 
-void cpu_nn_ops(hal_nn_ops *ops)
+static void softmax_xent_rows(const cpu_piece *piece, const void *args)
 {
-    *ops = (hal_nn_ops){.act_forward = cpu_act_forward,
-                        .act_backward = cpu_act_backward,
-                        .bn_stats = cpu_bn_stats,
-                        .bn_apply = cpu_bn_apply,
-                        .bn_backward_stats = cpu_bn_backward_stats,
-                        .bn_backward_apply = cpu_bn_backward_apply,
-                        .ln_forward = cpu_ln_forward,
-                        .ln_backward = cpu_ln_backward,
-                        .softmax_xent = cpu_softmax_xent,
-                        .bce_logits = cpu_bce_logits,
-                        .accuracy = cpu_accuracy};
+    const hal_softmax_xent_args *a = args;
+    const int32_t *label = a->label.source;
+    const uint8_t *split = a->split.source;
+    *(cpu_loss *)piece->own = piece->kernels->softmax_xent(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld,
+                                                           label + piece->first, split + piece->first, a->which,
+                                                           (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *a)
+{
+    assert(a->label.rows == a->x.rows && a->split.rows == a->x.rows);
+    int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
+    cpu_rows_job job = {.run = softmax_xent_rows, .args = a, .rows = rows, .work = rows * a->x.cols};
+    return rows_to_loss(hal, &job, &a->loss, NULL);
+}
+
+static void bce_logits_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_bce_logits_args *a = args;
+    const uint8_t *split = a->split.source;
+    *(cpu_loss *)piece->own = piece->kernels->bce_logits(
+        piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, piece_in(piece, &a->target), a->target.ld,
+        split + piece->first, a->which, (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_bce_logits(weft_hal *hal, const hal_bce_logits_args *a)
+{
+    assert(a->target.rows == a->x.rows && a->target.cols == a->x.cols && a->split.rows == a->x.rows);
+    cpu_rows_job job = {.run = bce_logits_rows, .args = a, .rows = a->x.rows, .work = a->x.rows * a->x.cols};
+    return rows_to_loss(hal, &job, &a->loss, &a->count);
+}
+
+static void accuracy_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_accuracy_args *a = args;
+    const int32_t *label = a->label.source;
+    const uint8_t *split = a->split.source;
+    piece->kernels->accuracy(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first,
+                             split + piece->first, piece->own);
+}
+
+static weft_status cpu_accuracy(weft_hal *hal, const hal_accuracy_args *a)
+{
+    assert(a->counts.rows == 2 && a->counts.cols == HAL_SPLITS && a->counts.ld == HAL_SPLITS);
+    int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
+    int64_t *counts = a->counts.data;
+    cpu_parts_left left;
+    const cpu_rows_job job = {.run = accuracy_rows,
+                              .args = a,
+                              .rows = rows,
+                              .work = rows * a->x.cols,
+                              .own_bytes = 2 * HAL_SPLITS * sizeof *counts};
+    WEFT_TRY(cpu_rows(hal, &job, &left));
+    for (int part = 0; part < left.parts; ++part) {
+        const int64_t *own = (const int64_t *)(const void *)(left.own + (size_t)part * left.stride);
+        for (int i = 0; i < 2 * HAL_SPLITS; ++i) {
+            counts[i] += own[i];
+        }
+    }
+    return WEFT_OK;
+}
+
+void cpu_nn_ops(hal_ops *ops)
+{
+    ops->act_forward = cpu_act_forward;
+    ops->act_backward = cpu_act_backward;
+    ops->bn_stats = cpu_bn_stats;
+    ops->bn_apply = cpu_bn_apply;
+    ops->bn_backward_stats = cpu_bn_backward_stats;
+    ops->bn_backward_apply = cpu_bn_backward_apply;
+    ops->ln_forward = cpu_ln_forward;
+    ops->ln_backward = cpu_ln_backward;
+    ops->softmax_xent = cpu_softmax_xent;
+    ops->bce_logits = cpu_bce_logits;
+    ops->accuracy = cpu_accuracy;
 }

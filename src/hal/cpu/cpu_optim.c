@@ -1,73 +1,80 @@
-/* hal/cpu/cpu_optim.c: drivers of the optimiser steps; constants are worked out in double. f64 runs on ref. */
+/* hal/cpu/cpu_optim.c: the optimiser steps, by rows (cpu_rows.h) of one element; constants are worked out in double. */
+#include <assert.h>
 #include <math.h>
 
-#include "hal/cpu/cpu_backend.h"
-#include "hal/cpu/kernels.h"
+#include "hal/cpu/cpu_rows.h"
 
-static weft_status cpu_adam(weft_hal *hal, weft_dtype dtype, int64_t n, const hal_adam *adam, void *w, const void *g,
-                            void *m, void *v)
+/* The operands with the step's constants. */
+typedef struct adam_job {
+    const hal_adam_args *args;
+    cpu_adam_step step;
+} adam_job;
+
+typedef struct sgd_job {
+    const hal_sgd_args *args;
+    cpu_sgd_step step;
+} sgd_job;
+
+/* Element `first` of a vector; NULL when it was left out. */
+static float *element(const hal_mat *vector, int64_t first)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.optim.adam(hal, dtype, n, adam, w, g, m, v);
-    }
-    WEFT_CHECK(adam->step >= 1, WEFT_ERR_INTERNAL, "adam: step %ld; the first step is 1", (long)adam->step);
-    double correction1 = 1.0 - pow(adam->beta1, (double)adam->step);
-    double correction2 = 1.0 - pow(adam->beta2, (double)adam->step);
-    cpu_adam_step step = {.beta1 = (float)adam->beta1,
-                          .beta2 = (float)adam->beta2,
-                          .one_minus_beta1 = (float)(1.0 - adam->beta1),
-                          .one_minus_beta2 = (float)(1.0 - adam->beta2),
-                          .weight_decay = (float)adam->weight_decay,
-                          .epsilon = (float)adam->epsilon,
-                          .step_size = (float)(adam->lr / correction1),
-                          .inverse_root_second = (float)(1.0 / sqrt(correction2))};
-    float *weight = w;
-    const float *gradient = g;
-    float *first = m;
-    float *second = v;
-    int parts = cpu_parts(hal, n * 4);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n, parts, part, &begin, &end);
-        state->kernels->adam(end - begin, &step, weight + begin, gradient + begin, first + begin, second + begin);
-    }
-    return WEFT_OK;
+    float *data = vector->data;
+    return data != NULL ? data + first : NULL;
 }
 
-static weft_status cpu_sgd(weft_hal *hal, weft_dtype dtype, int64_t n, const hal_sgd *sgd, void *w, const void *g,
-                           void *momentum)
+static void adam_elements(const cpu_piece *piece, const void *job)
 {
-    const cpu_state *state = cpu_state_of(hal);
-    if (dtype != WEFT_DTYPE_F32) {
-        return state->ref.optim.sgd(hal, dtype, n, sgd, w, g, momentum);
-    }
-    WEFT_CHECK(sgd->step >= 1, WEFT_ERR_INTERNAL, "sgd: step %ld; the first step is 1", (long)sgd->step);
-    cpu_sgd_step step = {.lr = (float)sgd->lr,
-                         .momentum = (float)sgd->momentum,
-                         .one_minus_dampening = (float)(1.0 - sgd->dampening),
-                         .weight_decay = (float)sgd->weight_decay,
-                         .nesterov = sgd->nesterov,
-                         .has_momentum = sgd->momentum != 0.0,
-                         .first = sgd->step == 1};
-    float *weight = w;
-    const float *gradient = g;
-    float *buffer = momentum;
-    int parts = cpu_parts(hal, n * 2);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n, parts, part, &begin, &end);
-        state->kernels->sgd(end - begin, &step, weight + begin, gradient + begin,
-                            buffer != NULL ? buffer + begin : NULL);
-    }
-    return WEFT_OK;
+    const adam_job *j = job;
+    const hal_adam_args *a = j->args;
+    piece->kernels->adam(piece->rows, &j->step, element(&a->w, piece->first), element(&a->g, piece->first),
+                         element(&a->m, piece->first), element(&a->v, piece->first));
 }
 
-void cpu_optim_ops(hal_optim_ops *ops)
+static weft_status cpu_adam(weft_hal *hal, const hal_adam_args *a)
 {
-    *ops = (hal_optim_ops){.adam = cpu_adam, .sgd = cpu_sgd};
+    assert(a->w.rows <= 1 && a->g.cols == a->w.cols && a->m.cols == a->w.cols && a->v.cols == a->w.cols);
+    WEFT_CHECK(a->step >= 1, WEFT_ERR_INTERNAL, "adam: step %ld; the first step is 1", (long)a->step);
+    double correction1 = 1.0 - pow(a->beta1, (double)a->step);
+    double correction2 = 1.0 - pow(a->beta2, (double)a->step);
+    const adam_job whole = {.args = a,
+                            .step = {.beta1 = (float)a->beta1,
+                                     .beta2 = (float)a->beta2,
+                                     .one_minus_beta1 = (float)(1.0 - a->beta1),
+                                     .one_minus_beta2 = (float)(1.0 - a->beta2),
+                                     .weight_decay = (float)a->weight_decay,
+                                     .epsilon = (float)a->epsilon,
+                                     .step_size = (float)(a->lr / correction1),
+                                     .inverse_root_second = (float)(1.0 / sqrt(correction2))}};
+    int64_t n = a->w.cols;
+    return cpu_rows(hal, &(cpu_rows_job){.run = adam_elements, .args = &whole, .rows = n, .work = n * 4}, NULL);
+}
+
+static void sgd_elements(const cpu_piece *piece, const void *job)
+{
+    const sgd_job *j = job;
+    const hal_sgd_args *a = j->args;
+    piece->kernels->sgd(piece->rows, &j->step, element(&a->w, piece->first), element(&a->g, piece->first),
+                        element(&a->velocity, piece->first));
+}
+
+static weft_status cpu_sgd(weft_hal *hal, const hal_sgd_args *a)
+{
+    assert(a->w.rows <= 1 && a->g.cols == a->w.cols);
+    WEFT_CHECK(a->step >= 1, WEFT_ERR_INTERNAL, "sgd: step %ld; the first step is 1", (long)a->step);
+    const sgd_job whole = {.args = a,
+                           .step = {.lr = (float)a->lr,
+                                    .momentum = (float)a->momentum,
+                                    .one_minus_dampening = (float)(1.0 - a->dampening),
+                                    .weight_decay = (float)a->weight_decay,
+                                    .nesterov = a->nesterov,
+                                    .has_momentum = a->momentum != 0.0,
+                                    .first = a->step == 1}};
+    int64_t n = a->w.cols;
+    return cpu_rows(hal, &(cpu_rows_job){.run = sgd_elements, .args = &whole, .rows = n, .work = n * 2}, NULL);
+}
+
+void cpu_optim_ops(hal_ops *ops)
+{
+    ops->adam = cpu_adam;
+    ops->sgd = cpu_sgd;
 }

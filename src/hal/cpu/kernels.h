@@ -34,8 +34,8 @@ typedef struct cpu_kernels {
     void (*axpby)(int64_t m, int64_t n, float alpha, const float *x, int64_t ldx, float beta, float *y, int64_t ldy);
     void (*scale_rows)(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*gather_rows)(int64_t m, int64_t n, const int32_t *index, const float *x, int64_t ldx, float *y, int64_t ldy);
-    void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, bool add, const float *x, int64_t ldx, float *y,
-                         int64_t ldy);
+    void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, hal_scatter mode, const float *x, int64_t ldx,
+                         float *y, int64_t ldy);
     /* sum[n] += columns of a */
     void (*col_sum)(int64_t m, int64_t n, const float *a, int64_t lda, double *sum);
 

@@ -44,17 +44,18 @@ static void draw_group_begin(draw_group *group, int64_t column, int64_t columns)
 /* lane[8 * rows * blocks] for rows first .. first + rows - 1. */
 static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int64_t first, int64_t rows, uint16_t *lane)
 {
+    const int64_t *row_id = dropout->row_id.source;
     draw_vec m0 = draw_set(PHILOX_M0);
     draw_vec m1 = draw_set(PHILOX_M1);
     draw_vec purpose = draw_set((uint64_t)dropout->purpose << 16);
     draw_vec base = draw_set((uint64_t)(dropout->row_base + first));
     for (int64_t pair = 0; pair < rows * group->blocks; pair += DRAW_LANES) {
         draw_vec id = draw_add(base, draw_load(group->row + pair));
-        if (dropout->row_id != NULL) {
+        if (row_id != NULL) {
             uint64_t ids[DRAW_LANES];
             for (int i = 0; i < DRAW_LANES; ++i) {
                 uint64_t r = group->row[pair + i];
-                ids[i] = (uint64_t)dropout->row_id[first + (r < (uint64_t)rows ? (int64_t)r : 0)];
+                ids[i] = (uint64_t)row_id[first + (r < (uint64_t)rows ? (int64_t)r : 0)];
             }
             id = draw_load(ids);
         }
@@ -137,7 +138,7 @@ static void act_dropout(int64_t m, int64_t n, const float *x, int64_t ldx, bool 
 static void act_forward(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
                         int64_t row, float *y, int64_t ldy)
 {
-    if (dropout != NULL && dropout->probability > 0.0F) {
+    if (dropout->probability > 0.0F) {
         act_dropout(m, n, x, ldx, relu, dropout, row, y, ldy);
         return;
     }
@@ -153,7 +154,7 @@ static void act_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, co
         act_forward(m, n, dy, lddy, false, dropout, row, dx, lddx);
         return;
     }
-    bool drops = dropout != NULL && dropout->probability > 0.0F;
+    bool drops = dropout->probability > 0.0F;
     float scale = drops ? (float)(1.0 / (1.0 - (double)dropout->probability)) : 1.0F;
     bool flat = lddy == n && ldy == n && lddx == n;
     int64_t rows = flat ? 1 : m;

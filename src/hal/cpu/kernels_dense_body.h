@@ -51,6 +51,15 @@ static inline void add_row(int64_t n, const float *restrict from, float *restric
     }
 }
 
+/* A NaN on either side stays. */
+static inline void max_row(int64_t n, const float *restrict from, float *restrict to)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        to[j] = from[j] > to[j] || from[j] != from[j] ? from[j] : to[j];
+    }
+}
+
 /* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
 enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, FLOATS_OF_LINE = 16 };
 
@@ -67,8 +76,8 @@ static void gather_rows(int64_t m, int64_t n, const int32_t *index, const float 
     }
 }
 
-static void scatter_rows(int64_t m, int64_t n, const int32_t *index, bool add, const float *x, int64_t ldx, float *y,
-                         int64_t ldy)
+static void scatter_rows(int64_t m, int64_t n, const int32_t *index, hal_scatter mode, const float *x, int64_t ldx,
+                         float *y, int64_t ldy)
 {
     int64_t lines = (n + FLOATS_OF_LINE - 1) / FLOATS_OF_LINE;
     lines = lines < LINES_AHEAD ? lines : LINES_AHEAD;
@@ -79,10 +88,16 @@ static void scatter_rows(int64_t m, int64_t n, const int32_t *index, bool add, c
         }
         const float *from = x + i * ldx;
         float *to = y + index[i] * ldy;
-        if (add) {
-            add_row(n, from, to);
-        } else {
+        switch (mode) {
+        case HAL_SCATTER_REPLACE:
             copy_row(n, from, to);
+            break;
+        case HAL_SCATTER_ADD:
+            add_row(n, from, to);
+            break;
+        case HAL_SCATTER_MAX:
+            max_row(n, from, to);
+            break;
         }
     }
 }

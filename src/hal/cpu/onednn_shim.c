@@ -197,8 +197,7 @@ static void entry_destroy(gemm_entry *entry)
     }
 }
 
-/* ---- the cache ----------------------------------------------------------------------------------------------------
- */
+/* ---- the cache -------------------------------------------------------------------------------------------------- */
 
 weft_status onednn_create(int threads, cpu_gemm_cache **out)
 {
@@ -272,7 +271,7 @@ static bool same_key(const gemm_key *a, const gemm_key *b)
            a->beta == b->beta && a->trans_a == b->trans_a && a->trans_b == b->trans_b && a->bias == b->bias;
 }
 
-static weft_status find_entry(cpu_gemm_cache *cache, const hal_gemm *gemm, gemm_entry **out)
+static weft_status find_entry(cpu_gemm_cache *cache, const cpu_product *gemm, gemm_entry **out)
 {
     gemm_key key = {.m = gemm->m,
                     .n = gemm->n,
@@ -293,10 +292,9 @@ static weft_status find_entry(cpu_gemm_cache *cache, const hal_gemm *gemm, gemm_
     return add_entry(cache, &key, out);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------
- */
+/* ---- running ---------------------------------------------------------------------------------------------------- */
 
-static dnnl_status_t execute(cpu_gemm_cache *cache, gemm_entry *entry, const hal_gemm *gemm)
+static dnnl_status_t execute(cpu_gemm_cache *cache, gemm_entry *entry, const cpu_product *gemm)
 {
     static const int argument[MEMORIES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS,
                                            DNNL_ARG_SCRATCHPAD};
@@ -315,7 +313,7 @@ static dnnl_status_t execute(cpu_gemm_cache *cache, gemm_entry *entry, const hal
     return dnnl_stream_wait(cache->stream);
 }
 
-weft_status onednn_gemm(cpu_gemm_cache *cache, const hal_gemm *gemm)
+weft_status onednn_gemm(cpu_gemm_cache *cache, const cpu_product *gemm)
 {
     int before = omp_get_max_threads(); /* the library takes the process's number of threads */
     if (before != cache->threads) {
@@ -355,7 +353,7 @@ void onednn_destroy(cpu_gemm_cache *cache)
     (void)cache;
 }
 
-weft_status onednn_gemm(cpu_gemm_cache *cache, const hal_gemm *gemm)
+weft_status onednn_gemm(cpu_gemm_cache *cache, const cpu_product *gemm)
 {
     (void)cache;
     (void)gemm;

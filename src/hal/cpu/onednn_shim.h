@@ -14,7 +14,7 @@ weft_status onednn_create(int threads, cpu_gemm_cache **cache);
 void onednn_destroy(cpu_gemm_cache *cache);
 
 /* An f32 product with m, n and k > 0 and alpha = 1. */
-weft_status onednn_gemm(cpu_gemm_cache *cache, const hal_gemm *gemm);
+weft_status onednn_gemm(cpu_gemm_cache *cache, const cpu_product *gemm);
 
 /* "oneDNN 3.2.0" or "none". */
 const char *onednn_version(void);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "hal/table/op_table.h"
+
 static weft_status ref_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
 {
     (void)hal;
@@ -51,16 +53,34 @@ void ref_mem_ops(hal_mem_ops *ops)
                          .download = ref_download,
                          .copy = ref_copy,
                          .zero = ref_zero,
-                         .host_visible = true};
+                         .kind = HAL_MEM_HOST};
 }
+
+/* ---- operations: by the type of the operands ---------------------------------------------------------------------- */
+
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
+    {                                                                                                                  \
+        (void)hal;                                                                                                     \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        switch (dtype) {                                                                                               \
+        case WEFT_DTYPE_F32:                                                                                           \
+            return ref_##name##_f32(args);                                                                             \
+        case WEFT_DTYPE_F64:                                                                                           \
+            return ref_##name##_f64(args);                                                                             \
+        default:                                                                                                       \
+            return hal_op_refuse_types(HAL_OP_##name, args);                                                           \
+        }                                                                                                              \
+    }
+#include "hal/ops.def"
 
 void ref_fill_ops(weft_hal *hal)
 {
     ref_mem_ops(&hal->mem);
-    ref_dense_ops(&hal->dense);
-    ref_nn_ops(&hal->nn);
     ref_sparse_ops(&hal->sparse);
-    ref_optim_ops(&hal->optim);
+#define HAL_OP(group, name, flops, operands, ...) hal->op.name = ref_##name;
+#include "hal/ops.def"
 }
 
 weft_status hal_open_ref(weft_hal *hal, int threads, const char *argument);

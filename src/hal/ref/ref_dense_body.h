@@ -1,74 +1,105 @@
 /* hal/ref/ref_dense_body.h: included by ref_dense.c once for each element type, named `real`. No include guard. */
 
-static void TYPED(gemm)(const hal_gemm *gemm)
+weft_status TYPED(ref_gemm)(const hal_gemm_args *args)
 {
-    const real *a = gemm->a;
-    const real *b = gemm->b;
-    const real *bias = gemm->bias;
-    real *c = gemm->c;
-    for (int64_t i = 0; i < gemm->m; ++i) {
-        for (int64_t j = 0; j < gemm->n; ++j) {
+    const real *a = args->a.source;
+    const real *b = args->b.source;
+    const real *bias = args->bias.source;
+    real *c = args->c.data;
+    int64_t terms = args->trans_a ? args->a.rows : args->a.cols;
+    for (int64_t i = 0; i < args->c.rows; ++i) {
+        for (int64_t j = 0; j < args->c.cols; ++j) {
             double sum = 0.0;
-            for (int64_t p = 0; p < gemm->k; ++p) {
-                double left = gemm->trans_a ? a[p * gemm->lda + i] : a[i * gemm->lda + p];
-                double right = gemm->trans_b ? b[j * gemm->ldb + p] : b[p * gemm->ldb + j];
+            for (int64_t p = 0; p < terms; ++p) {
+                double left = args->trans_a ? a[p * args->a.ld + i] : a[i * args->a.ld + p];
+                double right = args->trans_b ? b[j * args->b.ld + p] : b[p * args->b.ld + j];
                 sum += left * right;
             }
-            real *to = &c[i * gemm->ldc + j];
-            double old = gemm->beta == 0.0 ? 0.0 : gemm->beta * (double)*to;
-            *to = (real)(gemm->alpha * sum + old + (bias != NULL ? (double)bias[j] : 0.0));
+            real *to = &c[i * args->c.ld + j];
+            double old = args->beta == 0.0 ? 0.0 : args->beta * (double)*to;
+            *to = (real)(args->alpha * sum + old + (bias != NULL ? (double)bias[j] : 0.0));
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(col_sum)(int64_t m, int64_t n, const real *a, int64_t lda, double beta, real *out)
+weft_status TYPED(ref_col_sum)(const hal_col_sum_args *args)
 {
-    for (int64_t j = 0; j < n; ++j) {
-        double sum = beta == 0.0 ? 0.0 : beta * (double)out[j];
-        for (int64_t i = 0; i < m; ++i) {
-            sum += (double)a[i * lda + j];
+    const real *x = args->x.source;
+    real *out = args->out.data;
+    for (int64_t j = 0; j < args->x.cols; ++j) {
+        double sum = args->beta == 0.0 ? 0.0 : args->beta * (double)out[j];
+        for (int64_t i = 0; i < args->x.rows; ++i) {
+            sum += (double)x[i * args->x.ld + j];
         }
         out[j] = (real)sum;
     }
+    return WEFT_OK;
 }
 
-static void TYPED(axpby)(int64_t m, int64_t n, double alpha, const real *x, int64_t ldx, double beta, real *y,
-                         int64_t ldy)
+weft_status TYPED(ref_axpby)(const hal_axpby_args *args)
 {
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            double old = beta == 0.0 ? 0.0 : beta * (double)y[i * ldy + j];
-            y[i * ldy + j] = (real)(alpha * (double)x[i * ldx + j] + old);
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            real *to = &y[i * args->y.ld + j];
+            double old = args->beta == 0.0 ? 0.0 : args->beta * (double)*to;
+            *to = (real)(args->alpha * (double)x[i * args->x.ld + j] + old);
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(scale_rows)(int64_t m, int64_t n, const real *scale, const real *x, int64_t ldx, real *y, int64_t ldy)
+weft_status TYPED(ref_scale_rows)(const hal_scale_rows_args *args)
 {
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            y[i * ldy + j] = scale[i] * x[i * ldx + j];
+    const real *scale = args->scale.source;
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            y[i * args->y.ld + j] = scale[i] * x[i * args->x.ld + j];
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(gather_rows)(int64_t count, int64_t n, const int32_t *index, const real *x, int64_t ldx, real *y,
-                               int64_t ldy)
+weft_status TYPED(ref_gather_rows)(const hal_gather_rows_args *args)
 {
-    for (int64_t i = 0; i < count; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            y[i * ldy + j] = x[index[i] * ldx + j];
+    const int32_t *index = args->index.source;
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        assert(index[i] >= 0 && index[i] < args->x.rows);
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            y[i * args->y.ld + j] = x[index[i] * args->x.ld + j];
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(scatter_rows)(int64_t count, int64_t n, const int32_t *index, bool add, const real *x, int64_t ldx,
-                                real *y, int64_t ldy)
+weft_status TYPED(ref_scatter_rows)(const hal_scatter_rows_args *args)
 {
-    for (int64_t i = 0; i < count; ++i) {
-        real *to = y + index[i] * ldy;
-        for (int64_t j = 0; j < n; ++j) {
-            to[j] = add ? to[j] + x[i * ldx + j] : x[i * ldx + j];
+    const int32_t *index = args->index.source;
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    for (int64_t i = 0; i < args->x.rows; ++i) {
+        assert(index[i] >= 0 && index[i] < args->y.rows);
+        real *to = y + index[i] * args->y.ld;
+        for (int64_t j = 0; j < args->x.cols; ++j) {
+            const real from = x[i * args->x.ld + j];
+            switch (args->mode) {
+            case HAL_SCATTER_REPLACE:
+                to[j] = from;
+                break;
+            case HAL_SCATTER_ADD:
+                to[j] += from;
+                break;
+            case HAL_SCATTER_MAX:
+                to[j] = from > to[j] || isnan(from) ? from : to[j];
+                break;
+            }
         }
     }
+    return WEFT_OK;
 }

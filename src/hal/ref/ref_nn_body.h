@@ -1,9 +1,16 @@
 /* hal/ref/ref_nn_body.h: included by ref_nn.c once for each element type, named `real`. No include guard. */
 
 /* A NaN passes through ReLU, so that a diverging run is seen. */
-static void TYPED(act_forward)(int64_t m, int64_t n, const real *x, int64_t ldx, bool relu, const hal_dropout *dropout,
-                               real *y, int64_t ldy)
+weft_status TYPED(ref_act_forward)(const hal_act_forward_args *args)
 {
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    bool relu = args->relu;
+    const hal_dropout *dropout = &args->dropout;
     bool drops = dropout_is_on(dropout);
     real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
     for (int64_t i = 0; i < m; ++i) {
@@ -13,11 +20,21 @@ static void TYPED(act_forward)(int64_t m, int64_t n, const real *x, int64_t ldx,
             y[i * ldy + j] = !drops || dropout_keeps(dropout, i, j) ? value * scale : (real)0;
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(act_backward)(int64_t m, int64_t n, const real *dy, int64_t lddy, const real *y, int64_t ldy,
-                                bool relu, const hal_dropout *dropout, real *dx, int64_t lddx)
+weft_status TYPED(ref_act_backward)(const hal_act_backward_args *args)
 {
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const real *dy = args->dy.source;
+    const real *y = args->y.source;
+    real *dx = args->dx.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldy = args->y.ld;
+    int64_t lddx = args->dx.ld;
+    bool relu = args->relu;
+    const hal_dropout *dropout = &args->dropout;
     bool drops = dropout_is_on(dropout);
     real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
     for (int64_t i = 0; i < m; ++i) {
@@ -26,10 +43,16 @@ static void TYPED(act_backward)(int64_t m, int64_t n, const real *dy, int64_t ld
             dx[i * lddx + j] = passes ? dy[i * lddy + j] * scale : (real)0;
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(bn_stats)(int64_t m, int64_t n, const real *x, int64_t ldx, double *stats)
+weft_status TYPED(ref_bn_stats)(const hal_bn_stats_args *args)
 {
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const real *x = args->x.source;
+    double *stats = args->stats.data;
+    int64_t ldx = args->x.ld;
     for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
         double squares = 0.0;
@@ -41,21 +64,83 @@ static void TYPED(bn_stats)(int64_t m, int64_t n, const real *x, int64_t ldx, do
         stats[j] = sum;
         stats[n + j] = squares;
     }
+    return WEFT_OK;
 }
 
-static void TYPED(bn_apply)(int64_t m, int64_t n, const real *x, int64_t ldx, const real *mean, const real *rstd,
-                            const real *gamma, const real *beta, real *y, int64_t ldy)
+weft_status TYPED(ref_bn_finish)(const hal_bn_finish_args *args)
 {
+    int64_t n = args->mean.cols;
+    const double *stats = args->stats.source;
+    real *mean = args->mean.data;
+    real *var = args->var.data;
+    real *rstd = args->rstd.data;
+    assert(n == 0 || (args->stats.rows == 2 && args->stats.ld == n));
+    for (int64_t j = 0; j < n; ++j) {
+        double centre = stats[j] / args->count;
+        double spread = fmax(stats[n + j] / args->count - centre * centre, 0.0);
+        mean[j] = (real)centre;
+        var[j] = (real)spread;
+        rstd[j] = (real)(1.0 / sqrt(spread + args->epsilon));
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_rstd)(const hal_bn_rstd_args *args)
+{
+    const real *var = args->var.source;
+    real *rstd = args->rstd.data;
+    assert(args->rstd.cols == args->var.cols);
+    for (int64_t j = 0; j < args->var.cols; ++j) {
+        rstd[j] = (real)(1.0 / sqrt((double)var[j] + args->epsilon));
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_gradients)(const hal_bn_gradients_args *args)
+{
+    int64_t n = args->dbeta.cols;
+    const double *stats = args->stats.source;
+    real *dgamma = args->dgamma.data;
+    real *dbeta = args->dbeta.data;
+    assert(n == 0 || (args->stats.rows == 2 && args->stats.ld == n));
+    for (int64_t j = 0; j < n; ++j) {
+        dbeta[j] = (real)stats[j];
+        dgamma[j] = (real)stats[n + j];
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
+{
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const real *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
+    real *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
     for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
             y[i * ldy + j] = gamma[j] * ((x[i * ldx + j] - mean[j]) * rstd[j]) + beta[j];
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(bn_backward_stats)(int64_t m, int64_t n, const real *dy, int64_t lddy, const real *x, int64_t ldx,
-                                     const real *mean, const real *rstd, double *stats)
+weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
 {
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const real *dy = args->dy.source;
+    const real *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    double *stats = args->stats.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
     for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
         double products = 0.0;
@@ -68,12 +153,24 @@ static void TYPED(bn_backward_stats)(int64_t m, int64_t n, const real *dy, int64
         stats[j] = sum;
         stats[n + j] = products;
     }
+    return WEFT_OK;
 }
 
-static void TYPED(bn_backward_apply)(int64_t m, int64_t n, const real *dy, int64_t lddy, const real *x, int64_t ldx,
-                                     const real *mean, const real *rstd, const real *gamma, const double *stats,
-                                     double count, real *dx, int64_t lddx)
+weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
 {
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const real *dy = args->dy.source;
+    const real *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    const real *gamma = args->gamma.source;
+    const double *stats = args->stats.source;
+    double count = args->count;
+    real *dx = args->dx.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
+    int64_t lddx = args->dx.ld;
     for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
             double xhat = ((double)x[i * ldx + j] - (double)mean[j]) * (double)rstd[j];
@@ -81,12 +178,22 @@ static void TYPED(bn_backward_apply)(int64_t m, int64_t n, const real *dy, int64
             dx[i * lddx + j] = (real)((double)gamma[j] * (double)rstd[j] * centred);
         }
     }
+    return WEFT_OK;
 }
 
 /* saved[2 i] is the mean of row i, saved[2 i + 1] its 1 / sqrt(variance + epsilon). */
-static void TYPED(ln_forward)(int64_t m, int64_t n, const real *x, int64_t ldx, const real *gamma, const real *beta,
-                              double epsilon, real *saved, real *y, int64_t ldy)
+weft_status TYPED(ref_ln_forward)(const hal_ln_forward_args *args)
 {
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const real *x = args->x.source;
+    const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
+    real *saved = args->saved.data;
+    real *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    double epsilon = args->epsilon;
     for (int64_t i = 0; i < m && n > 0; ++i) {
         double sum = 0.0;
         for (int64_t j = 0; j < n; ++j) {
@@ -105,11 +212,23 @@ static void TYPED(ln_forward)(int64_t m, int64_t n, const real *x, int64_t ldx, 
             y[i * ldy + j] = (real)((double)gamma[j] * (((double)x[i * ldx + j] - mean) * rstd) + (double)beta[j]);
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(ln_backward)(int64_t m, int64_t n, const real *dy, int64_t lddy, const real *x, int64_t ldx,
-                               const real *gamma, const real *saved, real *dgamma, real *dbeta, real *dx, int64_t lddx)
+weft_status TYPED(ref_ln_backward)(const hal_ln_backward_args *args)
 {
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const real *dy = args->dy.source;
+    const real *x = args->x.source;
+    const real *gamma = args->gamma.source;
+    const real *saved = args->saved.source;
+    real *dgamma = args->dgamma.data;
+    real *dbeta = args->dbeta.data;
+    real *dx = args->dx.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
+    int64_t lddx = args->dx.ld;
     /* Columns first: dx may overwrite dy. */
     for (int64_t j = 0; j < n; ++j) {
         double gamma_sum = (double)dgamma[j];
@@ -138,14 +257,24 @@ static void TYPED(ln_backward)(int64_t m, int64_t n, const real *dy, int64_t ldd
             dx[i * lddx + j] = (real)(rstd * (scaled - sum / (double)n - xhat * products / (double)n));
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(softmax_xent)(int64_t m, int64_t n, const real *x, int64_t ldx, const int32_t *label,
-                                const uint8_t *split, int which, double scale, double *loss_sum, real *dx, int64_t lddx)
+weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
 {
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const real *x = args->x.source;
+    const int32_t *label = args->label.source;
+    const uint8_t *split = args->split.source;
+    double *loss = args->loss.data;
+    real *dx = args->dx.data;
+    int64_t ldx = args->x.ld;
+    int64_t lddx = args->dx.ld;
+    double scale = args->scale;
     for (int64_t i = 0; i < m && n > 0; ++i) {
         const real *row = x + i * ldx;
-        bool counts = split[i] == which;
+        bool counts = split[i] == args->which;
         double highest = (double)row[0];
         double sum = 0.0;
         for (int64_t j = 1; j < n; ++j) {
@@ -155,38 +284,61 @@ static void TYPED(softmax_xent)(int64_t m, int64_t n, const real *x, int64_t ldx
             sum += exp((double)row[j] - highest);
         }
         if (counts) {
-            *loss_sum += log(sum) + highest - (double)row[label[i]];
+            *loss += log(sum) + highest - (double)row[label[i]];
         }
         for (int64_t j = 0; dx != NULL && j < n; ++j) {
             double probability = exp((double)row[j] - highest) / sum;
             dx[i * lddx + j] = counts ? (real)(scale * (probability - (label[i] == j ? 1.0 : 0.0))) : (real)0;
         }
     }
+    return WEFT_OK;
 }
 
-static void TYPED(bce_logits)(int64_t m, int64_t n, const real *x, int64_t ldx, const float *target, int64_t ldt,
-                              const uint8_t *split, int which, double scale, double *loss_sum, int64_t *loss_count,
-                              real *dx, int64_t lddx)
+weft_status TYPED(ref_bce_logits)(const hal_bce_logits_args *args)
 {
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const real *x = args->x.source;
+    const float *target = args->target.source;
+    const uint8_t *split = args->split.source;
+    double *loss = args->loss.data;
+    int64_t *count = args->count.data;
+    real *dx = args->dx.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldt = args->target.ld;
+    int64_t lddx = args->dx.ld;
+    double scale = args->scale;
+    int64_t entries = 0;
     for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
             double logit = (double)x[i * ldx + j];
             double wanted = (double)target[i * ldt + j];
-            bool counts = split[i] == which && !isnan(wanted);
+            bool counts = split[i] == args->which && !isnan(wanted);
             if (counts) {
-                *loss_sum += (logit > 0.0 ? logit : 0.0) - logit * wanted + log1p(exp(-fabs(logit)));
-                *loss_count += 1;
+                *loss += (logit > 0.0 ? logit : 0.0) - logit * wanted + log1p(exp(-fabs(logit)));
+                entries += 1;
             }
             if (dx != NULL) {
                 dx[i * lddx + j] = counts ? (real)(scale * (1.0 / (1.0 + exp(-logit)) - wanted)) : (real)0;
             }
         }
     }
+    if (count != NULL) {
+        *count += entries;
+    }
+    return WEFT_OK;
 }
 
-static void TYPED(accuracy)(int64_t m, int64_t n, const real *x, int64_t ldx, const int32_t *label,
-                            const uint8_t *split, int64_t *correct, int64_t *total)
+weft_status TYPED(ref_accuracy)(const hal_accuracy_args *args)
 {
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const real *x = args->x.source;
+    const int32_t *label = args->label.source;
+    const uint8_t *split = args->split.source;
+    int64_t *correct = args->counts.data;
+    int64_t *total = correct + args->counts.ld;
+    int64_t ldx = args->x.ld;
     for (int64_t i = 0; i < m && n > 0; ++i) {
         if (split[i] >= HAL_SPLITS) {
             continue;
@@ -198,4 +350,5 @@ static void TYPED(accuracy)(int64_t m, int64_t n, const real *x, int64_t ldx, co
         correct[split[i]] += best == label[i] ? 1 : 0;
         total[split[i]] += 1;
     }
+    return WEFT_OK;
 }

@@ -1,7 +1,14 @@
 /* hal/ref/ref_optim_body.h: included by ref_optim.c once for each element type, named `real`. No include guard. */
 
-static void TYPED(adam)(int64_t n, const hal_adam *adam, real *w, const real *g, real *m, real *v)
+weft_status TYPED(ref_adam)(const hal_adam_args *adam)
 {
+    int64_t n = adam->w.cols;
+    real *w = adam->w.data;
+    const real *g = adam->g.source;
+    real *m = adam->m.data;
+    real *v = adam->v.data;
+    WEFT_CHECK(adam->step >= 1, WEFT_ERR_INTERNAL, "adam: step %ld; the first step is 1", (long)adam->step);
+    assert(adam->w.rows <= 1);
     double correction1 = 1.0 - pow(adam->beta1, (double)adam->step);
     double correction2 = 1.0 - pow(adam->beta2, (double)adam->step);
     for (int64_t i = 0; i < n; ++i) {
@@ -13,18 +20,26 @@ static void TYPED(adam)(int64_t n, const hal_adam *adam, real *w, const real *g,
         v[i] = (real)second;
         w[i] = (real)((double)w[i] - adam->lr * (first / correction1) / denominator);
     }
+    return WEFT_OK;
 }
 
-/* The momentum buffer is neither read nor written when momentum is 0; momentum may then be NULL. */
-static void TYPED(sgd)(int64_t n, const hal_sgd *sgd, real *w, const real *g, real *momentum)
+/* Without momentum the velocity is neither read nor written, and may be left out. */
+weft_status TYPED(ref_sgd)(const hal_sgd_args *sgd)
 {
+    int64_t n = sgd->w.cols;
+    real *w = sgd->w.data;
+    const real *g = sgd->g.source;
+    real *velocity = sgd->velocity.data;
+    WEFT_CHECK(sgd->step >= 1, WEFT_ERR_INTERNAL, "sgd: step %ld; the first step is 1", (long)sgd->step);
+    assert(sgd->w.rows <= 1);
     for (int64_t i = 0; i < n; ++i) {
         double step = (double)g[i] + sgd->weight_decay * (double)w[i];
         if (sgd->momentum != 0.0) {
-            double buffer = sgd->step == 1 ? step : sgd->momentum * (double)momentum[i] + (1.0 - sgd->dampening) * step;
-            momentum[i] = (real)buffer;
+            double buffer = sgd->step == 1 ? step : sgd->momentum * (double)velocity[i] + (1.0 - sgd->dampening) * step;
+            velocity[i] = (real)buffer;
             step = sgd->nesterov ? step + sgd->momentum * buffer : buffer;
         }
         w[i] = (real)((double)w[i] - sgd->lr * step);
     }
+    return WEFT_OK;
 }

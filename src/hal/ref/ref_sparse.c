@@ -2,6 +2,7 @@
  * hal/ref/ref_sparse.c: the aggregation as it is defined. The prepared matrix is a copy of the CSR arrays; every form
  * is run by the same row loop.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,6 +14,18 @@ struct hal_spmm {
     int32_t *column;
     double build_seconds;
 };
+
+static weft_status check_run(const hal_spmm *spmm, const hal_spmm_run_args *args)
+{
+    assert(spmm != NULL && args->out.cols == args->x.cols);
+    WEFT_CHECK(args->out.cols <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "spmm: %ld columns, prepared for at most %ld",
+               (long)args->out.cols, (long)spmm->max_d);
+    WEFT_CHECK(args->diag.data == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
+               "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)spmm->rows, (long)spmm->cols);
+    WEFT_CHECK(args->slice >= 0 && args->slice < (args->slices > 1 ? args->slices : 1), WEFT_ERR_INTERNAL,
+               "spmm: slice %d of %d", args->slice, args->slices);
+    return WEFT_OK;
+}
 
 #define real        float
 #define TYPED(name) name##_f32
@@ -63,16 +76,6 @@ done:
     return status;
 }
 
-static weft_status ref_spmm_run(weft_hal *hal, hal_spmm *spmm, const hal_spmm_args *args)
-{
-    (void)hal;
-    WEFT_CHECK(args->d <= spmm->max_d, WEFT_ERR_INTERNAL, "spmm: %ld columns, prepared for at most %ld", (long)args->d,
-               (long)spmm->max_d);
-    WEFT_CHECK(args->diag == NULL || spmm->rows <= spmm->cols, WEFT_ERR_INTERNAL,
-               "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)spmm->rows, (long)spmm->cols);
-    REF_DISPATCH(spmm, args->dtype, spmm, args);
-}
-
 static hal_spmm_info ref_spmm_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal;
@@ -85,8 +88,6 @@ static hal_spmm_info ref_spmm_info(weft_hal *hal, const hal_spmm *spmm)
 
 void ref_sparse_ops(hal_sparse_ops *ops)
 {
-    *ops = (hal_sparse_ops){.spmm_create = ref_spmm_create,
-                            .spmm_run = ref_spmm_run,
-                            .spmm_destroy = ref_spmm_destroy,
-                            .spmm_info = ref_spmm_info};
+    *ops =
+        (hal_sparse_ops){.spmm_create = ref_spmm_create, .spmm_destroy = ref_spmm_destroy, .spmm_info = ref_spmm_info};
 }

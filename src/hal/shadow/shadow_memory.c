@@ -145,15 +145,32 @@ static size_t extent(const shadow_use *use)
     return use->rows == 0 || use->row_bytes == 0 ? 0 : (use->rows - 1) * use->stride + use->row_bytes;
 }
 
-static weft_status open_block(const shadow_memory *memory, const char *op, const shadow_use *use)
+static weft_status check_block(const shadow_memory *memory, const char *op, const shadow_use *use)
 {
-    shadow_block *block = block_of(memory, use->data);
+    const shadow_block *block = block_of(memory, use->data);
     WEFT_CHECK(block != NULL, WEFT_ERR_INTERNAL, "shadow: %s of %s is %p, not memory of this device", use->name, op,
                use->data);
     size_t offset = (size_t)((uintptr_t)use->data - (uintptr_t)block->data);
     WEFT_CHECK(extent(use) <= block->bytes - offset, WEFT_ERR_INTERNAL,
                "shadow: %s of %s takes %zu bytes at offset %zu of a block of %zu", use->name, op, extent(use), offset,
                block->bytes);
+    return WEFT_OK;
+}
+
+weft_status shadow_check(const shadow_memory *memory, const char *op, const shadow_use *use, int uses)
+{
+    for (int i = 0; i < uses; ++i) {
+        if (extent(&use[i]) > 0) {
+            WEFT_TRY(check_block(memory, op, &use[i]));
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status open_block(const shadow_memory *memory, const char *op, const shadow_use *use)
+{
+    WEFT_TRY(check_block(memory, op, use));
+    shadow_block *block = block_of(memory, use->data);
     return protect(block, use->access == SHADOW_READ ? block->protection | PROT_READ : PROT_READ | PROT_WRITE);
 }
 

@@ -39,7 +39,9 @@ void shadow_free(shadow_memory *memory, void *device);
 /* Frees what is left; returns the number of blocks that were. */
 int64_t shadow_free_all(shadow_memory *memory);
 
-/* Open the blocks of an operation's operands, checking that each lies inside one block. */
+/* Whether each operand lies inside one block. */
+weft_status shadow_check(const shadow_memory *memory, const char *op, const shadow_use *use, int uses);
+/* Open the blocks of an operation's operands, checked as above. */
 weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses);
 /* Close them again. */
 void shadow_end(shadow_memory *memory, const shadow_use *use, int uses);

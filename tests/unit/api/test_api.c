@@ -65,8 +65,7 @@ static const char *text_of(const weft_options *options, const char *name)
     return text;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---------------------------------------------------------------------------------------------------- */
 
 static void options_take_names_and_texts(void **state)
 {
@@ -133,8 +132,7 @@ static void config_files_give_way_to_the_program(void **state)
     weft_options_destroy(options);
 }
 
-/* ---- context -------------------------------------------------------------------------------------------------------
- */
+/* ---- context ---------------------------------------------------------------------------------------------------- */
 
 static void a_context_knows_its_place(void **state)
 {
@@ -162,8 +160,7 @@ static void a_context_knows_its_place(void **state)
     weft_options_destroy(options);
 }
 
-/* ---- graph ---------------------------------------------------------------------------------------------------------
- */
+/* ---- graph ------------------------------------------------------------------------------------------------------ */
 
 static void what_is_written_is_read_back(void **state)
 {
@@ -250,8 +247,7 @@ static void wrong_arrays_are_refused(void **state)
 #undef REFUSED
 }
 
-/* ---- partition -----------------------------------------------------------------------------------------------------
- */
+/* ---- partition -------------------------------------------------------------------------------------------------- */
 
 /* The replication factor counted the obvious way: a matrix of vertices and parts. */
 static double count_replicas(const ring *r, const uint16_t *edge_part, const uint16_t *root, int parts, int64_t *cut)
@@ -320,8 +316,7 @@ static void partitions_are_what_they_report(void **state)
     weft_graph_close(graph);
 }
 
-/* ---- trainer -------------------------------------------------------------------------------------------------------
- */
+/* ---- trainer ---------------------------------------------------------------------------------------------------- */
 
 static weft_options *training(void **state, const char *data, const char *run)
 {
@@ -368,6 +363,7 @@ static void training_returns_its_figures(void **state)
     ASSERT_OK(weft_graph_write(path, &r.arrays, false));
     weft_options *options = training(state, path, "run");
     ASSERT_OK(weft_options_set(options, "model", "mlp"));
+    ASSERT_OK(weft_options_set(options, "hidden", "16"));
     ASSERT_OK(weft_options_set(options, "runs", "2"));
     ASSERT_OK(train_silently(state, options, &result));
     assert_int_equal(result.rank, 0);
@@ -431,8 +427,7 @@ static void training_failures_return(void **state)
     weft_options_destroy(options);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Every allocation of opening a graph, dividing it and setting options fails once; nothing leaks, every status says so.
  */

@@ -1,5 +1,5 @@
 /* Advice: every rule speaks past its threshold with its figure and option, and is silent before it. */
-#include "app/advice.h"
+#include "app/train/advice.h"
 #include "support/test.h"
 
 /* A long, balanced job on two nodes that leaves nothing to say. */
@@ -22,6 +22,11 @@ static advice_facts good(void)
                           .eval_every = 1,
                           .partitioner = "metis",
                           .edge_balance = 1.03,
+                          .own = 15.2,
+                          .others = 0.4,
+                          .node_threads = 16,
+                          .node_cpus = 16,
+                          .competitors = "",
                           .node_peak_bytes = 10e9,
                           .node_memory_bytes = 64e9};
 }
@@ -108,7 +113,48 @@ static void test_binding(void **state)
     f.cpu = 0.13 * 800.0;
     expect_line(f, "13 % of the CPU time of 8 threads", "--pin on");
     f.oversubscribed = true;
-    expect_line(f, "4 ranks of 8 threads", "fewer ranks"); /* and not the binding as well */
+    expect_line(f, "4 ranks of 8 threads", "or set --threads 1"); /* and not the binding as well */
+    f.threads = 1;                                                /* there is nothing left to set */
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    assert_int_equal(advice_collect(&f, line), 1);
+    assert_non_null(
+        strstr(line[0], "4 ranks of 1 thread share too few cores: start fewer ranks (mpirun -np); weft doctor"));
+}
+
+static void test_competition(void **state)
+{
+    (void)state;
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    advice_facts f = good();
+    f.others = 0.14 * 16;
+    f.own = 0.8 * 16;
+    expect_none(f); /* too little to matter */
+    f.others = 0.4 * 16;
+    f.own = 0.95 * 16;
+    expect_none(f); /* the job has what it needs */
+    f.own = 0.58 * 16;
+    f.competitors = "cc1 (pid 7) 6.0, make (pid 3) 0.4";
+    expect_line(f, "58 % CPU use of 16 threads",
+                "other processes had 6.4 of 16 CPUs (cc1 (pid 7) 6.0, make (pid 3) 0.4)");
+    f.cpu = 0.4 * 800.0;
+    expect_line(f, "58 % CPU use", "other processes"); /* and no guess about the binding beside the reason */
+    f.competitors = "";
+    expect_line(f, "58 % CPU use", "they cannot be seen from here");
+    f.others = 0.0;
+    f.stolen = 4.0;
+    expect_line(f, "58 % CPU use", "the virtual machine's host gave 4.0 CPUs to others");
+    f.node_cpus = 0; /* not known */
+    f.cpu = 760.0;
+    expect_none(f);
+    f = good();
+    f.cpu = 0.2 * 800.0;
+    f.own = 0.2 * 16;
+    f.others = 0.2 * 16;
+    assert_int_equal(advice_collect(&f, line), 2); /* others explain a part alone */
+    f.node_cpus = 64;                              /* loose threads beside idle CPUs */
+    f.others = 0.3 * 64;
+    assert_int_equal(advice_collect(&f, line), 1);
+    assert_non_null(strstr(line[0], "--pin on"));
 }
 
 static void test_conversion(void **state)
@@ -163,9 +209,9 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_silence), cmocka_unit_test(test_imbalance),  cmocka_unit_test(test_communication),
-        cmocka_unit_test(test_binding), cmocka_unit_test(test_conversion), cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_silence), cmocka_unit_test(test_imbalance),   cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_binding), cmocka_unit_test(test_conversion),  cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_order),   cmocka_unit_test(test_competition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

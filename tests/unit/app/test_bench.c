@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/check.h"
-#include "app/bench/comm.h"
-#include "app/bench/spmm.h"
-#include "base/json.h"
+#include "app/bench/bench_check.h"
+#include "app/bench/bench_comm.h"
+#include "app/bench/bench_spmm.h"
+#include "io/json.h"
 #include "support/test.h"
 
 static void expect_sizes(const char *text, const int64_t *expected, int count)

@@ -2,26 +2,25 @@
  * element of each result changed. */
 #include <math.h>
 
-#include "app/bench/gemm.h"
-#include "app/bench/spmm.h"
+#include "app/bench/bench_gemm.h"
+#include "app/bench/bench_spmm.h"
 #include "base/alloc.h"
 #include "support/test.h"
 
-static hal_dense_ops dense;
-static hal_sparse_ops sparse;
+static hal_ops right;
 static float added; /* to the last element of a result */
 
-static weft_status wrong_gemm(weft_hal *hal, const hal_gemm *gemm)
+static weft_status wrong_gemm(weft_hal *hal, const hal_gemm_args *args)
 {
-    WEFT_TRY(dense.gemm(hal, gemm));
-    ((float *)gemm->c)[gemm->m * gemm->ldc - 1] += added;
+    WEFT_TRY(right.gemm(hal, args));
+    ((float *)args->c.data)[args->c.rows * args->c.ld - 1] += added;
     return WEFT_OK;
 }
 
-static weft_status wrong_spmm(weft_hal *hal, hal_spmm *spmm, const hal_spmm_args *args)
+static weft_status wrong_spmm(weft_hal *hal, const hal_spmm_run_args *args)
 {
-    WEFT_TRY(sparse.spmm_run(hal, spmm, args));
-    ((float *)args->out)[args->d - 1] += added;
+    WEFT_TRY(right.spmm_run(hal, args));
+    ((float *)args->out.data)[args->out.cols - 1] += added;
     return WEFT_OK;
 }
 
@@ -29,10 +28,9 @@ static weft_hal *open_wrong(void)
 {
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 1, &hal));
-    dense = hal->dense;
-    sparse = hal->sparse;
-    hal->dense.gemm = wrong_gemm;
-    hal->sparse.spmm_run = wrong_spmm;
+    right = hal->op;
+    hal->op.gemm = wrong_gemm;
+    hal->op.spmm_run = wrong_spmm;
     return hal;
 }
 

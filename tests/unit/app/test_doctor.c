@@ -284,7 +284,7 @@ static void test_settings(void **state)
     expect_cure(expect(&list, "huge pages", DOCTOR_NOTE, "never"), "madvise");
     expect_cure(expect(&list, "limits", DOCTOR_WARNING, "ulimit -u is 100"), "208");
     expect_cure(expect(&list, "limits", DOCTOR_NOTE, "ulimit -l"), "unlimited");
-    expect_cure(expect(&list, "shared memory", DOCTOR_WARNING, "64 MiB free"), "--shm-size");
+    expect_cure(expect(&list, "shared memory", DOCTOR_WARNING, "64.0 MiB free"), "--shm-size");
     assert_int_equal(count_of(&list, DOCTOR_OK), 0);
     doctor_list_free(&list);
 

@@ -1,5 +1,5 @@
 /* Rows gathered stripe by stripe: every row in its place, for any number of ranks and any stripe. */
-#include "app/gather_rows.h"
+#include "app/predict/gather_rows.h"
 #include "support/folder.h"
 
 enum { VERTICES = 300, WIDTH = 3 };

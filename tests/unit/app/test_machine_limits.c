@@ -1,7 +1,7 @@
 /* Machine limits: what is kept comes back, and a file of another machine, or a damaged one, is refused. */
 #include <unistd.h>
 
-#include "app/machine_limits.h"
+#include "app/setup/machine_limits.h"
 #include "support/test.h"
 
 static limits_key key_of_ant(void)

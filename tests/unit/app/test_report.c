@@ -230,6 +230,7 @@ static weft_status whole_report(const char *folder, FILE *file)
     weft_status status = report_run_open(folder, &run);
     status = status == WEFT_OK ? report_figures_of(&run, &f) : status;
     status = status == WEFT_OK ? section_learning(&out, &run, &f) : status;
+    status = status == WEFT_OK ? section_outcome(&out, &run) : status;
     status = status == WEFT_OK ? section_time(&out, &run, &f) : status;
     status = status == WEFT_OK ? section_communication(&out, &run, &f) : status;
     status = status == WEFT_OK ? section_ranks(&out, &run, &f) : status;
@@ -249,7 +250,9 @@ static void test_allocation_failures(void **state)
              "\"source\": \"default\"}}, \"exit\": 0}");
     put_file(
         folder, "summary.json",
-        "{\"runs\": 2, \"epochs\": 4, \"partition\": {}, \"per_rank\": {\"wall_s\": [2, 3], \"host\": [\"a\", \"b\"], "
+        "{\"outcome\": {\"classes\": {\"support\": [1, 2], \"train\": [3, 4], \"f1\": [0, 1]}, \"confusion\": [[1, 0], "
+        "[1, 1]]},"
+        "\"runs\": 2, \"epochs\": 4, \"partition\": {}, \"per_rank\": {\"wall_s\": [2, 3], \"host\": [\"a\", \"b\"], "
         "\"sent_bytes\": {\"halo\": [1, 2]}, \"activity_s\": {\"linear\": [1, 2], \"halo exchange\": [1, 1]}}}");
     put_file(folder, "metrics.jsonl",
              "{\"run\": 1, \"epoch\": 1, \"loss\": 2, \"valid\": 0.5, \"epoch_s\": 1}\n"

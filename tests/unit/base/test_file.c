@@ -82,10 +82,33 @@ static void test_writer_names_what_stands_in_the_way(void **state)
 {
     file_writer writer;
     ASSERT_STATUS(file_writer_open(in_folder(state, "no/such/a.bin"), &writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("mkdir -p ");
     ASSERT_MESSAGE("no/such/a.bin");
     ASSERT_MESSAGE("mkdir -p");
     ASSERT_STATUS(file_writer_open(*state, &writer), WEFT_ERR_IO);
     ASSERT_MESSAGE("is a folder");
+}
+
+/* Somebody's cleaning takes a temporary away: no folder is missing, and none is to be made. */
+static void test_a_temporary_that_vanished(void **state)
+{
+    file_writer writer;
+    char path[FILE_PATH_MAX], temporary[FILE_PATH_MAX];
+    ASSERT_OK(file_writer_open(in_folder(state, "a.bin"), &writer));
+    assert_int_equal(unlink(writer.temporary), 0);
+    ASSERT_STATUS(file_writer_commit(&writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("its temporary file is gone");
+    assert_null(strstr(weft_error_message(), "mkdir"));
+    ASSERT_OK(folder_begin(in_folder(state, "goal"), false, temporary));
+    ASSERT_OK(folder_remove(temporary));
+    ASSERT_OK(file_path(path, "%s/inner.npy", temporary));
+    ASSERT_STATUS(file_writer_open(path, &writer), WEFT_ERR_IO);
+    ASSERT_MESSAGE("the temporary folder");
+    ASSERT_MESSAGE("is gone");
+    assert_null(strstr(weft_error_message(), "mkdir"));
+    ASSERT_STATUS(folder_commit(temporary, in_folder(state, "goal"), false), WEFT_ERR_IO);
+    ASSERT_MESSAGE("is gone");
+    assert_null(strstr(weft_error_message(), "mkdir"));
 }
 
 /* /dev/full refuses every byte; only the flush hears of it. */
@@ -318,6 +341,7 @@ int main(void)
         FOLDER_TEST(test_map_refuses_what_is_no_file),
         FOLDER_TEST(test_text_is_limited_and_free_of_zero_bytes),
         cmocka_unit_test(test_hash_is_xxh3_128),
+        FOLDER_TEST(test_a_temporary_that_vanished),
         FOLDER_TEST(test_folder_appears_whole),
         FOLDER_TEST(test_folder_is_replaced_only_by_force),
         FOLDER_TEST(test_folder_that_appears_meanwhile_is_kept),

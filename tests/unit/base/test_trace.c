@@ -5,8 +5,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/trace.h"
+#include "io/json.h"
+#include "io/trace_file.h"
 #include "support/folder.h"
 #include "support/test.h"
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "comm/calibrate.h"
-#include "comm/model_file.h"
+#include "comm/model/calibrate.h"
+#include "comm/model/model_file.h"
 #include "support/comm_cases.h"
 #include "support/folder.h"
 #include "support/test.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/log.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "comm/sync/sync.h"
 #include "support/comm_cases.h"
 #include "support/folder.h"
@@ -120,6 +120,32 @@ static void test_closed_forms(void **state)
     c.sent = 1.0;
     ASSERT_OK(comm_thread_run(RANKS, choose, &c));
     ASSERT_NEAR(c.seconds[SYNC_ASP] / (asp_seconds(&model, d, 1.0, 4) + scan), 1.0, 0.001);
+}
+
+/* Tracked gradients are as many elements more, in the modes that track them; --sync auto counts them. */
+static void test_tracking_is_counted(void **state)
+{
+    (void)state;
+    const int64_t d = 4000000;
+    sync_options options = sync_options_default();
+    options.allow_lossy = true;
+    options.gap = 3;
+    const choose_case plain = run_case(slow_network(), RANKS, 1, d, options);
+    const choose_case twice = run_case(slow_network(), RANKS, 1, 2 * d, options);
+    options.shards_differ = true;
+    const choose_case tracking = run_case(slow_network(), RANKS, 1, d, options);
+    const double scan = 4.0 * (double)d * slow_network().reduce_per_byte / 3.0;
+    assert_true(tracking.seconds[SYNC_ALLREDUCE] == plain.seconds[SYNC_ALLREDUCE]);
+    assert_true(tracking.seconds[SYNC_TOPK] == plain.seconds[SYNC_TOPK]);
+    for (int m = SYNC_DIVIDE_SHUFFLE; m <= SYNC_SHADOW; ++m) {
+        ASSERT_NEAR((tracking.seconds[m] + scan) / twice.seconds[m], 1.0, 1e-6);
+    }
+    assert_true(tracking.seconds[SYNC_ASP] > plain.seconds[SYNC_ASP]);
+    options.tracking = SYNC_TRACKING_OFF;
+    const choose_case off = run_case(slow_network(), RANKS, 1, d, options);
+    for (int m = 0; m < SYNC_AUTO; ++m) {
+        assert_true(off.seconds[m] == plain.seconds[m]);
+    }
 }
 
 /* One part in a hundred, or a thousand, of the elements pays on a slow network; half the bytes on the wire nearly half
@@ -260,10 +286,11 @@ static void test_memory_is_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closed_forms),       cmocka_unit_test(test_slow_network),
-        cmocka_unit_test(test_fast_network),       cmocka_unit_test(test_short_tensors),
-        cmocka_unit_test(test_groups_share_links), cmocka_unit_test(test_monotone),
-        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_memory_is_short),
+        cmocka_unit_test(test_closed_forms),    cmocka_unit_test(test_tracking_is_counted),
+        cmocka_unit_test(test_slow_network),    cmocka_unit_test(test_fast_network),
+        cmocka_unit_test(test_short_tensors),   cmocka_unit_test(test_groups_share_links),
+        cmocka_unit_test(test_monotone),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_memory_is_short),
     };
     log_set_speaker(false); /* every rank of a test would say what it chose */
     return cmocka_run_group_tests(tests, NULL, NULL);

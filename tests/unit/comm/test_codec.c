@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/isa.h"
 #include "comm/codec/codec.h"
-#include "comm/codec/kernels.h"
-#include "hal/isa.h"
+#include "comm/codec/codec_kernels.h"
 #include "support/random.h"
 #include "support/test.h"
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "comm/comm_internal.h"
+#include "comm/core/comm_internal.h"
 #include "support/comm_cases.h"
 #include "support/halo_cases.h"
 #include "support/test.h"
@@ -403,22 +403,19 @@ static void test_two_callers(void **state)
     ASSERT_OK(comm_thread_run(3, two_callers, &threaded));
 }
 
-/* ---- the backend is the caller's ----------------------------------------------------------------------------------
- */
+/* ---- the backend is the caller's -------------------------------------------------------------------------------- */
 static _Thread_local bool is_caller;
 
-static weft_status gather_of_caller(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n, const int32_t *index,
-                                    const void *x, int64_t ldx, void *y, int64_t ldy)
+static weft_status gather_of_caller(weft_hal *hal, const hal_gather_rows_args *args)
 {
     WEFT_CHECK(is_caller, WEFT_ERR_INTERNAL, "rows are packed by another thread");
-    return fake_gather_rows(hal, dtype, count, n, index, x, ldx, y, ldy);
+    return fake_gather_rows(hal, args);
 }
 
-static weft_status scatter_of_caller(weft_hal *hal, weft_dtype dtype, int64_t count, int64_t n, const int32_t *index,
-                                     bool add, const void *x, int64_t ldx, void *y, int64_t ldy)
+static weft_status scatter_of_caller(weft_hal *hal, const hal_scatter_rows_args *args)
 {
     WEFT_CHECK(is_caller, WEFT_ERR_INTERNAL, "rows are unpacked by another thread");
-    return fake_scatter_rows(hal, dtype, count, n, index, add, x, ldx, y, ldy);
+    return fake_scatter_rows(hal, args);
 }
 
 static weft_status halo_on_caller(weft_comm *comm, void *argument)
@@ -426,8 +423,8 @@ static weft_status halo_on_caller(weft_comm *comm, void *argument)
     (void)argument;
     weft_hal hal = fake_hal(false);
     is_caller = true;
-    hal.dense.gather_rows = gather_of_caller;
-    hal.dense.scatter_rows = scatter_of_caller;
+    hal.op.gather_rows = gather_of_caller;
+    hal.op.scatter_rows = scatter_of_caller;
     WEFT_TRY(comm_thread_start(comm, -1));
     return halo_all_settings(comm, &hal);
 }

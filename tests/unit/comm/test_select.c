@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+#include "base/isa.h"
 #include "comm/sparse/select.h"
 #include "comm/sparse/select_kernel.h"
-#include "hal/isa.h"
 #include "support/test.h"
 
 #if defined(__has_feature)

@@ -1,6 +1,6 @@
 /* Files of --topology and --sites: what is accepted, and what the message says when it is not. */
 #include "base/alloc.h"
-#include "comm/sync/topology.h"
+#include "comm/sync/racks.h"
 #include "support/folder.h"
 
 enum { RANKS = 6 };

@@ -187,7 +187,7 @@ static weft_status case_convergence_skewed(weft_comm *comm, void *argument)
         bool exact = k == 5 || (k < 2 && comm_size(comm) < 4);
         WEFT_TRY(tracking_options(comm, k, 0.0, &options, path));
         WEFT_TRY(distance_after(comm, &options, 400, &tracking));
-        options.tracking = false;
+        options.tracking = SYNC_TRACKING_OFF;
         if (!exact) {
             WEFT_TRY(distance_after(comm, &options, 400, &plain));
         }
@@ -261,6 +261,34 @@ static weft_status case_reset(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* ---- who tracks ------------------------------------------------------------------------------------------ */
+/* auto: the modes with local updates, where the shards differ; on and off: as told. */
+static weft_status case_auto(weft_comm *comm, void *argument)
+{
+    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE, SYNC_SHADOW, SYNC_ASP};
+    static const sync_tracking asked[] = {SYNC_TRACKING_AUTO, SYNC_TRACKING_ON, SYNC_TRACKING_OFF};
+    (void)argument;
+    for (int k = 0; k < 5 * 3 * 2; ++k) {
+        replica r;
+        sync_options options = sync_options_default();
+        bool local = k / 6 >= 2;
+        options.mode = modes[k / 6];
+        options.tracking = asked[k / 2 % 3];
+        options.shards_differ = k % 2 == 1;
+        if (!local && options.tracking == SYNC_TRACKING_ON) {
+            continue; /* refused: case_usage */
+        }
+        bool wanted =
+            options.tracking == SYNC_TRACKING_ON || (options.tracking == SYNC_TRACKING_AUTO && options.shards_differ);
+        bool expected = local && wanted && comm_size(comm) > 1;
+        WEFT_TRY(replica_create(comm, &options, &r));
+        CASE_CHECK(sync_running_tracks(r.sync) == expected, "--sync %s, tracking %d, shards differ %d: tracks %d",
+                   sync_mode_name(options.mode), (int)options.tracking, options.shards_differ, !expected);
+        sync_destroy(r.sync);
+    }
+    return WEFT_OK;
+}
+
 static weft_status case_usage(weft_comm *comm, void *argument)
 {
     static const sync_mode others[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_AUTO};
@@ -270,7 +298,7 @@ static weft_status case_usage(weft_comm *comm, void *argument)
         sync_options options = sync_options_default();
         options.mode = others[k];
         options.allow_lossy = true;
-        options.tracking = true;
+        options.tracking = SYNC_TRACKING_ON;
         weft_status status = replica_create(comm, &options, &r);
         CASE_CHECK(status == WEFT_ERR_USAGE, "--sync %s: %s", sync_mode_name(others[k]), weft_status_name(status));
         CASE_CHECK(strstr(weft_error_message(), "--sync divide-shuffle, shadow or asp") != NULL, "%s",
@@ -289,6 +317,7 @@ int main(void)
         {"convergence, skewed", case_convergence_skewed},
         {"averages", case_average},
         {"reset", case_reset},
+        {"auto", case_auto},
         {"usage", case_usage},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);

@@ -1,8 +1,9 @@
 /* What operations leave in the trace: a span a round, told apart by whether its messages cross nodes, with its bytes.
  */
 #include "base/file.h"
-#include "base/json.h"
 #include "base/trace.h"
+#include "io/json.h"
+#include "io/trace_file.h"
 #include "support/comm_cases.h"
 #include "support/folder.h"
 #include "support/test.h"

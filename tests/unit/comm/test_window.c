@@ -1,7 +1,7 @@
 /* Windows and the all-reduce in shared memory over the thread transport, on 1 to 8 ranks; its failures and kernels. */
+#include "base/isa.h"
 #include "base/log.h"
 #include "comm/coll/shared.h"
-#include "hal/isa.h"
 #include "support/comm_run.h"
 #include "support/window_cases.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "gnn/data/arcs.h"
-#include "gnn/data/reader.h"
+#include "gnn/data/build/arcs.h"
+#include "gnn/data/read/reader.h"
 #include "support/folder.h"
 #include "support/random.h"
 

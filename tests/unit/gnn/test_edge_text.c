@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "base/log.h"
-#include "gnn/data/edge_lines.h"
-#include "gnn/data/edge_text.h"
-#include "hal/isa.h"
+#include "gnn/data/edges/edge_lines.h"
+#include "gnn/data/edges/edge_text.h"
 #include "support/folder.h"
 #include "support/random.h"
 

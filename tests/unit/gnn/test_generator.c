@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "gnn/data/generator.h"
-#include "gnn/data/generator_parts.h"
+#include "gnn/data/generate/generator.h"
+#include "gnn/data/generate/generator_parts.h"
 #include "support/test.h"
 
 static generated_graph make(const char *text, int threads)

@@ -1,10 +1,10 @@
 /* Layouts of public data sets: written and read back in memory that runs out at every point; forms of SciPy matrices;
  * large JSON read by tokens. */
 #include "base/log.h"
-#include "base/npy.h"
-#include "gnn/data/json_scan.h"
-#include "gnn/data/reader.h"
-#include "gnn/data/writer.h"
+#include "gnn/data/read/json_scan.h"
+#include "gnn/data/read/reader.h"
+#include "gnn/data/write/writer.h"
+#include "io/npy.h"
 #include "support/folder.h"
 
 /* 0 -> 1, 2 -> 1, 0 -> 2, 1 -> 0; label of 1 unknown, 2 in no part. */

@@ -63,7 +63,7 @@ static void dispose(train_weights *weights)
 static void add(train_weights *weights, const char *name, int64_t rows, int64_t cols)
 {
     float *values = NULL;
-    ASSERT_OK(weights_add(weights, "test", name, rows, cols, &values));
+    ASSERT_OK(weights_add(weights, "test", name, 2, (const int64_t[]){rows, cols}, &values));
     for (int64_t i = 0; i < rows * cols; ++i) {
         values[i] = (float)(100 * weights->count + i);
     }

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "base/log.h"
-#include "base/npy.h"
-#include "gnn/data/reader.h"
+#include "gnn/data/read/reader.h"
+#include "io/npy.h"
 #include "support/folder.h"
 
 /* An array of a test file; `name` NULL ends a list. */

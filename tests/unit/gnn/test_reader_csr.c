@@ -2,7 +2,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
-#include "gnn/data/reader.h"
+#include "gnn/data/read/reader.h"
 #include "support/random.h"
 #include "support/test.h"
 

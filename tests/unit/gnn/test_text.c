@@ -4,9 +4,9 @@
 
 #include <zlib.h>
 
-#include "base/text_stream.h"
-#include "gnn/data/text_source.h"
-#include "gnn/data/text_table.h"
+#include "io/text/text_source.h"
+#include "io/text/text_stream.h"
+#include "io/text/text_table.h"
 #include "support/folder.h"
 #include "support/random.h"
 

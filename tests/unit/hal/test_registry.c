@@ -1,5 +1,7 @@
 /* Opening backends: names, arguments, refusals, and that no slot is empty. */
+#include "hal/core/fill_slots.h"
 #include "hal/hal.h"
+#include "hal/table/op_table.h"
 #include "support/test.h"
 
 static void assert_complete(const char *resource)
@@ -12,21 +14,12 @@ static void assert_complete(const char *resource)
     }
     ASSERT_OK(status);
     assert_true(hal->threads >= 1);
-    void (*const *slot)(void) = (void (*const *)(void)) & hal->dense;
-    for (size_t i = 0; i < sizeof hal->dense / sizeof *slot; ++i) {
-        assert_true(slot[i] != NULL);
+    for (int op = 0; op < HAL_OPS; ++op) {
+        assert_true(weft_hal_supports(hal, (hal_op)op));
     }
-    slot = (void (*const *)(void)) & hal->nn;
-    for (size_t i = 0; i < sizeof hal->nn / sizeof *slot; ++i) {
-        assert_true(slot[i] != NULL);
-    }
-    slot = (void (*const *)(void)) & hal->sparse;
-    for (size_t i = 0; i < sizeof hal->sparse / sizeof *slot; ++i) {
-        assert_true(slot[i] != NULL);
-    }
+    assert_true(hal->sparse.spmm_create != NULL && hal->sparse.spmm_destroy != NULL && hal->sparse.spmm_info != NULL);
     assert_true(hal->mem.alloc != NULL && hal->mem.free != NULL && hal->mem.upload != NULL);
     assert_true(hal->mem.download != NULL && hal->mem.copy != NULL && hal->mem.zero != NULL);
-    assert_true(hal->optim.adam != NULL && hal->optim.sgd != NULL);
     weft_hal_close(hal);
 }
 
@@ -45,6 +38,93 @@ static void test_every_backend_is_complete(void **state)
     assert_complete("cpu:avx512");
     assert_complete("shadow:ref");
     assert_complete("shadow:cpu:base");
+}
+
+/* A device whose memory the host must not touch and which has nothing else. */
+static weft_status foreign_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+{
+    (void)hal, (void)bytes, (void)tag;
+    *device = NULL;
+    return WEFT_OK;
+}
+
+/* Every operation is refused by its name, in front of operands that would end the process if they were followed. */
+static void test_foreign_memory_never_reaches_ref(void **state)
+{
+    (void)state;
+    weft_hal hal = {.name = "tiny", .threads = 1, .mem = {.alloc = foreign_alloc}};
+    hal_fill_slots(&hal);
+    for (int op = 0; op < HAL_OPS; ++op) {
+        _Alignas(16) char args[1024];
+        char wanted[96];
+        memset(args, 0x5a, sizeof args);
+        assert_true(hal_op_args_bytes((hal_op)op) <= sizeof args);
+        assert_false(weft_hal_supports(&hal, (hal_op)op));
+        ASSERT_STATUS(hal_op_call(&hal, (hal_op)op, args), WEFT_ERR_UNSUPPORTED);
+        snprintf(wanted, sizeof wanted, "backend tiny: no operation %s", hal_op_name((hal_op)op));
+        assert_string_equal(weft_error_message(), wanted);
+    }
+    hal_spmm *spmm = NULL;
+    ASSERT_STATUS(hal.sparse.spmm_create(&hal, &(hal_csr){.rows = 0}, HAL_SPMM_AUTO, 1, &spmm), WEFT_ERR_UNSUPPORTED);
+    ASSERT_MESSAGE("backend tiny: no operation spmm_create");
+    assert_null(spmm);
+}
+
+/* On memory that the host sees, ref fills what is missing and what is there stays. */
+static weft_status own_axpby(weft_hal *hal, const hal_axpby_args *args)
+{
+    (void)hal, (void)args;
+    return WEFT_STOPPED;
+}
+
+static void test_visible_memory_is_served_by_ref(void **state)
+{
+    (void)state;
+    weft_hal hal = {.name = "tiny", .threads = 1, .op = {.axpby = own_axpby}};
+    hal_fill_slots(&hal);
+    float x[2] = {1.0F, 2.0F};
+    float sum = 0.0F;
+    assert_true(hal.op.axpby == own_axpby);
+    for (int op = 0; op < HAL_OPS; ++op) {
+        assert_true(weft_hal_supports(&hal, (hal_op)op));
+    }
+    ASSERT_OK(hal_col_sum(&hal, &(hal_col_sum_args){.x = hal_mat_of(x, WEFT_DTYPE_F32, 2, 1, 1),
+                                                    .out = hal_row_of(&sum, WEFT_DTYPE_F32, 1)}));
+    assert_true(sum == 3.0F);
+}
+
+/* Types are an operand's own; what ref and cpu do not have is refused with all of them. */
+static void test_mixed_types_are_refused(void **state)
+{
+    (void)state;
+    static const char *const resources[] = {"ref", "cpu", "shadow"};
+    for (size_t r = 0; r < sizeof resources / sizeof resources[0]; ++r) {
+        weft_hal *hal = NULL;
+        void *device = NULL;
+        ASSERT_OK(weft_hal_open(resources[r], 1, &hal));
+        ASSERT_OK(hal->mem.alloc(hal, 256, WEFT_MEM_GENERAL, &device));
+        hal_gemm_args args = {.a = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2),
+                              .b = hal_mat_of(device, WEFT_DTYPE_BF16, 2, 2, 2),
+                              .c = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2),
+                              .alpha = 1.0};
+        ASSERT_STATUS(hal_gemm(hal, &args), WEFT_ERR_UNSUPPORTED);
+        assert_string_equal(weft_error_message(), "gemm: no operation on a float32, b bfloat16, c float32");
+        args.a.dtype = WEFT_DTYPE_I8;
+        args.b.dtype = WEFT_DTYPE_I8;
+        args.c.dtype = WEFT_DTYPE_I8;
+        ASSERT_STATUS(hal_gemm(hal, &args), WEFT_ERR_UNSUPPORTED);
+        assert_string_equal(weft_error_message(), "gemm: no operation on a int8, b int8, c int8");
+        hal_gather_rows_args rows = {.x = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2),
+                                     .index = hal_column_from(device, WEFT_DTYPE_I64, 2),
+                                     .y = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2)};
+        ASSERT_STATUS(hal_gather_rows(hal, &rows), WEFT_ERR_UNSUPPORTED);
+        ASSERT_MESSAGE("gather_rows: no operation on x float32, index int64, y float32");
+        hal->mem.free(hal, device);
+        weft_hal_close(hal);
+    }
+    assert_int_equal(weft_dtype_bytes(WEFT_DTYPE_BF16), 2);
+    assert_int_equal(weft_dtype_bytes(WEFT_DTYPE_F16), 2);
+    assert_int_equal(weft_dtype_bytes(WEFT_DTYPE_I8), 1);
 }
 
 static void test_wrong_names_are_refused(void **state)
@@ -111,9 +191,9 @@ static void test_rows_are_split_evenly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_backend_is_complete),
-        cmocka_unit_test(test_wrong_names_are_refused),
-        cmocka_unit_test(test_failed_allocations_leave_nothing),
+        cmocka_unit_test(test_every_backend_is_complete),       cmocka_unit_test(test_foreign_memory_never_reaches_ref),
+        cmocka_unit_test(test_visible_memory_is_served_by_ref), cmocka_unit_test(test_mixed_types_are_refused),
+        cmocka_unit_test(test_wrong_names_are_refused),         cmocka_unit_test(test_failed_allocations_leave_nothing),
         cmocka_unit_test(test_rows_are_split_evenly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

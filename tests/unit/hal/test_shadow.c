@@ -60,7 +60,7 @@ static void test_host_access_faults(void **state)
 {
     (void)state;
     float *device = device_floats(100);
-    assert_false(hal->mem.host_visible);
+    assert_false(hal_host_visible(hal));
     assert_int_equal(signal_of(read_first, device), SIGSEGV);
     assert_int_equal(signal_of(write_first, device), SIGSEGV);
     ASSERT_OK(hal->mem.zero(hal, device, 400)); /* closed again after an operation */
@@ -86,11 +86,21 @@ static void test_missing_upload_is_nan(void **state)
     hal->mem.free(hal, device);
 }
 
-static weft_status idle_axpby(weft_hal *inner, weft_dtype dtype, int64_t m, int64_t n, double alpha, const void *x,
-                              int64_t ldx, double beta, void *y, int64_t ldy)
+static weft_status idle_axpby(weft_hal *inner, const hal_axpby_args *args)
 {
-    (void)inner, (void)dtype, (void)m, (void)n, (void)alpha, (void)x, (void)ldx, (void)beta, (void)y, (void)ldy;
+    (void)inner, (void)args;
     return WEFT_OK;
+}
+
+static hal_mat mat(float *x, int64_t rows, int64_t cols, int64_t ld)
+{
+    return hal_mat_of(x, WEFT_DTYPE_F32, rows, cols, ld);
+}
+
+/* y = alpha x */
+static weft_status axpby(hal_mat x, hal_mat y, double alpha)
+{
+    return hal_axpby(hal, &(hal_axpby_args){.x = x, .y = y, .alpha = alpha});
 }
 
 /* The backend below the shadow: the first member of its state. */
@@ -108,13 +118,14 @@ static void test_outputs_are_poisoned(void **state)
     float host[6] = {1, 2, 3, 4, 5, 6};
     ASSERT_OK(hal->mem.upload(hal, x, host, 4 * sizeof(float)));
     ASSERT_OK(hal->mem.upload(hal, y, host, 6 * sizeof(float)));
-    ASSERT_OK(hal->dense.axpby(hal, WEFT_DTYPE_F32, 2, 2, 2.0, x, 2, 0.0, y, 3));
+    ASSERT_OK(axpby(mat(x, 2, 2, 2), mat(y, 2, 2, 3), 2.0));
     ASSERT_OK(hal->mem.download(hal, host, y, sizeof host));
     const float wanted[6] = {2, 4, 3, 6, 8, 6};
     assert_memory_equal(host, wanted, sizeof host);
     weft_hal saved = *inner_backend();
-    inner_backend()->dense.axpby = idle_axpby;
-    ASSERT_OK(hal->dense.axpby(hal, WEFT_DTYPE_F32, 2, 2, 2.0, x, 2, 0.0, y, 3));
+    inner_backend()->op.axpby = idle_axpby;
+    ASSERT_OK(axpby(mat(x, 2, 2, 2), mat(y, 2, 2, 3), 2.0));
+    ASSERT_OK(hal->stream.sync(hal));
     *inner_backend() = saved;
     ASSERT_OK(hal->mem.download(hal, host, y, sizeof host));
     assert_true(isnan(host[0]) && isnan(host[1]) && isnan(host[3]) && isnan(host[4]));
@@ -134,9 +145,9 @@ static void test_extents_are_checked(void **state)
     ASSERT_STATUS(hal->mem.zero(hal, x, 41), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("takes 41 bytes at offset 0 of a block of 40");
     ASSERT_STATUS(hal->mem.upload(hal, x + 8, host, 12), WEFT_ERR_INTERNAL);
-    ASSERT_STATUS(hal->dense.axpby(hal, WEFT_DTYPE_F32, 3, 3, 1.0, x, 4, 0.0, y, 4), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(axpby(mat(x, 3, 3, 4), mat(y, 3, 3, 4), 1.0), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("x of axpby");
-    ASSERT_STATUS(hal->dense.axpby(hal, WEFT_DTYPE_F32, 2, 3, 1.0, host, 4, 0.0, y, 4), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(axpby(mat(host, 2, 3, 4), mat(y, 2, 3, 4), 1.0), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("not memory of this device");
     assert_int_equal(signal_of(read_first, y), SIGSEGV); /* refused operations leave nothing open */
     assert_int_equal(signal_of(read_first, x), SIGSEGV);
@@ -144,11 +155,10 @@ static void test_extents_are_checked(void **state)
     hal->mem.free(hal, y);
 }
 
-static weft_status writing_axpby(weft_hal *inner, weft_dtype dtype, int64_t m, int64_t n, double alpha, const void *x,
-                                 int64_t ldx, double beta, void *y, int64_t ldy)
+static weft_status writing_axpby(weft_hal *inner, const hal_axpby_args *args)
 {
-    (void)inner, (void)dtype, (void)m, (void)n, (void)alpha, (void)ldx, (void)beta, (void)y, (void)ldy;
-    *(volatile float *)(uintptr_t)x = 1.0F;
+    (void)inner;
+    *(volatile float *)args->x.data = 1.0F;
     return WEFT_OK;
 }
 
@@ -160,12 +170,14 @@ static void test_inputs_are_read_only(void **state)
     float *x = device_floats(16);
     float *y = device_floats(16);
     ASSERT_OK(hal->mem.zero(hal, x, 64));
-    inner_backend()->dense.axpby = writing_axpby;
+    ASSERT_OK(hal->stream.sync(hal));
+    inner_backend()->op.axpby = writing_axpby;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL);
-        (void)hal->dense.axpby(hal, WEFT_DTYPE_F32, 1, 4, 1.0, x, 4, 0.0, y, 4);
+        (void)axpby(mat(x, 1, 4, 4), mat(y, 1, 4, 4), 1.0);
+        (void)hal->stream.sync(hal);
         _exit(0);
     }
     int status = 0;
@@ -174,6 +186,97 @@ static void test_inputs_are_read_only(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     hal->mem.free(hal, x);
     hal->mem.free(hal, y);
+}
+
+/* ---- late completion ----------------------------------------------------------------------------------------------- */
+
+static float *staging_floats(size_t count)
+{
+    void *host = NULL;
+    ASSERT_OK(hal->mem.alloc_host(hal, count * sizeof(float), WEFT_MEM_GENERAL, &host));
+    return host;
+}
+
+/* A download that nobody waited for has brought nothing but poison; each event brings what was called before it. */
+static void test_results_wait_for_their_event(void **state)
+{
+    (void)state;
+    float *x = device_floats(4);
+    float *y = device_floats(4);
+    float *first = staging_floats(4);
+    float *second = staging_floats(4);
+    hal_event *event = NULL;
+    float values[4] = {1, 2, 3, 4};
+    unsigned char poison[4 * sizeof(float)];
+    memset(poison, 0xA5, sizeof poison);
+    ASSERT_OK(hal->stream.create(hal, &event));
+    ASSERT_OK(hal->mem.upload(hal, x, values, sizeof values));
+    memset(values, 0, sizeof values); /* the caller's at once */
+    ASSERT_OK(axpby(mat(x, 1, 4, 4), mat(y, 1, 4, 4), 2.0));
+    ASSERT_OK(hal->mem.download_async(hal, first, y, sizeof values));
+    ASSERT_OK(hal->stream.record(hal, event));
+    ASSERT_OK(axpby(mat(y, 1, 4, 4), mat(x, 1, 4, 4), 10.0));
+    ASSERT_OK(hal->mem.download_async(hal, second, x, sizeof values));
+    assert_memory_equal(first, poison, sizeof poison);
+    ASSERT_OK(hal->stream.wait(hal, event));
+    assert_memory_equal(first, ((float[]){2, 4, 6, 8}), sizeof values);
+    assert_memory_equal(second, poison, sizeof poison);
+    ASSERT_OK(hal->stream.sync(hal));
+    assert_memory_equal(second, ((float[]){20, 40, 60, 80}), sizeof values);
+    hal->stream.destroy(hal, event);
+    hal->mem.free_host(hal, first);
+    hal->mem.free_host(hal, second);
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, y);
+}
+
+/* Staging memory that changes before its upload was waited for is an error at the wait, told once. */
+static void test_changed_staging_is_told(void **state)
+{
+    (void)state;
+    float *x = device_floats(4);
+    float *host = staging_floats(4);
+    memset(host, 0, 4 * sizeof *host);
+    ASSERT_OK(hal->mem.upload_async(hal, x, host, 4 * sizeof *host));
+    host[2] = 1.0F;
+    ASSERT_STATUS(hal->stream.sync(hal), WEFT_ERR_INTERNAL);
+    ASSERT_MESSAGE("16 bytes of host memory changed between an upload and the wait for it");
+    ASSERT_OK(hal->stream.sync(hal));
+    hal->mem.free_host(hal, host);
+    hal->mem.free(hal, x);
+}
+
+/* More than the queue and its memory hold: the order stays. */
+static void test_full_queue_keeps_the_order(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 700, LARGE = 300000 };
+    float *x = device_floats(1);
+    float *sum = device_floats(1);
+    float *large = device_floats(LARGE);
+    float *host = calloc(LARGE, sizeof *host);
+    float result = 0.0F;
+    assert_non_null(host);
+    ASSERT_OK(hal->mem.zero(hal, sum, sizeof result));
+    for (int i = 1; i <= ROUNDS; ++i) {
+        float value = (float)i;
+        ASSERT_OK(hal->mem.upload(hal, x, &value, sizeof value));
+        const hal_axpby_args add = {.x = mat(x, 1, 1, 1), .y = mat(sum, 1, 1, 1), .alpha = 1.0, .beta = 1.0};
+        ASSERT_OK(hal_axpby(hal, &add));
+    }
+    for (int i = 0; i < 3; ++i) { /* 1.2 MB each */
+        host[LARGE - 1] = (float)i;
+        ASSERT_OK(hal->mem.upload(hal, large, host, LARGE * sizeof *host));
+    }
+    host[LARGE - 1] = 9.0F;
+    ASSERT_OK(hal->mem.download(hal, &result, large + LARGE - 1, sizeof result));
+    ASSERT_NEAR(result, 2.0, 0);
+    ASSERT_OK(hal->mem.download(hal, &result, sum, sizeof result));
+    ASSERT_NEAR(result, ROUNDS * (ROUNDS + 1) / 2.0, 0);
+    free(host);
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, sum);
+    hal->mem.free(hal, large);
 }
 
 /* Many blocks, freed in another order, and one left over for close. */
@@ -202,9 +305,11 @@ static void test_blocks_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_access_faults),   cmocka_unit_test(test_missing_upload_is_nan),
-        cmocka_unit_test(test_outputs_are_poisoned), cmocka_unit_test(test_extents_are_checked),
-        cmocka_unit_test(test_inputs_are_read_only), cmocka_unit_test(test_blocks_come_and_go),
+        cmocka_unit_test(test_host_access_faults),           cmocka_unit_test(test_missing_upload_is_nan),
+        cmocka_unit_test(test_outputs_are_poisoned),         cmocka_unit_test(test_extents_are_checked),
+        cmocka_unit_test(test_inputs_are_read_only),         cmocka_unit_test(test_blocks_come_and_go),
+        cmocka_unit_test(test_results_wait_for_their_event), cmocka_unit_test(test_changed_staging_is_told),
+        cmocka_unit_test(test_full_queue_keeps_the_order),
     };
     return cmocka_run_group_tests(tests, open_shadow, close_shadow);
 }

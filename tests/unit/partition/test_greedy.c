@@ -1,9 +1,9 @@
 /* Libra's rule replayed step by step; refinement's bookkeeping, balance and promise; counts against a plain array. */
 #include "base/log.h"
-#include "partition/counts.h"
-#include "partition/libra.h"
-#include "partition/refine.h"
-#include "partition/sort.h"
+#include "base/sort.h"
+#include "partition/cover/counts.h"
+#include "partition/cover/refine.h"
+#include "partition/methods/libra.h"
 #include "support/graphs.h"
 #include "support/test.h"
 

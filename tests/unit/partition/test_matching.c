@@ -1,7 +1,7 @@
 /* Minimum vertex covers against brute force, and against an independent maximum matching; then the cut assignment. */
-#include "partition/cover.h"
-#include "partition/cover_sides.h"
-#include "partition/matching.h"
+#include "partition/cover/cover.h"
+#include "partition/cover/cover_sides.h"
+#include "partition/cover/matching.h"
 #include "support/graphs.h"
 #include "support/test.h"
 

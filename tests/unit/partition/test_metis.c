@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "partition/child.h"
-#include "partition/metis_call.h"
+#include "partition/methods/child.h"
+#include "partition/methods/metis_call.h"
 #include "support/graphs.h"
 #include "support/test.h"
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/npy.h"
+#include "io/npy.h"
 #include "partition/part_store.h"
 #include "support/folder.h"
 #include "support/graphs.h"

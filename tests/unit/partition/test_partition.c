@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/option.h"
-#include "partition/method.h"
+#include "option/option.h"
+#include "partition/methods/method.h"
 #include "partition/part.h"
 #include "support/graphs.h"
 #include "support/test.h"
@@ -357,8 +357,7 @@ static void test_extract_sees_lost_symmetry(void **state)
     test_graph_free(&g);
 }
 
-/* ---- determinism, options, failures -------------------------------------------------------------------------------
- */
+/* ---- determinism, options, failures ----------------------------------------------------------------------------- */
 
 static void test_same_bits_for_any_threads(void **state)
 {

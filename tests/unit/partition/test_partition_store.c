@@ -1,6 +1,6 @@
 /* Partitions on disk: what is saved is loaded, and what is damaged or foreign is refused. */
 #include "base/log.h"
-#include "base/npy.h"
+#include "io/npy.h"
 #include "partition/partition.h"
 #include "support/folder.h"
 #include "support/graphs.h"

@@ -1,7 +1,7 @@
 /* The clustering order: a permutation, the same for any threads, that finds planted communities again. */
 #include "base/alloc.h"
 #include "base/log.h"
-#include "partition/propagate.h"
+#include "partition/order/propagate.h"
 #include "partition/reorder.h"
 #include "support/graphs.h"
 #include "support/test.h"

@@ -138,6 +138,15 @@ static void test_spmm_by_hand(void **state)
     weft_tensor post = counted(2, 1, 1.0F);
     ASSERT_OK(tensor_spmm(spmm, 2, 3, 3, &x, NULL, &post, NULL, 1.0, &out));
     assert_elements(&out, (float[]){32, 35, 21, 33});
+    hal_cost start = *hal_cost_of_thread();
+    ASSERT_OK(tensor_spmm(spmm, 2, 3, 3, &x, NULL, &post, NULL, 0.0, &out));
+    hal_cost whole = *hal_cost_of_thread();
+    for (int slice = 0; slice < 3; ++slice) { /* together they cost what the whole costs */
+        ASSERT_OK(tensor_spmm_slice(spmm, 2, 3, 3, &x, NULL, &post, NULL, 0.0, slice, 3, &out));
+    }
+    hal_cost sliced = *hal_cost_of_thread();
+    ASSERT_NEAR(sliced.flops - whole.flops, whole.flops - start.flops, 0);
+    ASSERT_NEAR(sliced.bytes - whole.bytes, whole.bytes - start.bytes, 0);
     ASSERT_STATUS(tensor_spmm(spmm, 2, 3, 3, &x, &post, NULL, NULL, 1.0, &out), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("pre is 2 x 1, must be 3 x 1");
     ASSERT_STATUS(tensor_spmm(spmm, 2, 3, 3, &out, NULL, NULL, NULL, 1.0, &out), WEFT_ERR_INTERNAL);
@@ -200,9 +209,9 @@ static void test_cost_is_counted(void **state)
     weft_tensor a = counted(8, 3, 0.0F);
     weft_tensor b = counted(3, 5, 0.0F);
     weft_tensor c = counted(8, 5, 0.0F);
-    tensor_cost before = *tensor_cost_of_thread();
+    hal_cost before = *hal_cost_of_thread();
     ASSERT_OK(tensor_gemm(false, false, 1.0, &a, &b, 1.0, NULL, &c));
-    tensor_cost after = *tensor_cost_of_thread();
+    hal_cost after = *hal_cost_of_thread();
     ASSERT_NEAR(after.flops - before.flops, 2 * 8 * 5 * 3, 0);
     ASSERT_NEAR(after.bytes - before.bytes, 4 * (24 + 15 + 2 * 40), 0);
     tensor_destroy(&a);

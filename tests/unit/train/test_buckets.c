@@ -77,6 +77,7 @@ static void test_buckets_tile_from_the_end(void **state)
         assert_int_equal(b.missing[0], b.members[0]);
         buckets_destroy(&b);
     }
+    param_store_destroy(&store);
 }
 
 static void test_no_size_is_one_bucket(void **state)
@@ -92,6 +93,7 @@ static void test_no_size_is_one_bucket(void **state)
     ASSERT_OK(buckets_create(&store, 1, &b)); /* less than a border: one border */
     check_buckets(&store, &b, 16);
     buckets_destroy(&b);
+    param_store_destroy(&store);
 }
 
 static void test_failed_allocations_leave_nothing(void **state)
@@ -107,6 +109,7 @@ static void test_failed_allocations_leave_nothing(void **state)
         weft_alloc_fail_after(0);
         assert_int_equal(weft_mem_usage_total().current_bytes, before);
     }
+    param_store_destroy(&store);
 }
 
 int main(void)

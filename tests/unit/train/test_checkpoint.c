@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "support/folder.h"
-#include "train/checkpoint_internal.h"
+#include "train/checkpoint/checkpoint_internal.h"
 
 enum { ROWS = 3, COLS = 2, DAMAGES = 200 };
 
@@ -23,8 +23,8 @@ static void open_model(small_model *m, weft_dtype dtype)
     param_store_begin(&m->params, m->hal, dtype);
     int trained = param_add_block(&m->params, ROWS, COLS, true, true);
     int state = param_add_block(&m->params, 1, COLS, false, false);
-    ASSERT_OK(param_add(&m->params, trained, 0, 0, ROWS, COLS, PARAM_INIT_GLOROT, "layer0.weight"));
-    ASSERT_OK(param_add(&m->params, state, 0, 0, 1, COLS, PARAM_INIT_ONE, "layer0.running_mean"));
+    ASSERT_OK(param_add(&m->params, trained, 0, 0, ROWS, COLS, param_glorot(ROWS, COLS), "layer0.weight"));
+    ASSERT_OK(param_add(&m->params, state, 0, 0, 1, COLS, param_constant(1.0), "layer0.running_mean"));
     ASSERT_OK(param_store_commit(&m->params, NULL));
 }
 
@@ -128,10 +128,10 @@ static void test_another_model(void **state)
     ASSERT_MESSAGE("layer0.weight");
     close_model(&other);
     open_model(&other, WEFT_DTYPE_F32);
-    other.params.entry[0].rows = 1;
+    other.params.entry[0].shape[0] = 1;
     ASSERT_STATUS(checkpoint_load(ck, CHECKPOINT_LAST, &other.params), WEFT_ERR_DATA);
     other.params.entries = 1;
-    other.params.entry[0].rows = ROWS;
+    other.params.entry[0].shape[0] = ROWS;
     ASSERT_STATUS(checkpoint_load(ck, CHECKPOINT_LAST, &other.params), WEFT_ERR_DATA);
     ASSERT_MESSAGE("2 arrays, the model has 1");
     close_model(&other);

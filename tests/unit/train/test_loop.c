@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "support/labelled_graphs.h"
-#include "train/loop.h"
+#include "train/loop/loop.h"
 
 enum { ROWS = 24, TRAIN_ROWS = 8, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
 
@@ -107,7 +107,8 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
     param_store_begin(&r.params, hal, WEFT_DTYPE_F64);
     r.weight = param_add_block(&r.params, INPUTS, CLASSES, true, true);
-    WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, PARAM_INIT_GLOROT, "w"), status, done);
+    WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"), status,
+                  done);
     WEFT_TRY_GOTO(param_store_commit(&r.params, comm), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_FEATURE, &r.x), status, done);
     WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + begin * INPUTS), status, done);
@@ -311,9 +312,9 @@ static void make_store(param_store *params, weft_hal *hal)
     param_store_begin(params, hal, WEFT_DTYPE_F32);
     int wide = param_add_block(params, 3, 10, true, true);
     int state = param_add_block(params, 1, 5, false, false);
-    ASSERT_OK(param_add(params, wide, 0, 0, 3, 5, PARAM_INIT_GLOROT, "a.self"));
-    ASSERT_OK(param_add(params, wide, 0, 5, 3, 5, PARAM_INIT_GLOROT, "a.neigh"));
-    ASSERT_OK(param_add(params, state, 0, 0, 1, 5, PARAM_INIT_ONE, "a.var"));
+    ASSERT_OK(param_add(params, wide, 0, 0, 3, 5, param_glorot(3, 5), "a.self"));
+    ASSERT_OK(param_add(params, wide, 0, 5, 3, 5, param_glorot(3, 5), "a.neigh"));
+    ASSERT_OK(param_add(params, state, 0, 0, 1, 5, param_constant(1.0), "a.var"));
     ASSERT_OK(param_store_commit(params, NULL));
 }
 
@@ -346,7 +347,7 @@ static void test_parameters_survive_a_file(void **state)
     snprintf(b.entry[1].name, sizeof b.entry[1].name, "a.other");
     ASSERT_STATUS(weights_assign(saved, file, &b), WEFT_ERR_DATA);
     ASSERT_MESSAGE("a.other");
-    saved->item[1].rows += 1;
+    saved->item[1].shape[0] += 1;
     snprintf(b.entry[1].name, sizeof b.entry[1].name, "%s", saved->item[1].name);
     ASSERT_STATUS(weights_assign(saved, file, &b), WEFT_ERR_DATA);
     ASSERT_MESSAGE("has shape");

@@ -1,0 +1,578 @@
+/*
+ * comm/halo/halo.c: the halo exchange.
+ *
+ * Each side of each peer is a piece: a list of rows. In one exchange the rows of a piece travel as one message (uncut),
+ * and where they lie decides how they get into it:
+ *
+ *      in place    rows are one ascending run, ld == width, the host sees x: sent or received where they are
+ *      packed      gathered into (or scattered from) a buffer the host sees
+ *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
+ *
+ *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
+ *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds or keeps the larger, peer by
+ *                                                                                   peer in rank order)
+ *
+ * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
+ * and the caller computes with it while the driver, which may be another thread, moves the messages. Unpacking starts
+ * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
+ * Buffers are sized for float32 of max_width and double once if float64 comes.
+ *
+ * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged.
+ */
+#include "comm/halo.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "comm/core/comm_internal.h"
+#include "comm/core/transfer.h"
+
+typedef enum halo_phase { HALO_START, HALO_TRANSFER, HALO_DONE } halo_phase;
+
+typedef enum piece_state { PIECE_EMPTY, PIECE_UNDER_WAY, PIECE_ARRIVED, PIECE_UNPACKED } piece_state;
+
+/* The rows shared with one peer, one side. */
+typedef struct halo_piece {
+    int64_t rows, first; /* first: position in the side's list */
+    int64_t run_start;   /* first row when the rows are an ascending run, else -1 */
+    bool in_place;       /* in the exchange under way */
+    int messages;        /* still under way; the driver's */
+    atomic_int state;    /* piece_state: the driver sees it arrive, the caller unpacks it */
+} halo_piece;
+
+/* All pieces of one side, with the buffers that their rows pass through. */
+typedef struct halo_side {
+    halo_piece *piece; /* [P] */
+    int64_t rows;
+    bool all_runs;
+    int32_t *index;   /* device, [rows] */
+    void *device;     /* device, [rows, width] of the exchange, packed by peer */
+    void *staged;     /* host; NULL when the host sees device memory */
+    int64_t capacity; /* bytes of each */
+} halo_side;
+
+struct comm_halo {
+    comm_operation operation; /* first: the engine sees only this */
+    weft_comm *comm;
+    weft_hal *hal;
+    int64_t n_local, max_width;
+    halo_side own, leaf;
+    comm_transfers transfers;
+    /* the exchange under way */
+    bool posted;        /* and not waited for */
+    atomic_int arrived; /* pieces that are complete; the driver's */
+    int looked_at;      /* of those, how many the caller has seen */
+    halo_phase phase;   /* the driver's */
+    halo_direction direction;
+    weft_dtype dtype;
+    char *x;
+    int64_t ld, width, row_bytes; /* row_bytes: of a packed row */
+    int next_peer;                /* REVERSE: lowest peer that is not added yet */
+    double span_begin;            /* for the trace */
+    hal_event *packed;            /* the stream has come past what was packed */
+};
+
+static const char *const direction_name[] = {"halo forward", "halo reverse", "halo reverse max"};
+
+static halo_side *sending_side(comm_halo *halo)
+{
+    return halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
+}
+
+static halo_side *receiving_side(comm_halo *halo)
+{
+    return halo->direction == HALO_FORWARD ? &halo->leaf : &halo->own;
+}
+
+/* ---- one exchange ----------------------------------------------------------------------------------------------- */
+static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool receives)
+{
+    bool merges = receives && halo->direction != HALO_FORWARD;
+    return !merges && piece->run_start >= 0 && halo->ld == halo->width && hal_host_visible(halo->hal);
+}
+
+/* Where the message of a piece starts, in memory that the host sees. */
+static char *piece_host(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    if (piece->in_place) {
+        return halo->x + piece->run_start * halo->row_bytes;
+    }
+    return (char *)(side->staged != NULL ? side->staged : side->device) + piece->first * halo->row_bytes;
+}
+
+static hal_mat whole_matrix(const comm_halo *halo)
+{
+    return hal_mat_of(halo->x, halo->dtype, halo->n_local, halo->width, halo->ld);
+}
+
+static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    weft_hal *hal = halo->hal;
+    char *packed = (char *)side->device + piece->first * halo->row_bytes;
+    const hal_gather_rows_args args = {.x = whole_matrix(halo),
+                                       .index =
+                                           hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
+                                       .y = hal_mat_of(packed, halo->dtype, piece->rows, halo->width, halo->width)};
+    WEFT_TRY(hal_gather_rows(hal, &args));
+    if (side->staged != NULL) {
+        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), packed,
+                                         (size_t)(piece->rows * halo->row_bytes)));
+    }
+    return WEFT_OK;
+}
+
+static hal_scatter scatter_of(halo_direction direction)
+{
+    return direction == HALO_FORWARD   ? HAL_SCATTER_REPLACE
+           : direction == HALO_REVERSE ? HAL_SCATTER_ADD
+                                       : HAL_SCATTER_MAX;
+}
+
+static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_piece *piece)
+{
+    weft_hal *hal = halo->hal;
+    atomic_store_explicit(&piece->state, PIECE_UNPACKED, memory_order_relaxed);
+    if (piece->in_place) {
+        return WEFT_OK;
+    }
+    char *packed = (char *)side->device + piece->first * halo->row_bytes;
+    if (side->staged != NULL) {
+        WEFT_TRY(
+            hal->mem.upload_async(hal, packed, piece_host(halo, side, piece), (size_t)(piece->rows * halo->row_bytes)));
+    }
+    const hal_scatter_rows_args args = {.x = hal_mat_from(packed, halo->dtype, piece->rows, halo->width, halo->width),
+                                        .index =
+                                            hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
+                                        .y = whole_matrix(halo),
+                                        .mode = scatter_of(halo->direction)};
+    return hal_scatter_rows(hal, &args);
+}
+
+static void expect_pieces(comm_halo *halo)
+{
+    halo_side *side = receiving_side(halo);
+    for (int p = 0; p < comm_size(halo->comm); ++p) {
+        halo_piece *piece = &side->piece[p];
+        int64_t bytes = piece->rows * halo->row_bytes;
+        piece->in_place = piece_in_place(halo, piece, true);
+        piece->messages = (int)transfers_chunks(halo->comm, bytes);
+        atomic_store_explicit(&piece->state, bytes > 0 ? PIECE_UNDER_WAY : PIECE_EMPTY, memory_order_relaxed);
+    }
+    atomic_store_explicit(&halo->arrived, 0, memory_order_relaxed);
+    halo->looked_at = 0;
+    halo->next_peer = 0;
+}
+
+static weft_status pack_pieces(comm_halo *halo)
+{
+    halo_side *side = sending_side(halo);
+    for (int p = 0; p < comm_size(halo->comm); ++p) {
+        halo_piece *piece = &side->piece[p];
+        piece->in_place = piece_in_place(halo, piece, false);
+        if (piece->rows * halo->row_bytes > 0 && !piece->in_place) {
+            WEFT_TRY(piece_pack(halo, side, piece));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Messages touch host memory from here on: what is sent has been written, and what the last exchange uploaded out of
+ * the memory that is received into has been read. */
+static weft_status wait_for_stream(comm_halo *halo)
+{
+    WEFT_TRY(halo->hal->stream.record(halo->hal, halo->packed));
+    return halo->hal->stream.wait(halo->hal, halo->packed);
+}
+
+/* Peers are served from the next rank on, so that no rank is everybody's first target. */
+static weft_status start_messages(comm_halo *halo)
+{
+    const halo_side *to = receiving_side(halo);
+    const halo_side *from = sending_side(halo);
+    int size = comm_size(halo->comm);
+    transfers_clear(&halo->transfers);
+    for (int p = 0; p < size; ++p) {
+        const halo_piece *piece = &to->piece[p];
+        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, to, piece), piece->rows * halo->row_bytes, p));
+    }
+    for (int k = 1; k < size; ++k) {
+        int p = (comm_rank(halo->comm) + k) % size;
+        const halo_piece *piece = &from->piece[p];
+        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, from, piece), piece->rows * halo->row_bytes, p));
+    }
+    return WEFT_OK;
+}
+
+static void note_arrivals(comm_halo *halo)
+{
+    halo_side *side = receiving_side(halo);
+    for (int i = 0; i < halo->transfers.ended_count; ++i) {
+        const transfer_info *info = &halo->transfers.info[halo->transfers.ended[i]];
+        if (!info->is_send && --side->piece[info->group].messages == 0) {
+            atomic_store_explicit(&side->piece[info->group].state, PIECE_ARRIVED, memory_order_release);
+            atomic_fetch_add_explicit(&halo->arrived, 1, memory_order_release);
+        }
+    }
+}
+
+static piece_state state_of(const halo_piece *piece)
+{
+    return (piece_state)atomic_load_explicit(&piece->state, memory_order_acquire);
+}
+
+static bool has_arrivals(const comm_operation *op)
+{
+    const comm_halo *halo = (const comm_halo *)op;
+    return atomic_load_explicit(&halo->arrived, memory_order_acquire) != halo->looked_at;
+}
+
+static weft_status unpack_pieces(comm_halo *halo)
+{
+    halo_side *side = receiving_side(halo);
+    int size = comm_size(halo->comm);
+    halo->looked_at = atomic_load_explicit(&halo->arrived, memory_order_acquire);
+    if (halo->direction == HALO_FORWARD) {
+        for (int p = 0; p < size; ++p) {
+            if (state_of(&side->piece[p]) == PIECE_ARRIVED) {
+                WEFT_TRY(piece_unpack(halo, side, &side->piece[p]));
+            }
+        }
+        return WEFT_OK;
+    }
+    for (; halo->next_peer < size && state_of(&side->piece[halo->next_peer]) != PIECE_UNDER_WAY; ++halo->next_peer) {
+        if (state_of(&side->piece[halo->next_peer]) == PIECE_ARRIVED) {
+            WEFT_TRY(piece_unpack(halo, side, &side->piece[halo->next_peer]));
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status unpack_arrived(comm_halo *halo)
+{
+    if (!has_arrivals(&halo->operation)) {
+        return WEFT_OK;
+    }
+    double begin = trace_begin();
+    WEFT_TRY(unpack_pieces(halo));
+    trace_end(begin, TRACE_COMM, "unpack", -1);
+    return WEFT_OK;
+}
+
+/* The exchange from post to end, for the trace. */
+static void span_end(const comm_halo *halo)
+{
+    trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
+    trace_end(halo->span_begin, category, direction_name[halo->direction],
+              comm_halo_rows(halo, halo->direction) * halo->row_bytes);
+}
+
+static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
+{
+    comm_halo *halo = (comm_halo *)op;
+    if (halo->phase == HALO_START) {
+        WEFT_TRY(start_messages(halo));
+        *moved = true;
+        halo->phase = HALO_TRANSFER;
+    }
+    WEFT_TRY(transfers_test(&halo->transfers));
+    *moved = *moved || halo->transfers.ended_count > 0;
+    note_arrivals(halo);
+    if (transfers_done(&halo->transfers)) {
+        halo->phase = HALO_DONE;
+        span_end(halo);
+    }
+    *done = halo->phase == HALO_DONE;
+    return WEFT_OK;
+}
+
+static void halo_cancel(comm_operation *op)
+{
+    comm_halo *halo = (comm_halo *)op;
+    transfers_cancel(&halo->transfers);
+}
+
+static void halo_describe(const comm_operation *op, char *text, size_t bytes)
+{
+    transfers_describe(&((const comm_halo *)op)->transfers, text, bytes);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+static void side_free_buffers(weft_hal *hal, halo_side *side)
+{
+    if (side->device != NULL) {
+        hal->mem.free(hal, side->device); /* waits for the stream: nothing is copied into staged any more */
+    }
+    if (side->staged != NULL) {
+        hal->mem.free_host(hal, side->staged);
+    }
+    side->device = NULL;
+    side->staged = NULL;
+    side->capacity = 0;
+}
+
+/* Room for all rows of a side; kept for the next exchange. */
+static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t row_bytes)
+{
+    int64_t bytes = side->rows * row_bytes;
+    if (bytes <= side->capacity) {
+        return WEFT_OK;
+    }
+    side_free_buffers(hal, side);
+    WEFT_TRY(hal->mem.alloc(hal, (size_t)bytes, WEFT_MEM_COMM, &side->device));
+    if (!hal_host_visible(hal)) {
+        WEFT_TRY(hal->mem.alloc_host(hal, (size_t)bytes, WEFT_MEM_COMM, &side->staged));
+    }
+    side->capacity = bytes;
+    return WEFT_OK;
+}
+
+static weft_status side_create(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row)
+{
+    side->rows = offset[size];
+    side->all_runs = true;
+    WEFT_TRY(WEFT_NEW_ZERO(&side->piece, size, WEFT_MEM_COMM));
+    for (int p = 0; p < size; ++p) {
+        halo_piece *piece = &side->piece[p];
+        piece->first = offset[p];
+        piece->rows = offset[p + 1] - offset[p];
+        piece->run_start = piece->rows > 0 ? row[piece->first] : -1;
+        for (int64_t i = 0; i < piece->rows && piece->run_start >= 0; ++i) {
+            piece->run_start = row[piece->first + i] == piece->run_start + i ? piece->run_start : -1;
+        }
+        side->all_runs = side->all_runs && (piece->rows == 0 || piece->run_start >= 0);
+    }
+    size_t bytes = (size_t)side->rows * sizeof *row;
+    if (bytes > 0) {
+        WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&side->index));
+        WEFT_TRY(hal->mem.upload(hal, side->index, row, bytes));
+    }
+    return WEFT_OK;
+}
+
+static void side_free(weft_hal *hal, halo_side *side)
+{
+    side_free_buffers(hal, side);
+    if (side->index != NULL) {
+        hal->mem.free(hal, side->index);
+    }
+    weft_free(side->piece);
+}
+
+/* ---- checks ----------------------------------------------------------------------------------------------------- */
+/* seen: [n_local] stamps. A row may be shared with many peers as root, but has one root as replica. */
+static weft_status check_list(const char *what, int size, int rank, int64_t n_local, const int64_t *offset,
+                              const int32_t *row, bool distinct_over_peers, int32_t *seen)
+{
+    WEFT_CHECK(offset[0] == 0, WEFT_ERR_INTERNAL, "halo: %s_offset starts at %lld instead of 0", what,
+               (long long)offset[0]);
+    memset(seen, 0xff, (size_t)n_local * sizeof *seen);
+    for (int p = 0; p < size; ++p) {
+        WEFT_CHECK(offset[p + 1] >= offset[p] && (p != rank || offset[p + 1] == offset[p]), WEFT_ERR_INTERNAL,
+                   "halo: %s_offset goes from %lld to %lld at peer %d of rank %d", what, (long long)offset[p],
+                   (long long)offset[p + 1], p, rank);
+        for (int64_t i = offset[p]; i < offset[p + 1]; ++i) {
+            WEFT_CHECK(row[i] >= 0 && row[i] < n_local, WEFT_ERR_INTERNAL,
+                       "halo: %s_row[%lld] = %d for peer %d, rank %d has %lld rows", what, (long long)i, row[i], p,
+                       rank, (long long)n_local);
+            WEFT_CHECK(seen[row[i]] < 0 || (!distinct_over_peers && seen[row[i]] != p), WEFT_ERR_INTERNAL,
+                       "halo: row %d of rank %d is in %s_row twice (peers %d and %d)", row[i], rank, what, seen[row[i]],
+                       p);
+            seen[row[i]] = p;
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_desc(const weft_comm *comm, const comm_halo_desc *desc, int64_t max_width)
+{
+    int32_t *seen = NULL;
+    weft_status status = WEFT_OK;
+    WEFT_CHECK(desc->n_local >= 0 && desc->n_local <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "halo: %lld local rows",
+               (long long)desc->n_local);
+    WEFT_CHECK(max_width >= 1 && max_width <= INT32_MAX, WEFT_ERR_INTERNAL, "halo: rows of at most %lld elements",
+               (long long)max_width);
+    WEFT_TRY(WEFT_NEW(&seen, desc->n_local + 1, WEFT_MEM_COMM));
+    WEFT_TRY_GOTO(check_list("own", comm_size(comm), comm_rank(comm), desc->n_local, desc->own_offset, desc->own_row,
+                             false, seen),
+                  status, done);
+    WEFT_TRY_GOTO(check_list("leaf", comm_size(comm), comm_rank(comm), desc->n_local, desc->leaf_offset, desc->leaf_row,
+                             true, seen),
+                  status, done);
+done:
+    weft_free(seen);
+    return status;
+}
+
+/* Every root count must be the peer's leaf count. Collective; counts: [3 P] of work space. */
+static weft_status check_peers(weft_comm *comm, const comm_halo_desc *desc, int64_t *counts)
+{
+    int size = comm_size(comm);
+    int64_t *bytes = counts;
+    int64_t *own = counts + size;
+    int64_t *theirs = counts + 2 * (int64_t)size;
+    for (int p = 0; p < size; ++p) {
+        bytes[p] = (int64_t)sizeof *own;
+        own[p] = desc->own_offset[p + 1] - desc->own_offset[p];
+    }
+    WEFT_TRY(comm_alltoallv(comm, own, bytes, theirs, bytes));
+    weft_status status = WEFT_OK;
+    for (int p = 0; p < size && status == WEFT_OK; ++p) {
+        int64_t leaves = desc->leaf_offset[p + 1] - desc->leaf_offset[p];
+        if (theirs[p] != leaves) {
+            status = weft_fail(WEFT_ERR_INTERNAL, "halo: rank %d shares %lld rows with rank %d, which expects %lld", p,
+                               (long long)theirs[p], comm_rank(comm), (long long)leaves);
+        }
+    }
+    return comm_agree(comm, status);
+}
+
+static int64_t most_messages(const weft_comm *comm, const halo_side *side, int64_t row_bytes)
+{
+    int64_t messages = 0;
+    for (int p = 0; p < comm_size(comm); ++p) {
+        messages += transfers_chunks(comm, side->piece[p].rows * row_bytes);
+    }
+    return messages;
+}
+
+static weft_status create_local(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
+                                comm_halo *halo)
+{
+    int size = comm_size(comm);
+    WEFT_TRY(hal->stream.create(hal, &halo->packed));
+    WEFT_TRY(side_create(hal, &halo->own, size, desc->own_offset, desc->own_row));
+    WEFT_TRY(side_create(hal, &halo->leaf, size, desc->leaf_offset, desc->leaf_row));
+    int64_t row_bytes = max_width * (int64_t)sizeof(float);
+    WEFT_TRY(side_reserve(hal, &halo->own, row_bytes));
+    if (!halo->leaf.all_runs || !hal_host_visible(hal)) {
+        WEFT_TRY(side_reserve(hal, &halo->leaf, row_bytes));
+    }
+    return transfers_reserve(&halo->transfers, most_messages(comm, &halo->own, 2 * row_bytes) +
+                                                   most_messages(comm, &halo->leaf, 2 * row_bytes));
+}
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
+                             comm_halo **out)
+{
+    weft_status status = WEFT_OK;
+    comm_halo *halo = NULL;
+    int64_t *counts = NULL;
+    char text[OPERATION_NAME_BYTES];
+    *out = NULL;
+    snprintf(text, sizeof text, "halo exchange of rows of at most %lld elements", (long long)max_width);
+    WEFT_TRY(comm_check_same(comm, text));
+    weft_status local = check_desc(comm, desc, max_width);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&counts, 3 * (int64_t)comm_size(comm), WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(check_peers(comm, desc, counts), status, done);
+    *halo = (comm_halo){.comm = comm, .hal = hal, .n_local = desc->n_local, .max_width = max_width};
+    halo->operation.comm = comm;
+    halo->operation.lane = COMM_LANE_HALO;
+    halo->operation.advance = halo_advance;
+    halo->operation.cancel = halo_cancel;
+    halo->operation.describe = halo_describe;
+    transfers_init(&halo->transfers, comm, COMM_LANE_HALO);
+    WEFT_TRY_GOTO(comm_agree(comm, create_local(comm, hal, desc, max_width, halo)), status, done);
+    *out = halo;
+    halo = NULL;
+done:
+    comm_halo_destroy(halo);
+    weft_free(counts);
+    return status;
+}
+
+static weft_status reserve_for_post(comm_halo *halo)
+{
+    bool packs = halo->ld != halo->width || !hal_host_visible(halo->hal);
+    WEFT_TRY(side_reserve(halo->hal, &halo->own, halo->row_bytes));
+    if (packs || !halo->leaf.all_runs) {
+        WEFT_TRY(side_reserve(halo->hal, &halo->leaf, halo->row_bytes));
+    }
+    return WEFT_OK;
+}
+
+weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
+                           int64_t width)
+{
+    WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
+    WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64, WEFT_ERR_UNSUPPORTED, "halo: rows of %s",
+               weft_dtype_name(dtype));
+    WEFT_CHECK(width >= 0 && width <= halo->max_width && ld >= width, WEFT_ERR_INTERNAL,
+               "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)width, (long long)ld,
+               (long long)halo->max_width);
+    WEFT_CHECK(x != NULL || halo->n_local == 0 || width == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
+    halo->direction = direction;
+    halo->dtype = dtype;
+    halo->x = x;
+    halo->ld = ld;
+    halo->width = width;
+    halo->row_bytes = width * (int64_t)weft_dtype_bytes(dtype);
+    snprintf(halo->operation.name, sizeof halo->operation.name, "%s of %lld rows of %lld %s", direction_name[direction],
+             (long long)comm_halo_rows(halo, direction), (long long)width, weft_dtype_name(dtype));
+    WEFT_TRY(reserve_for_post(halo));
+    expect_pieces(halo);
+    double begin = trace_begin();
+    WEFT_TRY(pack_pieces(halo));
+    WEFT_TRY(wait_for_stream(halo));
+    trace_end(begin, TRACE_COMM, "pack", -1);
+    halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
+    halo->span_begin = trace_begin();
+    halo->phase = HALO_START;
+    progress_post(halo->comm->progress, &halo->operation);
+    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
+    halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
+    return halo->posted ? WEFT_OK : progress_status(&halo->operation);
+}
+
+weft_status comm_halo_wait(comm_halo *halo)
+{
+    comm_progress *progress = halo->comm->progress;
+    double start = clock_seconds();
+    double begin = trace_begin();
+    weft_status status = halo->posted ? WEFT_OK : progress_status(&halo->operation);
+    while (halo->posted) {
+        bool ended = progress_wait_until(progress, &halo->operation, has_arrivals);
+        status = ended ? progress_status(&halo->operation) : WEFT_OK;
+        status = status == WEFT_OK ? unpack_arrived(halo) : status;
+        halo->posted = !ended && status == WEFT_OK;
+    }
+    progress_cancel(progress, &halo->operation); /* where unpacking failed */
+    trace_end(begin, TRACE_SYNC, "wait", -1);
+    comm_count_seconds(&halo->comm->counters[COMM_LANE_HALO].wait_ns, clock_seconds() - start);
+    return status;
+}
+
+bool comm_halo_arrived(const comm_halo *halo)
+{
+    return !operation_active(&halo->operation);
+}
+
+void comm_halo_destroy(comm_halo *halo)
+{
+    if (halo == NULL) {
+        return;
+    }
+    if (halo->comm != NULL) {
+        progress_cancel(halo->comm->progress, &halo->operation);
+        transfers_free(&halo->transfers);
+        side_free(halo->hal, &halo->own);
+        side_free(halo->hal, &halo->leaf);
+        if (halo->packed != NULL) {
+            halo->hal->stream.destroy(halo->hal, halo->packed);
+        }
+    }
+    weft_free(halo);
+}
+
+int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction)
+{
+    return direction == HALO_FORWARD ? halo->own.rows : halo->leaf.rows;
+}

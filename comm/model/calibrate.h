@@ -1,0 +1,43 @@
+/*
+ * comm/model/calibrate.h: measure what communication costs on the nodes of this job (comm/core/cost.h).
+ *
+ * Every figure is the time of the very thing that algorithms do, run by the same engine: rounds of messages around a
+ * ring of one rank of each node (network) or of the ranks of each node (node), meetings and copies in a shared window,
+ * a local reduction, a selection, a scattered addition; all ranks at once, so that what they share is shared. The
+ * lower quartile over repetitions is taken, because disturbances only add time, then the slowest rank's. Latency and
+ * seconds a byte are the straight line through the times of the shortest and the longest messages with the smallest
+ * relative errors, so that both ends count alike.
+ *
+ *      seconds |                . '
+ *              |          . '
+ *              |    . '              slope: seconds_per_byte
+ *      latency |. '
+ *              +-------------------- bytes
+ *
+ * What cannot be measured here keeps its fixed constant: the network and the node stand for each other when there is
+ * one node, or one rank a node; shared memory needs two ranks on a node.
+ */
+#ifndef WEFT_COMM_MODEL_CALIBRATE_H
+#define WEFT_COMM_MODEL_CALIBRATE_H
+
+#include "comm/core/cost.h"
+
+/*
+ * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one
+ * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane,
+ * whose counters are put back afterwards.
+ */
+weft_status comm_calibrate(weft_comm *comm, comm_model *model);
+
+/*
+ * Does a model that was measured earlier still tell what the network does? *ratio: the time of a round of a long
+ * message between the nodes over the predicted one, the same on every rank; 1 on one node, where nothing is measured.
+ * Collective; a few round trips.
+ */
+weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio);
+
+/* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive
+ * whatever the noise. */
+comm_link link_fit(const double *bytes, const double *seconds, int points);
+
+#endif

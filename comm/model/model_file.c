@@ -1,0 +1,227 @@
+/* comm/model/model_file.c: see comm/model/model_file.h. */
+#include "comm/model/model_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/version.h"
+#include "comm/core/comm_internal.h"
+#include "io/json.h"
+#include "machine/cache.h"
+
+#define MODEL_FORMAT "weft-comm-model 3"
+
+enum { HOST_BYTES = 64, NODE_TEXT_BYTES = HOST_BYTES + 12, MODEL_MOST_BYTES = 1 << 20 };
+
+/* X(name, member): the figures, with the largest that is believed. A day for a message, a second for a byte. */
+#define MODEL_FIGURES(X)                                                                                               \
+    X("paired_per_byte", paired_per_byte, 1.0)                                                                         \
+    X("sync", sync, 1e5)                                                                                               \
+    X("shared_per_byte", shared_per_byte, 1.0)                                                                         \
+    X("reduce_per_byte", reduce_per_byte, 1.0)                                                                         \
+    X("select_per_element", select_per_element, 1.0)                                                                   \
+    X("scatter_per_element", scatter_per_element, 1.0)
+
+/* ---- the key ------------------------------------------------------------------------------------------------ */
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* host: [P][HOST_BYTES], by rank. */
+static weft_status join_nodes(const comm_layout *layout, const char *host, char **out)
+{
+    weft_status status = WEFT_OK;
+    size_t nodes = (size_t)layout->nodes;
+    char *name = NULL; /* [nodes][NODE_TEXT_BYTES] */
+    char *joined = NULL;
+    size_t used = 0;
+    WEFT_TRY_GOTO(WEFT_NEW(&name, nodes * NODE_TEXT_BYTES, WEFT_MEM_COMM), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&joined, nodes * (NODE_TEXT_BYTES + 1), WEFT_MEM_COMM), status, done);
+    for (size_t j = 0; j < nodes; ++j) {
+        int first = layout->first[j];
+        snprintf(name + j * NODE_TEXT_BYTES, NODE_TEXT_BYTES, "%s:%d",
+                 host + (size_t)layout->member[first] * HOST_BYTES, layout->first[j + 1] - first);
+    }
+    qsort(name, nodes, NODE_TEXT_BYTES, compare_names);
+    for (size_t j = 0; j < nodes; ++j) {
+        used +=
+            (size_t)snprintf(joined + used, NODE_TEXT_BYTES + 1, "%s%s", j > 0 ? " " : "", name + j * NODE_TEXT_BYTES);
+    }
+    *out = joined;
+    joined = NULL;
+done:
+    weft_free(name);
+    weft_free(joined);
+    return status;
+}
+
+/* A name is kept to characters that every reader takes. */
+static void own_name(char host[HOST_BYTES])
+{
+    memset(host, 0, HOST_BYTES);
+    if (gethostname(host, HOST_BYTES - 1) != 0) {
+        snprintf(host, HOST_BYTES, "unknown");
+    }
+    for (char *at = host; *at != '\0'; ++at) {
+        *at = *at <= ' ' || *at > '~' || *at == ':' ? '_' : *at;
+    }
+}
+
+weft_status model_key_of(weft_comm *comm, model_key *key)
+{
+    weft_status status = WEFT_OK;
+    int size = comm_size(comm);
+    bool first = comm_rank(comm) == 0;
+    char mine[HOST_BYTES];
+    char *hosts = NULL;
+    int64_t *bytes = NULL;
+    memset(key, 0, sizeof *key);
+    own_name(mine);
+    weft_status local = WEFT_NEW(&hosts, first ? (size_t)size * HOST_BYTES : 0, WEFT_MEM_COMM);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
+    for (int q = 0; q < size; ++q) {
+        bytes[q] = HOST_BYTES;
+    }
+    WEFT_TRY_GOTO(comm_gatherv(comm, 0, mine, HOST_BYTES, hosts, bytes), status, done);
+    if (first) {
+        key->ranks = size;
+        snprintf(key->transport, sizeof key->transport, "%s", comm_transport_name(comm));
+        comm_mpi_version(key->mpi, sizeof key->mpi);
+        local = join_nodes(comm_get_layout(comm), hosts, &key->nodes);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+done:
+    weft_free(hosts);
+    weft_free(bytes);
+    return status;
+}
+
+void model_key_free(model_key *key)
+{
+    weft_free(key->nodes);
+    memset(key, 0, sizeof *key);
+}
+
+weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
+{
+    char hash[33];
+    char name[64];
+    char *text = NULL;
+    size_t bytes = strlen(key->nodes) + sizeof key->mpi + 128;
+    WEFT_TRY(WEFT_NEW(&text, bytes, WEFT_MEM_COMM));
+    int length =
+        snprintf(text, bytes, "%s|%d|%s|%s|%s", key->nodes, key->ranks, key->transport, key->mpi, version_text());
+    file_hash(text, (size_t)length, hash);
+    weft_free(text);
+    snprintf(name, sizeof name, "comm-%.16s.json", hash);
+    weft_status status = cache_path(name, path);
+    return status == WEFT_ERR_NOINPUT
+               ? weft_fail(status,
+                           "no cache folder: neither XDG_CACHE_HOME nor HOME is set; name a file with --comm-model")
+               : status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+static weft_status expect_text(const char *path, const json_value *root, const char *name, const char *expected)
+{
+    const char *found = NULL;
+    WEFT_TRY(json_get_text(path, root, name, &found));
+    WEFT_CHECK(strcmp(found, expected) == 0, WEFT_ERR_DATA, "%s: \"%s\" is \"%.200s\", here it is \"%.200s\"", path,
+               name, found, expected);
+    return WEFT_OK;
+}
+
+static weft_status read_figure(const char *path, const json_value *object, const char *name, double most, double *value)
+{
+    const json_value *found = json_find(object, name);
+    WEFT_CHECK(found != NULL && found->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"%s\" must be a number of seconds",
+               path, name);
+    WEFT_CHECK(found->number > 0.0 && found->number <= most, WEFT_ERR_DATA,
+               "%s: \"%s\" is %g, must be above 0 and at most %g", path, name, found->number, most);
+    *value = found->number;
+    return WEFT_OK;
+}
+
+static weft_status read_link(const char *path, const json_value *root, const char *name, comm_link *link)
+{
+    const json_value *object = json_find(root, name);
+    WEFT_CHECK(object != NULL && object->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"%s\" must be an object", path,
+               name);
+    WEFT_TRY(read_figure(path, object, "latency", 1e5, &link->latency));
+    return read_figure(path, object, "seconds_per_byte", 1.0, &link->seconds_per_byte);
+}
+
+static weft_status read_root(const char *path, const json_value *root, const model_key *key, comm_model *model)
+{
+    int64_t ranks = 0;
+    comm_model read = {.measured = true};
+    WEFT_TRY(expect_text(path, root, "format", MODEL_FORMAT));
+    WEFT_TRY(json_get_int(path, root, "ranks", 1, INT32_MAX, &ranks));
+    WEFT_CHECK(ranks == key->ranks, WEFT_ERR_DATA, "%s: \"ranks\" is %lld, here it is %d", path, (long long)ranks,
+               key->ranks);
+    WEFT_TRY(expect_text(path, root, "nodes", key->nodes));
+    WEFT_TRY(expect_text(path, root, "transport", key->transport));
+    WEFT_TRY(expect_text(path, root, "mpi", key->mpi));
+    WEFT_TRY(expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(read_link(path, root, "inter", &read.inter));
+    WEFT_TRY(read_link(path, root, "intra", &read.intra));
+#define MODEL_READ(name, member, most) WEFT_TRY(read_figure(path, root, name, most, &read.member));
+    MODEL_FIGURES(MODEL_READ)
+#undef MODEL_READ
+    *model = read;
+    return WEFT_OK;
+}
+
+weft_status model_read(const char *path, const model_key *key, comm_model *model)
+{
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(path, MODEL_MOST_BYTES, &document, &root));
+    weft_status status = read_root(path, root, key, model);
+    json_free(document);
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------ */
+static void write_link(json_writer *json, const char *name, const comm_link *link)
+{
+    json_object(json, name);
+    json_real(json, "latency", link->latency);
+    json_real(json, "seconds_per_byte", link->seconds_per_byte);
+    json_end(json);
+}
+
+static void write_root(FILE *out, const model_key *key, const comm_model *model)
+{
+    json_writer json = json_begin(out, true);
+    json_object(&json, NULL);
+    json_text(&json, "format", MODEL_FORMAT);
+    json_text(&json, "nodes", key->nodes);
+    json_int(&json, "ranks", key->ranks);
+    json_text(&json, "transport", key->transport);
+    json_text(&json, "mpi", key->mpi);
+    json_text(&json, "weft", version_text());
+    write_link(&json, "inter", &model->inter);
+    write_link(&json, "intra", &model->intra);
+#define MODEL_WRITE(name, member, most) json_real(&json, name, model->member);
+    MODEL_FIGURES(MODEL_WRITE)
+#undef MODEL_WRITE
+    json_end(&json);
+    json_line_end(&json);
+}
+
+weft_status model_write(const char *path, const model_key *key, const comm_model *model)
+{
+    file_writer writer;
+    WEFT_TRY(cache_make_parent(path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    write_root(writer.stream, key, model);
+    return file_writer_commit(&writer);
+}

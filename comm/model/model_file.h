@@ -1,0 +1,42 @@
+/*
+ * comm/model/model_file.h: a measured model kept between jobs.
+ *
+ * A file holds the figures of one set of nodes, and what they belong to: a job on other nodes, with other ranks a node,
+ * another MPI library or another Weft does not take them.
+ *
+ *      {"format": "weft-comm-model 2", "nodes": "ant:2 bee:2", "ranks": 4, "transport": "mpi",
+ *       "mpi": "Open MPI v4.1.4", "weft": "0.1.0",
+ *       "inter": {"latency": 2.9e-05, "seconds_per_byte": 8.7e-10}, "intra": {...},
+ *       "sync": ..., "shared_per_byte": ..., "reduce_per_byte": ..., "select_per_element": ...,
+ *       "scatter_per_element": ...}            seconds
+ *
+ * Rank 0 reads and writes; the others are told.
+ */
+#ifndef WEFT_COMM_MODEL_MODEL_FILE_H
+#define WEFT_COMM_MODEL_MODEL_FILE_H
+
+#include "base/file.h"
+#include "comm/core/cost.h"
+
+typedef struct model_key {
+    char *nodes; /* "host:ranks" of every node, by name */
+    int ranks;
+    char transport[16];
+    char mpi[96];
+} model_key;
+
+/* What a model of this job belongs to; on rank 0, empty elsewhere. Collective. Free with model_key_free. */
+weft_status model_key_of(weft_comm *comm, model_key *key);
+void model_key_free(model_key *key);
+
+/* The user's cache folder: $XDG_CACHE_HOME/weft or ~/.cache/weft, /comm-HASH.json. WEFT_ERR_NOINPUT when the
+ * environment names neither. */
+weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX]);
+
+/* WEFT_ERR_NOINPUT: there is none. WEFT_ERR_DATA: damaged, or made elsewhere; the message names the file, the entry and
+ * what it says. *model is untouched on failure. */
+weft_status model_read(const char *path, const model_key *key, comm_model *model);
+/* Whole or not at all; makes the folders of the path. */
+weft_status model_write(const char *path, const model_key *key, const comm_model *model);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * gnn/data/generate/generator.h: graphs made from a seed (--data synth:SPEC).
+ *
+ *   synth:community,n=100000,e=5000000,...   degree-corrected block model with planted communities and weak features
+ *   synth:rmat,scale=20,edge-factor=16,...   R-MAT, no communities
+ *   synth:reddit | arxiv | products [,scale=0.1]   presets with the size and degree shape of the real data sets
+ *
+ * The result is a pure function of the spec: the same bits for any number of ranks and threads.
+ */
+#ifndef WEFT_GNN_DATA_GENERATE_GENERATOR_H
+#define WEFT_GNN_DATA_GENERATE_GENERATOR_H
+
+#include "graph/graph.h"
+
+#define GENERATOR_PREFIX "synth:"
+
+/* Does the text name a generated graph? */
+bool generator_named(const char *text);
+/* Generate into a new store at `path`. spec: what follows "synth:". WEFT_ERR_USAGE names the bad key and the known
+ * ones. */
+weft_status generator_write_store(const char *spec, const char *path, int threads, bool force);
+/* The preset list and keys, for --help=data. */
+const char *generator_help(void);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * gnn/data/generate/generator_csr.c: numbered draws to a symmetric CSR without duplicates.
+ *
+ * The stream is drawn twice: once to count the entries of each row, once to place them, so that no edge list exists
+ * beside the CSR. Rows are then sorted, which removes the threads' order of arrival, freed of duplicates, and closed up
+ * in place. Memory: 8 bytes a draw (both directions) plus 12 bytes a vertex. The array keeps the slack that duplicates
+ * leave.
+ */
+#include <omp.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gnn/data/generate/generator_parts.h"
+#include "hal/hal.h"
+
+enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SLAB = 4096 /* batches */ };
+
+/* One batch of draws: returns how many pairs it gave. */
+static int draw_batch(const edge_stream *stream, int64_t batch, edge_pair *pairs)
+{
+    int64_t first = batch * GENERATOR_BATCH;
+    int64_t left = stream->draws - first;
+    return stream->draw(stream->self, first, left < GENERATOR_BATCH ? (int)left : GENERATOR_BATCH, pairs);
+}
+
+/* cells[v + 1] += entries of row v. Slots are reserved with relaxed atomics: only the sums matter. */
+static void count_entries(const edge_stream *stream, int64_t begin, int64_t end, int threads, int64_t *cells)
+{
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t batch = begin; batch < end; ++batch) {
+        edge_pair pairs[GENERATOR_BATCH];
+        int made = draw_batch(stream, batch, pairs);
+        for (int i = 0; i < made; ++i) {
+            __atomic_fetch_add(&cells[pairs[i].u + 1], 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&cells[pairs[i].v + 1], 1, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+/* Reserving a whole batch before storing keeps the stores, which miss every cache, out of the way of the locked adds.
+ */
+static void place_entries(const edge_stream *stream, int64_t begin, int64_t end, int threads, int64_t *cursor,
+                          int32_t *source)
+{
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t batch = begin; batch < end; ++batch) {
+        edge_pair pairs[GENERATOR_BATCH];
+        int64_t slot[2 * GENERATOR_BATCH];
+        int made = draw_batch(stream, batch, pairs);
+        for (int i = 0; i < made; ++i) {
+            slot[2 * i] = __atomic_fetch_add(&cursor[pairs[i].u], 1, __ATOMIC_RELAXED);
+            slot[2 * i + 1] = __atomic_fetch_add(&cursor[pairs[i].v], 1, __ATOMIC_RELAXED);
+        }
+        for (int i = 0; i < made; ++i) {
+            source[slot[2 * i]] = pairs[i].v;
+            source[slot[2 * i + 1]] = pairs[i].u;
+        }
+    }
+}
+
+/* A whole pass over the draws, in slabs between which progress is told. source == NULL: count into cells, else place.
+ */
+static void pass_over_draws(const edge_stream *stream, int threads, int64_t *cells, int32_t *source)
+{
+    int64_t batches = (stream->draws + GENERATOR_BATCH - 1) / GENERATOR_BATCH;
+    log_progress progress =
+        log_progress_begin(source == NULL ? "count edges" : "place edges", "draws", (double)stream->draws);
+    for (int64_t begin = 0; begin < batches; begin += SLAB) {
+        int64_t end = batches - begin < SLAB ? batches : begin + SLAB;
+        if (source == NULL) {
+            count_entries(stream, begin, end, threads, cells);
+        } else {
+            place_entries(stream, begin, end, threads, cells, source);
+        }
+        log_progress_update(&progress, (double)end * GENERATOR_BATCH);
+    }
+    log_progress_end(&progress);
+}
+
+static void insertion_sort(int32_t *x, int64_t count)
+{
+    for (int64_t i = 1; i < count; ++i) {
+        int32_t value = x[i];
+        int64_t j = i;
+        for (; j > 0 && x[j - 1] > value; --j) {
+            x[j] = x[j - 1];
+        }
+        x[j] = value;
+    }
+}
+
+/* Stable counting sort of one 8-bit digit. */
+static void sort_digit(const int32_t *from, int32_t *to, int64_t count, int shift)
+{
+    int64_t start[DIGITS] = {0};
+    for (int64_t i = 0; i < count; ++i) {
+        ++start[((uint32_t)from[i] >> shift) & (DIGITS - 1)];
+    }
+    int64_t sum = 0;
+    for (int digit = 0; digit < DIGITS; ++digit) {
+        int64_t here = start[digit];
+        start[digit] = sum;
+        sum += here;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        to[start[((uint32_t)from[i] >> shift) & (DIGITS - 1)]++] = from[i];
+    }
+}
+
+/* Ascending; values are below 2^bits. scratch [count]. */
+static void sort_row(int32_t *x, int64_t count, int bits, int32_t *scratch)
+{
+    if (count <= INSERTION_MAX) {
+        insertion_sort(x, count);
+        return;
+    }
+    int32_t *from = x;
+    int32_t *to = scratch;
+    for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
+        sort_digit(from, to, count, shift);
+        int32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != x) {
+        memcpy(x, from, (size_t)count * sizeof *x);
+    }
+}
+
+static int64_t drop_repeats(int32_t *x, int64_t count)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (kept == 0 || x[kept - 1] != x[i]) {
+            x[kept++] = x[i];
+        }
+    }
+    return kept;
+}
+
+/* Sort each row and drop its repeats in place; length[v] becomes what is left. scratch [threads, longest]. */
+static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t longest, int32_t *scratch, int32_t *source,
+                      int32_t *length)
+{
+    int bits = 1;
+    while (((int64_t)1 << bits) < n) {
+        ++bits;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        int64_t begin;
+        int64_t end;
+        int me = omp_get_thread_num();
+        hal_split_csr(offset, n, omp_get_num_threads(), me, &begin, &end);
+        for (int64_t v = begin; v < end; ++v) {
+            int32_t *row = source + offset[v];
+            int64_t count = offset[v + 1] - offset[v];
+            sort_row(row, count, bits, scratch + me * longest);
+            length[v] = (int32_t)drop_repeats(row, count);
+        }
+    }
+}
+
+/* Move rows left over the gaps that repeats leave; offset becomes the final one. */
+static void close_gaps(int64_t n, const int32_t *length, int64_t *offset, int32_t *source)
+{
+    int64_t to = 0;
+    for (int64_t v = 0; v < n; ++v) {
+        int64_t from = offset[v];
+        offset[v] = to;
+        if (from != to) {
+            memmove(source + to, source + from, (size_t)length[v] * sizeof *source);
+        }
+        to += length[v];
+    }
+    offset[n] = to;
+}
+
+static int64_t prefix_sum(int64_t n, int64_t *offset)
+{
+    int64_t longest = 0;
+    for (int64_t v = 0; v < n; ++v) {
+        longest = offset[v + 1] > longest ? offset[v + 1] : longest;
+        offset[v + 1] += offset[v];
+    }
+    return longest;
+}
+
+weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int64_t **offset, int32_t **source)
+{
+    weft_status status;
+    int64_t *cursor = NULL;
+    int32_t *scratch = NULL;
+    int32_t *length = NULL;
+    *offset = NULL;
+    *source = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
+    pass_over_draws(stream, threads, *offset, NULL);
+    int64_t longest = prefix_sum(n, *offset);
+
+    WEFT_TRY_GOTO(WEFT_NEW(source, (*offset)[n], WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&cursor, n, WEFT_MEM_WORKSPACE), status, done);
+    memcpy(cursor, *offset, (size_t)n * sizeof *cursor);
+    pass_over_draws(stream, threads, cursor, *source);
+    weft_free(cursor);
+    cursor = NULL;
+
+    WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * longest, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&length, n, WEFT_MEM_WORKSPACE), status, done);
+    if (*source != NULL) { /* an empty graph has no array of sources */
+        tidy_rows(n, *offset, threads, longest, scratch, *source, length);
+        close_gaps(n, length, *offset, *source);
+    }
+
+done:
+    weft_free(cursor);
+    weft_free(scratch);
+    weft_free(length);
+    if (status != WEFT_OK) {
+        weft_free(*offset);
+        weft_free(*source);
+        *offset = NULL;
+        *source = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,53 @@
+/*
+ * gnn/data/generate/generator_permutation.c: a random-looking order of [0, n) in constant memory.
+ *
+ * A balanced Feistel network of six rounds is a bijection of [0, 4^h), the smallest such range that holds n; values
+ * that fall outside [0, n) are sent through again until they fall inside (cycle walking, fewer than 4 steps on
+ * average), which keeps it a bijection of [0, n). J. Black, P. Rogaway: Ciphers with arbitrary finite domains. CT-RSA
+ * 2002, doi:10.1007/3-540-45760-7_9. Not meant for secrecy.
+ */
+#include "gnn/data/generate/generator_parts.h"
+
+enum { ROUNDS = 6 };
+
+generator_permutation generator_permutation_make(uint64_t n, uint64_t seed, uint32_t purpose)
+{
+    generator_permutation permutation = {.n = n, .half_bits = 1};
+    while (permutation.half_bits < 32 && ((uint64_t)1 << (2 * permutation.half_bits)) < n) {
+        ++permutation.half_bits;
+    }
+    philox_block low = philox4x32(philox_counter(0, 0, purpose, 0), seed);
+    philox_block high = philox4x32(philox_counter(1, 0, purpose, 0), seed);
+    for (int round = 0; round < ROUNDS; ++round) {
+        permutation.key[round] = round < 4 ? low.word[round] : high.word[round - 4];
+    }
+    return permutation;
+}
+
+/* The finaliser of MurmurHash3: every input bit reaches every output bit. */
+static uint32_t mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    x ^= x >> 16;
+    return x;
+}
+
+uint64_t generator_permute(const generator_permutation *permutation, uint64_t i)
+{
+    unsigned bits = permutation->half_bits;
+    uint32_t mask = bits >= 32 ? 0xffffffffu : ((uint32_t)1 << bits) - 1u;
+    do {
+        uint32_t left = (uint32_t)(i >> bits) & mask;
+        uint32_t right = (uint32_t)i & mask;
+        for (int round = 0; round < ROUNDS; ++round) {
+            uint32_t next = left ^ (mix(right ^ permutation->key[round]) & mask);
+            left = right;
+            right = next;
+        }
+        i = ((uint64_t)left << bits) | right;
+    } while (i >= permutation->n);
+    return i;
+}

@@ -1,3 +1,0 @@
-/* gnn/data/pairs_look_base.c: see gnn/data/pairs_look.h. */
-#define PAIRS_LOOK pairs_look_base
-#include "gnn/data/pairs_look_body.h"

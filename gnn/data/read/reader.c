@@ -1,0 +1,149 @@
+/* gnn/data/read/reader.c: the table of input formats. A new one is a file and a row here. */
+#include "gnn/data/read/reader.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "gnn/data/build/arcs.h"
+#include "gnn/data/read/reader_formats.h"
+#include "gnn/data/read/reader_parts.h"
+#include "gnn/data/read/reader_text.h"
+#include "io/npy.h"
+
+enum { FORMATS = 11 };
+
+static const reader_format *const formats[FORMATS] = {
+    &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,  &reader_scipy,
+    &reader_dgl_reddit,    &reader_graphsaint,    &reader_ogb,       &reader_ogb_binary,
+    &reader_matrix_market, &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two
+                                                                        numbers */
+};
+
+const reader_format *reader_format_at(int i)
+{
+    return i >= 0 && i < FORMATS ? formats[i] : NULL;
+}
+
+static void list_names(const char *names[FORMATS], char text[512])
+{
+    int used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < FORMATS; i++) {
+        names[i] = formats[i]->name;
+        used += snprintf(text + used, 512 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
+    }
+}
+
+/* Only what begins as a zip archive does is spoken of as one, and pickles, of which npz_open has a word to say. */
+static weft_status check_archive(const char *path, const char *known)
+{
+    file_map map;
+    WEFT_TRY(file_map_open(path, &map));
+    const bool empty = map.size == 0;
+    const bool zip = map.size >= 2 && (memcmp(map.data, "PK", 2) == 0 || map.data[0] == 0x80);
+    file_map_close(&map);
+    WEFT_CHECK(!empty, WEFT_ERR_DATA, "%s: is empty", path);
+    WEFT_CHECK(zip, WEFT_ERR_DATA, "%s: neither text nor an .npz archive; known formats are %s, see docs/formats.md",
+               path, known);
+    return WEFT_OK;
+}
+
+/* Nothing matched: the archive itself may be broken, or hold something else. */
+static weft_status fail_unrecognised(const char *path, const char *head, const char *known)
+{
+    npz_file *npz;
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
+               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
+               "scripts/convert_planetoid)",
+               path, known);
+    WEFT_CHECK(head[0] == '\0', WEFT_ERR_DATA,
+               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
+               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
+    WEFT_TRY(check_archive(path, known));
+    WEFT_TRY(npz_open(path, &npz));
+    char held[512] = "";
+    int used = 0;
+    for (int i = 0; i < npz_count(npz) && used < 400; i++) {
+        used += snprintf(held + used, sizeof held - (size_t)used, i == 0 ? "%.80s" : ", %.80s", npz_name(npz, i));
+    }
+    npz_close(npz);
+    return weft_fail(WEFT_ERR_DATA, "%s: of no known format (it holds: %s); known are %s, see docs/formats.md", path,
+                     used > 0 ? held : "nothing", known);
+}
+
+static weft_status look(const char *path, const char *known, const reader_format **format)
+{
+    for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        weft_error_clear();
+        *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        /* Not looked at for lack of memory: another format must not win. */
+        if (*format == NULL && weft_error_code() == WEFT_ERR_RESOURCE) {
+            return WEFT_ERR_RESOURCE;
+        }
+    }
+    if (*format != NULL) {
+        return WEFT_OK;
+    }
+    char head[TEXT_HEAD];
+    WEFT_TRY(reader_text_head(path, head));
+    for (int i = 0; i < FORMATS && *format == NULL; i++) {
+        *format = formats[i]->matches_text != NULL && formats[i]->matches_text(path, head) ? formats[i] : NULL;
+    }
+    return *format != NULL ? WEFT_OK : fail_unrecognised(path, head, known);
+}
+
+weft_status reader_format_find(const char *path, const char *name, const reader_format **format)
+{
+    *format = NULL;
+    const char *names[FORMATS];
+    char known[512];
+    list_names(names, known);
+    if (strcmp(name, "auto") == 0) {
+        return look(path, known, format);
+    }
+    for (int i = 0; i < FORMATS; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *format = formats[i];
+            return WEFT_OK;
+        }
+    }
+    const char *near = nearest_word(name, names, FORMATS);
+    return weft_fail(WEFT_ERR_USAGE, "--format %s: unknown%s%s%s; known are auto, %s", name,
+                     near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "", known);
+}
+
+void reader_drop_features(raw_graph *raw)
+{
+    weft_free(raw->feature);
+    weft_free(raw->feature_offset);
+    weft_free(raw->feature_column);
+    weft_free(raw->feature_value);
+    if (raw->free_features != NULL) {
+        raw->free_features(raw->fill_self);
+    }
+    raw->feature = NULL;
+    raw->feature_offset = NULL;
+    raw->feature_column = NULL;
+    raw->feature_value = NULL;
+    raw->fill_features = NULL;
+    raw->free_features = NULL;
+    raw->fill_self = NULL;
+    raw->features = 0;
+}
+
+void raw_graph_free(raw_graph *raw)
+{
+    weft_free(raw->from);
+    weft_free(raw->to);
+    reader_drop_features(raw);
+    weft_free(raw->label);
+    weft_free(raw->target);
+    weft_free(raw->split);
+    arcs_free(raw->arcs);
+    *raw = (raw_graph){.vertices = 0};
+}

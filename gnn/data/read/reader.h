@@ -1,0 +1,77 @@
+/*
+ * gnn/data/read/reader.h: input formats. A format is a row of the table in gnn/data/read/reader.c: name, description, how to
+ * recognise it, how to read it. Adding one means one new file and one new row.
+ */
+#ifndef WEFT_GNN_DATA_READ_READER_H
+#define WEFT_GNN_DATA_READ_READER_H
+
+#include "graph/graph.h"
+
+/* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
+typedef struct raw_graph {
+    int64_t vertices, edges, features, classes, tasks, splits;
+    int32_t *from, *to; /* [edges] */
+    bool stores_both;   /* the input says that it lists both directions: checked */
+    bool both_ways;     /* each edge of the input means both directions */
+    int64_t first_id;   /* what the input calls vertex 0, for messages */
+    float *feature;     /* [vertices, features]; or, as most inputs store them, sparse by rows: */
+    int64_t *feature_offset;
+    int32_t *feature_column;
+    float *feature_value;
+    /* or made row by row, in order, while the store is written, so that they never stand in memory as a whole: */
+    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
+    void (*free_features)(void *self);
+    void *fill_self;
+    int32_t *label; /* [vertices] or NULL */
+    float *target;  /* [vertices, tasks] or NULL */
+    uint8_t *split; /* [splits, vertices] or NULL */
+    char name[64];
+    /* Readers of text collect edges here instead of from, to (gnn/data/build/arcs.h), with what the user asked for: */
+    struct arcs *arcs;
+    int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
+    const char *beside;                   /* temporary files lie in the folder of this path */
+} raw_graph;
+
+typedef struct reader_format {
+    const char *name;
+    const char *description;
+    bool symmetrize;     /* what --symmetrize auto means for it */
+    bool takes_vertices; /* --vertices has a meaning */
+    /* Does this path look like the format? Cheap; never fails. */
+    bool (*matches)(const char *path);
+    /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
+    bool (*matches_text)(const char *path, const char *head);
+    weft_status (*read)(const char *path, raw_graph *raw);
+} reader_format;
+
+const reader_format *reader_format_at(int i); /* NULL past the end */
+/* By name, or by looking at the file when name is "auto". WEFT_ERR_USAGE / WEFT_ERR_DATA list the known ones. */
+weft_status reader_format_find(const char *path, const char *name, const reader_format **format);
+void raw_graph_free(raw_graph *raw);
+
+typedef struct convert_options {
+    const char *format; /* a name of the table, or "auto" */
+    /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/read/reader_attach.c). */
+    const char *feature_path, *label_path;
+    const char *split_path;
+    const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
+    uint64_t seed;
+    int split_index; /* keep this one of the input's splits only; -1 = all */
+    int symmetrize;  /* 0 auto, 1 on, 2 off */
+    bool keep_self_loops;
+    bool force;
+    int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */
+    int64_t vertices;     /* of an edge list; 0 = the largest id + 1 */
+} convert_options;
+
+/* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
+weft_status reader_convert(const char *input, const char *store, const convert_options *options);
+
+/* Sort (from, to) into CSR by destination without duplicates; optionally add reverses; drop or keep self-loops.
+ * offset [vertices + 1] and source [at least entries] from base/alloc.h. WEFT_ERR_DATA names the first edge with an id
+ * out of range. Parallel, deterministic. *symmetric tells whether the result equals its transpose. */
+weft_status reader_build_csr(int64_t vertices, int64_t edges, const int32_t *from, const int32_t *to, bool add_reverse,
+                             bool keep_self_loops, int64_t **offset, int32_t **source, int64_t *entries,
+                             bool *symmetric);
+
+#endif

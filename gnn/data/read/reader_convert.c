@@ -1,0 +1,264 @@
+/*
+ * gnn/data/read/reader_convert.c: input file to graph store.
+ *
+ * Read, take the split, sort into CSR, check every invariant, write. Sparse features are spread out row by row while
+ * they are written, so that Coauthor Physics (1.2 GB dense, 14 MB sparse) converts in little memory.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "gnn/data/build/arcs.h"
+#include "gnn/data/features/features_made.h"
+#include "gnn/data/read/reader_attach.h"
+#include "gnn/data/read/reader_csr.h"
+
+/* The length of a name without one of these endings. */
+static size_t without(const char *name, size_t length, const char *const *endings)
+{
+    for (; *endings != NULL; endings++) {
+        size_t tail = strlen(*endings);
+        if (length > tail && strncmp(name + length - tail, *endings, tail) == 0) {
+            return length - tail;
+        }
+    }
+    return length;
+}
+
+/* The name of the file or folder, without what it lies in and what tells its format, in plain characters. */
+static void name_after(const char *path, char name[64])
+{
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/') {
+        end--;
+    }
+    const char *base = end;
+    while (base > path && base[-1] != '/') {
+        base--;
+    }
+    static const char *const packed[] = {".gz", ".xz", NULL};
+    static const char *const formats[] = {".npz", ".txt", ".csv", ".tsv", ".graph", ".mgraph", ".metis", ".mtx", NULL};
+    size_t length = without(base, (size_t)(end - base), packed);
+    length = without(base, length, formats);
+    length = length > 63 ? 63 : length;
+    for (size_t i = 0; i < length; i++) {
+        name[i] = base[i] > 32 && base[i] < 127 ? base[i] : '_';
+    }
+    name[length] = '\0';
+}
+
+/* Keep one of the splits. */
+static weft_status choose_split(const char *input, int index, raw_graph *raw)
+{
+    if (index < 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(raw->splits > 0, WEFT_ERR_USAGE, "--split-index %d: %s holds no split", index, input);
+    WEFT_CHECK(index < raw->splits, WEFT_ERR_USAGE, "--split-index %d: %s holds splits 0 to %" PRId64, index, input,
+               raw->splits - 1);
+    memmove(raw->split, raw->split + (int64_t)index * raw->vertices, (size_t)raw->vertices);
+    raw->splits = 1;
+    return WEFT_OK;
+}
+
+static weft_status spread_features(void *self, int64_t row, int64_t rows, float *out)
+{
+    const raw_graph *raw = self;
+    memset(out, 0, (size_t)(rows * raw->features) * sizeof *out);
+    for (int64_t v = row; v < row + rows; v++) {
+        float *x = out + (v - row) * raw->features;
+        for (int64_t i = raw->feature_offset[v]; i < raw->feature_offset[v + 1]; i++) {
+            int32_t j = raw->feature_column[i];
+            x[j] += raw->feature_value[i]; /* entries of one place add up, as in SciPy */
+            WEFT_CHECK(isfinite(x[j]), WEFT_ERR_DATA, "feature, row %" PRId64 ", column %d: the entries add up to %g",
+                       v, j, number_plain((double)x[j]));
+        }
+    }
+    return WEFT_OK;
+}
+
+static void log_split(const graph_arrays *a)
+{
+    if (a->splits == 0) {
+        log_warn("%s: no split in the input and none given (--splits FILE or --random-split 60/20/20): training will "
+                 "ask for one",
+                 a->name);
+        return;
+    }
+    int64_t count[256] = {0};
+    for (int64_t v = 0; v < a->vertices; v++) {
+        count[a->split[v]]++;
+    }
+    log_info("%s: %" PRId64 " splits; the first: %" PRId64 " train, %" PRId64 " valid, %" PRId64 " test, %" PRId64
+             " none",
+             a->name, a->splits, count[0], count[1], count[2], count[255]);
+}
+
+static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
+{
+    int64_t kept_loops = 0;
+#pragma omp parallel for schedule(static) reduction(+ : kept_loops)
+    for (int64_t v = 0; v < a->vertices; v++) {
+        for (int64_t e = a->offset[v]; e < a->offset[v + 1]; e++) {
+            kept_loops += a->source[e] == v;
+        }
+    }
+    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %" PRId64 " classes", a->name,
+             a->vertices, a->edges, a->features, a->classes);
+    if (a->symmetric) {
+        log_info("%s: symmetric: %" PRId64 " undirected edges", a->name, (a->edges - kept_loops) / 2 + kept_loops);
+    }
+    if (loops > 0) {
+        log_info("%s: %" PRId64 " self-loops in the input, %" PRId64 " kept", a->name, loops, kept_loops);
+    }
+    log_split(a);
+    log_info("%s: written", store);
+}
+
+/* Of --features: the rows are a function of the graph, not of a file. */
+static bool features_are_made(const convert_options *options)
+{
+    features_kind kind = FEATURES_FILE;
+    int64_t width;
+    return options->feature_path != NULL && features_parse(options->feature_path, &kind, &width) == WEFT_OK &&
+           kind != FEATURES_FILE;
+}
+
+/* The command that repeats the conversion, as far as 1023 bytes hold it. */
+static void describe_origin(const char *input, const convert_options *options, const reader_format *format,
+                            bool add_reverse, char origin[1024])
+{
+    const struct {
+        const char *option, *value;
+    } files[] = {{"--features", options->feature_path},
+                 {"--labels", options->label_path},
+                 {"--splits", options->split_path},
+                 {"--random-split", options->random_split}};
+    int used = snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s", input,
+                        format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i].value != NULL && used < 1024) {
+            used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
+        }
+    }
+    if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
+        snprintf(origin + used, 1024 - (size_t)used, " --seed %" PRIu64, options->seed);
+    }
+}
+
+static int64_t count_loops(const raw_graph *raw)
+{
+    if (raw->arcs != NULL) {
+        return arcs_loops(raw->arcs);
+    }
+    int64_t loops = 0;
+    for (int64_t e = 0; e < raw->edges; e++) {
+        loops += raw->from[e] == raw->to[e];
+    }
+    return loops;
+}
+
+/* What the store will hold, checked before anything is written; but for its symmetry, which is known: reverses were
+ * added, or looked for (reader_csr_make). */
+static weft_status validate(const char *input, const graph_arrays *a)
+{
+    weft_graph graph = {.vertices = a->vertices,
+                        .edges = a->edges,
+                        .features = a->features,
+                        .classes = a->classes,
+                        .tasks = a->tasks,
+                        .offset = a->offset,
+                        .source32 = a->source,
+                        .feature = a->feature,
+                        .label = a->label,
+                        .target = a->target};
+    snprintf(graph.name, sizeof graph.name, "%s", a->name);
+    weft_status status = graph_validate(&graph);
+    return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", input);
+}
+
+static weft_status make_features(const convert_options *options, graph_arrays *a, features_made **made)
+{
+    const weft_graph graph = {.vertices = a->vertices,
+                              .edges = a->edges,
+                              .symmetric = a->symmetric,
+                              .offset = a->offset,
+                              .source32 = a->source};
+    WEFT_TRY(features_make(options->feature_path, &graph, options->seed, options->memory_bytes, made));
+    a->features = features_width(*made);
+    a->fill_features = features_fill;
+    a->fill_self = *made;
+    return WEFT_OK;
+}
+
+/* CSR, checks, store. */
+static weft_status write_store(const char *input, const char *store, const convert_options *options,
+                               const reader_format *format, raw_graph *raw)
+{
+    bool add_reverse = raw->both_ways || options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    int64_t loops = count_loops(raw);
+    char origin[1024];
+    describe_origin(input, options, format, add_reverse, origin);
+    graph_arrays a = {
+        .vertices = raw->vertices,
+        .features = raw->features,
+        .classes = raw->classes,
+        .tasks = raw->tasks,
+        .splits = raw->splits,
+        .feature = raw->feature,
+        .label = raw->label,
+        .target = raw->target,
+        .split = raw->split,
+        .name = raw->name,
+        .origin = origin,
+        .fill_features = raw->feature_offset != NULL ? spread_features : raw->fill_features,
+        .fill_self = raw->feature_offset != NULL ? raw : raw->fill_self,
+    };
+    csr_graph csr;
+    WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
+    a.edges = csr.entries;
+    a.offset = csr.offset;
+    a.source = csr.source;
+    features_made *made = NULL;
+    weft_status status;
+    WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(validate(input, &a), status, done);
+    WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
+    log_graph(store, loops, &a);
+done:
+    features_free(made);
+    csr_graph_free(&csr);
+    return status;
+}
+
+weft_status reader_convert(const char *input, const char *store, const convert_options *options)
+{
+    WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
+               "%s: exists already; choose another name, or replace it with --force", store);
+    const reader_format *format;
+    WEFT_TRY(reader_format_find(input, options->format, &format));
+    WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
+               "--vertices %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
+               options->vertices, format->name);
+    features_kind kind;
+    int64_t width;
+    WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
+    double share[3];
+    WEFT_TRY(options->random_split != NULL ? reader_split_shares(options->random_split, share) : WEFT_OK);
+    log_info("reading %s (%s)", input, format->name);
+    raw_graph raw = {
+        .vertices = 0, .memory_bytes = options->memory_bytes, .asked_vertices = options->vertices, .beside = store};
+    name_after(input, raw.name);
+    weft_status status;
+    WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
+    WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
+    status = write_store(input, store, options, format, &raw);
+done:
+    raw_graph_free(&raw);
+    return status;
+}

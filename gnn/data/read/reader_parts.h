@@ -1,0 +1,58 @@
+/*
+ * gnn/data/read/reader_parts.h: what readers share, whatever files they read: edges collected, labels and splits made
+ * uniform, features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows
+ * are counted.
+ */
+#ifndef WEFT_GNN_DATA_READ_READER_PARTS_H
+#define WEFT_GNN_DATA_READ_READER_PARTS_H
+
+#include "gnn/data/read/reader.h"
+#include "gnn/data/read/reader_npz.h"
+
+enum { READER_TRAIN, READER_VALID, READER_TEST, READER_PARTS, READER_NONE = 255, READER_PIECE = 1 << 16 };
+
+extern const char *const reader_part_names[READER_PARTS]; /* "train", "valid", "test" */
+
+/* ---- edges ---- */
+/* 1 to 2^31 - 1 vertices, or an error. */
+weft_status reader_check_vertices(const char *name, int64_t vertices);
+
+/* raw->vertices and raw->arcs, edges u -> v, from a matrix that scipy.sparse.save_npz wrote (COO, CSR or CSC), entry
+ * (u, v). */
+weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw);
+/* raw->arcs from an array [2, e] of sources and destinations. */
+weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_graph *raw);
+/* A text of at most 15 characters in a scalar of bytes or characters; anything else is an error. */
+weft_status reader_npz_text(const reader_npz *npz, const char *name, char text[16]);
+
+/* ---- features ---- */
+void reader_drop_features(raw_graph *raw);
+/* raw->features and fill_features from an array [vertices, f] of an .npz / from a mapped .npy file. */
+weft_status reader_stream_features(const char *path, const char *name, raw_graph *raw);
+weft_status reader_map_features(const char *path, raw_graph *raw);
+/* Rows row .. row + rows - 1 [rows, columns] must be finite. */
+weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
+
+/* ---- labels ---- */
+/* raw->label and classes from values [vertices]; -1 = unlabelled. from_one: in files of no fixed convention labels
+ * 1..C mean 0..C-1, and the log says so. */
+weft_status reader_take_labels(const char *name, const int64_t *values, bool from_one, raw_graph *raw);
+/* values [vertices, columns], NaN = unlabelled: one column is classes; more are binary tasks, and *values is taken
+ * over into raw->target (NULL afterwards). */
+weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, bool from_one, raw_graph *raw);
+
+/* ---- splits ---- */
+/* `splits` vectors in which no vertex has a part. */
+weft_status reader_new_splits(raw_graph *raw, int64_t splits);
+/* Vertex v of split k gets a part; an error when it has one. */
+weft_status reader_put_part(const char *name, raw_graph *raw, int64_t k, int64_t v, int part);
+/* One list of vertices. */
+weft_status reader_put_list(const char *name, raw_graph *raw, const int64_t *index, int64_t count, int part);
+/* Lists FOLDER/{train,valid,test}.{csv.gz,csv,txt,npy}: are they there; read them. */
+bool reader_has_split_lists(const char *folder);
+weft_status reader_split_lists(const char *folder, raw_graph *raw);
+
+/* FOLDER/STEM with one of the endings .csv.gz, .csv, .txt, .npy: the first that exists, or false. */
+bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX]);
+
+#endif

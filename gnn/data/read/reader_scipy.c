@@ -1,0 +1,27 @@
+/*
+ * gnn/data/read/reader_scipy.c: a plain graph as scipy.sparse.save_npz writes it: entry (u, v) = edge u -> v, in COO, CSR or
+ * CSC form. Values are read over: a store has no weights. Features, labels and splits come from files of their own.
+ */
+#include "gnn/data/read/reader_formats.h"
+#include "gnn/data/read/reader_parts.h"
+
+static const char *const compressed[] = {"indices", "indptr", "shape", "format", NULL};
+static const char *const coordinates[] = {"row", "col", "shape", "format", NULL};
+
+static bool matches(const char *path)
+{
+    return reader_npz_matches(path, compressed) || reader_npz_matches(path, coordinates);
+}
+
+static weft_status read_graph(const char *path, raw_graph *raw)
+{
+    return reader_npz_read(path, reader_npz_scipy, raw);
+}
+
+const reader_format reader_scipy = {
+    .name = "scipy",
+    .description = ".npz of scipy.sparse.save_npz: a square matrix, entry (u, v) = edge u -> v",
+    .symmetrize = true,
+    .matches = matches,
+    .read = read_graph,
+};

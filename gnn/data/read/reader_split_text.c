@@ -1,0 +1,290 @@
+/*
+ * gnn/data/read/reader_split_text.c: splits outside an .npz.
+ *
+ *   a folder     lists of vertices train, valid, test as .csv.gz, .csv, .txt or .npy, as OGB has them
+ *   a text file  a row for each vertex: train, valid (val) or test, or 0, 1, 2; none, -1 or 255 = in no part;
+ *                or three columns 0/1. A first line of another kind is a header.
+ *   a .npy       int [n] or [k, n], the same numbers
+ *   a draw       "60/20/20" of the labelled vertices, by a keyed permutation: the same for any number of threads
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/philox.h"
+#include "gnn/data/generate/generator_parts.h"
+#include "gnn/data/read/reader_attach.h"
+#include "gnn/data/read/reader_parts.h"
+#include "io/text/text_source.h"
+#include "io/text/text_table.h"
+
+enum { WORD_MAX = 12, LINE_MAX_BYTES = 4096, SPLITS_MAX = 1000 };
+
+/* ---- a folder of lists ---- */
+
+bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])
+{
+    static const char *const endings[] = {".csv.gz", ".csv", ".txt", ".npy"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (file_path(path, "%s/%s%s", folder, stem, endings[i]) == WEFT_OK && file_exists(path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool reader_has_split_lists(const char *folder)
+{
+    char path[FILE_PATH_MAX];
+    return reader_find_table(folder, "train", path) && reader_find_table(folder, "valid", path) &&
+           reader_find_table(folder, "test", path);
+}
+
+static weft_status read_list(const char *path, int64_t **index, int64_t *count)
+{
+    *count = -1;
+    int64_t one = 1;
+    if (strcmp(path + strlen(path) - 4, ".npy") != 0) {
+        return text_table_ints(path, WEFT_MEM_GENERAL, count, &one, index);
+    }
+    return reader_npy_ints(path, 1, count, index);
+}
+
+weft_status reader_split_lists(const char *folder, raw_graph *raw)
+{
+    WEFT_TRY(reader_new_splits(raw, 1));
+    for (int part = 0; part < READER_PARTS; part++) {
+        char path[FILE_PATH_MAX];
+        WEFT_CHECK(reader_find_table(folder, reader_part_names[part], path), WEFT_ERR_DATA,
+                   "%s: lacks %s.csv.gz (or .csv, .txt, .npy); train, valid and test are needed", folder,
+                   reader_part_names[part]);
+        int64_t *index = NULL;
+        int64_t count;
+        WEFT_TRY(read_list(path, &index, &count));
+        weft_status status = reader_put_list(path, raw, index, count, part);
+        weft_free(index);
+        WEFT_TRY(status);
+    }
+    return WEFT_OK;
+}
+
+/* ---- a column of words ---- */
+
+/* The part that a word means; -1 = it is no such word. */
+static int part_of(const char *word)
+{
+    static const struct {
+        const char *word;
+        int part;
+    } known[] = {{"train", READER_TRAIN}, {"valid", READER_VALID}, {"val", READER_VALID}, {"validation", READER_VALID},
+                 {"test", READER_TEST},   {"none", READER_NONE},   {"", READER_NONE},     {"0", READER_TRAIN},
+                 {"1", READER_VALID},     {"2", READER_TEST},      {"-1", READER_NONE},   {"255", READER_NONE}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].word, word) == 0) {
+            return known[i].part;
+        }
+    }
+    return -1;
+}
+
+/* The field at `at`, without quotes, lower case; longer ones are cut, which makes them unknown. */
+static const char *scan_word(const char *at, char word[WORD_MAX])
+{
+    int length = 0;
+    at = text_skip_blanks(at);
+    for (; !text_at_end(at) && strchr(",; \t", *at) == NULL; at++) {
+        if (*at != '"' && *at != '\'' && length + 1 < WORD_MAX) {
+            word[length++] = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
+        }
+    }
+    word[length] = '\0';
+    return at;
+}
+
+/* One row: a word, or three masks. False with `expected` set when it is neither. */
+static bool scan_row(const char **at, int *part, const char **expected)
+{
+    char word[WORD_MAX];
+    const char *past = scan_word(*at, word);
+    *part = part_of(word);
+    if (text_at_end(text_skip_blanks(past))) {
+        *at = text_skip_blanks(past);
+        *expected = "train, valid, test or none";
+        return *part >= 0;
+    }
+    int found = READER_NONE;
+    *expected = "0 or 1, three times, with at most one 1";
+    for (int column = 0; column < READER_PARTS; column++) {
+        *at = column > 0 ? text_skip_separator(*at) : *at;
+        past = scan_word(*at, word);
+        bool set = strcmp(word, "1") == 0 || strcmp(word, "true") == 0;
+        bool clear = strcmp(word, "0") == 0 || strcmp(word, "false") == 0;
+        if ((!set && !clear) || (set && found != READER_NONE)) {
+            return false;
+        }
+        found = set ? column : found;
+        *at = past;
+    }
+    *at = text_skip_blanks(*at);
+    *part = found;
+    return text_at_end(*at);
+}
+
+static bool parse_rows(void *self, text_piece *piece)
+{
+    raw_graph *raw = self;
+    const char *at = piece->text;
+    int64_t row = piece->row;
+    while (at < piece->end) {
+        at = text_skip_blanks(at);
+        if (*at != '#' && *at != '%' && !text_at_end(at)) {
+            int part;
+            const char *expected;
+            if (row >= raw->vertices) {
+                piece->at = at;
+                snprintf(piece->reason, sizeof piece->reason, "more rows than the %" PRId64 " vertices", raw->vertices);
+                return false;
+            }
+            if (!scan_row(&at, &part, &expected)) {
+                return text_expected(piece, at, expected);
+            }
+            raw->split[row++] = (uint8_t)part;
+        }
+        while (*at != '\n') {
+            at++;
+        }
+        at++;
+    }
+    return true;
+}
+
+/* The first line is a header when it holds letters that are no part. */
+static weft_status skip_header(text_source *source)
+{
+    char line[LINE_MAX_BYTES + 2];
+    bool end = false;
+    WEFT_TRY(text_source_line(source, line, sizeof line - 1, &end));
+    if (end) {
+        return WEFT_OK;
+    }
+    size_t length = strlen(line);
+    line[length] = '\n'; /* where the scanners stop */
+    line[length + 1] = '\0';
+    const char *at = line;
+    int part;
+    const char *expected;
+    bool letters = strpbrk(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL;
+    if (line[0] == '#' || line[0] == '%' || !letters || scan_row(&at, &part, &expected)) {
+        text_source_unread(source);
+    }
+    return WEFT_OK;
+}
+
+weft_status reader_split_words(const char *path, raw_graph *raw)
+{
+    WEFT_TRY(reader_new_splits(raw, 1));
+    text_source *source = NULL;
+    WEFT_TRY(text_source_open(path, LINE_MAX_BYTES, &source));
+    int64_t rows = 0;
+    text_parser parser = {.self = raw, .parse = parse_rows, .count_rows = true, .comments = "#%"};
+    weft_status status;
+    WEFT_TRY_GOTO(skip_header(source), status, done);
+    WEFT_TRY_GOTO(text_source_parse(source, &parser, &rows), status, done);
+    WEFT_CHECK_GOTO(rows == raw->vertices, status, done, WEFT_ERR_DATA, "%s: %" PRId64 " rows for %" PRId64 " vertices",
+                    path, rows, raw->vertices);
+done:
+    text_source_close(source);
+    return status;
+}
+
+/* ---- a .npy of numbers ---- */
+
+weft_status reader_split_codes(const char *path, raw_graph *raw)
+{
+    npy_map npy;
+    WEFT_TRY(npy_map_open(path, &npy));
+    int dims = npy.header.dims;
+    int64_t splits = dims == 2 ? npy.header.shape[0] : 1;
+    int64_t columns = dims >= 1 ? npy.header.shape[dims - 1] : 0;
+    npy_map_close(&npy);
+    WEFT_CHECK((dims == 1 || dims == 2) && columns == raw->vertices, WEFT_ERR_DATA,
+               "%s: expected [n] or [k, n] with n = %" PRId64 " vertices", path, raw->vertices);
+    WEFT_CHECK(splits >= 1 && splits <= SPLITS_MAX, WEFT_ERR_DATA, "%s: %" PRId64 " splits; 1 to %d are supported",
+               path, splits, SPLITS_MAX);
+    int64_t *codes = NULL;
+    int64_t count = splits * columns;
+    WEFT_TRY(reader_npy_ints(path, dims, &count, &codes));
+    weft_status status = reader_new_splits(raw, splits);
+    for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
+        bool none = codes[i] == -1 || codes[i] == READER_NONE;
+        if (!none && (codes[i] < 0 || codes[i] >= READER_PARTS)) {
+            status =
+                weft_fail(WEFT_ERR_DATA, "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none",
+                          path, i % columns, codes[i]);
+        } else {
+            raw->split[i] = none ? READER_NONE : (uint8_t)codes[i];
+        }
+    }
+    weft_free(codes);
+    return status;
+}
+
+/* ---- a draw ---- */
+
+/* "60/20/20" as shares of the sum. */
+weft_status reader_split_shares(const char *text, double share[READER_PARTS])
+{
+    const char *at = text;
+    double sum = 0;
+    int parts = 0;
+    for (; parts < READER_PARTS; parts++) {
+        const char *end;
+        if (!number_scan_real(at, &end, &share[parts]) || share[parts] < 0) {
+            break;
+        }
+        sum += share[parts];
+        at = end + (*end == '/');
+        if (*end != '/') {
+            parts++;
+            break;
+        }
+    }
+    WEFT_CHECK(parts == READER_PARTS && *at == '\0' && sum > 0, WEFT_ERR_USAGE,
+               "--random-split %s: expected shares of train, valid and test such as 60/20/20", text);
+    for (int part = 0; part < READER_PARTS; part++) {
+        share[part] /= sum;
+    }
+    return WEFT_OK;
+}
+
+static bool is_labelled(const raw_graph *raw, int64_t v)
+{
+    return raw->label == NULL || raw->label[v] >= 0;
+}
+
+weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
+{
+    double share[READER_PARTS];
+    WEFT_TRY(reader_split_shares(shares, share));
+    WEFT_TRY(reader_new_splits(raw, 1));
+    int64_t labelled = 0;
+    for (int64_t v = 0; v < raw->vertices; v++) {
+        labelled += is_labelled(raw, v);
+    }
+    double train = nearbyint(share[READER_TRAIN] * (double)labelled);
+    double valid = nearbyint((share[READER_TRAIN] + share[READER_VALID]) * (double)labelled);
+    generator_permutation order = generator_permutation_make((uint64_t)raw->vertices, seed, WEFT_RNG_SPLIT);
+    int64_t dealt = 0;
+    for (int64_t i = 0; i < raw->vertices; i++) {
+        int64_t v = (int64_t)generator_permute(&order, (uint64_t)i);
+        if (is_labelled(raw, v)) {
+            double place = (double)dealt++;
+            raw->split[v] = place < train ? READER_TRAIN : place < valid ? READER_VALID : READER_TEST;
+        }
+    }
+    log_info("split drawn: %s of %" PRId64 " labelled vertices, seed %" PRIu64, shares, labelled, seed);
+    return WEFT_OK;
+}

@@ -1,0 +1,65 @@
+/* gnn/facts.c: see gnn/facts.h. */
+#include "gnn/facts.h"
+
+#include <math.h>
+
+static bool is_labelled(const weft_graph *graph, int64_t v)
+{
+    if (graph->label != NULL) {
+        return graph->label[v] >= 0;
+    }
+    for (int64_t t = 0; t < graph->tasks; ++t) {
+        if (!isnan(graph->target[v * graph->tasks + t])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void count_labels(const weft_graph *graph, gnn_facts *facts)
+{
+    bool labels = graph->label != NULL || graph->target != NULL;
+    facts->answers = graph->target != NULL ? 2 * graph->tasks : graph->classes;
+    for (int64_t v = 0; labels && graph->split != NULL && v < graph->vertices; ++v) {
+        facts->training += graph->split[v] == 0 && is_labelled(graph, v);
+    }
+}
+
+static void count_features(const weft_graph *graph, gnn_facts *facts)
+{
+    int64_t n = graph->vertices;
+    int64_t rows = n < GNN_FACT_ROWS ? n : GNN_FACT_ROWS;
+    for (int64_t i = 0; i < rows && graph->features > 0; ++i) {
+        int64_t v = rows > 1 ? i * (n - 1) / (rows - 1) : 0;
+        const float *row = graph->feature + v * graph->features;
+        for (int64_t c = 0; c < graph->features; ++c) {
+            facts->zeros += row[c] == 0.0f;
+            facts->negative += row[c] < 0.0f;
+        }
+        facts->values += graph->features;
+    }
+}
+
+gnn_facts gnn_facts_of(const weft_graph *graph)
+{
+    gnn_facts facts = {0};
+    count_labels(graph, &facts);
+    count_features(graph, &facts);
+    return facts;
+}
+
+double gnn_labels_per_answer(const gnn_facts *facts)
+{
+    return facts->answers > 0 ? (double)facts->training / (double)facts->answers : 0.0;
+}
+
+bool gnn_has_few_labels(const gnn_facts *facts)
+{
+    return gnn_labels_per_answer(facts) < GNN_FEW_LABELS;
+}
+
+gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts)
+{
+    bool counts = facts->negative == 0 && 2 * facts->zeros > facts->values;
+    return counts ? GNN_SCALE_LENGTH : GNN_SCALE_STANDARD;
+}

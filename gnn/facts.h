@@ -1,0 +1,32 @@
+/*
+ * gnn/facts.h: what a graph store says about the training it needs, and the two rules that follow from it.
+ *
+ * The facts are counts over the store as it lies on disk, so they depend neither on the number of ranks nor on the
+ * partition. The rules are functions of the facts alone; docs/recipes.md holds the measurements behind them.
+ */
+#ifndef WEFT_GNN_FACTS_H
+#define WEFT_GNN_FACTS_H
+
+#include "gnn/dataset.h"
+
+/* Fewer labelled training vertices a class than this are few: a model learns them by heart. */
+enum { GNN_FEW_LABELS = 100 };
+/* Features are looked at in this many rows, evenly spaced from the first to the last. */
+enum { GNN_FACT_ROWS = 1024 };
+
+typedef struct gnn_facts {
+    int64_t training; /* labelled vertices of the training split */
+    int64_t answers;  /* classes; 2 for each binary task */
+    int64_t values;   /* features looked at */
+    int64_t zeros;    /* of those: 0 */
+    int64_t negative; /* of those: below 0 */
+} gnn_facts;
+
+gnn_facts gnn_facts_of(const weft_graph *graph);
+double gnn_labels_per_answer(const gnn_facts *facts);
+/* Regularise instead of normalising: the training split is small. */
+bool gnn_has_few_labels(const gnn_facts *facts);
+/* Counts and words (mostly 0, never negative): rows of length 1. Anything else: columns of mean 0 and variance 1. */
+gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts);
+
+#endif

@@ -1,0 +1,240 @@
+/* gnn/gnn_model.c: see gnn/gnn_model.h. */
+#include "gnn/gnn_model.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/philox.h"
+
+static int layer_count(const gnn_model *model)
+{
+    return model->plan.config.layers;
+}
+
+static gnn_normalisation normalisation_of(const gnn_config *config)
+{
+    if (config->kind == GNN_GCN) {
+        return GNN_NORM_SYMMETRIC;
+    }
+    return config->aggregator == GNN_SAGE_MEAN ? GNN_NORM_MEAN : GNN_NORM_MEAN_SELF;
+}
+
+static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
+{
+    const gnn_config *config = &model->plan.config;
+    param_store_begin(&model->params, model->hal, dtype);
+    for (int l = 0; l < config->layers; ++l) {
+        bool decays = l == 0 || !config->decay_first_only;
+        norm_kind norm = l == config->layers - 1 ? NORM_NONE : config->norm;
+        WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, decays));
+        WEFT_TRY(norm_declare(&model->norm[l], norm, &model->params, config->hidden, l, decays));
+    }
+    for (int l = 0; l < config->layers; ++l) {
+        WEFT_TRY(norm_declare_state(&model->norm[l], l));
+    }
+    return param_store_commit(&model->params, model->comm);
+}
+
+static bool keeps_features_apart(const gnn_model *model)
+{
+    return model->plan.layer[0].flow == GNN_FLOW_AGGREGATE_FIRST;
+}
+
+static weft_status create_matrices(gnn_model *model, weft_dtype dtype)
+{
+    const gnn_plan *plan = &model->plan;
+    weft_hal *hal = model->hal;
+    gnn_layer *first = &model->layer[0];
+    if (plan->panel_rows > 0) {
+        WEFT_TRY(tensor_create(hal, dtype, plan->panel_rows, plan->config.inputs, WEFT_MEM_ACTIVATION, &model->panel));
+    }
+    for (int l = 0; l < layer_count(model); ++l) {
+        bool borrow = l == 0 && !keeps_features_apart(model);
+        WEFT_TRY(gnn_layer_create(&model->layer[l], &model->aggregator, plan->n_owned, plan->n_local, &model->panel,
+                                  borrow));
+        WEFT_TRY(norm_create(&model->norm[l], model->comm, plan->n_owned));
+    }
+    if (keeps_features_apart(model)) {
+        WEFT_TRY(tensor_create(hal, dtype, plan->n_owned, plan->config.inputs, WEFT_MEM_FEATURE, &model->features));
+    } else {
+        WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,
+                               &first->input));
+    }
+    if (plan->gradient_cols > 0) {
+        WEFT_TRY(tensor_create(hal, dtype, plan->n_local, plan->gradient_cols, WEFT_MEM_ACTIVATION, &model->gradient));
+        WEFT_TRY(tensor_zero(&model->gradient));
+    }
+    return WEFT_OK;
+}
+
+static weft_status upload_row_ids(gnn_model *model, const weft_part *part)
+{
+    size_t bytes = (size_t)part->n_owned * sizeof(int64_t);
+    WEFT_TRY(model->hal->mem.alloc(model->hal, bytes, WEFT_MEM_GRAPH, (void **)&model->row_id));
+    return model->hal->mem.upload(model->hal, model->row_id, part->gid, bytes);
+}
+
+static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits);
+static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits);
+
+weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
+                             weft_part *part, hal_spmm_form form, gnn_model *model)
+{
+    memset(model, 0, sizeof *model);
+    model->comm = comm;
+    model->hal = hal;
+    gnn_plan_make(config, part->n_owned, part->n_local, hal->threads, dtype, &model->plan);
+    model->interface =
+        (train_model){.name = "gnn", .self = model, .params = &model->params, .forward = forward, .backward = backward};
+    if (config->kind != GNN_MLP) {
+        const gnn_aggregator_options options = {.normalisation = normalisation_of(config),
+                                                .form = form,
+                                                .max_width = model->plan.max_width,
+                                                .overlap = config->overlap};
+        WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
+    }
+    part_release_edges(part);
+    WEFT_TRY(declare_parameters(model, dtype));
+    WEFT_TRY(create_matrices(model, dtype));
+    return upload_row_ids(model, part);
+}
+
+weft_tensor gnn_model_features(gnn_model *model)
+{
+    return keeps_features_apart(model) ? tensor_view(&model->features, 0, model->plan.n_owned, 0, model->features.cols)
+                                       : gnn_layer_x(&model->layer[0]);
+}
+
+weft_status gnn_model_prepare(gnn_model *model)
+{
+    if (model->plan.layer[0].flow != GNN_FLOW_CONSTANT) {
+        return WEFT_OK;
+    }
+    return gnn_layer_prepare_constant(&model->layer[0]);
+}
+
+void gnn_model_destroy(gnn_model *model)
+{
+    if (model->hal == NULL) {
+        return;
+    }
+    gnn_aggregator_destroy(&model->aggregator); /* first: messages under way write to the layers' matrices */
+    for (int l = 0; l < layer_count(model); ++l) {
+        gnn_layer_destroy(&model->layer[l]);
+        if (model->norm[l].params != NULL) {
+            norm_destroy(&model->norm[l]);
+        }
+    }
+    tensor_destroy(&model->features);
+    tensor_destroy(&model->panel);
+    tensor_destroy(&model->gradient);
+    if (model->row_id != NULL) {
+        model->hal->mem.free(model->hal, model->row_id);
+    }
+    param_store_destroy(&model->params);
+    memset(model, 0, sizeof *model);
+}
+
+/* The mask of layer l's output, or of the input for l = -1; no mask outside training. */
+static hal_dropout dropout_of(const gnn_model *model, const train_pass *pass, int l)
+{
+    float probability = l < 0 ? model->plan.config.input_dropout : model->plan.config.dropout;
+    return (hal_dropout){.probability = pass->training ? probability : 0.0f,
+                         .seed = pass->seed,
+                         .purpose = (uint32_t)(WEFT_RNG_DROPOUT + 1 + l),
+                         .epoch = pass->epoch,
+                         .row_id = hal_column_from(model->row_id, WEFT_DTYPE_I64, model->plan.n_owned)};
+}
+
+static weft_status activate(gnn_model *model, const train_pass *pass, int l)
+{
+    weft_tensor out = gnn_layer_out(&model->layer[l]);
+    weft_tensor next = gnn_layer_x(&model->layer[l + 1]);
+    hal_dropout dropout = dropout_of(model, pass, l);
+    if (model->norm[l].kind == NORM_NONE) {
+        return tensor_act_forward(&out, true, &dropout, &next);
+    }
+    WEFT_TRY(train_need(pass, model->norm[l].gamma));
+    WEFT_TRY(train_need(pass, model->norm[l].beta));
+    WEFT_TRY(norm_forward(&model->norm[l], pass->training, &out, &next));
+    return tensor_act_forward(&next, true, &dropout, &next);
+}
+
+static weft_status mask_features(gnn_model *model, const train_pass *pass)
+{
+    weft_tensor x = gnn_layer_x(&model->layer[0]);
+    hal_dropout dropout = dropout_of(model, pass, -1);
+    return tensor_act_forward(&model->features, false, &dropout, &x);
+}
+
+static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    gnn_model *model = self;
+    hal_dropout input_dropout = dropout_of(model, pass, -1);
+    weft_status status = WEFT_OK;
+    if (keeps_features_apart(model)) {
+        activity_begin(ACTIVITY_ELEMENTWISE);
+        status = mask_features(model, pass);
+        activity_end(ACTIVITY_ELEMENTWISE);
+    }
+    for (int l = 0; status == WEFT_OK && l < layer_count(model); ++l) {
+        status = gnn_layer_forward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL);
+        if (status == WEFT_OK && l < layer_count(model) - 1) {
+            activity_begin(ACTIVITY_ELEMENTWISE);
+            status = activate(model, pass, l);
+            activity_end(ACTIVITY_ELEMENTWISE);
+        }
+    }
+    *logits = gnn_layer_out(&model->layer[layer_count(model) - 1]);
+    return status;
+}
+
+/* Where the gradient of layer l's activation is collected: beside `out` when normalisation still needs `out`. */
+static weft_tensor gradient_of(gnn_model *model, int l)
+{
+    const gnn_layer *layer = &model->layer[l];
+    if (model->norm[l].kind == NORM_NONE) {
+        return tensor_view(&layer->output, 0, layer->output.rows, 0, layer->plan->d_out);
+    }
+    return tensor_view(&model->gradient, 0, model->gradient.rows, 0, layer->plan->d_out);
+}
+
+/* From the gradient of layer l's activation to the gradient of its linear part, in `out`. */
+static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, weft_tensor *gradient)
+{
+    weft_tensor y = gnn_layer_x(&model->layer[l + 1]);
+    weft_tensor owned = tensor_view(gradient, 0, model->plan.n_owned, 0, gradient->cols);
+    hal_dropout dropout = dropout_of(model, pass, l);
+    WEFT_TRY(tensor_act_backward(&owned, &y, true, &dropout, &owned));
+    if (model->norm[l].kind == NORM_NONE) {
+        return WEFT_OK;
+    }
+    weft_tensor out = gnn_layer_out(&model->layer[l]);
+    WEFT_TRY(norm_backward(&model->norm[l], &out, &owned));
+    WEFT_TRY(train_ready(pass, model->norm[l].beta));
+    WEFT_TRY(train_ready(pass, model->norm[l].gamma));
+    return tensor_axpby(1.0, &owned, 0.0, &out);
+}
+
+static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits)
+{
+    gnn_model *model = self;
+    hal_dropout input_dropout = dropout_of(model, pass, -1);
+    assert(dlogits->data == gnn_layer_out(&model->layer[layer_count(model) - 1]).data); /* in the logits' own place */
+    (void)dlogits;
+    for (int l = layer_count(model) - 1; l >= 0; --l) {
+        weft_tensor below = {0};
+        if (l > 0) {
+            below = gradient_of(model, l - 1);
+        }
+        WEFT_TRY(gnn_layer_backward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL, l > 0 ? &below : NULL));
+        if (l > 0) {
+            activity_begin(ACTIVITY_ELEMENTWISE);
+            weft_status status = deactivate(model, pass, l - 1, &below);
+            activity_end(ACTIVITY_ELEMENTWISE);
+            WEFT_TRY(status);
+        }
+    }
+    return WEFT_OK;
+}

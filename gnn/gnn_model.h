@@ -1,0 +1,42 @@
+/*
+ * gnn/gnn_model.h: GraphSAGE, GCN and MLP of any depth as a train_model.
+ *
+ *   W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NIPS 2017, arXiv 1706.02216.
+ *   T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv 1609.02907.
+ *
+ * A layer is linear part, normalisation (optional), ReLU, dropout; the last is the linear part alone. P ranks compute
+ * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
+ * weights are shares of a sum.
+ */
+#ifndef WEFT_GNN_GNN_MODEL_H
+#define WEFT_GNN_GNN_MODEL_H
+
+#include "gnn/layers/layer.h"
+
+typedef struct gnn_model {
+    gnn_plan plan;
+    weft_comm *comm;
+    weft_hal *hal;
+    param_store params;
+    gnn_aggregator aggregator;
+    gnn_layer layer[GNN_MAX_LAYERS];
+    train_norm norm[GNN_MAX_LAYERS];
+    weft_tensor features; /* kept apart only where the input matrix holds their masked copy */
+    weft_tensor panel, gradient;
+    int64_t *row_id; /* device, [n_owned] global ids */
+    train_model interface;
+} gnn_model;
+
+/*
+ * part: this rank's part; its edges are released once the aggregation matrix (of this form) stands.
+ * After this, write the features into gnn_model_features and call gnn_model_prepare. Collective.
+ */
+weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
+                             weft_part *part, hal_spmm_form form, gnn_model *model);
+/* Where the features go: [n_owned, inputs]. */
+weft_tensor gnn_model_features(gnn_model *model);
+/* Work done once: the aggregate of constant inputs. Collective. */
+weft_status gnn_model_prepare(gnn_model *model);
+void gnn_model_destroy(gnn_model *model);
+
+#endif

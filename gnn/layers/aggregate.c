@@ -1,0 +1,298 @@
+/* gnn/layers/aggregate.c: see gnn/layers/aggregate.h. */
+#include "gnn/layers/aggregate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/clock.h"
+
+/* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
+static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
+{
+    weft_status status = WEFT_OK;
+    void *host = NULL;
+    WEFT_TRY(tensor_create(a->hal, a->dtype, a->n_local, 1, WEFT_MEM_GRAPH, vector));
+    WEFT_TRY(weft_calloc((size_t)a->n_local, weft_dtype_bytes(a->dtype), WEFT_MEM_WORKSPACE, &host));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        if (a->dtype == WEFT_DTYPE_F64) {
+            ((double *)host)[i] = owned[i];
+        } else {
+            ((float *)host)[i] = (float)owned[i];
+        }
+    }
+    status = tensor_upload(vector, host);
+    weft_free(host);
+    return status;
+}
+
+static weft_status halo_post(comm_halo *halo, halo_direction direction, weft_tensor *x)
+{
+    if (halo == NULL) {
+        return WEFT_OK;
+    }
+    activity_begin(ACTIVITY_HALO);
+    weft_status status = comm_halo_post(halo, direction, x->dtype, x->data, x->ld, x->cols);
+    activity_end(ACTIVITY_HALO);
+    return status;
+}
+
+static weft_status halo_wait(comm_halo *halo)
+{
+    if (halo == NULL) {
+        return WEFT_OK;
+    }
+    activity_begin(ACTIVITY_HALO);
+    weft_status status = comm_halo_wait(halo);
+    activity_end(ACTIVITY_HALO);
+    return status;
+}
+
+static weft_status halo_exchange(comm_halo *halo, halo_direction direction, weft_tensor *x)
+{
+    WEFT_TRY(halo_post(halo, direction, x));
+    return halo_wait(halo);
+}
+
+/* Replicas learn the scale of their vertex from its root; a replica may appear in either list. */
+static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
+{
+    WEFT_TRY(halo_exchange(a->sources, HALO_FORWARD, vector));
+    return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, vector) : WEFT_OK;
+}
+
+/* What a rank makes for itself, without talking. */
+static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+{
+    weft_status status = WEFT_OK;
+    double *scale = NULL;
+    WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        double degree = (double)part->in_degree[i];
+        switch (normalisation) {
+        case GNN_NORM_MEAN:
+            scale[i] = degree > 0 ? 1.0 / degree : 0.0;
+            break;
+        case GNN_NORM_MEAN_SELF:
+            scale[i] = 1.0 / (degree + 1.0);
+            break;
+        case GNN_NORM_SYMMETRIC:
+            scale[i] = 1.0 / sqrt(degree + 1.0);
+            break;
+        }
+    }
+    WEFT_TRY_GOTO(vector_upload(a, scale, &a->post), status, done);
+    if (normalisation == GNN_NORM_SYMMETRIC) {
+        WEFT_TRY_GOTO(vector_upload(a, scale, &a->pre), status, done);
+        for (int64_t i = 0; i < a->n_owned; ++i) {
+            scale[i] *= scale[i];
+        }
+    }
+    if (normalisation != GNN_NORM_MEAN) {
+        status = vector_upload(a, scale, &a->diag);
+    }
+done:
+    weft_free(scale);
+    return status;
+}
+
+/* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
+static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+{
+    WEFT_TRY(comm_agree(a->comm, create_own_scales(a, part, normalisation)));
+    WEFT_TRY(share_vector(a, &a->post));
+    return normalisation == GNN_NORM_SYMMETRIC ? share_vector(a, &a->pre) : WEFT_OK;
+}
+
+static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_t max_width)
+{
+    const comm_halo_desc sources = {.n_local = part->n_local,
+                                    .own_offset = part->sources.own_offset,
+                                    .own_row = part->sources.own_row,
+                                    .leaf_offset = part->sources.leaf_offset,
+                                    .leaf_row = part->sources.leaf_row};
+    WEFT_TRY(comm_halo_create(a->comm, a->hal, &sources, max_width, &a->sources));
+    /* One halo serves both directions when the lists are equal on every rank. */
+    int32_t same = part->symmetric;
+    WEFT_TRY(comm_allreduce(a->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
+    if (same) {
+        a->destinations = a->sources;
+        return WEFT_OK;
+    }
+    const comm_halo_desc destinations = {.n_local = part->n_local,
+                                         .own_offset = part->destinations.own_offset,
+                                         .own_row = part->destinations.own_row,
+                                         .leaf_offset = part->destinations.leaf_offset,
+                                         .leaf_row = part->destinations.leaf_row};
+    return comm_halo_create(a->comm, a->hal, &destinations, max_width, &a->destinations);
+}
+
+static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+{
+    const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
+    const int64_t cut_at = a->overlaps ? part->n_owned : part->n_local;
+    WEFT_TRY(gnn_local_matrix_create(a->hal, &csr, cut_at, options->form, options->max_width, &a->forward));
+    if (part->symmetric) {
+        return WEFT_OK;
+    }
+    int64_t *offset = NULL;
+    int32_t *destination = NULL;
+    WEFT_TRY(part_transpose(part, &offset, &destination));
+    const hal_csr back = {.rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination};
+    weft_status status =
+        gnn_local_matrix_create(a->hal, &back, cut_at, options->form, options->max_width, &a->transposed);
+    weft_free(offset);
+    weft_free(destination);
+    return status;
+}
+
+bool gnn_overlaps(const weft_comm *comm, gnn_overlap overlap)
+{
+    return comm_size(comm) > 1 &&
+           (overlap == GNN_OVERLAP_ON || (overlap == GNN_OVERLAP_AUTO && comm_moves_alone(comm)));
+}
+
+weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
+                                  const gnn_aggregator_options *options, gnn_aggregator *aggregator)
+{
+    double start = clock_seconds();
+    *aggregator =
+        (gnn_aggregator){.comm = comm,
+                         .hal = hal,
+                         .dtype = dtype,
+                         .n_owned = part->n_owned,
+                         .n_local = part->n_local,
+                         .symmetric = part->symmetric,
+                         .overlaps = part->n_local > part->n_owned && /* ranks may differ: the messages do not */
+                                     gnn_overlaps(comm, options->overlap)};
+    WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
+    if (comm_size(comm) > 1) {
+        WEFT_TRY(create_halos(aggregator, part, options->max_width));
+    }
+    WEFT_TRY(create_scales(aggregator, part, options->normalisation));
+    aggregator->build_seconds = clock_seconds() - start;
+    return WEFT_OK;
+}
+
+static const weft_tensor *or_null(const weft_tensor *vector)
+{
+    return vector->cols > 0 ? vector : NULL;
+}
+
+/* ---- one aggregation -------------------------------------------------------------------------------------------- */
+
+static comm_halo *forward_halo(const gnn_aggregator *a)
+{
+    return a->under_way.transposed ? a->destinations : a->sources;
+}
+
+static comm_halo *reverse_halo(const gnn_aggregator *a)
+{
+    return a->under_way.transposed ? a->sources : a->destinations;
+}
+
+/* A part of the local product, or one slice of it. */
+static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, int slice, int slices)
+{
+    gnn_aggregation *w = &a->under_way;
+    const bool transposed = w->transposed;
+    const gnn_scales scales = {.pre = or_null(transposed ? &a->post : &a->pre),
+                               .post = or_null(transposed ? &a->pre : &a->post),
+                               .diag = or_null(&a->diag)};
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = gnn_local_matrix_run(transposed && !a->symmetric ? &a->transposed : &a->forward, rows, sources,
+                                              &scales, &w->x, beta, slice, slices, &w->out);
+    activity_end(ACTIVITY_AGGREGATE);
+    return status;
+}
+
+static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)
+{
+    const gnn_local_matrix *matrix = a->under_way.transposed && !a->symmetric ? &a->transposed : &a->forward;
+    return gnn_local_matrix_slices(matrix, rows, sources, a->under_way.x.cols);
+}
+
+void gnn_aggregate_poll(gnn_aggregator *aggregator)
+{
+    if (aggregator->sources != NULL) {
+        activity_begin(ACTIVITY_HALO);
+        comm_poll(aggregator->comm);
+        activity_end(ACTIVITY_HALO);
+    }
+}
+
+/* Slices from *slice on, with a look at the messages after each; until `halo` has arrived, if one is given. */
+static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta,
+                                  const comm_halo *halo, int *slice)
+{
+    const int slices = slices_of(a, rows, sources);
+    while (*slice < slices && (halo == NULL || !comm_halo_arrived(halo))) {
+        WEFT_TRY(product(a, rows, sources, beta, (*slice)++, slices));
+        gnn_aggregate_poll(a);
+    }
+    return WEFT_OK;
+}
+
+/* Everything at once: the product of the whole part between the two legs. */
+static weft_status run_whole(gnn_aggregator *a)
+{
+    gnn_aggregation *w = &a->under_way;
+    WEFT_TRY(halo_wait(forward_halo(a)));
+    if (w->beta != 0.0 && a->n_local > a->n_owned) { /* a replica's partial sum starts from nothing */
+        weft_tensor replicas = tensor_view(&w->out, a->n_owned, a->n_local - a->n_owned, 0, w->out.cols);
+        WEFT_TRY(tensor_axpby(0.0, &replicas, 0.0, &replicas));
+    }
+    WEFT_TRY(product(a, GNN_OWNED, GNN_OWNED, w->beta, 0, 1));
+    return halo_exchange(reverse_halo(a), HALO_REVERSE, &w->out);
+}
+
+/* The schedule of the head comment. */
+static weft_status run_cut(gnn_aggregator *a)
+{
+    gnn_aggregation *w = &a->under_way;
+    int early = 0, inner = 0, boundary = 0;
+    WEFT_TRY(product_slices(a, GNN_REPLICAS, GNN_OWNED, 0.0, NULL, &early));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, forward_halo(a), &inner));
+    WEFT_TRY(halo_wait(forward_halo(a)));
+    WEFT_TRY(product(a, GNN_REPLICAS, GNN_REPLICAS, 1.0, 0, 1));
+    WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, &w->out));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, NULL, &inner));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary));
+    return halo_wait(reverse_halo(a));
+}
+
+weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta,
+                                weft_tensor *out)
+{
+    aggregator->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
+    return halo_post(forward_halo(aggregator), HALO_FORWARD, x);
+}
+
+weft_status gnn_aggregate_end(gnn_aggregator *aggregator)
+{
+    return aggregator->overlaps ? run_cut(aggregator) : run_whole(aggregator);
+}
+
+weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out)
+{
+    WEFT_TRY(gnn_aggregate_begin(aggregator, transposed, x, beta, out));
+    return gnn_aggregate_end(aggregator);
+}
+
+void gnn_aggregator_destroy(gnn_aggregator *aggregator)
+{
+    gnn_aggregator *a = aggregator;
+    if (a->hal == NULL) {
+        return;
+    }
+    if (a->destinations != a->sources) {
+        comm_halo_destroy(a->destinations);
+    }
+    comm_halo_destroy(a->sources);
+    gnn_local_matrix_destroy(&a->transposed);
+    gnn_local_matrix_destroy(&a->forward);
+    tensor_destroy(&a->pre);
+    tensor_destroy(&a->post);
+    tensor_destroy(&a->diag);
+    memset(a, 0, sizeof *a);
+}

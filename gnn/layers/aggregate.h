@@ -1,0 +1,97 @@
+/*
+ * gnn/layers/aggregate.h: neighbourhood sums over a partitioned graph, exact for any partition.
+ *
+ *     forward     y = post * (A (pre * x)) + diag * x          rows = destinations
+ *     transposed  x = pre * (A^T (post * y)) + diag * y
+ *
+ * Only the root of a vertex holds its row before and after; what happens in between, for replicas on other ranks:
+ *
+ *     1  forward halo    root rows go to the replicas that feed a local edge        (source replicas)
+ *     2  local product   every rank sums over its own edges
+ *     3  reverse halo    partial sums of replicas return to their root and are added (destination replicas)
+ *
+ * and transposed with the two lists exchanged. Rows moved: one a replica and leg, in one message a peer. The scale
+ * vectors are known on replicas too (exchanged once), so nothing is scaled before sending.
+ *
+ * Where messages move while the rank computes (comm_moves_alone), the local product is cut in four (local_matrix.h) and
+ * hides both legs. What others wait for goes first:
+ *
+ *     begin                                              end
+ *     |post|  caller's work  | replica rows | inner edges ... wait | rest of    |post| inner | boundary | wait |
+ *     |    |  that needs no  | from owned   | until the rows       | replica    |    | edges | edges    | and  |
+ *     |    |  aggregate      | sources      | have arrived         | rows       |    | left  |          | add  |
+ *          |<--------- forward leg under way ------------>|                    |<- reverse leg under way ->|
+ *
+ * The inner edges (owned to owned, most of a good partition) are run in slices, and messages are looked after between
+ * two of them. How many slices fit before the rows arrive is a matter of time, but not the order in which a row's terms
+ * are added: inner, then boundary edges, then the replicas' sums in rank order. Deterministic, though the last bits are
+ * not those of the product in one piece.
+ */
+#ifndef WEFT_GNN_LAYERS_AGGREGATE_H
+#define WEFT_GNN_LAYERS_AGGREGATE_H
+
+#include "comm/halo.h"
+#include "gnn/layers/layer_plan.h"
+#include "gnn/layers/local_matrix.h"
+#include "partition/part.h"
+#include "tensor/tensor.h"
+
+typedef enum gnn_normalisation {
+    GNN_NORM_MEAN,      /* sum over in-neighbours / in-degree; isolated: 0 */
+    GNN_NORM_MEAN_SELF, /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
+    GNN_NORM_SYMMETRIC  /* D^-1/2 (A + I) D^-1/2, D = in-degree + 1: Kipf, Welling 2017, arXiv 1609.02907 */
+} gnn_normalisation;
+
+/* An aggregation between begin and end. */
+typedef struct gnn_aggregation {
+    bool transposed;
+    weft_tensor x, out;
+    double beta;
+} gnn_aggregation;
+
+typedef struct gnn_aggregator {
+    weft_comm *comm;
+    weft_hal *hal;
+    weft_dtype dtype;
+    int64_t n_owned, n_local;
+    bool overlaps;  /* the halo hides behind the local product */
+    bool symmetric; /* the local edges are: `forward` serves both directions */
+    gnn_local_matrix forward, transposed;
+    comm_halo *sources, *destinations; /* NULL on one rank */
+    weft_tensor pre, post, diag;       /* [n_local, 1]; empty = 1, 1, 0. diag is 0 on replicas */
+    gnn_aggregation under_way;
+    double build_seconds;
+} gnn_aggregator;
+
+typedef struct gnn_aggregator_options {
+    gnn_normalisation normalisation;
+    hal_spmm_form form;
+    int64_t max_width;   /* widest matrix that will be aggregated */
+    gnn_overlap overlap; /* AUTO: where messages move while the rank computes */
+} gnn_aggregator_options;
+
+/* Is the halo of such an aggregator hidden? */
+bool gnn_overlaps(const weft_comm *comm, gnn_overlap overlap);
+/* Builds both directions and the halos; the part's CSR may be released afterwards. Collective. */
+weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
+                                  const gnn_aggregator_options *options, gnn_aggregator *aggregator);
+/*
+ * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d], the replicas' rows are scratch
+ * (finite before the first call: create such matrices zeroed). x and out must not overlap. Collective.
+ */
+weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out);
+/*
+ * The same in two halves, for work in between that neither reads out nor writes x; out's owned rows may be written, and
+ * beta adds to what the end finds there. One at a time. Work of milliseconds calls _poll now and then.
+ *
+ *     WEFT_TRY(gnn_aggregate_begin(&aggregator, false, &z, 1.0, &out));
+ *     ... out = x W + b ...
+ *     WEFT_TRY(gnn_aggregate_end(&aggregator));
+ */
+weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta,
+                                weft_tensor *out);
+void gnn_aggregate_poll(gnn_aggregator *aggregator);
+weft_status gnn_aggregate_end(gnn_aggregator *aggregator);
+void gnn_aggregator_destroy(gnn_aggregator *aggregator);
+
+#endif

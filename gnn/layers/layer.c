@@ -1,0 +1,286 @@
+/* gnn/layers/layer.c: see gnn/layers/layer.h. */
+#include "gnn/layers/layer_internal.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
+                              bool decays)
+{
+    memset(layer, 0, sizeof *layer);
+    layer->plan = plan;
+    layer->params = params;
+    int64_t in = plan->d_in;
+    int64_t out = plan->d_out;
+    if (plan->self) {
+        bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
+        layer->weight = side_by_side ? param_add_block(params, in, 2 * out, true, decays)
+                                     : param_add_block(params, 2 * in, out, true, decays);
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.self", number));
+        WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out,
+                           param_glorot(in, out), "layer%d.neigh", number));
+    } else {
+        layer->weight = param_add_block(params, in, out, true, decays);
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.weight", number));
+    }
+    layer->bias = param_add_block(params, 1, out, true, decays);
+    return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "layer%d.bias", number);
+}
+
+weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
+                             weft_tensor *panel, bool borrow_input)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    weft_hal *hal = layer->params->hal;
+    weft_dtype dtype = layer->params->dtype;
+    layer->aggregator = aggregator;
+    layer->n_owned = n_owned;
+    layer->n_local = n_local;
+    layer->panel = panel;
+    if (!borrow_input) {
+        WEFT_TRY(tensor_create(hal, dtype, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION, &layer->input));
+        WEFT_TRY(tensor_zero(&layer->input));
+    }
+    WEFT_TRY(tensor_create(hal, dtype, plan->output_rows, plan->output_cols, WEFT_MEM_ACTIVATION, &layer->output));
+    WEFT_TRY(tensor_zero(&layer->output));
+    if (plan->flow == GNN_FLOW_LINEAR_FIRST && plan->self) {
+        WEFT_TRY(tensor_create(hal, dtype, 1, 2 * plan->d_out, WEFT_MEM_PARAMETER, &layer->wide_bias));
+        WEFT_TRY(tensor_zero(&layer->wide_bias));
+    }
+    return WEFT_OK;
+}
+
+void gnn_layer_destroy(gnn_layer *layer)
+{
+    tensor_destroy(&layer->input);
+    tensor_destroy(&layer->output);
+    tensor_destroy(&layer->wide_bias);
+}
+
+weft_tensor gnn_layer_x(const gnn_layer *layer)
+{
+    return tensor_view(&layer->input, 0, layer->n_owned, 0, layer->plan->d_in);
+}
+
+weft_tensor gnn_layer_out(const gnn_layer *layer)
+{
+    return tensor_view(&layer->output, 0, layer->n_owned, 0, layer->plan->d_out);
+}
+
+/* What the weights multiply: x, m, or both. */
+static weft_tensor operand(const gnn_layer *layer)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    if (plan->flow == GNN_FLOW_AGGREGATE_FIRST && !plan->self) {
+        return tensor_view(&layer->input, 0, layer->n_owned, plan->d_in, plan->d_in);
+    }
+    return tensor_view(&layer->input, 0, layer->n_owned, 0,
+                       plan->flow == GNN_FLOW_AGGREGATE_FIRST ? 2 * plan->d_in : layer->input.cols);
+}
+
+/* What the weights produce: out, z, or both. */
+static weft_tensor product(const gnn_layer *layer)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    if (plan->flow != GNN_FLOW_LINEAR_FIRST) {
+        return gnn_layer_out(layer);
+    }
+    return plan->self ? tensor_view(&layer->output, 0, layer->n_owned, 0, 2 * plan->d_out)
+                      : tensor_view(&layer->output, 0, layer->n_owned, plan->d_out, plan->d_out);
+}
+
+/* Rows [row, row + rows) of x under the dropout mask, in the panel. */
+static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
+                              int64_t rows, weft_tensor *panel)
+{
+    weft_tensor from = tensor_view(x, row, rows, 0, x->cols);
+    hal_dropout here = *dropout;
+    here.row_id = hal_mat_rows(&dropout->row_id, row, rows);
+    *panel = tensor_view(layer->panel, 0, rows, 0, x->cols);
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = tensor_act_forward(&from, false, &here, panel);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
+/* product = operand * W + bias */
+static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *bias)
+{
+    weft_tensor x = operand(layer);
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor y = product(layer);
+    if (!layer_masked(layer, dropout)) {
+        return tensor_gemm(false, false, 1.0, &x, &w, 0.0, bias, &y);
+    }
+    for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
+        int64_t rows = x.rows - row < layer->panel->rows ? x.rows - row : layer->panel->rows;
+        weft_tensor panel;
+        WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
+        weft_tensor out = tensor_view(&y, row, rows, 0, y.cols);
+        WEFT_TRY(tensor_gemm(false, false, 1.0, &panel, &w, 0.0, bias, &out));
+    }
+    return WEFT_OK;
+}
+
+/* dW = operand^T * d(product) */
+static weft_status weight_gradient(gnn_layer *layer, const hal_dropout *dropout)
+{
+    weft_tensor x = operand(layer);
+    weft_tensor dw = param_grad(layer->params, layer->weight);
+    weft_tensor dy = product(layer);
+    if (!layer_masked(layer, dropout)) {
+        return tensor_gemm(true, false, 1.0, &x, &dy, 0.0, NULL, &dw);
+    }
+    WEFT_TRY(tensor_zero(&dw));
+    for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
+        int64_t rows = x.rows - row < layer->panel->rows ? x.rows - row : layer->panel->rows;
+        weft_tensor panel;
+        WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
+        weft_tensor part = tensor_view(&dy, row, rows, 0, dy.cols);
+        WEFT_TRY(tensor_gemm(true, false, 1.0, &panel, &part, 1.0, NULL, &dw));
+    }
+    return WEFT_OK;
+}
+
+static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    WEFT_TRY(layer_need_weights(layer, pass));
+    weft_tensor bias = param_value(layer->params, layer->bias);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status;
+    if (layer->plan->self) {
+        weft_tensor front = tensor_view(&layer->wide_bias, 0, 1, 0, layer->plan->d_out);
+        status = tensor_axpby(1.0, &bias, 0.0, &front);
+        status = status == WEFT_OK ? multiply(layer, dropout, &layer->wide_bias) : status;
+    } else {
+        /* The aggregate is added to the bias: a product over no columns writes the bias into every row. */
+        weft_tensor none = tensor_view(&layer->output, 0, layer->n_owned, 0, 0);
+        weft_tensor w = param_value(layer->params, layer->weight);
+        weft_tensor empty = tensor_view(&w, 0, 0, 0, w.cols);
+        weft_tensor out = gnn_layer_out(layer);
+        status = multiply(layer, dropout, NULL);
+        status = status == WEFT_OK ? tensor_gemm(false, false, 1.0, &none, &empty, 0.0, &bias, &out) : status;
+    }
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    weft_tensor z = layer_local_z(layer);
+    weft_tensor out = layer_local_out(layer);
+    return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
+}
+
+weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    if (layer_splits(layer, dropout)) {
+        return layer_split_forward(layer, pass);
+    }
+    if (layer->plan->flow == GNN_FLOW_LINEAR_FIRST) {
+        return forward_linear_first(layer, pass, dropout);
+    }
+    if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
+        weft_tensor x = layer_local_x(layer);
+        weft_tensor m = layer_local_m(layer);
+        WEFT_TRY(gnn_aggregate(layer->aggregator, false, &x, 0.0, &m));
+    }
+    WEFT_TRY(layer_need_weights(layer, pass));
+    weft_tensor bias = param_value(layer->params, layer->bias);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = multiply(layer, dropout, &bias);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
+}
+
+/* dx through the weights: dx = d(product) W^T, over both column blocks at once where both feed x. */
+static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor dy = product(layer);
+    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, plan->d_in);
+    if (plan->flow != GNN_FLOW_AGGREGATE_FIRST) {
+        return tensor_gemm(false, true, 1.0, &dy, &w, 0.0, NULL, &dx_owned);
+    }
+    weft_tensor dm = tensor_view(&layer->input, 0, layer->n_owned, plan->d_in, plan->d_in);
+    if (!plan->self) {
+        return tensor_gemm(false, true, 1.0, &dy, &w, 0.0, NULL, &dm);
+    }
+    weft_tensor w_self = layer_half(layer, &w, false);
+    weft_tensor w_neigh = layer_half(layer, &w, true);
+    WEFT_TRY(tensor_gemm(false, true, 1.0, &dy, &w_self, 0.0, NULL, &dx_owned));
+    return tensor_gemm(false, true, 1.0, &dy, &w_neigh, 0.0, NULL, &dm);
+}
+
+/* All of a layer's products fused, the aggregation before or after them. */
+static weft_status backward_fused(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    if (plan->flow == GNN_FLOW_LINEAR_FIRST) {
+        weft_tensor from = layer_local_out(layer);
+        weft_tensor dz = layer_local_z(layer);
+        WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &dz));
+    }
+    WEFT_TRY(layer_bias_gradient(layer));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = weight_gradient(layer, dropout);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    WEFT_TRY(layer_gradients_ready(layer, pass));
+    if (dx != NULL) {
+        activity_begin(ACTIVITY_LINEAR);
+        status = input_gradient(layer, dx);
+        activity_end(ACTIVITY_LINEAR);
+        WEFT_TRY(status);
+    }
+    if (dx != NULL && plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
+        weft_tensor dm = layer_local_m(layer);
+        return gnn_aggregate(layer->aggregator, true, &dm, plan->self ? 1.0 : 0.0, dx);
+    }
+    return WEFT_OK;
+}
+
+weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+{
+    /* Without an input gradient an aggregate-first layer has nothing to aggregate. */
+    if (layer_splits(layer, dropout) && (dx != NULL || layer->plan->flow == GNN_FLOW_LINEAR_FIRST)) {
+        return layer_split_backward(layer, pass, dx);
+    }
+    return backward_fused(layer, pass, dropout, dx);
+}
+
+static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, weft_tensor *from, weft_tensor *to)
+{
+    int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
+    weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
+    weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
+    weft_tensor from_owned = tensor_view(from, 0, layer->n_owned, 0, cols);
+    weft_tensor to_owned = tensor_view(to, 0, layer->n_owned, 0, cols);
+    weft_tensor from_strip = tensor_view(from, 0, layer->n_local, 0, cols);
+    weft_tensor to_strip = tensor_view(to, 0, layer->n_local, 0, cols);
+    WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &from_owned));
+    WEFT_TRY(gnn_aggregate(layer->aggregator, false, &from_strip, 0.0, &to_strip));
+    return tensor_axpby(1.0, &to_owned, 0.0, &m);
+}
+
+weft_status gnn_layer_prepare_constant(gnn_layer *layer)
+{
+    weft_status status = WEFT_OK;
+    weft_tensor from = {0};
+    weft_tensor to = {0};
+    weft_hal *hal = layer->params->hal;
+    weft_dtype dtype = layer->params->dtype;
+    int64_t width = layer->plan->width;
+    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &from), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &to), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&from), status, done);
+    log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
+    for (int64_t col = 0; col < layer->plan->d_in; col += width) {
+        int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
+        WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &from, &to), status, done);
+        log_progress_update(&progress, (double)(col + cols));
+    }
+    log_progress_end(&progress);
+done:
+    tensor_destroy(&from);
+    tensor_destroy(&to);
+    return status;
+}

@@ -1,0 +1,48 @@
+/*
+ * gnn/layers/layer.h: one layer of a graph network: its weights, its two matrices, and both directions of its linear part.
+ *
+ *     input   [x | m]   x: the layer's input, m: its aggregate (aggregate first)
+ *     output  [out | z] out: the linear part's result, z: what is aggregated (linear first)
+ *
+ * Backward, the gradient of `out` stands in `out`'s place and the gradients of z and m in z's and m's: no further
+ * matrix is needed. Activation and normalisation lie between the layers and belong to gnn/gnn_model.c.
+ */
+#ifndef WEFT_GNN_LAYERS_LAYER_H
+#define WEFT_GNN_LAYERS_LAYER_H
+
+#include "gnn/layers/aggregate.h"
+#include "gnn/layers/layer_plan.h"
+#include "train/model.h"
+
+typedef struct gnn_layer {
+    const gnn_layer_plan *plan;
+    int64_t n_owned, n_local;
+    param_store *params;
+    gnn_aggregator *aggregator;
+    int weight, bias; /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
+    weft_tensor input, output;
+    weft_tensor wide_bias; /* [1, 2 d_out]: b, then zeros for z */
+    weft_tensor *panel;    /* shared scratch of masked input rows, or NULL */
+} gnn_layer;
+
+/* Declare the layer's parameters as layer<number>.self, .neigh, .weight, .bias. */
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
+                              bool decays);
+/* Allocate matrices, zeroed. `borrow_input`: the input matrix is set by the caller (features). */
+weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
+                             weft_tensor *panel, bool borrow_input);
+void gnn_layer_destroy(gnn_layer *layer);
+
+weft_tensor gnn_layer_x(const gnn_layer *layer);   /* [n_owned, d_in] */
+weft_tensor gnn_layer_out(const gnn_layer *layer); /* [n_owned, d_out] */
+
+/* dropout: of the input, used by the first layer's panels; NULL = none. Collective. */
+weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
+/* `out` holds its gradient. dx: [n_local or n_owned rows, d_in] receives the input gradient; NULL = not wanted. */
+weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
+
+/* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip.
+ */
+weft_status gnn_layer_prepare_constant(gnn_layer *layer);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * gnn/layers/layer_internal.h: a layer as its two files see it: layer.c (products fused, the aggregate before or after them)
+ * and layer_split.c (products in two, one of them while the aggregate's rows are under way).
+ */
+#ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
+#define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
+
+#include "base/activity.h"
+#include "gnn/layers/layer.h"
+
+static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
+{
+    return layer->plan->panels && dropout != NULL && dropout->probability > 0.0f;
+}
+
+static inline weft_tensor layer_local_out(const gnn_layer *layer)
+{
+    return tensor_view(&layer->output, 0, layer->n_local, 0, layer->plan->d_out);
+}
+
+static inline weft_tensor layer_local_z(const gnn_layer *layer)
+{
+    return tensor_view(&layer->output, 0, layer->n_local, layer->plan->d_out, layer->plan->d_out);
+}
+
+static inline weft_tensor layer_local_x(const gnn_layer *layer)
+{
+    return tensor_view(&layer->input, 0, layer->n_local, 0, layer->plan->d_in);
+}
+
+static inline weft_tensor layer_local_m(const gnn_layer *layer)
+{
+    return tensor_view(&layer->input, 0, layer->n_local, layer->plan->d_in, layer->plan->d_in);
+}
+
+/* The weights of x itself and those of its aggregate, where a layer has both. */
+static inline weft_tensor layer_half(const gnn_layer *layer, const weft_tensor *weights, bool neighbours)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    if (plan->flow == GNN_FLOW_LINEAR_FIRST) {
+        return tensor_view(weights, 0, plan->d_in, neighbours ? plan->d_out : 0, plan->d_out);
+    }
+    return tensor_view(weights, neighbours ? plan->d_in : 0, plan->d_in, 0, plan->d_out);
+}
+
+/* The weights and the bias are about to be read. */
+static inline weft_status layer_need_weights(const gnn_layer *layer, const train_pass *pass)
+{
+    WEFT_TRY(train_need(pass, layer->weight));
+    return train_need(pass, layer->bias);
+}
+
+static inline weft_status layer_gradients_ready(const gnn_layer *layer, const train_pass *pass)
+{
+    WEFT_TRY(train_ready(pass, layer->bias));
+    return train_ready(pass, layer->weight);
+}
+
+static inline weft_status layer_bias_gradient(gnn_layer *layer)
+{
+    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor dbias = param_grad(layer->params, layer->bias);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = tensor_col_sum(&dout, 0.0, &dbias);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
+}
+
+/* Is the product with x's own weights a piece of its own? Then layer_split_forward and _backward do the layer's work.
+ */
+bool layer_splits(const gnn_layer *layer, const hal_dropout *dropout);
+weft_status layer_split_forward(gnn_layer *layer, const train_pass *pass);
+weft_status layer_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);
+
+#endif

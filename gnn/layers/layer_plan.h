@@ -1,0 +1,73 @@
+/*
+ * gnn/layers/layer_plan.h: the shape of a graph network and the order of its work, decided before anything is allocated.
+ *
+ * Aggregation is linear, so a layer may aggregate first (width d_in) or multiply first (width d_out). Rows moved per
+ * epoch:
+ *
+ *     linear first      2 d_out        forward and backward
+ *     aggregate first   2 d_in         forward and backward; the first layer needs no input gradient: d_in
+ *     constant input    0              first layer without input dropout: aggregated once, before the first epoch
+ *
+ * The plan takes the smallest, and its matrices are listed here once: allocation, --dry-run and the memory check all
+ * read the same sizes.
+ */
+#ifndef WEFT_GNN_LAYERS_LAYER_PLAN_H
+#define WEFT_GNN_LAYERS_LAYER_PLAN_H
+
+#include "train/norm.h"
+
+enum { GNN_MAX_LAYERS = 64, GNN_STRIP = 64 };
+
+typedef enum gnn_kind { GNN_SAGE, GNN_GCN, GNN_MLP } gnn_kind;                        /* order of --model's choices */
+typedef enum gnn_sage_aggregator { GNN_SAGE_MEAN, GNN_SAGE_GCN } gnn_sage_aggregator; /* --aggregator */
+typedef enum gnn_order { GNN_ORDER_AUTO, GNN_ORDER_AGGREGATE_FIRST, GNN_ORDER_LINEAR_FIRST } gnn_order; /* --order */
+
+/* Whether aggregation hides the halo (gnn/layers/aggregate.h); order of --halo-overlap's choices. */
+typedef enum gnn_overlap { GNN_OVERLAP_AUTO, GNN_OVERLAP_ON, GNN_OVERLAP_OFF } gnn_overlap;
+
+typedef struct gnn_config {
+    gnn_kind kind;
+    gnn_sage_aggregator aggregator;
+    int layers;
+    int64_t inputs, hidden, outputs;
+    norm_kind norm;
+    float dropout, input_dropout;
+    gnn_order order;
+    bool decay_first_only;
+    gnn_overlap overlap; /* how, not what: no part of a saved model */
+} gnn_config;
+
+typedef enum gnn_flow {
+    GNN_FLOW_DENSE,           /* no graph: out = x W + b */
+    GNN_FLOW_LINEAR_FIRST,    /* z = x W_neigh; out = x W_self + b + aggregate(z) */
+    GNN_FLOW_AGGREGATE_FIRST, /* m = aggregate(x); out = x W_self + m W_neigh + b */
+    GNN_FLOW_CONSTANT         /* m as above, computed once */
+} gnn_flow;
+
+typedef struct gnn_layer_plan {
+    gnn_flow flow;
+    bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool panels; /* first layer, input dropout: masked panel by panel, never stored whole */
+    bool last;
+    int64_t d_in, d_out;
+    /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
+    int64_t input_rows, input_cols, output_rows, output_cols;
+    int64_t width; /* aggregated width, 0 without a graph */
+} gnn_layer_plan;
+
+typedef struct gnn_plan {
+    gnn_config config;
+    int64_t n_owned, n_local;
+    gnn_layer_plan layer[GNN_MAX_LAYERS];
+    int64_t max_width;     /* widest aggregated matrix */
+    int64_t panel_rows;    /* of the dropout panels, 0: none */
+    int64_t gradient_cols; /* of the extra gradient matrix that normalisation needs, 0: none */
+    uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
+    double aggregated_width; /* columns aggregated per training epoch */
+} gnn_plan;
+
+void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
+                   gnn_plan *plan);
+const char *gnn_flow_text(gnn_flow flow);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * gnn/layers/local_matrix.h: the edges of a part as prepared matrices: whole, or cut by who waits for what.
+ *
+ *                      sources: owned            replicas
+ *     rows: replicas   partial sums that other ranks wait for
+ *                      before any message        once the sources' rows are here
+ *     rows: owned      inner edges               boundary edges
+ *                      at any time               once the sources' rows are here
+ *
+ * Cut in four, everything in the left column can be computed while the sources' rows are on their way, and everything
+ * in the lower row while partial sums travel back (gnn/layers/aggregate.h). The four hold the edges of the whole once; what a
+ * cut costs is a second pass over the sums of the rows that have sources of both kinds, and in the blocked forms a
+ * packed strip of the owned columns more. Each chooses its own form.
+ */
+#ifndef WEFT_GNN_LAYERS_LOCAL_MATRIX_H
+#define WEFT_GNN_LAYERS_LOCAL_MATRIX_H
+
+#include "tensor/tensor.h"
+
+/* Rows of a part, as rows or as sources. */
+typedef enum gnn_side { GNN_OWNED, GNN_REPLICAS, GNN_SIDES } gnn_side;
+
+typedef struct gnn_local_matrix {
+    weft_hal *hal;
+    int64_t rows[GNN_SIDES];              /* whole: all of them count as owned */
+    hal_spmm *part[GNN_SIDES][GNN_SIDES]; /* by rows, then by sources */
+    int64_t edges[GNN_SIDES][GNN_SIDES];
+} gnn_local_matrix;
+
+/* Vectors over all rows of the part, NULL = 1, 1, 0; diag is 0 on replicas. */
+typedef struct gnn_scales {
+    const weft_tensor *pre, *post, *diag;
+} gnn_scales;
+
+/*
+ * csr: square, columns ascending in each row. cut_at: number of owned rows, the first ones; csr->rows: the whole.
+ * WEFT_MEM_WORKSPACE of 4 bytes an edge of the largest part of a cut while it is built.
+ */
+weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t cut_at, hal_spmm_form form,
+                                    int64_t max_width, gnn_local_matrix *matrix);
+/* Slices worth looking up between: a millisecond or so each. */
+int gnn_local_matrix_slices(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources, int64_t width);
+/* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
+ * owned sources of owned rows alone. x, out: [n_local, d]. Nothing where that changes nothing. */
+weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources,
+                                 const gnn_scales *scales, const weft_tensor *x, double beta, int slice, int slices,
+                                 weft_tensor *out);
+void gnn_local_matrix_destroy(gnn_local_matrix *matrix);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * partition/cover/adjacency.h: the symmetrised graph without self-loops and duplicates, both directions listed.
+ *
+ * Borrowed from the graph where it is that already; built from the pairs otherwise (4 bytes an entry).
+ */
+#ifndef WEFT_PARTITION_COVER_ADJACENCY_H
+#define WEFT_PARTITION_COVER_ADJACENCY_H
+
+#include "partition/cover/edge_pairs.h"
+
+typedef struct adjacency {
+    int64_t vertices, entries;
+    const int64_t *offset;    /* [vertices + 1] */
+    const int32_t *neighbour; /* [entries] */
+    int64_t *own_offset;      /* what adjacency_free frees; NULL when borrowed */
+    int32_t *own_neighbour;
+} adjacency;
+
+/* The graph must outlive it. */
+weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int threads, adjacency *adjacent);
+void adjacency_free(adjacency *adjacent);
+
+#endif

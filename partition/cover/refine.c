@@ -1,0 +1,427 @@
+/* partition/cover/refine.c: see partition/cover/refine.h. */
+#include "partition/cover/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "machine/thread_ranges.h"
+#include "partition/cover/counts.h"
+#include "partition/partition.h"
+
+enum {
+    BATCH = 1 << 20, /* pairs whose wishes are found against the same counts */
+    AHEAD = 8        /* pairs between the prefetch of a row and its use */
+};
+#define HELD_SLACK 1.3
+#define MIN_GAIN   0.002
+#define NEVER      8.0f /* more than any cost: 1 / (c + 1) twice is at most 2 */
+
+typedef struct refine_state {
+    const pair_list *list;
+    uint16_t *pair_part;
+    int parts, threads;
+    part_counts counts;
+    int64_t *load;    /* [parts] pairs */
+    int64_t *held;    /* [parts] vertices */
+    int64_t replicas; /* sum of held */
+    int64_t load_cap, held_cap;
+    uint16_t *wish; /* [BATCH] */
+    int64_t stride; /* parts rounded up to whole lanes; parts beyond the last are full */
+    float *full;    /* [stride] NEVER where no pair fits, else 0 */
+    float *grow;    /* [stride] NEVER where no vertex fits, else 0 */
+    float *near;    /* [threads, stride] 1 / (c_u + 1) of the row at hand */
+} refine_state;
+
+/* The row to which pair e belongs. */
+static int64_t row_of(const pair_list *list, int64_t e)
+{
+    int64_t low = 0, high = list->vertices;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (list->offset[middle] <= e) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void leave(refine_state *state, int64_t v, int part)
+{
+    counts_decrement(&state->counts, v, part);
+    if (counts_get(&state->counts, v, part) == 0) {
+        --state->held[part];
+        --state->replicas;
+    }
+}
+
+static void join(refine_state *state, int64_t v, int part)
+{
+    if (counts_get(&state->counts, v, part) == 0) {
+        ++state->held[part];
+        ++state->replicas;
+    }
+    counts_increment(&state->counts, v, part);
+}
+
+static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int to)
+{
+    int from = state->pair_part[e];
+    leave(state, u, from);
+    leave(state, v, from);
+    join(state, u, to);
+    join(state, v, to);
+    --state->load[from];
+    ++state->load[to];
+    state->pair_part[e] = (uint16_t)to;
+}
+
+/* ---- balance ---------------------------------------------------------------------------------------------------- */
+
+typedef struct landing {
+    int part;     /* -1: none */
+    int replicas; /* it would add */
+    int64_t load;
+} landing;
+
+static void consider(const refine_state *state, int64_t u, int64_t v, int part, landing *best)
+{
+    if (state->load[part] >= state->load_cap) {
+        return;
+    }
+    int added = (counts_get(&state->counts, u, part) == 0 ? 1 : 0) + (counts_get(&state->counts, v, part) == 0 ? 1 : 0);
+    if (best->part < 0 || added < best->replicas || (added == best->replicas && state->load[part] < best->load)) {
+        *best = (landing){.part = part, .replicas = added, .load = state->load[part]};
+    }
+}
+
+static void consider_held(const refine_state *state, int64_t u, int64_t v, int64_t row, landing *best)
+{
+    const part_counts *counts = &state->counts;
+    if (counts_is_dense(counts, row)) {
+        for (int p = 0; p < state->parts; ++p) {
+            if (counts->count[counts->row[row].first + p] > 0) {
+                consider(state, u, v, p, best);
+            }
+        }
+        return;
+    }
+    for (int32_t i = 0; i < counts->row[row].used; ++i) {
+        consider(state, u, v, counts->part[counts->row[row].first + i], best);
+    }
+}
+
+/* Replicas that the move of {u, v} to *to adds on balance, at least -2; 3 when there is nowhere to go. */
+static int cheapest_landing(const refine_state *state, int64_t e, int64_t u, int64_t v, int emptiest, int *to)
+{
+    landing best = {.part = -1};
+    consider_held(state, u, v, u, &best);
+    consider_held(state, u, v, v, &best);
+    consider(state, u, v, emptiest, &best);
+    *to = best.part;
+    if (best.part < 0) {
+        return 3;
+    }
+    int from = state->pair_part[e];
+    return best.replicas - (counts_get(&state->counts, u, from) == 1 ? 1 : 0) -
+           (counts_get(&state->counts, v, from) == 1 ? 1 : 0);
+}
+
+static int emptiest_part(const refine_state *state)
+{
+    int emptiest = 0;
+    for (int p = 1; p < state->parts; ++p) {
+        emptiest = state->load[p] < state->load[emptiest] ? p : emptiest;
+    }
+    return emptiest;
+}
+
+static bool is_overloaded(const refine_state *state)
+{
+    for (int p = 0; p < state->parts; ++p) {
+        if (state->load[p] > state->load_cap) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void balance_pairs(refine_state *state)
+{
+    const pair_list *list = state->list;
+    for (int allowed = 0; allowed <= 2 && is_overloaded(state); ++allowed) {
+        int emptiest = emptiest_part(state);
+        for (int64_t u = 0; u < list->vertices; ++u) {
+            for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+                int to = -1;
+                if (state->load[state->pair_part[e]] <= state->load_cap ||
+                    cheapest_landing(state, e, u, list->other[e], emptiest, &to) > allowed) {
+                    continue;
+                }
+                move_pair(state, e, u, list->other[e], to);
+                emptiest = to == emptiest ? emptiest_part(state) : emptiest;
+            }
+        }
+    }
+}
+
+/* ---- refinement ------------------------------------------------------------------------------------------------- */
+
+typedef float lanes_f __attribute__((vector_size(4 * COUNTS_LANES)));
+typedef int32_t lanes_i __attribute__((vector_size(4 * COUNTS_LANES)));
+
+/* The cheapest part of a dense row: costs are positive, so their bits order as integers do; the low six carry the part.
+ * Written with vector types because this loop is half of the time of a pass. */
+static int best_dense(const int32_t *count, const float *near, const float *full, const float *grow, int parts)
+{
+    lanes_i best, part;
+    for (int lane = 0; lane < COUNTS_LANES; ++lane) {
+        best[lane] = INT32_MAX;
+        part[lane] = lane;
+    }
+    for (int p = 0; p < parts; p += COUNTS_LANES) {
+        lanes_i c, bits, extra;
+        lanes_f n, f, sum;
+        memcpy(&c, count + p, sizeof c);
+        memcpy(&n, near + p, sizeof n);
+        memcpy(&f, full + p, sizeof f);
+        memcpy(&extra, grow + p, sizeof extra);
+        sum = n + 1.0f / (__builtin_convertvector(c, lanes_f) + 1.0f);
+        extra &= (lanes_i)(sum > 1.0f); /* above 1: u or v is not there yet */
+        bits = (lanes_i)(sum + f + (lanes_f)extra);
+        bits = (bits & ~(COUNTS_DENSE - 1)) | part;
+        lanes_i less = bits < best;
+        best = (bits & less) | (best & ~less);
+        part += COUNTS_LANES;
+    }
+    int32_t least = best[0];
+    for (int lane = 1; lane < COUNTS_LANES; ++lane) {
+        least = best[lane] < least ? best[lane] : least;
+    }
+    return least & (COUNTS_DENSE - 1);
+}
+
+/* The same over a list, and over the best part of u alone (`alone`, or -1). */
+static int best_listed(const refine_state *state, int64_t v, const float *near, int alone)
+{
+    const part_counts *counts = &state->counts;
+    int best = alone;
+    float best_cost = alone < 0 ? NEVER : near[alone] + 1.0f;
+    for (int64_t i = counts->row[v].first; i < counts->row[v].first + counts->row[v].used; ++i) {
+        int part = counts->part[i];
+        float sum = near[part] + 1.0f / (float)(counts->count[i] + 1);
+        float cost = sum + state->full[part] + (sum > 1.0f ? state->grow[part] : 0.0f);
+        if (cost < best_cost) {
+            best = part;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+/* near[p] = 1 / (c_u(p) + 1) for all p; returns u's cheapest part for a partner that is nowhere yet, or -1. */
+static int set_near(const refine_state *state, int64_t u, float *near)
+{
+    const part_counts *counts = &state->counts;
+    int alone = -1;
+    bool dense = counts_is_dense(counts, u);
+    int32_t slots = dense ? state->parts : counts->row[u].used;
+    for (int32_t i = 0; i < slots; ++i) {
+        int part = dense ? i : counts->part[counts->row[u].first + i];
+        near[part] = 1.0f / (float)(counts->count[counts->row[u].first + i] + 1);
+        bool open = near[part] < 1.0f && state->full[part] + state->grow[part] < NEVER;
+        if (open && (alone < 0 || near[part] < near[alone])) {
+            alone = part;
+        }
+    }
+    return alone;
+}
+
+static void clear_near(const refine_state *state, int64_t u, float *near)
+{
+    const part_counts *counts = &state->counts;
+    bool dense = counts_is_dense(counts, u);
+    int32_t slots = dense ? state->parts : counts->row[u].used;
+    for (int32_t i = 0; i < slots; ++i) {
+        near[dense ? i : counts->part[counts->row[u].first + i]] = 1.0f;
+    }
+}
+
+/* What a move of {u, v} to `part` would gain in the measure of refine.h; <= 0: nothing. */
+static float gain_of(const refine_state *state, int64_t u, int64_t v, int from, int part)
+{
+    const part_counts *counts = &state->counts;
+    float now = 1.0f / (float)counts_get(counts, u, from) + 1.0f / (float)counts_get(counts, v, from);
+    int32_t cu = counts_get(counts, u, part), cv = counts_get(counts, v, part);
+    return now - 1.0f / (float)(cu + 1) - 1.0f / (float)(cv + 1);
+}
+
+/* Wishes of pairs [begin, end) of the batch that starts at `base`. */
+static void find_wishes(const refine_state *state, int64_t base, int64_t begin, int64_t end, float *near)
+{
+    const pair_list *list = state->list;
+    const part_counts *counts = &state->counts;
+    int64_t e = begin;
+    for (int64_t u = begin < end ? row_of(list, begin) : 0; e < end; ++u) {
+        int64_t row_end = list->offset[u + 1] < end ? list->offset[u + 1] : end;
+        if (e >= row_end) {
+            continue;
+        }
+        int alone = set_near(state, u, near);
+        for (; e < row_end; ++e) {
+            int64_t v = list->other[e];
+            __builtin_prefetch(&counts->row[list->other[e + 2 * AHEAD < end ? e + 2 * AHEAD : e]]);
+            __builtin_prefetch(&counts->count[counts->row[list->other[e + AHEAD < end ? e + AHEAD : e]].first]);
+            int from = state->pair_part[e], best = from;
+            int32_t cu = counts_get(counts, u, from), cv = counts_get(counts, v, from);
+            if (cu < counts->row[u].degree || cv < counts->row[v].degree) {
+                best = counts_is_dense(counts, v) ? best_dense(counts->count + counts->row[v].first, near, state->full,
+                                                               state->grow, state->parts)
+                                                  : best_listed(state, v, near, alone);
+            }
+            bool moves = best >= 0 && best != from && gain_of(state, u, v, from, best) > 0;
+            state->wish[e - base] = moves ? (uint16_t)best : PARTITION_NO_PART;
+        }
+        clear_near(state, u, near);
+    }
+}
+
+static bool is_granted(const refine_state *state, int64_t u, int64_t v, int from, int to)
+{
+    if (state->load[to] >= state->load_cap || gain_of(state, u, v, from, to) <= 0) {
+        return false;
+    }
+    bool grows = counts_get(&state->counts, u, to) == 0 || counts_get(&state->counts, v, to) == 0;
+    return !grows || state->held[to] < state->held_cap;
+}
+
+static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
+{
+    const pair_list *list = state->list;
+    int64_t moved = 0, u = row_of(list, base);
+    for (int64_t e = base; e < end; ++e) {
+        int to = state->wish[e - base];
+        if (to == PARTITION_NO_PART) {
+            continue;
+        }
+        while (list->offset[u + 1] <= e) {
+            ++u;
+        }
+        int64_t v = list->other[e];
+        if (is_granted(state, u, v, state->pair_part[e], to)) {
+            move_pair(state, e, u, v, to);
+            ++moved;
+        }
+    }
+    return moved;
+}
+
+/* Where the work stands, for --verbose. */
+static void describe(const refine_state *state, const char *stage, int64_t moved)
+{
+    int64_t most_held = 0, most_load = 0;
+    for (int p = 0; p < state->parts; ++p) {
+        most_held = state->held[p] > most_held ? state->held[p] : most_held;
+        most_load = state->load[p] > most_load ? state->load[p] : most_load;
+    }
+    log_debug("%s: %lld replicas, vertices max/mean %.3f, pairs max/mean %.3f, %lld pairs moved", stage,
+              (long long)state->replicas, (double)most_held * state->parts / (double)(state->replicas + 1),
+              (double)most_load * state->parts / (double)(state->list->pairs + 1), (long long)moved);
+}
+
+static int64_t refine_once(refine_state *state)
+{
+    int64_t moved = 0, pairs = state->list->pairs;
+    state->held_cap = (int64_t)(HELD_SLACK * (double)state->replicas / state->parts) + 1;
+    for (int64_t base = 0; base < pairs; base += BATCH) {
+        int64_t end = base + BATCH < pairs ? base + BATCH : pairs;
+        for (int p = 0; p < state->parts; ++p) {
+            state->full[p] = state->load[p] < state->load_cap ? 0.0f : NEVER;
+            state->grow[p] = state->held[p] < state->held_cap ? 0.0f : NEVER;
+        }
+#pragma omp parallel num_threads(split_threads(end - base, state->threads))
+        {
+            int t = omp_get_thread_num(), team = omp_get_num_threads();
+            find_wishes(state, base, base + split_even(end - base, t, team), base + split_even(end - base, t + 1, team),
+                        state->near + t * state->stride);
+        }
+        moved += grant_wishes(state, base, end);
+    }
+    return moved;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------- */
+
+static weft_status prepare(refine_state *state, double balance)
+{
+    const pair_list *list = state->list;
+    part_counts *counts = &state->counts;
+    int64_t batch = list->pairs < BATCH ? list->pairs : BATCH;
+    WEFT_TRY(counts_create(list, state->pair_part, state->parts, state->threads, counts));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
+    state->stride = counts_stride(state->parts);
+    WEFT_TRY(WEFT_NEW(&state->full, state->stride, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->grow, state->stride, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->near, state->threads * state->stride, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->wish, batch, WEFT_MEM_PARTITION));
+    for (int64_t i = 0; i < state->threads * state->stride; ++i) {
+        state->near[i] = 1.0f;
+    }
+    for (int64_t p = 0; p < state->stride; ++p) {
+        state->full[p] = NEVER;
+        state->grow[p] = NEVER;
+    }
+    for (int64_t e = 0; e < list->pairs; ++e) {
+        ++state->load[state->pair_part[e]];
+    }
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        bool dense = counts_is_dense(counts, v);
+        int32_t slots = dense ? state->parts : counts->row[v].used;
+        for (int32_t i = 0; i < slots; ++i) {
+            bool here = counts->count[counts->row[v].first + i] > 0;
+            state->held[dense ? i : counts->part[counts->row[v].first + i]] += here ? 1 : 0;
+            state->replicas += here ? 1 : 0;
+        }
+    }
+    int64_t fair = (list->pairs + state->parts - 1) / state->parts;
+    state->load_cap = (int64_t)(balance * (double)list->pairs / state->parts);
+    state->load_cap = state->load_cap < fair ? fair : state->load_cap;
+    return WEFT_OK;
+}
+
+weft_status refine_pairs(const pair_list *list, int parts, double balance, int passes, int threads, uint16_t *pair_part,
+                         refine_result *result)
+{
+    weft_status status = WEFT_OK;
+    refine_state state = {.list = list, .pair_part = pair_part, .parts = parts, .threads = threads};
+    *result = (refine_result){0};
+    WEFT_TRY_GOTO(prepare(&state, balance), status, done);
+    describe(&state, "before balancing", 0);
+    balance_pairs(&state);
+    describe(&state, "balanced", 0);
+    log_progress progress = log_progress_begin("refining the partition", "passes", passes);
+    int64_t before = INT64_MAX;
+    while (result->passes < passes && (double)(before - state.replicas) > MIN_GAIN * (double)state.replicas) {
+        before = state.replicas;
+        int64_t moved = refine_once(&state);
+        result->moved += moved;
+        describe(&state, "refined", moved);
+        ++result->passes;
+        log_progress_update(&progress, result->passes);
+    }
+    log_progress_end(&progress);
+    result->replicas = state.replicas;
+done:
+    weft_free(state.wish);
+    weft_free(state.near);
+    weft_free(state.grow);
+    weft_free(state.full);
+    weft_free(state.held);
+    weft_free(state.load);
+    counts_free(&state.counts);
+    return status;
+}

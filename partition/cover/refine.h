@@ -1,0 +1,33 @@
+/*
+ * partition/cover/refine.h: balance and refine a vertex-cut.
+ *
+ * Balance. While a part holds more than its share of pairs, its pairs move where they cost the fewest new replicas:
+ * first only free moves, then those that add one, then two.
+ *
+ * Refinement. With c_x(p) the pairs of x in p, a pair {u, v} moves from q to r, which must hold u or v and have room,
+ * when
+ *
+ *      1 / (c_u(r) + 1) + 1 / (c_v(r) + 1)  <  1 / c_u(q) + 1 / c_v(q)
+ *
+ * that is, towards parts where its ends have many pairs. A move that adds a replica takes at least one away, so the
+ * number of replicas never rises. Parts that already hold 1.3 times the mean number of vertices accept no new ones.
+ *
+ * Refinement works in batches: wishes are found in parallel against frozen counts, then granted in order against live
+ * ones, so the result does not depend on the threads. O(pairs x parts) a pass below 65 parts, and less above.
+ */
+#ifndef WEFT_PARTITION_COVER_REFINE_H
+#define WEFT_PARTITION_COVER_REFINE_H
+
+#include "partition/cover/edge_pairs.h"
+
+typedef struct refine_result {
+    int64_t replicas; /* (vertex, part) that occur */
+    int64_t moved;    /* pairs moved by refinement */
+    int passes;
+} refine_result;
+
+/* balance: allowed pairs of a part over the mean. passes: at most; ends when one gains less than 0.2 %. */
+weft_status refine_pairs(const pair_list *list, int parts, double balance, int passes, int threads, uint16_t *pair_part,
+                         refine_result *result);
+
+#endif

@@ -1,0 +1,85 @@
+/* partition/extract/part.c: what can be done with an extracted part. */
+#include "partition/part.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "machine/thread_ranges.h"
+
+enum { TRANSPOSE_THREADS = 8 }; /* every thread reads all edges: more of them only share the bandwidth */
+
+/* Each thread places the edges of its own range of sources: no conflicts, and rows come out ascending. */
+static void place_edges(const weft_part *part, const int64_t *offset, int threads, int64_t *next, int32_t *destination)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        int t = omp_get_thread_num(), team = omp_get_num_threads();
+        int64_t low = split_rows(offset, part->n_local, t, team);
+        int64_t high = split_rows(offset, part->n_local, t + 1, team);
+        for (int64_t v = 0; v < part->n_local; ++v) {
+            for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
+                int64_t u = part->source[e];
+                if (u >= low && u < high) {
+                    destination[next[u]++] = (int32_t)v;
+                }
+            }
+        }
+    }
+}
+
+weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination)
+{
+    weft_status status = WEFT_OK;
+    int64_t *next = NULL, n = part->n_local;
+    *offset = NULL;
+    *destination = NULL;
+    WEFT_CHECK(part->offset != NULL, WEFT_ERR_INTERNAL, "part %d: its edges have been released", part->part);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(destination, part->edges, WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&next, n + 1, WEFT_MEM_GRAPH), status, done);
+    for (int64_t e = 0; e < part->edges; ++e) {
+        ++(*offset)[part->source[e] + 1];
+    }
+    for (int64_t u = 0; u < n; ++u) {
+        (*offset)[u + 1] += (*offset)[u];
+    }
+    memcpy(next, *offset, (size_t)(n + 1) * sizeof next[0]);
+    int threads = split_threads(part->edges, omp_get_max_threads());
+    place_edges(part, *offset, threads < TRANSPOSE_THREADS ? threads : TRANSPOSE_THREADS, next, *destination);
+done:
+    weft_free(next);
+    if (status != WEFT_OK) {
+        weft_free(*offset);
+        weft_free(*destination);
+        *offset = NULL;
+        *destination = NULL;
+    }
+    return status;
+}
+
+void part_release_edges(weft_part *part)
+{
+    weft_free(part->offset);
+    weft_free(part->source);
+    part->offset = NULL;
+    part->source = NULL;
+}
+
+static void halo_free(part_halo *halo)
+{
+    weft_free(halo->own_offset);
+    weft_free(halo->own_row);
+    weft_free(halo->leaf_offset);
+    weft_free(halo->leaf_row);
+}
+
+void part_destroy(weft_part *part)
+{
+    weft_free(part->gid);
+    weft_free(part->in_degree);
+    weft_free(part->out_degree);
+    part_release_edges(part);
+    halo_free(&part->sources);
+    halo_free(&part->destinations);
+    *part = (weft_part){0};
+}

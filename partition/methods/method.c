@@ -1,0 +1,28 @@
+/* partition/methods/method.c: the rows of the method table. */
+#include "partition/methods/method.h"
+
+#include <string.h>
+
+static const partition_method methods[] = {
+    {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
+    {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, method_libra},
+    {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, method_random},
+    {"2d", "vertex-cut, parts form a grid and a vertex meets one row and one column of it", PARTITION_VERTEX_CUT,
+     method_2d},
+    {"edgecut", "edge-cut, METIS; every edge lies with its destination", PARTITION_EDGE_CUT, method_edgecut},
+};
+
+const partition_method *partition_method_at(int i)
+{
+    return i >= 0 && (size_t)i < sizeof methods / sizeof methods[0] ? &methods[i] : NULL;
+}
+
+const partition_method *partition_method_find(const char *name)
+{
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        if (strcmp(methods[i].name, name) == 0) {
+            return &methods[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/*
+ * partition/methods/method.h: the table of partitioning methods. Adding one means one new file with one function and one new
+ * row in partition/methods/method.c.
+ */
+#ifndef WEFT_PARTITION_METHODS_METHOD_H
+#define WEFT_PARTITION_METHODS_METHOD_H
+
+#include "partition/partition.h"
+
+typedef struct partition_job {
+    const weft_graph *graph;
+    const partition_options *options;
+    int parts;             /* >= 2 */
+    int threads;           /* >= 1 */
+    uint64_t memory_limit; /* bytes, 0 = unknown */
+} partition_job;
+
+typedef enum partition_kind {
+    PARTITION_VERTEX_CUT, /* run fills edge_part, self-loops with PARTITION_NO_PART; roots are chosen afterwards */
+    PARTITION_EDGE_CUT    /* run fills root; every edge then goes to its destination's root */
+} partition_kind;
+
+typedef struct partition_method {
+    const char *name;
+    const char *description;
+    partition_kind kind;
+    weft_status (*run)(const partition_job *job, weft_partition *partition);
+} partition_method;
+
+const partition_method *partition_method_at(int i); /* NULL past the end */
+const partition_method *partition_method_find(const char *name);
+
+weft_status method_metis(const partition_job *job, weft_partition *partition);
+weft_status method_edgecut(const partition_job *job, weft_partition *partition);
+weft_status method_random(const partition_job *job, weft_partition *partition);
+weft_status method_2d(const partition_job *job, weft_partition *partition);
+weft_status method_libra(const partition_job *job, weft_partition *partition);
+
+#endif

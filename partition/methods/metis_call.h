@@ -1,0 +1,33 @@
+/*
+ * partition/methods/metis_call.h: METIS, guarded.
+ *
+ * METIS trusts its input: a bad index crashes it, a one-directional edge or too many parts give nonsense and "OK". Here
+ * the input is checked first, METIS runs in a child process, and its answer is checked afterwards.
+ */
+#ifndef WEFT_PARTITION_METHODS_METIS_CALL_H
+#define WEFT_PARTITION_METHODS_METIS_CALL_H
+
+#include "partition/cover/adjacency.h"
+
+/* More parts than this and METIS leaves parts empty. */
+static inline bool metis_takes(int64_t vertices, int parts)
+{
+    return parts <= vertices / 8;
+}
+
+/* What a call is expected to need beyond the adjacency itself. */
+uint64_t metis_memory(const adjacency *adjacent);
+
+/*
+ * Node partition with balanced degrees and balanced numbers of vertices. [out] part [vertices], the caller's; no
+ * part is empty. memory_limit: bytes, 0 = do not look. WEFT_ERR_UNSUPPORTED: parts > vertices / 8, or counts above
+ * 2^31; WEFT_ERR_RESOURCE: would exceed memory_limit, or METIS ran out of memory; WEFT_ERR_DATA: ids out of range,
+ * self-loops, or entries without their reverse.
+ */
+weft_status metis_partition(const adjacency *adjacent, int parts, uint64_t seed, int threads, uint64_t memory_limit,
+                            uint16_t *part);
+
+/* "5.1.0, 32-bit indices": of the header that this build read; the library itself does not tell. */
+const char *metis_version(void);
+
+#endif

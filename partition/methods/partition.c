@@ -1,0 +1,170 @@
+/* partition/methods/partition.c: run a method of the table and wrap up what every method shares: roots, self-loops, the report.
+ */
+#include "partition/partition.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "machine/placement.h"
+#include "machine/thread_ranges.h"
+#include "partition/methods/method.h"
+#include "partition/methods/root.h"
+#include "partition/partition_store.h"
+
+static weft_status check_method(const char *name)
+{
+    enum { METHODS_MAX = 16 };
+    const char *names[METHODS_MAX];
+    char list[256] = "";
+    int count = 0;
+    if (partition_method_find(name) != NULL) {
+        return WEFT_OK;
+    }
+    for (; count < METHODS_MAX && partition_method_at(count) != NULL; ++count) {
+        size_t used = strlen(list);
+        names[count] = partition_method_at(count)->name;
+        snprintf(list + used, sizeof list - used, "%s%s", count > 0 ? ", " : "", names[count]);
+    }
+    const char *nearest = nearest_word(name, names, count);
+    return nearest != NULL
+               ? weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": did you mean %s?", name, nearest)
+               : weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": choose one of %s", name, list);
+}
+
+static weft_status check_options(const partition_options *options)
+{
+    WEFT_CHECK(options->parts >= 1 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
+               "--parts %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
+    WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, "--balance %g: must be at least 1", options->balance);
+    return check_method(options->method);
+}
+
+/* Everything below indexes by these numbers, and stores may be written by anybody. */
+static weft_status check_graph(const weft_graph *graph, int threads)
+{
+    int64_t n = graph->vertices, bad_row = -1, bad_edge = -1;
+    WEFT_CHECK(graph->offset[0] == 0 && graph->offset[n] == graph->edges, WEFT_ERR_DATA,
+               "%s: offsets run from %lld to %lld, expected 0 to %lld", graph->name, (long long)graph->offset[0],
+               (long long)graph->offset[n], (long long)graph->edges);
+#pragma omp parallel for schedule(static) num_threads(split_threads(n, threads)) reduction(max : bad_row)
+    for (int64_t v = 0; v < n; ++v) {
+        bad_row = graph->offset[v] > graph->offset[v + 1] ? v : bad_row;
+    }
+    WEFT_CHECK(bad_row < 0, WEFT_ERR_DATA, "%s: offset of row %lld is %lld, the next is %lld: must not descend",
+               graph->name, (long long)bad_row, (long long)graph->offset[bad_row],
+               (long long)graph->offset[bad_row + 1]);
+#pragma omp parallel for schedule(static) num_threads(split_threads(graph->edges, threads)) reduction(max : bad_edge)
+    for (int64_t e = 0; e < graph->edges; ++e) {
+        int64_t u = graph_source(graph, e);
+        bad_edge = u < 0 || u >= n ? e : bad_edge;
+    }
+    WEFT_CHECK(bad_edge < 0, WEFT_ERR_DATA, "%s: source of edge %lld is %lld: must be between 0 and %lld", graph->name,
+               (long long)bad_edge, (long long)graph_source(graph, bad_edge), (long long)(n - 1));
+    return WEFT_OK;
+}
+
+/* Bytes left for a partitioner: the limit less what this process holds, or what the machine has free. */
+static uint64_t memory_left(const partition_options *options)
+{
+    uint64_t held = clock_rss_bytes();
+    if (options->memory_limit == 0) {
+        return placement_memory_available();
+    }
+    return options->memory_limit > held ? options->memory_limit - held : 1;
+}
+
+/* The largest resident set so far, of this process or of a child that METIS ran in (which starts as our copy). */
+static uint64_t peak_bytes(void)
+{
+    struct rusage children;
+    uint64_t own = clock_peak_rss_bytes();
+    if (getrusage(RUSAGE_CHILDREN, &children) != 0) {
+        return own;
+    }
+    uint64_t child = (uint64_t)children.ru_maxrss * 1024;
+    return child > own ? child : own;
+}
+
+static void follow_roots(const weft_graph *graph, int threads, weft_partition *partition)
+{
+#pragma omp parallel num_threads(split_threads(graph->edges, threads))
+    {
+        int t = omp_get_thread_num(), team = omp_get_num_threads();
+        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
+        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
+            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+                partition->edge_part[e] = partition->root[v];
+            }
+        }
+    }
+}
+
+static weft_status compute_parts(const weft_graph *graph, const partition_options *options, int threads,
+                                 weft_partition *partition)
+{
+    const partition_method *method = partition_method_find(options->method);
+    partition_job job = {.graph = graph,
+                         .options = options,
+                         .parts = options->parts,
+                         .threads = threads,
+                         .memory_limit = memory_left(options)};
+    WEFT_TRY(check_graph(graph, threads));
+    WEFT_TRY(WEFT_NEW(&partition->edge_part, graph->edges, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&partition->root, graph->vertices, WEFT_MEM_PARTITION));
+    WEFT_TRY(method->run(&job, partition));
+    if (method->kind == PARTITION_EDGE_CUT) {
+        follow_roots(graph, threads, partition);
+        return WEFT_OK;
+    }
+    return partition_choose_roots(graph, threads, partition);
+}
+
+weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
+                              partition_report *report)
+{
+    double start = clock_seconds();
+    *partition = (weft_partition){0};
+    WEFT_TRY(check_options(options));
+    *partition = (weft_partition){.parts = options->parts,
+                                  .method = partition_method_find(options->method)->name,
+                                  .vertices = graph->vertices,
+                                  .edges = graph->edges};
+    weft_status status = WEFT_OK;
+    if (options->parts > 1) {
+        int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+        WEFT_TRY_GOTO(compute_parts(graph, options, threads, partition), status, done);
+    }
+    if (report != NULL) {
+        double seconds = clock_seconds() - start;
+        WEFT_TRY_GOTO(partition_measure(graph, partition, report), status, done);
+        report->seconds = seconds;
+        report->peak_rss_bytes = peak_bytes();
+        if (report->edge_balance > options->balance && graph->edges > 64 * (int64_t)options->parts) {
+            log_info(
+                "partition %s: the largest part has %.2f times the mean number of edges (--balance %g); metis keeps "
+                "the balance",
+                partition->method, report->edge_balance, options->balance);
+        }
+    }
+done:
+    if (status != WEFT_OK) {
+        partition_destroy(partition);
+    }
+    return status;
+}
+
+void partition_destroy(weft_partition *partition)
+{
+    if (partition->mapping != NULL) {
+        partition_unmap(partition);
+    } else {
+        weft_free(partition->edge_part);
+        weft_free(partition->root);
+    }
+    *partition = (weft_partition){0};
+}

@@ -1,0 +1,48 @@
+/* app/api/api_trainer.c: see weft/trainer.h. */
+#include "weft/trainer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "app/api/api.h"
+#include "app/train/train_job.h"
+
+static_assert(sizeof((weft_train_result *)0)->run_dir == FILE_PATH_MAX, "a run folder's path fits");
+
+static void fill_result(const train_job *job, weft_train_result *result)
+{
+    const app_context *context = &job->context;
+    const train_result *trained = &job->result;
+    *result = (weft_train_result){.rank = comm_rank(context->comm),
+                                  .ranks = comm_size(context->comm),
+                                  .threads = context->placement.threads,
+                                  .runs = trained->runs,
+                                  .test_mean = trained->test_mean,
+                                  .test_std = trained->test_std,
+                                  .valid_mean = trained->valid_mean,
+                                  .valid_std = trained->valid_std,
+                                  .epoch_s_median = trained->epoch_s_median,
+                                  .epoch_s_q1 = trained->epoch_s_q1,
+                                  .epoch_s_q3 = trained->epoch_s_q3,
+                                  .seconds = trained->seconds,
+                                  .epochs = trained->epochs,
+                                  .parameters = job->model.params.weights,
+                                  .replication_factor = job->data.report.replication_factor,
+                                  .predicted_peak_bytes = job->memory.peak};
+    memcpy(result->run_dir, job->dir.path, sizeof result->run_dir);
+}
+
+weft_status weft_train(const weft_options *options, weft_train_result *result)
+{
+    train_job *job = NULL;
+    memset(result, 0, sizeof *result);
+    WEFT_TRY(api_check_command(options, "train", "weft_train"));
+    WEFT_TRY(app_set_log_level(options));
+    WEFT_TRY(train_job_create(&job));
+    weft_status status = train_job_run(job, options);
+    if (status == WEFT_OK) {
+        fill_result(job, result);
+    }
+    train_job_destroy(job);
+    return status;
+}

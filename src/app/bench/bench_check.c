@@ -1,0 +1,58 @@
+/* app/bench/bench_check.c: see app/bench/bench_check.h. */
+#include "app/bench/bench_check.h"
+
+#include <math.h>
+#include <string.h>
+
+static float input(int rank, int64_t i)
+{
+    uint64_t bits = ((uint64_t)i + 1) * 0x9E3779B97F4A7C15U + (uint64_t)rank * 0xD1B54A32D192ED03U;
+    bits ^= bits >> 29;
+    return (float)(uint32_t)(bits * 0xBF58476D1CE4E5B9U >> 40) * 0x1p-23F - 1.0F;
+}
+
+void bench_fill(int rank, float *x, int64_t count)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = input(rank, i);
+    }
+}
+
+/* Relative to the sum of magnitudes. */
+static double rounding(comm_wire wire, int ranks)
+{
+    const double wired = wire == COMM_WIRE_BF16 ? 0x1p-8 : wire == COMM_WIRE_FP16 ? 0x1p-11 : 0.0;
+    return ranks * 0x1p-24 + 2.0 * wired + wired * wired;
+}
+
+double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire)
+{
+    const double unit = rounding(wire, ranks);
+    double worst = 0.0;
+#pragma omp parallel for schedule(static) reduction(max : worst)
+    for (int64_t i = 0; i < count; i++) {
+        double exact = 0.0;
+        double magnitude = 0.0;
+        for (int r = 0; r < ranks; r++) {
+            const double x = (double)input(r, i);
+            exact += x;
+            magnitude += fabs(x);
+        }
+        const double error = fabs((double)sum[i] - exact) / (unit * magnitude + 0x1p-100);
+        worst = error <= worst ? worst : isnan(error) ? (double)INFINITY : error;
+    }
+    return worst;
+}
+
+uint64_t bench_bits_hash(const float *x, int64_t count)
+{
+    uint64_t hash = 0;
+#pragma omp parallel for schedule(static) reduction(+ : hash)
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits = 0;
+        memcpy(&bits, &x[i], sizeof bits);
+        hash += ((uint64_t)bits + 1) * ((uint64_t)i * 0x9E3779B97F4A7C15U | 1U);
+    }
+    return hash;
+}

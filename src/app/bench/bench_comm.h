@@ -1,0 +1,59 @@
+/* app/bench/bench_comm.h: what the files of `weft bench comm` share: one file an operation (--op). */
+#ifndef WEFT_APP_BENCH_BENCH_COMM_H
+#define WEFT_APP_BENCH_BENCH_COMM_H
+
+#include "app/bench/bench.h"
+#include "app/bench/grid.h"
+#include "app/setup/context.h"
+#include "base/log.h"
+
+enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
+
+/* "1K,32M,100..1M": bytes, K M G meaning powers of 1024 (KiB, MiB, GiB as well); A..B is A, 2 A, 4 A, ... up to B.
+ * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
+weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count);
+
+/* Some of an operation's choices. */
+typedef struct bench_names {
+    char choice[BENCH_NAMES_MAX][BENCH_NAME_BYTES]; /* [choices] all there are */
+    int choices;
+    int wanted[BENCH_NAMES_MAX]; /* [count] numbers of choices */
+    int count;
+    bool all; /* "all" was asked for: what cannot run is listed instead of failing */
+} bench_names;
+
+/* text: names separated by commas, or all: every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE with the
+ * names there are. */
+weft_status bench_names_parse(const char *text, const char *choices, bench_names *names);
+
+typedef struct comm_bench {
+    const app_context *context;
+    int64_t size[BENCH_SIZES_MAX]; /* bytes of the vector */
+    int sizes;
+    bench_names names;
+    int repeats;
+    bench_grid head; /* one row about the run */
+    bench_grid grid; /* a row a case */
+    char mpi[128];
+    log_progress progress;
+    bench_grid unsupported; /* algorithm, bytes, reason */
+    int invalid;            /* cases whose result is wrong; the first of them: */
+    char first_invalid[160];
+} comm_bench;
+
+/* Start the table: an operation calls it once its options are known to be right, and before its first case. Rows appear
+ * as they are measured where the format allows it. */
+weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int columns);
+/* Add a measured case. */
+weft_status bench_comm_add(comm_bench *bench, const bench_cell *cell);
+/* Note a case that this build or these nodes cannot run; name and reason live as long as the bench. */
+weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason);
+/* Count a case whose result is wrong: an error of `worst` times its bound. */
+void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst);
+
+/* The operations: each sets the grid's columns and adds its rows. Collective. */
+weft_status bench_comm_allreduce(comm_bench *bench);
+weft_status bench_comm_sync(comm_bench *bench);
+weft_status bench_comm_select(comm_bench *bench);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * app/bench/bench_gemm.c: weft bench gemm: the rate of the three products of a linear layer, float32.
+ *
+ *      weft bench gemm --rows 16384,200000 --dims 64,256 --thread-counts 1,2
+ *
+ * Lists make a matrix: a row a number of threads, number of rows, width and product. Each result is checked before its
+ * rate is printed (app/bench/gemm_case.c); a wrong one gets no rate and the command ends with exit code 70. Rates are
+ * shares of the machine limits: a large square product, and the triad for the least traffic (each matrix once).
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "app/bench/bench_gemm.h"
+#include "app/bench/grid.h"
+#include "app/bench/team.h"
+#include "base/log.h"
+
+enum { LISTED_MAX = 64 };
+static const char *const product_names[GEMM_PRODUCTS] = {"ab", "atb", "abt"};
+
+static const bench_column columns[] = {
+    {"product", CELL_TEXT, true},
+    {"threads", CELL_INT, true},
+    {"rows", CELL_INT, true},
+    {"d", CELL_INT, true},
+    {"seconds_median", CELL_REAL, true},
+    {"seconds_q1", CELL_REAL, true},
+    {"seconds_q3", CELL_REAL, true},
+    {"n", CELL_INT, true},
+    {"gflop_per_s", CELL_REAL, true},
+    {"gemm_flop_per_s", CELL_REAL, false},
+    {"percent_of_gemm", CELL_REAL, true},
+    {"percent_of_triad", CELL_REAL, true},
+    {"error", CELL_REAL, false},
+    {"valid", CELL_VALID, true},
+};
+
+typedef struct gemm_bench {
+    const weft_options *options;
+    int64_t threads[BENCH_TEAMS_MAX], rows[LISTED_MAX], widths[LISTED_MAX];
+    int team_count, row_count, width_count;
+    bench_team team;
+    bench_grid head, grid;
+    log_progress progress;
+    int invalid;
+    char first_invalid[160];
+} gemm_bench;
+
+/* ---- the matrix --------------------------------------------------------------------------------------------- */
+static weft_status add_row(gemm_bench *b, const gemm_result *r)
+{
+    const machine_limits *limits = &b->team.limits;
+    const double seconds = r->valid ? r->seconds.median : (double)NAN;
+    if (!r->valid && b->invalid++ == 0) {
+        snprintf(b->first_invalid, sizeof b->first_invalid,
+                 "product %s of %" PRId64 " rows and width %" PRId64 " is wrong: an error of %.3g times its bound",
+                 product_names[r->product], r->rows, r->d, r->worst);
+    }
+    WEFT_TRY(bench_grid_add(&b->grid, (bench_cell[]){cell_text(product_names[r->product]),
+                                                     cell_int(b->team.place.threads), cell_int(r->rows), cell_int(r->d),
+                                                     cell_real(r->seconds.median), cell_real(r->seconds.q1),
+                                                     cell_real(r->seconds.q3), cell_int(r->seconds.count),
+                                                     cell_real(r->flops / seconds * 1e-9), cell_real(limits->gemm),
+                                                     cell_real(100.0 * r->flops / seconds / limits->gemm),
+                                                     cell_real(100.0 * r->bytes / seconds / limits->triad),
+                                                     cell_real(r->worst), cell_flag(r->valid)}));
+    log_progress_update(&b->progress, b->grid.rows);
+    return WEFT_OK;
+}
+
+static weft_status run_case(gemm_bench *b, gemm_product product, int64_t rows, int64_t d)
+{
+    gemm_result result = {.product = product, .rows = rows, .d = d};
+    WEFT_TRY(bench_gemm_case(b->team.hal, (int)option_int(b->options, OPT_REPEATS), &result));
+    return add_row(b, &result);
+}
+
+static weft_status run_team(gemm_bench *b)
+{
+    for (int r = 0; r < b->row_count; r++) {
+        for (int w = 0; w < b->width_count; w++) {
+            for (int product = 0; product < GEMM_PRODUCTS; product++) {
+                WEFT_TRY(run_case(b, (gemm_product)product, b->rows[r], b->widths[w]));
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status begin(gemm_bench *b)
+{
+    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},
+                                                {"backend", CELL_TEXT, true},
+                                                {"warmup", CELL_INT, true},
+                                                {"repeats", CELL_INT, true}};
+    const weft_options *o = b->options;
+    b->team_count = bench_thread_counts(o, b->threads);
+    b->row_count = option_list(o, OPT_ROWS, b->rows, LISTED_MAX);
+    b->width_count = option_list(o, OPT_DIMS, b->widths, LISTED_MAX);
+    WEFT_CHECK(b->row_count <= LISTED_MAX && b->width_count <= LISTED_MAX, WEFT_ERR_USAGE,
+               "--rows and --dims take at most %d numbers", LISTED_MAX);
+    b->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    b->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    WEFT_TRY(bench_grid_add(&b->head, (bench_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
+                                                     cell_int(1), cell_int(option_int(o, OPT_REPEATS))}));
+    bench_grid_stream(&b->grid, stdout, &b->head, (bench_format)option_choice(o, OPT_FORMAT_OUT));
+    b->progress = log_progress_begin("bench gemm", "cases",
+                                     (double)b->team_count * b->row_count * b->width_count * GEMM_PRODUCTS);
+    return WEFT_OK;
+}
+
+static weft_status run_gemm(gemm_bench *b)
+{
+    const bench_grid none = {.name = "unsupported"};
+    cpu_set mask;
+    WEFT_TRY(bench_one_process("gemm"));
+    WEFT_TRY(placement_current_mask(&mask));
+    WEFT_TRY(begin(b));
+    for (int t = 0; t < b->team_count; t++) {
+        weft_status status = bench_team_open(b->options, &mask, (int)b->threads[t], &b->team);
+        status = status == WEFT_OK ? run_team(b) : status;
+        bench_team_close(&b->team);
+        WEFT_TRY(status);
+    }
+    log_progress_end(&b->progress);
+    bench_grid_print(stdout, &b->head, &b->grid, &none, (bench_format)option_choice(b->options, OPT_FORMAT_OUT));
+    WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
+    return WEFT_OK;
+}
+
+weft_status bench_gemm(const weft_options *options)
+{
+    gemm_bench b = {.options = options};
+    const weft_status status = run_gemm(&b);
+    bench_grid_free(&b.head);
+    bench_grid_free(&b.grid);
+    return status;
+}

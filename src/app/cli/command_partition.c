@@ -1,0 +1,132 @@
+/*
+ * app/cli/command_partition.c: weft partition: divide a graph store into parts, report their quality, keep the result beside the
+ * store.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "app/cli/command.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "io/json.h"
+#include "partition/methods/method.h"
+#include "partition/part_store.h"
+#include "partition/partition_store.h"
+#include "partition/reorder.h"
+
+enum { KEPT_PARTS_MAX = 16 };
+
+#define KEEPING "keeping the partition (--save off does not): "
+
+partition_options app_partition_options(const weft_options *options)
+{
+    return (partition_options){.method = option_text(options, OPT_METHOD),
+                               .parts = (int)option_int(options, OPT_PARTS),
+                               .seed = (uint64_t)option_int(options, OPT_PARTITION_SEED),
+                               .balance = option_real(options, OPT_BALANCE),
+                               .threads = (int)option_int(options, OPT_THREADS)};
+}
+
+static void print_json(const weft_graph *graph, const partition_options *options, const partition_report *report)
+{
+    json_writer json = json_begin(stdout, false);
+    json_object(&json, NULL);
+    json_text(&json, "graph", graph->name);
+    json_int(&json, "vertices", graph->vertices);
+    json_int(&json, "edges", graph->edges);
+    json_text(&json, "method", options->method);
+    json_int(&json, "parts", options->parts);
+    json_int(&json, "seed", (int64_t)options->seed);
+    partition_report_json(&json, report);
+    json_end(&json);
+    json_line_end(&json);
+}
+
+static void print_table(const weft_graph *graph, const partition_options *options, const partition_report *report)
+{
+    double n = graph->vertices > 0 ? (double)graph->vertices : 1, e = graph->edges > 0 ? (double)graph->edges : 1;
+    printf("graph               %s: %" PRId64 " vertices, %" PRId64 " edges\n", escape_say(graph->name).text,
+           graph->vertices, graph->edges);
+    printf("method              %s: %s\n", options->method, partition_method_find(options->method)->description);
+    printf("parts               %d (seed %" PRIu64 ")\n", options->parts, options->seed);
+    printf("replication factor  %.3f\n", report->replication_factor);
+    printf("edge balance        %.3f (largest part over the mean)\n", report->edge_balance);
+    printf("vertex balance      %.3f\n", report->vertex_balance);
+    printf("root balance        %.3f\n", report->root_balance);
+    printf("rows per layer      %" PRId64 " (%.2f per vertex)\n", report->rows_per_layer,
+           (double)report->rows_per_layer / n);
+    printf("split vertices      %" PRId64 " (%.1f %%)\n", report->split_vertices,
+           100.0 * (double)report->split_vertices / n);
+    printf("cut edges           %" PRId64 " (%.1f %%)\n", report->cut_edges, 100.0 * (double)report->cut_edges / e);
+    printf("empty parts         %" PRId64 "\n", report->empty_parts);
+    printf("time                %.2f s\n", report->seconds);
+    printf("peak memory         %.2f GiB\n", (double)report->peak_rss_bytes / (double)(1 << 30));
+}
+
+/*
+ * The parts as a training's ranks would cut them, so that its first job starts at once. Every part takes its passes
+ * over all edges: of many parts each is left to its rank. So are those of a graph whose vertices are to be ordered
+ * first.
+ */
+static weft_status keep_parts(const char *store, const weft_graph *graph, const partition_options *request,
+                              const weft_partition *partition)
+{
+    weft_status status = WEFT_OK;
+    if (partition->parts == 1 || partition->parts > KEPT_PARTS_MAX || graph_prefers_clustering(graph)) {
+        return WEFT_OK;
+    }
+    log_progress progress = log_progress_begin("cut parts", "parts", partition->parts);
+    for (int p = 0; p < partition->parts && status == WEFT_OK; p++) {
+        weft_part part;
+        WEFT_TRY(part_extract(graph, partition, p, NULL, &part));
+        status = part_save(store, graph, request, &part, false);
+        part_destroy(&part);
+        log_progress_update(&progress, p + 1);
+    }
+    log_progress_end(&progress);
+    return status;
+}
+
+static weft_status keep(const char *store, const weft_graph *graph, const partition_options *request,
+                        const weft_partition *partition, const partition_report *report)
+{
+    weft_status status = partition_save(store, graph, partition, report, request);
+    status = status == WEFT_OK ? keep_parts(store, graph, request, partition) : status;
+    return status == WEFT_OK ? status : weft_fail_context(status, KEEPING);
+}
+
+/* Before the work: may the store be written? */
+static weft_status check_store(const char *store)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/partition", store));
+    weft_status status = file_check_output(path);
+    return status == WEFT_OK ? status : weft_fail_context(status, KEEPING);
+}
+
+weft_status app_partition(const weft_options *options)
+{
+    const char *store = option_argument(options, 0);
+    partition_options request = app_partition_options(options);
+    weft_graph graph = {0};
+    weft_partition partition = {0};
+    partition_report report = {0};
+    weft_status status = WEFT_OK;
+    bool kept = option_choice(options, OPT_SAVE) == 0;
+    WEFT_TRY_GOTO(graph_open(store, 0, false, &graph), status, done);
+    WEFT_TRY_GOTO(graph_validate_once(store, &graph), status, done);
+    WEFT_TRY_GOTO(kept ? check_store(store) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(partition_compute(&graph, &request, &partition, &report), status, done);
+    if (kept) {
+        WEFT_TRY_GOTO(keep(store, &graph, &request, &partition, &report), status, done);
+    }
+    if (option_flag(options, OPT_JSON)) {
+        print_json(&graph, &request, &report);
+    } else {
+        print_table(&graph, &request, &report);
+    }
+done:
+    partition_destroy(&partition);
+    graph_close(&graph);
+    return status;
+}

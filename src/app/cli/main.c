@@ -1,0 +1,173 @@
+/*
+ * weft: the command.
+ *
+ * Finds the command, parses its options, answers --help, --version and --print-config itself and runs the rest. Under a
+ * launcher every rank comes here, before MPI is started; the launcher's variables say which of them speaks. The exit
+ * code is the status.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/cli/command.h"
+#include "app/cli/signals.h"
+#include "app/setup/context.h"
+#include "app/setup/hang.h"
+#include "base/log.h"
+#include "machine/launcher.h"
+
+typedef struct command_entry {
+    const char *name; /* as in option_commands */
+    weft_status (*run)(const weft_options *options);
+    bool parallel; /* runs on all ranks of a job */
+} command_entry;
+
+static const command_entry entries[] = {
+    {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
+    {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
+    {"predict", app_predict, true}, {"export", app_export, false},       {"doctor", app_doctor, true},
+    {"report", app_report, false},
+};
+
+static const command_entry *entry_of(const option_command *command)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        if (strcmp(entries[i].name, command->name) == 0) {
+            return &entries[i];
+        }
+    }
+    return NULL;
+}
+
+static weft_status print_generated(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*print)(FILE *out);
+    } kinds[] = {{"man", option_print_man},
+                 {"completion", option_print_completion},
+                 {"markdown", option_print_markdown},
+                 {"json", option_print_json}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && argc == 2; i++) {
+        if (strcmp(kinds[i].name, argv[1]) == 0) {
+            kinds[i].print(stdout);
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "weft generate takes one of man, completion, markdown, json");
+}
+
+static weft_status print_help(const option_command *command, const char *topic)
+{
+    if (topic[0] != '\0') {
+        WEFT_TRY(option_check_topic(command, topic));
+    }
+    if (strcmp(topic, "formats") == 0) {
+        app_print_formats(stdout);
+    } else if (command == &option_command_bare && topic[0] == '\0') {
+        option_print_overview(stdout);
+    } else {
+        option_print_help(stdout, command, topic);
+    }
+    return WEFT_OK;
+}
+
+/* --help, --version, --print-config: *answered tells that one of them was given. */
+static weft_status answer(const weft_options *options, bool *answered)
+{
+    const option_command *command = option_command_of(options);
+    *answered = true;
+    if (option_is_set(options, OPT_HELP)) {
+        return launcher_rank() == 0 ? print_help(command, option_text(options, OPT_HELP)) : WEFT_OK;
+    }
+    if (option_flag(options, OPT_VERSION)) {
+        if (launcher_rank() == 0) {
+            app_print_version(stdout, option_flag(options, OPT_VERBOSE));
+        }
+        return WEFT_OK;
+    }
+    if (option_flag(options, OPT_PRINT_CONFIG)) {
+        if (launcher_rank() == 0) {
+            option_print_config(stdout, options);
+        }
+        return WEFT_OK;
+    }
+    *answered = false;
+    return WEFT_OK;
+}
+
+static weft_status run(const command_entry *entry, const weft_options *options)
+{
+    WEFT_TRY(app_set_log_level(options));
+    WEFT_CHECK(entry->parallel || launcher_size() <= 1, WEFT_ERR_LAUNCH,
+               "weft %s runs as one process, not as %d: start it without mpirun", entry->name, launcher_size());
+    return entry->run(options);
+}
+
+/* `weft help [COMMAND]`, which newcomers type first. */
+static weft_status print_help_of(int argc, char **argv)
+{
+    const option_command *command = &option_command_bare;
+    if (argc > 1) {
+        WEFT_TRY(option_command_find(argv[1], &command));
+    }
+    return launcher_rank() == 0 ? print_help(command, "") : WEFT_OK;
+}
+
+static weft_status dispatch(int argc, char **argv)
+{
+    const option_command *command = &option_command_bare;
+    weft_options *options = NULL;
+    bool answered = false;
+    if (argc < 2) {
+        if (launcher_rank() == 0) {
+            option_print_overview(stderr);
+        }
+        return weft_fail(WEFT_ERR_USAGE, "no command given");
+    }
+    if (strcmp(argv[1], "generate") == 0) {
+        return print_generated(argc - 1, argv + 1);
+    }
+    if (strcmp(argv[1], "help") == 0) {
+        return print_help_of(argc - 1, argv + 1);
+    }
+    if (argv[1][0] != '-') {
+        WEFT_TRY(option_command_find(argv[1], &command));
+        argc--;
+        argv++;
+    }
+    const command_entry *entry = entry_of(command);
+    /* Other ranks of a parallel command receive what rank 0 reads. */
+    bool receives = entry != NULL && entry->parallel && launcher_rank() > 0;
+    WEFT_TRY((receives ? option_parse_arguments : option_parse)(command, argc, argv, &options));
+    weft_status status = answer(options, &answered);
+    if (!answered) {
+        status =
+            entry != NULL ? run(entry, options) : weft_fail(WEFT_ERR_USAGE, "no command given: weft --help lists them");
+    }
+    option_destroy(options);
+    return status;
+}
+
+/* A full disk shows itself only when the buffer is written. */
+static weft_status finish_stdout(weft_status status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return status;
+    }
+    return status != WEFT_OK ? status : weft_fail_errno(errno, "standard output");
+}
+
+int main(int argc, char **argv)
+{
+    log_set_speaker(launcher_rank() == 0);
+    signals_let_writes_fail();
+    hang_watch();
+    weft_status status = finish_stdout(dispatch(argc, argv));
+    /* A wrong command line is wrong on every rank: one of them says so. */
+    bool speaks = launcher_rank() == 0 || (status != WEFT_ERR_USAGE && weft_error_message()[0] != '\0');
+    if (status != WEFT_OK && status != WEFT_STOPPED && speaks) {
+        log_fatal(launcher_rank(), status, weft_error_message());
+    }
+    return (int)status;
+}

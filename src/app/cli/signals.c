@@ -1,0 +1,74 @@
+/* app/cli/signals.c: see app/cli/signals.h. Handlers do no more than set a flag and write a line that was made
+ * before. */
+#include "app/cli/signals.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine/launcher.h"
+
+static atomic_bool asked;
+static bool speaks, launched; /* set before any handler is */
+
+static void say(const char *text)
+{
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written; /* nobody to tell */
+}
+
+static void on_signal(int number)
+{
+    bool first = !atomic_exchange(&asked, true);
+    if (!first || !speaks) {
+        return;
+    }
+    if (number == SIGUSR1) {
+        say("weft: SIGUSR1: a checkpoint after this epoch, then the end\n");
+    } else if (launched) {
+        say("weft: SIGTERM: a checkpoint after this epoch, then the end; mpirun kills its ranks 1 s after this signal: "
+            "SIGUSR1 to mpirun instead comes at once and leaves all the time that the epoch takes\n");
+    } else {
+        say("weft: a checkpoint after this epoch, then the end; a second signal ends at once\n");
+    }
+}
+
+static void set(int number, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, NULL);
+}
+
+/* A handler, not SIG_IGN: programs that this one starts get the default back. */
+static void ignore(int number)
+{
+    (void)number;
+}
+
+void signals_let_writes_fail(void)
+{
+    set(SIGXFSZ, ignore, SA_RESTART);
+}
+
+void signals_open(void)
+{
+    speaks = launcher_rank() == 0;
+    launched = launcher_present();
+    set(SIGUSR1, on_signal, SA_RESTART);
+}
+
+void signals_training(bool on)
+{
+    const int numbers[] = {SIGTERM, SIGINT};
+    for (int i = 0; i < 2; ++i) {
+        set(numbers[i], on ? on_signal : SIG_DFL, on ? (int)(SA_RESTART | SA_RESETHAND) : 0);
+    }
+}
+
+bool signals_asked(void *self)
+{
+    (void)self;
+    return atomic_load(&asked);
+}

@@ -1,0 +1,34 @@
+/*
+ * app/cli/signals.h: signals that ask `weft train` to end with a checkpoint, and one that asks nothing.
+ *
+ *   SIGXFSZ             always: a write beyond the limit of files (ulimit -f) fails with EFBIG, as on a full disk
+ *   SIGUSR1             from the start of the program: batch systems send it before time is up, also while data load
+ *   SIGTERM, SIGINT     while training; before and after it they end the program at once, as does a second one
+ *
+ * A handler sets a flag, which the training loop shares among the ranks (train/checkpoint/keeper.h), and rank 0 writes one line.
+ *
+ * mpirun passes SIGUSR1 on at once and waits: the signal to send. SIGTERM and Ctrl-C are its own end. Open MPI 4.1.4,
+ * measured with its parameter odls_base_sigkill_timeout = N seconds (1 by default):
+ *
+ *      0   mpirun is told       SIGCONT to the ranks, which go on as if nothing had happened
+ *      N                        SIGTERM to the ranks
+ *      2 N                      SIGKILL
+ *
+ * so a larger N postpones the checkpoint by as much as it prolongs the time for it. Only the command uses this, never
+ * the library.
+ */
+#ifndef WEFT_APP_CLI_SIGNALS_H
+#define WEFT_APP_CLI_SIGNALS_H
+
+#include <stdbool.h>
+
+/* SIGXFSZ no longer kills. */
+void signals_let_writes_fail(void);
+/* SIGUSR1 from now on. */
+void signals_open(void);
+/* SIGTERM and SIGINT from now on, or no longer. */
+void signals_training(bool on);
+/* Whether one came; self is not used. */
+bool signals_asked(void *self);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * app/info/info_run.c: weft info RUN_DIR: what a run was asked, on what, and how it ended: the facts of run.json and
+ * summary.json that people look for first.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/info/info.h"
+#include "base/file.h"
+#include "io/json.h"
+
+enum { LONGEST = 1 << 20 };
+
+/* Parse folder/name. *document NULL, and no failure, when there is no such file. */
+static weft_status read_document(const char *folder, const char *name, json_document **document)
+{
+    char path[FILE_PATH_MAX];
+    const json_value *object = NULL;
+    *document = NULL;
+    WEFT_TRY(file_path(path, "%s/%s", folder, name));
+    return file_exists(path) ? json_read_object(path, LONGEST, document, &object) : WEFT_OK;
+}
+
+static const json_value *find(const json_value *object, const char *key)
+{
+    return object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
+}
+
+static void print_value(const char *label, const json_value *value)
+{
+    if (value == NULL) {
+        return;
+    }
+    if (value->kind == JSON_TEXT) {
+        info_text(label, value->text);
+    } else if (value->kind == JSON_NUMBER && value->integral) {
+        printf("%s: %" PRId64 "\n", label, value->integer);
+    } else if (value->kind == JSON_NUMBER) {
+        printf("%s: %.6g\n", label, value->number);
+    } else if (value->kind == JSON_BOOL) {
+        printf("%s: %s\n", label, value->boolean ? "yes" : "no");
+    }
+}
+
+static void print_versions(const json_value *versions)
+{
+    static const char *const names[] = {"weft", "revision", "compiler", "build"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        print_value(names[i], find(versions, names[i]));
+    }
+}
+
+/* Only what was not left at its default, with its source. */
+static void print_options(const json_value *options)
+{
+    for (const json_value *row = options != NULL ? options->child : NULL; row != NULL; row = row->next) {
+        const json_value *value = find(row, "value");
+        const json_value *source = find(row, "source");
+        const bool texts = value != NULL && source != NULL && value->kind == JSON_TEXT && source->kind == JSON_TEXT;
+        if (texts && strcmp(source->text, "default") != 0) {
+            char label[96];
+            snprintf(label, sizeof label, "--%.60s (%.20s)", row->key, source->text);
+            info_text(label, value->text);
+        }
+    }
+}
+
+static void print_end(const json_value *run)
+{
+    const json_value *exit = find(run, "exit");
+    print_value("started", find(run, "started"));
+    print_value("ended", find(run, "ended"));
+    if (exit == NULL || exit->kind != JSON_NUMBER) {
+        printf("exit: none: the run goes on, or was killed\n");
+    } else {
+        printf("exit: %" PRId64 " (%s)\n", exit->integer, weft_status_text((weft_status)exit->integer));
+    }
+}
+
+static void print_run(const json_value *run)
+{
+    static const char *const names[] = {"host", "cpu", "nodes", "ranks", "threads_per_rank", "placement", "backend"};
+    static const char *const facts[] = {"name", "hash", "vertices", "edges", "features", "classes"};
+    const json_value *graph = find(run, "graph");
+    print_versions(find(run, "versions"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        print_value(names[i], find(run, names[i]));
+    }
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "graph %s", facts[i]);
+        print_value(label, find(graph, facts[i]));
+    }
+    print_options(find(run, "options"));
+    print_end(run);
+}
+
+static void print_summary(const json_value *summary)
+{
+    static const char *const names[] = {"metric",     "runs",     "epochs",         "valid_mean",     "valid_std",
+                                        "test_mean",  "test_std", "epoch_s_median", "peak_rss_bytes", "sent_bytes_avg",
+                                        "parameters", "sync",     "cpu_use",        "seconds"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        print_value(names[i], find(summary, names[i]));
+    }
+}
+
+weft_status info_run(const char *folder)
+{
+    json_document *run = NULL;
+    json_document *summary = NULL;
+    char checkpoints[FILE_PATH_MAX];
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(read_document(folder, "run.json", &run), status, done);
+    WEFT_TRY_GOTO(read_document(folder, "summary.json", &summary), status, done);
+    WEFT_TRY_GOTO(file_path(checkpoints, "%s/ckpt", folder), status, done);
+    printf("kind: run folder\n");
+    if (run != NULL) {
+        print_run(json_root(run));
+    }
+    if (summary != NULL) {
+        print_summary(json_root(summary));
+    }
+    status = file_exists(checkpoints) ? info_checkpoint(checkpoints) : WEFT_OK;
+done:
+    json_free(run);
+    json_free(summary);
+    return status;
+}

@@ -1,0 +1,328 @@
+/* app/predict/saved_model.c: see app/predict/saved_model.h. */
+#include "app/predict/saved_model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "app/setup/context.h"
+#include "base/number.h"
+#include "gnn/pyg.h"
+#include "io/json.h"
+#include "train/checkpoint/checkpoint.h"
+
+enum { JSON_MAX = 1 << 20 };
+
+/* What makes a model what it is: recorded by every form of it, and not to be contradicted. */
+static const option_id recorded[] = {OPT_MODEL,     OPT_AGGREGATOR, OPT_LAYERS,        OPT_HIDDEN,
+                                     OPT_NORM,      OPT_DROPOUT,    OPT_INPUT_DROPOUT, OPT_ORDER,
+                                     OPT_NORMALIZE, OPT_LOSS,       OPT_METRIC};
+enum { RECORDED = sizeof recorded / sizeof *recorded };
+
+static bool is_recorded(option_id id)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        if (recorded[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_value(const weft_options *a, const weft_options *b, option_id id)
+{
+    option_type type = option_row_of(id)->type;
+    return type == OPTION_REAL ? option_real(a, id) == option_real(b, id)
+                               : strcmp(option_value_text(a, id), option_value_text(b, id)) == 0;
+}
+
+/* ---- descriptions ---- */
+
+static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
+{
+    weft_status status = option_assign(model->known, option_row_of(id)->name, text);
+    if (status == WEFT_ERR_USAGE) { /* nobody typed it */
+        status = WEFT_ERR_DATA;
+    }
+    return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", origin);
+}
+
+/* --loss auto followed the labels of the graph: a run's record of the graph tells which. */
+static weft_status note_loss(saved_model *model, const char *origin, const json_value *graph)
+{
+    if (option_choice(model->known, OPT_LOSS) != 0 || json_find(graph, "classes") == NULL) {
+        return WEFT_OK;
+    }
+    int64_t classes = 0;
+    WEFT_TRY(json_get_int(origin, graph, "classes", 0, INT64_MAX, &classes));
+    return note(model, origin, OPT_LOSS, classes > 0 ? "xent" : "bce");
+}
+
+static weft_status read_run(saved_model *model, const char *path, const json_value *root)
+{
+    const json_value *options = json_find(root, "options");
+    WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
+               path);
+    for (int i = 0; i < RECORDED; ++i) {
+        const json_value *option = json_find(options, option_row_of(recorded[i])->name);
+        const char *text = NULL;
+        if (option != NULL) {
+            WEFT_TRY(json_get_text(path, option, "value", &text));
+            WEFT_TRY(note(model, path, recorded[i], text));
+        }
+    }
+    return note_loss(model, path, json_find(root, "graph"));
+}
+
+/* run.json in the folder of the weights, if there is one. */
+static weft_status describe_by_run(saved_model *model)
+{
+    char path[FILE_PATH_MAX];
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    const char *slash = strrchr(model->path, '/');
+    int folder = slash != NULL ? (int)(slash - model->path) + 1 : 0;
+    WEFT_TRY(file_path(path, "%.*srun.json", folder, model->path));
+    if (!file_exists(path)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(json_read_object(path, JSON_MAX, &document, &root));
+    weft_status status = read_run(model, path, root);
+    json_free(document);
+    return status;
+}
+
+static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        char key[64];
+        snprintf(key, sizeof key, "weft.%s", option_row_of(recorded[i])->name);
+        const char *text = safetensors_metadata(file, key);
+        if (text != NULL) {
+            WEFT_TRY(note(model, model->path, recorded[i], text));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- weights ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t a = strlen(text);
+    size_t b = strlen(end);
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+static weft_status read_safetensors(saved_model *model)
+{
+    safetensors_file *file = NULL;
+    WEFT_TRY(safetensors_open(model->path, &file));
+    weft_status status = pyg_read(file, model->path, &model->weights, &model->config);
+    model->kind_known = status == WEFT_OK;
+    status = status == WEFT_OK ? describe_by_metadata(model, file) : status;
+    safetensors_close(file);
+    return status;
+}
+
+/* ---- checkpoints ---- */
+
+static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        const char *text = checkpoint_option(ck, option_row_of(recorded[i])->name);
+        if (text != NULL) {
+            WEFT_TRY(note(model, checkpoint_path(ck), recorded[i], text));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* The newest good checkpoint at `path`: its best parameters so far, or those after its last epoch. */
+static weft_status read_checkpoint(saved_model *model, const char *path, bool best)
+{
+    checkpoint *ck = NULL;
+    WEFT_TRY(checkpoint_open(path, &ck));
+    weft_status status = file_path(model->path, "%s/best.npz", checkpoint_path(ck));
+    if (status == WEFT_OK && !(best && file_exists(model->path))) {
+        status = file_path(model->path, "%s/last.npz", checkpoint_path(ck));
+    }
+    status = status == WEFT_OK ? weights_read_npz(model->path, &model->weights) : status;
+    status = status == WEFT_OK ? describe_by_checkpoint(model, ck) : status;
+    checkpoint_close(ck);
+    return status;
+}
+
+/* ---- what the user named ---- */
+
+static weft_status read_file(saved_model *model, bool alone)
+{
+    if (ends_with(model->path, ".safetensors")) {
+        return read_safetensors(model);
+    }
+    WEFT_TRY(weights_read_npz(model->path, &model->weights));
+    return alone ? WEFT_OK : describe_by_run(model);
+}
+
+/* A run that has not ended has no weights.npz: its newest checkpoint knows the best ones so far. */
+static weft_status read_model(saved_model *model, const char *path, bool alone)
+{
+    struct stat facts;
+    bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    char record[FILE_PATH_MAX];
+    WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
+    if (!folder || file_exists(model->path)) {
+        return read_file(model, alone);
+    }
+    WEFT_TRY(file_path(record, "%s/run.json", path));
+    return read_checkpoint(model, path, file_exists(record));
+}
+
+/* ---- what the options of the command add ---- */
+
+static weft_status check_given(const saved_model *model, const weft_options *given)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        option_id id = recorded[i];
+        const char *name = option_row_of(id)->name;
+        bool asked = option_applies(option_command_of(given), id) && option_is_set(given, id);
+        WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
+                   "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
+                   option_source_text(option_source_of(given, id)), model->path, name,
+                   option_value_text(model->known, id), name);
+    }
+    return WEFT_OK;
+}
+
+/* Kind and aggregator from the files' description, or from the command line. */
+static void choose_kind(saved_model *model, const weft_options *given)
+{
+    const weft_options *from = model->kind_known ? model->known : given;
+    model->config.kind = (gnn_kind)option_choice(from, OPT_MODEL);
+    model->config.aggregator = (gnn_sage_aggregator)option_choice(from, OPT_AGGREGATOR);
+}
+
+/* What the weights show, as options; a description that says otherwise belongs to other weights. */
+static weft_status note_shown(saved_model *model, option_id id, const char *text)
+{
+    bool told = option_is_set(model->known, id);
+    WEFT_CHECK(!told || strcmp(option_value_text(model->known, id), text) == 0, WEFT_ERR_DATA,
+               "%s: the weights are those of %s %s, but their description says %s", model->path,
+               option_row_of(id)->name, text, option_value_text(model->known, id));
+    return note(model, model->path, id, text);
+}
+
+static weft_status note_weights(saved_model *model, bool kind)
+{
+    static const char *const kinds[] = {"sage", "gcn", "mlp"};
+    static const char *const aggregators[] = {"mean", "gcn"};
+    static const char *const norms[] = {"none", "batch", "layer"};
+    const gnn_config *config = &model->config;
+    char text[NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, "%d", config->layers);
+    WEFT_TRY(note_shown(model, OPT_LAYERS, text));
+    WEFT_TRY(note_shown(model, OPT_NORM,
+                        config->layers > 1 || !option_is_set(model->known, OPT_NORM)
+                            ? norms[config->norm]
+                            : option_value_text(model->known, OPT_NORM)));
+    if (config->hidden > 0) {
+        snprintf(text, sizeof text, "%" PRId64, config->hidden);
+        WEFT_TRY(note_shown(model, OPT_HIDDEN, text));
+    }
+    if (kind) {
+        WEFT_TRY(note_shown(model, OPT_MODEL, kinds[config->kind]));
+    }
+    return kind && config->kind == GNN_SAGE ? note_shown(model, OPT_AGGREGATOR, aggregators[config->aggregator])
+                                            : WEFT_OK;
+}
+
+static weft_status describe(saved_model *model, const weft_options *given)
+{
+    bool named = ends_with(model->path, ".safetensors");
+    if (!named) {
+        model->kind_known = option_is_set(model->known, OPT_MODEL);
+        choose_kind(model, given);
+        gnn_config told = model->config;
+        WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &model->config));
+        /* Two matrices a layer are sage's own; one may be any other's. */
+        bool own = model->config.kind == GNN_SAGE && model->config.aggregator == GNN_SAGE_MEAN;
+        WEFT_CHECK(!model->kind_known || !own || (told.kind == GNN_SAGE && told.aggregator == GNN_SAGE_MEAN),
+                   WEFT_ERR_DATA, "%s: the weights are those of sage with aggregator mean, run.json says otherwise",
+                   model->path);
+        model->kind_known = model->kind_known || own;
+    }
+    WEFT_TRY(note_weights(model, model->kind_known));
+    return check_given(model, given);
+}
+
+weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
+{
+    const option_command *train = NULL;
+    WEFT_TRY(option_command_find("train", &train));
+    WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
+    WEFT_TRY(option_create(train, &(*model)->known));
+    WEFT_TRY(read_model(*model, path, given == NULL));
+    return given != NULL ? describe(*model, given) : WEFT_OK;
+}
+
+void saved_model_close(saved_model *model)
+{
+    if (model != NULL) {
+        weights_destroy(&model->weights);
+        option_destroy(model->known);
+        weft_free(model);
+    }
+}
+
+weft_status saved_model_share(weft_comm *comm, saved_model **model)
+{
+    bool first = comm_rank(comm) == 0;
+    weft_options *received = NULL;
+    weft_status status = first ? WEFT_OK : WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL);
+    WEFT_TRY(comm_agree(comm, status));
+    saved_model *m = *model;
+    WEFT_TRY(comm_bcast(comm, 0, m->path, (int64_t)sizeof m->path));
+    WEFT_TRY(comm_bcast(comm, 0, &m->config, (int64_t)sizeof m->config));
+    WEFT_TRY(comm_bcast(comm, 0, &m->kind_known, (int64_t)sizeof m->kind_known));
+    WEFT_TRY(app_share_options(comm, m->known, &received));
+    m->known = received != NULL ? received : m->known;
+    return weights_share(comm, &m->weights);
+}
+
+weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options)
+{
+    weft_status status = WEFT_OK;
+    const option_command *train = option_command_of(model->known);
+    WEFT_TRY(option_create(train, options));
+    for (int i = 0; i < OPT_COUNT; ++i) {
+        option_id id = (option_id)i;
+        bool known = is_recorded(id) && option_is_set(model->known, id);
+        const weft_options *from = known ? model->known : given;
+        if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
+            option_allowed_from(id, OPTION_FILE)) {
+            WEFT_TRY_GOTO(option_assign(*options, option_row_of(id)->name, option_value_text(from, id)), status, done);
+        }
+    }
+done:
+    if (status != WEFT_OK) {
+        option_destroy(*options);
+        *options = NULL;
+    }
+    return status;
+}
+
+weft_status saved_model_export(const saved_model *model, const char *path)
+{
+    safetensors_text texts[RECORDED + 2];
+    char keys[RECORDED][64];
+    int count = 0;
+    texts[count++] = (safetensors_text){"format", "pt"};
+    for (int i = 0; i < RECORDED; ++i) {
+        if (option_is_set(model->known, recorded[i])) {
+            snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(recorded[i])->name);
+            texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
+        }
+    }
+    return pyg_write(path, &model->config, &model->weights, texts, count);
+}

@@ -1,0 +1,58 @@
+/*
+ * app/predict/score_table.h: what weft eval and weft predict tell: scores by split, and figures by class or by task.
+ *
+ * With classes: the confusion matrix over the chosen vertices, and from it for each class, as scikit-learn defines
+ * them,
+ *
+ *     precision = hits / predicted, recall = hits / support, F1 = 2 hits / (predicted + support), 0 where undefined;
+ *     macro: mean over the classes that occur as label or as prediction; micro: over all vertices, which is accuracy.
+ *
+ * With binary tasks: vertices of either label and the area under the ROC curve by task; their mean leaves out tasks
+ * that lack one of the labels. Memory: 8 bytes x classes^2.
+ */
+#ifndef WEFT_APP_PREDICT_SCORE_TABLE_H
+#define WEFT_APP_PREDICT_SCORE_TABLE_H
+
+#include <stdio.h>
+
+#include "app/setup/context.h"
+#include "train/metrics.h"
+
+typedef enum score_split { SCORE_TEST, SCORE_VALID, SCORE_TRAIN, SCORE_LABELLED } score_split; /* order of --split */
+typedef enum score_format { SCORE_MD, SCORE_CSV, SCORE_JSON } score_format;                    /* order of --format */
+
+typedef struct score_table {
+    const char *model, *graph; /* names, for reading */
+    bool labelled;             /* without labels everything below is empty */
+    train_metric metric;
+    double score[HAL_SPLITS];
+    int64_t counted[HAL_SPLITS];
+    score_split split;
+    int64_t classes;    /* or 0 */
+    int64_t *confusion; /* [classes, classes]: row = label, column = prediction */
+    int64_t tasks;      /* or 0 */
+    int64_t *positive, *negative;
+    double *auc; /* [tasks] */
+} score_table;
+
+/* logits: [rows, outputs] of this rank on the host, view: the same on the backend. The same table on every rank.
+ * Collective. Free with score_table_destroy, also after a failure. */
+weft_status score_table_make(const app_context *context, const train_targets *targets, train_metric metric,
+                             score_split split, const weft_tensor *view, const float *logits, score_table *table);
+void score_table_destroy(score_table *table);
+
+typedef struct score_figures {
+    int64_t support, predicted, hits;
+    double precision, recall, f1;
+} score_figures;
+
+score_figures score_table_class(const score_table *table, int64_t class);
+void score_table_averages(const score_table *table, score_figures *macro, score_figures *micro);
+/* Mean over the tasks that have both labels; NaN without any. */
+double score_table_auc(const score_table *table);
+
+void score_table_print(FILE *out, const score_table *table, score_format format);
+/* "label,0,1,..." and a line a class. */
+void score_table_print_confusion(FILE *out, const score_table *table);
+
+#endif

@@ -1,0 +1,219 @@
+/* app/predict/score_table_print.c: the table as Markdown, CSV and JSON; see app/predict/score_table.h. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "app/predict/score_table.h"
+#include "io/json.h"
+
+static const char *const split_names[HAL_SPLITS] = {"train", "valid", "test"};
+static const char *const chosen_names[] = {
+    [SCORE_TEST] = "test", [SCORE_VALID] = "valid", [SCORE_TRAIN] = "train", [SCORE_LABELLED] = "labelled"};
+
+static const char *metric_text(const score_table *t)
+{
+    return t->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC";
+}
+
+/* A score, or what stands for one that is not defined. */
+static void print_number(FILE *out, double value, int digits, const char *undefined)
+{
+    if (isnan(value)) {
+        fputs(undefined, out);
+    } else {
+        fprintf(out, "%.*f", digits, value);
+    }
+}
+
+/* ---- Markdown ---- */
+
+static void print_class_md(FILE *out, const char *name, const score_figures *f)
+{
+    fprintf(out, "| %s | %" PRId64 " | %.4f | %.4f | %.4f |\n", name, f->support, f->precision, f->recall, f->f1);
+}
+
+static void print_classes_md(FILE *out, const score_table *t)
+{
+    score_figures macro, micro;
+    score_table_averages(t, &macro, &micro);
+    fprintf(out, "\n| class (%s) | support | precision | recall | F1 |\n|---|---:|---:|---:|---:|\n",
+            chosen_names[t->split]);
+    for (int64_t c = 0; c < t->classes; ++c) {
+        char name[32];
+        score_figures f = score_table_class(t, c);
+        snprintf(name, sizeof name, "%" PRId64, c);
+        print_class_md(out, name, &f);
+    }
+    print_class_md(out, "macro", &macro);
+    print_class_md(out, "micro", &micro);
+}
+
+static void print_tasks_md(FILE *out, const score_table *t)
+{
+    fprintf(out, "\n| task (%s) | positive | negative | ROC-AUC |\n|---|---:|---:|---:|\n", chosen_names[t->split]);
+    for (int64_t task = 0; task < t->tasks; ++task) {
+        fprintf(out, "| %" PRId64 " | %" PRId64 " | %" PRId64 " | ", task, t->positive[task], t->negative[task]);
+        print_number(out, t->auc[task], 4, "-");
+        fputs(" |\n", out);
+    }
+    fputs("| mean | | | ", out);
+    print_number(out, score_table_auc(t), 4, "-");
+    fputs(" |\n", out);
+}
+
+static void print_md(FILE *out, const score_table *t)
+{
+    if (!t->labelled) {
+        return;
+    }
+    fprintf(out, "| split | vertices | %s |\n|---|---:|---:|\n", metric_text(t));
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        fprintf(out, "| %s | %" PRId64 " | ", split_names[s], t->counted[s]);
+        print_number(out, t->score[s], 4, "-");
+        fputs(" |\n", out);
+    }
+    if (t->classes > 0) {
+        print_classes_md(out, t);
+    } else {
+        print_tasks_md(out, t);
+    }
+}
+
+/* ---- CSV: one table, a kind of row in the first column ---- */
+
+static void print_class_csv(FILE *out, const char *kind, const char *name, const score_figures *f)
+{
+    fprintf(out, "%s,%s,%" PRId64 ",,%.6f,%.6f,%.6f\n", kind, name, f->support, f->precision, f->recall, f->f1);
+}
+
+static void print_classes_csv(FILE *out, const score_table *t)
+{
+    score_figures macro, micro;
+    score_table_averages(t, &macro, &micro);
+    for (int64_t c = 0; c < t->classes; ++c) {
+        char name[32];
+        score_figures f = score_table_class(t, c);
+        snprintf(name, sizeof name, "%" PRId64, c);
+        print_class_csv(out, "class", name, &f);
+    }
+    print_class_csv(out, "average", "macro", &macro);
+    print_class_csv(out, "average", "micro", &micro);
+}
+
+static void print_csv(FILE *out, const score_table *t)
+{
+    fputs("kind,name,vertices,score,precision,recall,f1\n", out);
+    for (int s = 0; t->labelled && s < HAL_SPLITS; ++s) {
+        fprintf(out, "split,%s,%" PRId64 ",", split_names[s], t->counted[s]);
+        print_number(out, t->score[s], 6, "");
+        fputs(",,,\n", out);
+    }
+    if (t->classes > 0) {
+        print_classes_csv(out, t);
+    }
+    for (int64_t task = 0; task < t->tasks; ++task) {
+        fprintf(out, "task,%" PRId64 ",%" PRId64 ",", task, t->positive[task] + t->negative[task]);
+        print_number(out, t->auc[task], 6, "");
+        fputs(",,,\n", out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void write_figures(json_writer *json, const score_figures *f)
+{
+    json_int(json, "support", f->support);
+    json_real(json, "precision", f->precision);
+    json_real(json, "recall", f->recall);
+    json_real(json, "f1", f->f1);
+    json_end(json);
+}
+
+static void write_classes(json_writer *json, const score_table *t)
+{
+    score_figures macro, micro;
+    score_table_averages(t, &macro, &micro);
+    json_array(json, "classes");
+    for (int64_t c = 0; c < t->classes; ++c) {
+        score_figures f = score_table_class(t, c);
+        json_object(json, NULL);
+        json_int(json, "class", c);
+        write_figures(json, &f);
+    }
+    json_end(json);
+    json_object(json, "macro");
+    write_figures(json, &macro);
+    json_object(json, "micro");
+    write_figures(json, &micro);
+}
+
+static void write_tasks(json_writer *json, const score_table *t)
+{
+    json_array(json, "tasks");
+    for (int64_t task = 0; task < t->tasks; ++task) {
+        json_object(json, NULL);
+        json_int(json, "task", task);
+        json_int(json, "positive", t->positive[task]);
+        json_int(json, "negative", t->negative[task]);
+        json_real(json, "rocauc", t->auc[task]);
+        json_end(json);
+    }
+    json_end(json);
+    json_real(json, "rocauc_mean", score_table_auc(t));
+}
+
+static void print_json(FILE *out, const score_table *t)
+{
+    json_writer json = json_begin(out, true);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    json_text(&json, "model", t->model);
+    json_text(&json, "graph", t->graph);
+    if (t->labelled) {
+        json_text(&json, "metric", t->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+        for (int s = 0; s < HAL_SPLITS; ++s) {
+            json_object(&json, split_names[s]);
+            json_int(&json, "vertices", t->counted[s]);
+            json_real(&json, "score", t->score[s]);
+            json_end(&json);
+        }
+        json_text(&json, "split", chosen_names[t->split]);
+    }
+    if (t->classes > 0) {
+        write_classes(&json, t);
+    } else if (t->tasks > 0) {
+        write_tasks(&json, t);
+    }
+    json_end(&json);
+    json_line_end(&json);
+}
+
+void score_table_print(FILE *out, const score_table *table, score_format format)
+{
+    switch (format) {
+    case SCORE_MD:
+        print_md(out, table);
+        break;
+    case SCORE_CSV:
+        print_csv(out, table);
+        break;
+    case SCORE_JSON:
+        print_json(out, table);
+        break;
+    }
+}
+
+void score_table_print_confusion(FILE *out, const score_table *table)
+{
+    fputs("label", out);
+    for (int64_t c = 0; c < table->classes; ++c) {
+        fprintf(out, ",%" PRId64, c);
+    }
+    fputc('\n', out);
+    for (int64_t row = 0; row < table->classes; ++row) {
+        fprintf(out, "%" PRId64, row);
+        for (int64_t c = 0; c < table->classes; ++c) {
+            fprintf(out, ",%" PRId64, table->confusion[row * table->classes + c]);
+        }
+        fputc('\n', out);
+    }
+}

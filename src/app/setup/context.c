@@ -1,0 +1,247 @@
+/* app/setup/context.c: see app/setup/context.h. */
+#include "app/setup/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/setup/hang.h"
+#include "base/log.h"
+#include "comm/core/inquest.h"
+#include "comm/core/layout.h"
+#include "machine/launcher.h"
+
+/* The speaker ends the job; if it cannot, the others do after this time. */
+enum { LAST_WORD_SECONDS = 1 };
+/* The others wait for rank 0 to speak and to end them; on a loaded machine that takes over a second. Less when some
+ * rank gave up waiting: then this one failed alone. */
+enum { FIRST_WORD_SECONDS = 3 };
+
+typedef struct rank_card {
+    cpu_set mask;
+    char host[64];
+    int node_rank;
+    char line[512]; /* of the node, from its first rank */
+} rank_card;
+
+static weft_status open_comm(app_context *context)
+{
+    if (!launcher_present()) {
+        return comm_create_self(&context->comm);
+    }
+    WEFT_TRY(comm_create_mpi(&context->comm));
+    WEFT_CHECK(
+        launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
+        "the launcher started %d processes but each of them is alone: the launcher and the MPI library do not fit; "
+        "start with the mpirun of this MPI, or `srun --mpi=pmix`",
+        launcher_size());
+    return WEFT_OK;
+}
+
+weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received)
+{
+    weft_status status = WEFT_OK;
+    void *blob = NULL;
+    size_t bytes = 0;
+    bool first = comm_rank(comm) == 0;
+    *received = NULL;
+    if (comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    if (first) {
+        status = option_pack(options, &blob, &bytes);
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    int64_t count = (int64_t)bytes;
+    WEFT_TRY(comm_bcast(comm, 0, &count, sizeof count));
+    if (!first) {
+        status = weft_malloc((size_t)count, 1, WEFT_MEM_GENERAL, &blob);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, blob, count), status, done);
+    if (!first) {
+        status = option_unpack(blob, (size_t)count, received);
+    }
+done:
+    weft_free(blob);
+    return status;
+}
+
+/* Rank 0's view of the options counts: environments may differ between nodes. */
+static weft_status share_options(app_context *context, const weft_options *options)
+{
+    WEFT_TRY(app_share_options(context->comm, options, &context->shared));
+    context->options = context->shared != NULL ? context->shared : options;
+    return WEFT_OK;
+}
+
+static int requested_threads(const weft_options *options)
+{
+    if (option_int(options, OPT_THREADS) > 0) {
+        return (int)option_int(options, OPT_THREADS);
+    }
+    const char *environment = getenv("OMP_NUM_THREADS");
+    int threads = environment != NULL ? atoi(environment) : 0;
+    return threads > 0 ? threads : 0;
+}
+
+static weft_status gather_cards(app_context *context, const rank_card *mine, rank_card *cards)
+{
+    weft_status status = WEFT_OK;
+    int ranks = comm_size(context->comm);
+    int64_t *bytes = NULL;
+    WEFT_TRY(WEFT_NEW(&bytes, ranks, WEFT_MEM_GENERAL));
+    for (int r = 0; r < ranks; ++r) {
+        bytes[r] = (int64_t)sizeof *cards;
+    }
+    status = comm_allgatherv(context->comm, mine, (int64_t)sizeof *mine, cards, bytes);
+    weft_free(bytes);
+    return status;
+}
+
+/* The plan of this rank, from the masks of all ranks on its node. */
+static weft_status plan_threads(app_context *context, const rank_card *cards, cpu_set *node_mask)
+{
+    weft_status status = WEFT_OK;
+    int node_ranks = comm_node_size(context->comm);
+    cpu_set *masks = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&masks, node_ranks, WEFT_MEM_GENERAL));
+    for (int r = 0; r < comm_size(context->comm); ++r) {
+        if (strcmp(cards[r].host, context->host) == 0 && cards[r].node_rank < node_ranks) {
+            masks[cards[r].node_rank] = cards[r].mask;
+        }
+    }
+    const placement_request request = {.node_ranks = node_ranks,
+                                       .node_rank = comm_node_rank(context->comm),
+                                       .masks = masks,
+                                       .threads = requested_threads(context->options),
+                                       .pin = (pin_mode)option_choice(context->options, OPT_PIN),
+                                       .comm_thread =
+                                           (comm_thread_mode)option_choice(context->options, OPT_COMM_THREAD),
+                                       .job_ranks = comm_size(context->comm),
+                                       .nodes = comm_get_layout(context->comm)->nodes};
+    WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);
+    WEFT_TRY_GOTO(placement_apply(&context->placement), status, done);
+    *node_mask = context->placement.mask;
+done:
+    weft_free(masks);
+    return status;
+}
+
+static weft_status place_threads(app_context *context)
+{
+    weft_status status = WEFT_OK;
+    rank_card *cards = NULL;
+    rank_card mine = {.node_rank = comm_node_rank(context->comm)};
+    gethostname(mine.host, sizeof mine.host - 1);
+    memcpy(context->host, mine.host, sizeof context->host);
+    int ranks = comm_size(context->comm);
+    WEFT_TRY(WEFT_NEW(&cards, ranks, WEFT_MEM_GENERAL));
+    cpu_set used = {.bits = {0}};
+    status = placement_current_mask(&mine.mask);
+    status = status == WEFT_OK ? machine_detect(&context->machine) : status;
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    WEFT_TRY_GOTO(comm_agree(context->comm, plan_threads(context, cards, &used)), status, done);
+    /* A second round tells rank 0 what every node does: the union of its ranks' cores, described by its first rank. */
+    mine.mask = used;
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        if (strcmp(cards[r].host, context->host) == 0) {
+            for (size_t w = 0; w < sizeof used.bits / sizeof used.bits[0]; ++w) {
+                used.bits[w] |= cards[r].mask.bits[w];
+            }
+        }
+        context->nodes += cards[r].node_rank == 0;
+    }
+    placement_describe(&context->machine, context->host, comm_node_size(context->comm), &context->placement, &used,
+                       mine.line, sizeof mine.line);
+    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        if (cards[r].node_rank == 0) {
+            log_info("%s", cards[r].line);
+        }
+    }
+done:
+    weft_free(cards);
+    return status;
+}
+
+/* A library that takes calls from the main thread only is no failure unless the thread was asked for. */
+static weft_status start_comm_thread(const app_context *context)
+{
+    if (!context->placement.comm_thread) {
+        return WEFT_OK;
+    }
+    weft_status status = comm_thread_start(context->comm, context->placement.comm_cpu);
+    if (status != WEFT_OK && option_choice(context->options, OPT_COMM_THREAD) == COMM_THREAD_AUTO) {
+        log_warn("no communication thread: %s", weft_error_message());
+        return WEFT_OK;
+    }
+    return status;
+}
+
+weft_status app_set_log_level(const weft_options *options)
+{
+    bool quiet = option_flag(options, OPT_QUIET), verbose = option_flag(options, OPT_VERBOSE);
+    WEFT_CHECK(!(quiet && verbose), WEFT_ERR_USAGE, "--quiet and --verbose contradict each other");
+    if (quiet || verbose) {
+        log_set_level(quiet ? LOG_WARN : LOG_DEBUG);
+    }
+    return WEFT_OK;
+}
+
+weft_status app_context_open(const weft_options *options, app_context *context)
+{
+    memset(context, 0, sizeof *context);
+    double patience = hang_set_timeout(options);
+    WEFT_TRY(open_comm(context));
+    comm_set_stall_timeout(context->comm, patience);
+    log_set_speaker(comm_rank(context->comm) == 0);
+    WEFT_TRY(share_options(context, options));
+    comm_set_stall_timeout(context->comm, hang_set_timeout(context->options));
+    WEFT_TRY(place_threads(context));
+    WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
+    const char *backend = option_text(context->options, OPT_BACKEND);
+    return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
+}
+
+/* The ranks tell each other where they stand; the lowest one that is heard speaks, the others leave the end to it. */
+static _Noreturn void end_stalled(const app_context *context)
+{
+    comm_inquest inquest;
+    comm_hold_inquest(context->comm, context->host, weft_error_message(), &inquest);
+    if (inquest.speaks) {
+        log_fatal(comm_rank(context->comm), WEFT_ERR_STALL, inquest.text);
+    } else {
+        sleep(LAST_WORD_SECONDS);
+    }
+    comm_abort(context->comm, WEFT_ERR_STALL);
+}
+
+void app_context_fail(const app_context *context, weft_status status)
+{
+    if (context->comm == NULL || comm_size(context->comm) == 1) {
+        return;
+    }
+    int rank = comm_rank(context->comm);
+    if (status == WEFT_ERR_STALL) {
+        end_stalled(context);
+    }
+    if (rank != 0) {
+        comm_await_call(context->comm, FIRST_WORD_SECONDS);
+    }
+    log_fatal(rank, status, weft_error_message());
+    comm_abort(context->comm, status);
+}
+
+void app_context_close(app_context *context)
+{
+    weft_hal_close(context->hal);
+    placement_free(&context->placement);
+    machine_free(&context->machine);
+    option_destroy(context->decided);
+    option_destroy(context->shared);
+    comm_destroy(context->comm);
+    memset(context, 0, sizeof *context);
+}

@@ -1,0 +1,43 @@
+/*
+ * app/setup/context.h: what every collective command starts with: ranks that talk, options that agree, threads in their
+ * place, a backend.
+ */
+#ifndef WEFT_APP_SETUP_CONTEXT_H
+#define WEFT_APP_SETUP_CONTEXT_H
+
+#include "comm/comm.h"
+#include "machine/placement.h"
+#include "option/option.h"
+
+typedef struct app_context {
+    weft_comm *comm;
+    weft_options *shared;        /* rank 0's options on the other ranks */
+    weft_options *decided;       /* those with the graph's decisions (app/train/auto_options.h), or NULL */
+    const weft_options *options; /* the ones to use */
+    machine machine;
+    placement placement;
+    weft_hal *hal;
+    char host[64];
+    int nodes;
+} app_context;
+
+/* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
+weft_status app_set_log_level(const weft_options *options);
+
+/* [out] received  rank 0's options on the other ranks, NULL on rank 0; option_destroy. Collective. */
+weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received);
+
+/* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
+ * node. --stall-timeout holds from here on. Collective over all processes of the job. */
+weft_status app_context_open(const weft_options *options, app_context *context);
+void app_context_close(app_context *context);
+
+/*
+ * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
+ * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
+ * told once. After a stall one rank speaks for all and names those that are missing (comm/core/inquest.h). With one rank it
+ * returns and the command closes as usual.
+ */
+void app_context_fail(const app_context *context, weft_status status);
+
+#endif

@@ -1,0 +1,187 @@
+/* app/setup/machine_limits.c: see app/setup/machine_limits.h. */
+#include "app/setup/machine_limits.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "io/json.h"
+#include "machine/cache.h"
+
+#define LIMITS_FORMAT "weft-machine 1"
+
+enum { LIMITS_MOST_BYTES = 1 << 16, GEMM_LEAST = 128, GEMM_MOST = 2048, GEMM_REPEATS = 5 };
+static const double gemm_seconds = 0.02; /* of one product: long enough for the clock and the threads' start */
+
+/* ---- the file ----------------------------------------------------------------------------------------------- */
+limits_key limits_key_of(const machine *m, const weft_hal *hal, int node_ranks)
+{
+    limits_key key = {.ranks = node_ranks, .threads = hal->threads};
+    gethostname(key.host, sizeof key.host - 1);
+    snprintf(key.cpu, sizeof key.cpu, "%s", m->model);
+    snprintf(key.backend, sizeof key.backend, "%s", hal->name);
+    return key;
+}
+
+weft_status limits_path(const limits_key *key, char path[FILE_PATH_MAX])
+{
+    char text[320];
+    char hash[33];
+    char name[64];
+    const int length = snprintf(text, sizeof text, "%s|%s|%s|%d|%d|%s", key->host, key->cpu, key->backend, key->ranks,
+                                key->threads, version_text());
+    file_hash(text, (size_t)length, hash);
+    snprintf(name, sizeof name, "machine-%.16s.json", hash);
+    return cache_path(name, path);
+}
+
+static weft_status expect_text(const char *path, const json_value *root, const char *name, const char *expected)
+{
+    const char *found = NULL;
+    WEFT_TRY(json_get_text(path, root, name, &found));
+    WEFT_CHECK(strcmp(found, expected) == 0, WEFT_ERR_DATA, "%s: \"%s\" is \"%.100s\", here it is \"%.100s\"", path,
+               name, found, expected);
+    return WEFT_OK;
+}
+
+static weft_status read_rate(const char *path, const json_value *root, const char *name, double *rate)
+{
+    const json_value *found = json_find(root, name);
+    WEFT_CHECK(found != NULL && found->kind == JSON_NUMBER && found->number > 0.0 && found->number < 1e20,
+               WEFT_ERR_DATA, "%s: \"%s\" must be a rate between 0 and 1e20", path, name);
+    *rate = found->number;
+    return WEFT_OK;
+}
+
+static weft_status read_root(const char *path, const json_value *root, const limits_key *key, machine_limits *limits)
+{
+    int64_t ranks = 0;
+    int64_t threads = 0;
+    machine_limits read = {0};
+    WEFT_TRY(expect_text(path, root, "format", LIMITS_FORMAT));
+    WEFT_TRY(expect_text(path, root, "host", key->host));
+    WEFT_TRY(expect_text(path, root, "cpu", key->cpu));
+    WEFT_TRY(expect_text(path, root, "backend", key->backend));
+    WEFT_TRY(expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_get_int(path, root, "ranks", key->ranks, key->ranks, &ranks));
+    WEFT_TRY(json_get_int(path, root, "threads", key->threads, key->threads, &threads));
+    WEFT_TRY(read_rate(path, root, "read_bytes_per_s", &read.read));
+    WEFT_TRY(read_rate(path, root, "triad_bytes_per_s", &read.triad));
+    WEFT_TRY(read_rate(path, root, "gemm_flop_per_s", &read.gemm));
+    *limits = read;
+    return WEFT_OK;
+}
+
+weft_status limits_read(const char *path, const limits_key *key, machine_limits *limits)
+{
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(path, LIMITS_MOST_BYTES, &document, &root));
+    weft_status status = read_root(path, root, key, limits);
+    json_free(document);
+    return status;
+}
+
+weft_status limits_write(const char *path, const limits_key *key, const machine_limits *limits)
+{
+    file_writer writer;
+    WEFT_TRY(cache_make_parent(path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_text(&json, "format", LIMITS_FORMAT);
+    json_text(&json, "host", key->host);
+    json_text(&json, "cpu", key->cpu);
+    json_text(&json, "backend", key->backend);
+    json_int(&json, "ranks", key->ranks);
+    json_int(&json, "threads", key->threads);
+    json_text(&json, "weft", version_text());
+    json_real(&json, "read_bytes_per_s", limits->read);
+    json_real(&json, "triad_bytes_per_s", limits->triad);
+    json_real(&json, "gemm_flop_per_s", limits->gemm);
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------------------- */
+/* The best of `repeats` products of n x n matrices of ones; x holds three of them. */
+static weft_status time_product(weft_hal *hal, float *x, int64_t n, int repeats, double *seconds)
+{
+    const hal_gemm_args gemm = {.alpha = 1.0,
+                                .a = hal_mat_of(x, WEFT_DTYPE_F32, n, n, n),
+                                .b = hal_mat_of(x + n * n, WEFT_DTYPE_F32, n, n, n),
+                                .c = hal_mat_of(x + 2 * n * n, WEFT_DTYPE_F32, n, n, n)};
+    WEFT_TRY(hal_gemm(hal, &gemm));
+    WEFT_TRY(hal->stream.sync(hal));
+    *seconds = 1e9;
+    for (int i = 0; i < repeats; i++) {
+        const double start = clock_seconds();
+        WEFT_TRY(hal_gemm(hal, &gemm));
+        WEFT_TRY(hal->stream.sync(hal));
+        const double taken = clock_seconds() - start;
+        *seconds = taken < *seconds ? taken : *seconds;
+    }
+    return WEFT_OK;
+}
+
+weft_status limits_measure_gemm(weft_hal *hal, double *flop_per_second)
+{
+    const size_t most = (size_t)3 * GEMM_MOST * GEMM_MOST;
+    weft_status status = WEFT_OK;
+    float *host = NULL;
+    void *device = NULL;
+    double seconds = 0.0;
+    int64_t n = GEMM_LEAST;
+    WEFT_TRY_GOTO(WEFT_NEW(&host, most, WEFT_MEM_WORKSPACE), status, done);
+    for (size_t i = 0; i < most; i++) {
+        host[i] = 1.0F;
+    }
+    WEFT_TRY_GOTO(hal->mem.alloc(hal, most * sizeof *host, WEFT_MEM_WORKSPACE, &device), status, done);
+    WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, most * sizeof *host), status, done);
+    WEFT_TRY_GOTO(time_product(hal, device, n, 1, &seconds), status, done);
+    while (n < GEMM_MOST && seconds * 8.0 < 2.0 * gemm_seconds) {
+        n *= 2;
+        WEFT_TRY_GOTO(time_product(hal, device, n, 1, &seconds), status, done);
+    }
+    WEFT_TRY_GOTO(time_product(hal, device, n, GEMM_REPEATS, &seconds), status, done);
+    *flop_per_second = 2.0 * (double)n * (double)n * (double)n / seconds;
+done:
+    hal->mem.free(hal, device);
+    weft_free(host);
+    return status;
+}
+
+weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits)
+{
+    const stream_request request = {.threads = plan->threads,
+                                    .array_bytes = stream_array_bytes(m->l3_bytes, 1),
+                                    .cpu = plan->cpu,
+                                    .thread_node = -1,
+                                    .memory_node = -1};
+    stream_rates rates;
+    WEFT_TRY(stream_measure(&request, &rates));
+    *limits = (machine_limits){.read = rates.read, .triad = rates.triad};
+    return limits_measure_gemm(hal, &limits->gemm);
+}
+
+weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept)
+{
+    const limits_key key = limits_key_of(m, hal, 1);
+    char path[FILE_PATH_MAX];
+    const bool named = limits_path(&key, path) == WEFT_OK;
+    *kept = named && limits_read(path, &key, limits) == WEFT_OK;
+    weft_error_clear();
+    if (*kept) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(limits_measure(m, plan, hal, limits));
+    if (named && limits_write(path, &key, limits) != WEFT_OK) {
+        log_info("machine limits not kept: %s", weft_error_message());
+        weft_error_clear();
+    }
+    return WEFT_OK;
+}

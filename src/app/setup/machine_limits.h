@@ -1,0 +1,44 @@
+/*
+ * app/setup/machine_limits.h: what this machine's memory and cores can do, measured, and kept between jobs.
+ *
+ * `weft doctor` measures and keeps; `weft bench` reads what fits, or measures and keeps it too, and tells rates as
+ * percent of it. Rates above 100 % of the triad come out of caches; if large ones do too, the machine was not quiet
+ * when it was measured: weft doctor measures again. A file $XDG_CACHE_HOME/weft/machine-HASH.json (or below ~/.cache)
+ * holds the figures of one host with one number of ranks and threads:
+ *
+ *      {"format": "weft-machine 1", "host": "ant", "cpu": "...", "backend": "cpu", "ranks": 1, "threads": 8,
+ *       "weft": "0.1.0", "read_bytes_per_s": 4.1e10, "triad_bytes_per_s": 3.6e10, "gemm_flop_per_s": 9.1e11}
+ */
+#ifndef WEFT_APP_SETUP_MACHINE_LIMITS_H
+#define WEFT_APP_SETUP_MACHINE_LIMITS_H
+
+#include "base/file.h"
+#include "hal/hal.h"
+#include "machine/placement.h"
+#include "machine/stream.h"
+
+typedef struct limits_key {
+    char host[64], cpu[96], backend[32];
+    int ranks, threads; /* on the node; of each rank */
+} limits_key;
+
+typedef struct machine_limits {
+    double read, triad; /* bytes a second of the whole node: machine/stream.h */
+    double gemm;        /* float32 operations a second of the whole node: a large square product */
+} machine_limits;
+
+limits_key limits_key_of(const machine *m, const weft_hal *hal, int node_ranks);
+/* WEFT_ERR_NOINPUT when the environment names no cache folder. */
+weft_status limits_path(const limits_key *key, char path[FILE_PATH_MAX]);
+/* WEFT_ERR_NOINPUT: there is none. WEFT_ERR_DATA: damaged, or of another machine. */
+weft_status limits_read(const char *path, const limits_key *key, machine_limits *limits);
+weft_status limits_write(const char *path, const limits_key *key, const machine_limits *limits);
+
+/* float32 operations a second of the backend's product of square matrices; about 0.3 s. */
+weft_status limits_measure_gemm(weft_hal *hal, double *flop_per_second);
+/* All of it, for one process that has the machine to itself. */
+weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits);
+/* The kept figures, or ones measured now and kept for the next. [out] kept: they were read. */
+weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept);
+
+#endif

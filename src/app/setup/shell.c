@@ -1,0 +1,109 @@
+/* app/setup/shell.c: see app/setup/shell.h. */
+#include "app/setup/shell.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/file.h"
+
+/* A word of n bytes and its NUL become at most 4 (n + 1) bytes, the blank before it included. */
+enum { RAW_MAX = SHELL_COMMAND_MAX / 4 - 8 };
+
+static void append(char *text, size_t bytes, const char *piece)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, bytes - used, "%s", piece);
+}
+
+static void append_byte(char *text, size_t bytes, char c)
+{
+    const char piece[2] = {c, '\0'};
+    append(text, bytes, piece);
+}
+
+/* Does every shell read the word back as it stands? */
+static bool is_plain(const char *word)
+{
+    bool plain = word[0] != '\0';
+    for (const char *c = word; *c != '\0'; ++c) {
+        plain = plain && ((unsigned char)*c < 0x80) && (isalnum((unsigned char)*c) || strchr("-_./:,=+@%", *c) != NULL);
+    }
+    return plain;
+}
+
+/* Free of control characters, and UTF-8. */
+static bool is_printable(const char *word)
+{
+    while (*word != '\0') {
+        uint32_t code;
+        int length = utf8_length(word, &code);
+        if (length == 0 || (length == 1 && iscntrl((unsigned char)*word))) {
+            return false;
+        }
+        word += length;
+    }
+    return true;
+}
+
+static void append_escaped(char *text, size_t bytes, const char *word)
+{
+    append(text, bytes, "$'");
+    for (const char *c = word; *c != '\0'; ++c) {
+        char octal[8];
+        unsigned char code = (unsigned char)*c;
+        if (code >= 0x80 || iscntrl(code) || *c == '\'' || *c == '\\') {
+            snprintf(octal, sizeof octal, "\\%03o", (unsigned)code);
+            append(text, bytes, octal);
+        } else {
+            append_byte(text, bytes, *c);
+        }
+    }
+    append(text, bytes, "'");
+}
+
+void shell_append_word(char *text, size_t bytes, const char *word)
+{
+    if (is_plain(word)) {
+        append(text, bytes, word);
+        return;
+    }
+    if (!is_printable(word)) {
+        append_escaped(text, bytes, word);
+        return;
+    }
+    append(text, bytes, "'");
+    for (const char *c = word; *c != '\0'; ++c) {
+        if (*c == '\'') {
+            append(text, bytes, "'\\''");
+        } else {
+            append_byte(text, bytes, *c);
+        }
+    }
+    append(text, bytes, "'");
+}
+
+weft_status shell_command_line(char text[SHELL_COMMAND_MAX])
+{
+    char raw[RAW_MAX + 1];
+    text[0] = '\0';
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return WEFT_OK;
+    }
+    ssize_t count = file_read_at(fd, 0, raw, RAW_MAX);
+    close(fd);
+    WEFT_CHECK(count >= 0, WEFT_ERR_IO, "/proc/self/cmdline cannot be read");
+    raw[count] = '\0';
+    for (ssize_t at = 0; at < count; at += (ssize_t)strlen(raw + at) + 1) {
+        append(text, SHELL_COMMAND_MAX, at > 0 ? " " : "");
+        shell_append_word(text, SHELL_COMMAND_MAX, raw + at);
+    }
+    append(text, SHELL_COMMAND_MAX, count == RAW_MAX ? " ..." : "");
+    return WEFT_OK;
+}

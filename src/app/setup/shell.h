@@ -1,0 +1,22 @@
+/* app/setup/shell.h: words as a shell reads them back, and the command line that started this process. */
+#ifndef WEFT_APP_SETUP_SHELL_H
+#define WEFT_APP_SETUP_SHELL_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum { SHELL_COMMAND_MAX = 32768 };
+
+/*
+ * Append a word to a text of `bytes` bytes, ended by NUL and cut off at its end. A word that a POSIX shell would change
+ * stands in single quotes; one with control characters or bytes that are no UTF-8 is written $'...\ooo...', as bash,
+ * zsh and POSIX.1-2024 read it: the text itself is always printable UTF-8.
+ */
+void shell_append_word(char *text, size_t bytes, const char *word);
+
+/* The words of this process's command line, separated by blanks; "" when the system does not tell. One of more than
+ * SHELL_COMMAND_MAX / 4 bytes is cut off, and ends in " ...". */
+weft_status shell_command_line(char text[SHELL_COMMAND_MAX]);
+
+#endif

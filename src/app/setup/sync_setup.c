@@ -1,0 +1,122 @@
+/* app/setup/sync_setup.c: see app/setup/sync_setup.h. */
+#include "app/setup/sync_setup.h"
+
+#include <stdio.h>
+
+static const char *text_or_null(const weft_options *o, option_id id)
+{
+    const char *text = option_text(o, id);
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void set_lossy(const weft_options *o, sync_options *sync)
+{
+    sync->tracking = (sync_tracking)option_choice(o, OPT_GRADIENT_TRACKING);
+    sync->group = (int)option_int(o, OPT_GROUP_SIZE);
+    sync->full_every = option_int(o, OPT_FULL_EVERY);
+    sync->seed = (uint64_t)option_int(o, OPT_SEED);
+    sync->topology = text_or_null(o, OPT_TOPOLOGY);
+    sync->shadow = (sync_shadow_algorithm)option_choice(o, OPT_SHADOW_ALGORITHM);
+    sync->mix = option_real(o, OPT_SHADOW_MIX);
+    sync->block_rate = option_real(o, OPT_SHADOW_RATE);
+    sync->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
+    sync->gap = option_int(o, OPT_SHADOW_GAP);
+    sync->sites = text_or_null(o, OPT_SITES);
+    sync->threshold = option_real(o, OPT_ASP_THRESHOLD);
+    sync->policy = (sync_asp_policy)option_choice(o, OPT_ASP_POLICY);
+    sync->bandwidth = (double)option_size(o, OPT_ASP_BANDWIDTH);
+    sync->slack = option_int(o, OPT_ASP_SLACK);
+    sync->flush_every = option_int(o, OPT_ASP_FLUSH);
+}
+
+sync_options sync_options_of(const weft_options *o, sync_shards shards)
+{
+    sync_options sync = sync_options_default();
+    sync.mode = (sync_mode)option_choice(o, OPT_SYNC);
+    sync.allow_lossy = option_flag(o, OPT_ALLOW_LOSSY);
+    sync.algorithm =
+        option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)option_choice(o, OPT_ALLREDUCE);
+    sync.wire = (comm_wire)option_choice(o, OPT_WIRE);
+    sync.overlap = (sync_overlap)option_choice(o, OPT_OVERLAP);
+    sync.bucket_bytes = (int64_t)option_size(o, OPT_BUCKET);
+    sync.density = option_real(o, OPT_TOPK_DENSITY);
+    sync.select.method = (select_method)option_choice(o, OPT_TOPK_SELECT);
+    sync.select.seed = (uint64_t)option_int(o, OPT_SEED);
+    sync.exchange = (sparse_exchange)option_choice(o, OPT_TOPK_EXCHANGE);
+    sync.warmup = option_int(o, OPT_TOPK_WARMUP);
+    sync.dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
+    sync.shards_differ = shards == SYNC_SHARDS_REGIONS;
+    set_lossy(o, &sync);
+    return sync;
+}
+
+weft_status sync_setup_check(const weft_options *o)
+{
+    sync_options sync = sync_options_of(o, SYNC_SHARDS_REGIONS); /* no check depends on the shards */
+    return sync_check_options(&sync);
+}
+
+void sync_setup_describe(const sync_options *options, sync_mode mode, char *text, size_t bytes)
+{
+    static const char *const overlaps[] = {"summed behind the backward pass",
+                                           "summed behind the backward pass, gathered behind the next forward pass",
+                                           "summed after the backward pass"};
+    const char *tracked = sync_tracks(options, mode) ? ", tracks the global gradient" : "";
+    switch (mode) {
+    case SYNC_ALLREDUCE:
+        snprintf(text, bytes, "all gradients, %s; %s", overlaps[options->overlap],
+                 options->wire == COMM_WIRE_SAME ? "exact" : "rounded to 16 bits between nodes, not exact");
+        return;
+    case SYNC_TOPK:
+        snprintf(text, bytes, "sends %g %% of the gradient, keeps the rest for later steps; not exact",
+                 100.0 * options->density);
+        return;
+    case SYNC_DIVIDE_SHUFFLE:
+        snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact", options->group,
+                 tracked);
+        return;
+    case SYNC_SHADOW:
+        snprintf(text, bytes, "averages parameters in the background, training never waits%s; not exact", tracked);
+        return;
+    case SYNC_ASP:
+        snprintf(text, bytes, "sends updates between sites once they pass %g %% of their parameter%s; not exact",
+                 100.0 * options->threshold, tracked);
+        return;
+    case SYNC_AUTO:
+        snprintf(text, bytes, "the fastest mode by prediction, %s",
+                 options->allow_lossy ? "exact or not" : "exact ones only");
+        return;
+    }
+}
+
+void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, char *text, size_t bytes)
+{
+    const char *where = mode == SYNC_AUTO ? " in the modes that average parameters" : "";
+    text[0] = '\0';
+    if (sync_tracks(options, mode)) {
+        snprintf(text, bytes, "gradient tracking on%s%s; twice the bytes, --gradient-tracking off goes without", where,
+                 options->tracking == SYNC_TRACKING_AUTO ? ": parts of a graph differ in their labels" : "");
+    } else if (options->shards_differ && sync_mode_tracks(mode)) {
+        snprintf(text, bytes,
+                 "gradient tracking off: where parts differ in their labels, replicas that follow their "
+                 "own gradients end below the accuracy of all-reduce");
+    }
+}
+
+uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes, int ranks)
+{
+    static const uint64_t copies[] = {
+        [SYNC_ALLREDUCE] = 1,      /* what arrives while it is summed */
+        [SYNC_TOPK] = 4,           /* velocity, residual, selection, what arrives */
+        [SYNC_DIVIDE_SHUFFLE] = 3, /* the mean, the group's mean, what arrives */
+        [SYNC_SHADOW] = 5,         /* the mean, snapshot, average, block state, what arrives */
+        [SYNC_ASP] = 6,
+        [SYNC_AUTO] = 6, /* the most that a mode keeps */
+    };
+    if (ranks == 1) {
+        return 0;
+    }
+    uint64_t kept = copies[options->mode];
+    /* Tracking: twice the vector for the mode; a copy of the parameters, tracked and last gradients. */
+    return (sync_tracks(options, options->mode) ? 2 * kept + 3 : kept) * parameter_bytes;
+}

@@ -1,0 +1,83 @@
+/* app/setup/versions.c: see app/setup/versions.h. */
+#include "app/setup/versions.h"
+
+#include <string.h>
+
+#include "base/version.h"
+#include "comm/comm.h"
+#include "hal/hal.h"
+#include "machine/library.h"
+#include "partition/methods/metis_call.h"
+
+static void add(version_row *row, int *count, const char *name, const char *text)
+{
+    if (*count < VERSIONS_MOST) {
+        snprintf(row[*count].name, sizeof row->name, "%s", name);
+        snprintf(row[*count].text, sizeof row->text, "%s", text);
+        (*count)++;
+    }
+}
+
+int versions_collect(version_row row[VERSIONS_MOST])
+{
+    const char *name = NULL;
+    const char *version = NULL;
+    char text[VERSION_TEXT_BYTES];
+    int count = 0;
+    add(row, &count, "weft", version_text());
+    add(row, &count, "revision", version_revision());
+    add(row, &count, "compiler", version_compiler());
+    add(row, &count, "build", version_build());
+    for (int i = 0; (name = version_library(i, &version)) != NULL; i++) {
+        add(row, &count, name, version);
+    }
+    for (int i = 0; (name = machine_library(i, text, sizeof text)) != NULL; i++) {
+        add(row, &count, name, text);
+    }
+    version = strchr(weft_hal_library(), ' ');
+    add(row, &count, "oneDNN", version != NULL ? version + 1 : weft_hal_library());
+    comm_mpi_version(text, sizeof text);
+    add(row, &count, "MPI", text);
+    add(row, &count, "METIS", metis_version());
+    return count;
+}
+
+void versions_write(json_writer *json)
+{
+    version_row row[VERSIONS_MOST];
+    const int count = versions_collect(row);
+    json_object(json, "versions");
+    for (int i = 0; i < count; i++) {
+        json_text(json, row[i].name, row[i].text);
+    }
+    json_end(json);
+}
+
+/* The sets that kernels are compiled for and chosen by at run time, and those that libraries use. */
+static void print_instruction_sets(FILE *out)
+{
+    __builtin_cpu_init();
+    fputs("instruction sets: x86-64", out);
+#define PRINT_IF_SUPPORTED(name) fputs(__builtin_cpu_supports(name) ? " " name : "", out)
+    PRINT_IF_SUPPORTED("sse4.2");
+    PRINT_IF_SUPPORTED("avx");
+    PRINT_IF_SUPPORTED("avx2");
+    PRINT_IF_SUPPORTED("fma");
+    PRINT_IF_SUPPORTED("avx512f");
+    PRINT_IF_SUPPORTED("avx512bw");
+    PRINT_IF_SUPPORTED("avx512vl");
+    PRINT_IF_SUPPORTED("avx512dq");
+    PRINT_IF_SUPPORTED("avx512vnni");
+#undef PRINT_IF_SUPPORTED
+    fputs(" (of this machine)\n", out);
+}
+
+void versions_print(FILE *out)
+{
+    version_row row[VERSIONS_MOST];
+    const int count = versions_collect(row);
+    for (int i = 0; i < count; i++) {
+        fprintf(out, "%s: %s\n", row[i].name, row[i].text);
+    }
+    print_instruction_sets(out);
+}

@@ -1,0 +1,45 @@
+/*
+ * app/train/advice.h: what could make this job faster, from what it measured: the lines under the closing table of a
+ * training.
+ *
+ * One table of rules; a rule speaks when its figure passes a threshold, tells the figure, and names the options to try.
+ * A function of the facts alone.
+ */
+#ifndef WEFT_APP_TRAIN_ADVICE_H
+#define WEFT_APP_TRAIN_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ADVICE_LINES = 12, ADVICE_BYTES = 400 };
+
+/* Seconds are of the whole job; avg and max are over ranks. */
+typedef struct advice_facts {
+    int ranks, nodes, threads; /* threads of a rank */
+    bool pinned, oversubscribed;
+    double wall, cpu;                /* avg; cpu: of all threads of a rank */
+    double prepare;                  /* avg: load, partition and prepare matrices */
+    double partition;                /* avg: of that, the partition */
+    bool generated;                  /* the graph, by this job */
+    double compute_avg, compute_max; /* linear, aggregate, element-wise, loss, optimiser */
+    double halo;                     /* avg: in the halo exchange */
+    double train;                    /* avg: compute, halo, all-reduce and evaluation */
+    double exposed;                  /* avg: stood still for communication while training */
+    double evaluate;                 /* avg */
+    int64_t eval_every;              /* epochs between evaluations */
+    bool overlap_split;              /* --overlap split */
+    bool lossy;                      /* wire or mode that is not exact already */
+    const char *partitioner;         /* --partition */
+    double edge_balance;             /* largest part's edges over the mean */
+    double own, others, stolen;      /* while training, processors' worth on the node where others had most: this job,
+                                        other processes, other guests of a virtual machine's host */
+    int node_threads, node_cpus;     /* there: of this job, and the CPUs they run on; 0 = not known */
+    const char *competitors;         /* "python3 (pid 7) 0.9, ..."; "" when they cannot be seen */
+    double node_peak_bytes;          /* of the fullest node */
+    double node_memory_bytes;        /* what it had at most */
+} advice_facts;
+
+/* [out] line; the count. */
+int advice_collect(const advice_facts *facts, char line[ADVICE_LINES][ADVICE_BYTES]);
+
+#endif

@@ -1,0 +1,71 @@
+/* app/train/auto_options.c: see app/train/auto_options.h. */
+#include "app/train/auto_options.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "gnn/facts.h"
+
+static bool is_auto(const weft_options *options, option_id id)
+{
+    return strcmp(option_text(options, id), "auto") == 0;
+}
+
+static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
+{
+    bool few = gnn_has_few_labels(facts);
+    log_info("recipe %s (auto: %.0f training vertices a class, few are fewer than %d)", few ? "few-labels" : "default",
+             gnn_labels_per_answer(facts), GNN_FEW_LABELS);
+    return option_decide(options, OPT_RECIPE, few ? "few-labels" : "default");
+}
+
+static weft_status decide_scaling(weft_options *options, const gnn_facts *facts)
+{
+    bool length = gnn_scaling_for(facts) == GNN_SCALE_LENGTH;
+    double zeros = facts->values > 0 ? 100.0 * (double)facts->zeros / (double)facts->values : 0.0;
+    log_info("features: %s (auto: %.1f %% are 0, %s are negative)",
+             length ? "rows divided by their length" : "columns standardised", zeros,
+             facts->negative > 0 ? "some" : "none");
+    return option_decide(options, OPT_NORMALIZE, length ? "length" : "standard");
+}
+
+/* Nobody told: a guess could be as wrong as none, and less plain. */
+static weft_status leave_features(weft_options *options)
+{
+    log_warn("the model does not tell how features were scaled for it: they are taken as they are; if they were not, "
+             "say so with --normalize");
+    return option_decide(options, OPT_NORMALIZE, "none");
+}
+
+static weft_status decide(weft_options *options, const gnn_facts *facts, bool training)
+{
+    if (!training) {
+        return is_auto(options, OPT_NORMALIZE) ? leave_features(options) : WEFT_OK;
+    }
+    if (is_auto(options, OPT_RECIPE)) {
+        WEFT_TRY(decide_recipe(options, facts));
+    }
+    return is_auto(options, OPT_NORMALIZE) ? decide_scaling(options, facts) : WEFT_OK;
+}
+
+weft_status auto_options_decide(app_context *context, const weft_graph *graph, bool training)
+{
+    gnn_facts facts = {0};
+    if (training && comm_rank(context->comm) == 0) {
+        facts = gnn_facts_of(graph);
+        graph_release_pages(graph);
+    }
+    WEFT_TRY(comm_bcast(context->comm, 0, &facts, (int64_t)sizeof facts));
+    weft_options *copy = NULL;
+    weft_status status = option_copy(context->options, &copy);
+    if (status == WEFT_OK) {
+        status = decide(copy, &facts, training);
+    }
+    if (status == WEFT_OK) {
+        context->decided = copy;
+        context->options = copy;
+    } else {
+        option_destroy(copy);
+    }
+    return comm_agree(context->comm, status);
+}

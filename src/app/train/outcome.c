@@ -1,0 +1,142 @@
+/* app/train/outcome.c: see app/train/outcome.h. */
+#include "app/train/outcome.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static const double hardly_share = 0.1;  /* of the way from the baseline to 1 */
+static const double hardly_errors = 2.0; /* standard errors of the baseline's share */
+static const double early_share = 0.05;  /* of the epochs */
+static const double jump_ratio = 2.0;
+static const double jump_floor = 0.05; /* of the first loss: losses near 0 rattle */
+
+enum { EARLY_EPOCHS = 3, EARLY_LEAST = 20 };
+
+/* ---- losses ---- */
+
+void outcome_watch(outcome_losses *l, int run, int64_t epoch, double loss)
+{
+    if (l->run != run + 1) {
+        l->run = run + 1;
+        l->first = l->least = loss;
+        l->jumped = false;
+    }
+    const bool jump = loss > jump_ratio * l->least && loss - l->least > jump_floor * l->first;
+    if (jump) {
+        l->runs_jumped += l->jumped ? 0 : 1;
+        l->jumped = true;
+    }
+    if (jump && (l->to == 0.0 || loss * l->from > l->to * l->least)) { /* the larger ratio, also where one is 0 */
+        l->worst_run = run;
+        l->worst_epoch = epoch;
+        l->from = l->least;
+        l->to = loss;
+    }
+    l->least = fmin(l->least, loss);
+}
+
+bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score)
+{
+    const bool first = best_epoch <= EARLY_EPOCHS || (double)best_epoch <= early_share * (double)epochs;
+    return epochs >= EARLY_LEAST && best_epoch > 0 && first && !isnan(best_score) && best_score < 1.0;
+}
+
+/* ---- rules ---- */
+
+static bool rule_empty_test(const outcome_facts *f, char *line)
+{
+    if (f->test_vertices > 0) {
+        return false;
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "no labelled vertex in the test split: there is no test score (weft convert --splits or --random-split "
+             "gives a store another split)");
+    return true;
+}
+
+static bool rule_empty_valid(const outcome_facts *f, char *line)
+{
+    if (f->valid_vertices > 0) {
+        return false;
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "no labelled vertex in the validation split: the last evaluation stands for the best epoch (weft convert "
+             "--splits or --random-split gives a store another split)");
+    return true;
+}
+
+/* What accuracy must gain on the baseline, on so many vertices. */
+static double least_gain(const outcome_facts *f, double baseline, int64_t vertices)
+{
+    const double part = hardly_share * (1.0 - baseline);
+    const double chance = f->shares ? hardly_errors * sqrt(baseline * (1.0 - baseline) / (double)vertices) : 0.0;
+    return fmax(part, chance);
+}
+
+static bool rule_baseline(const outcome_facts *f, char *line)
+{
+    const bool on_test = f->test_vertices > 0;
+    const int64_t vertices = on_test ? f->test_vertices : f->valid_vertices;
+    const double score = on_test ? f->test : f->valid;
+    const double baseline = on_test ? f->test_baseline : f->valid_baseline;
+    if (vertices == 0 || !(score - baseline < least_gain(f, baseline, vertices))) {
+        return false;
+    }
+    snprintf(
+        line, OUTCOME_BYTES,
+        "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs, change --lr%s, or check that "
+        "labels, features and split belong to the same vertices",
+        on_test ? "test" : "validation", f->metric, 100.0 * score,
+        f->shares ? "answering the largest class of the training split for every vertex" : "a guess", 100.0 * baseline,
+        f->normalized ? "" : ", try --normalize standard");
+    return true;
+}
+
+static bool rule_early(const outcome_facts *f, char *line)
+{
+    char where[96] = "";
+    if (f->early_runs == 0) {
+        return false;
+    }
+    if (f->runs > 1) {
+        snprintf(where, sizeof where, " of run %d (%d of %d runs are like it)", f->early_run + 1, f->early_runs,
+                 f->runs);
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "the best epoch%s is %" PRId64 " of %" PRId64
+             ", and what followed was no better: try a lower --lr (now %g), more --dropout or --weight-decay, and "
+             "--patience to stop earlier",
+             where, f->early_epoch, f->early_end, f->lr);
+    return true;
+}
+
+static bool rule_jump(const outcome_facts *f, char *line)
+{
+    char where[96] = "";
+    const outcome_losses *l = &f->losses;
+    if (l->runs_jumped == 0) {
+        return false;
+    }
+    if (f->runs > 1) {
+        snprintf(where, sizeof where, " of run %d (%d of %d runs jumped)", l->worst_run + 1, l->runs_jumped, f->runs);
+    }
+    snprintf(line, OUTCOME_BYTES, "the loss jumped from %.4g to %.4g in epoch %" PRId64 "%s: lower --lr (now %g)%s%s%s",
+             l->from, l->to, l->worst_epoch, where, f->lr, f->normed ? "" : ", or try --norm batch",
+             f->input_dropped ? ", --input-dropout 0" : "", f->normalized ? "" : ", --normalize standard");
+    return true;
+}
+
+/* What makes the other figures meaningless comes first. */
+static bool (*const rules[])(const outcome_facts *facts, char *line) = {rule_empty_test, rule_empty_valid,
+                                                                        rule_baseline, rule_jump, rule_early};
+
+int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BYTES])
+{
+    int count = 0;
+    _Static_assert(sizeof rules / sizeof *rules <= OUTCOME_LINES, "a line for every rule");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
+        count += rules[i](facts, line[count]) ? 1 : 0;
+    }
+    return count;
+}

@@ -1,0 +1,56 @@
+/*
+ * app/train/outcome.h: what a training reached, judged by figures alone: the warnings below its result.
+ *
+ * The baseline of accuracy is the classifier that answers the largest class of the training split for every vertex (of
+ * equally large ones the one with more validation vertices): its accuracy on a split is that class's share there. Of
+ * ROC-AUC it is a guess, 0.5. One table of rules, each a function
+ * of the facts:
+ *
+ *     empty split     no labelled vertex in the validation or the test split
+ *     hardly better   the score is less than a tenth of the way from the baseline to 1; or, of accuracy, less than two
+ *                     standard errors of the baseline's share above it, sqrt(p (1 - p) / n)
+ *     early           the best epoch is one of the first three, or of the first twentieth, of 20 or more
+ *     jump            a loss more than twice the smallest before it, by more than a twentieth of the first epoch's
+ */
+#ifndef WEFT_APP_TRAIN_OUTCOME_H
+#define WEFT_APP_TRAIN_OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { OUTCOME_LINES = 6, OUTCOME_BYTES = 400 };
+
+/* The losses of a job as they come, runs from 0 one after the other. Start from all zero. */
+typedef struct outcome_losses {
+    int run;             /* that is watched, from 1; 0: none yet */
+    double first, least; /* of that run */
+    bool jumped;         /* that run, already */
+    int runs_jumped;     /* over all runs */
+    int worst_run;       /* of the largest jump, from 0 */
+    int64_t worst_epoch;
+    double from, to; /* its losses: the smallest before it, and at it */
+} outcome_losses;
+
+void outcome_watch(outcome_losses *losses, int run, int64_t epoch, double loss);
+
+/* Is the best of these epochs early enough to wonder? A score of 1 cannot rise any more. */
+bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score);
+
+typedef struct outcome_facts {
+    const char *metric; /* "accuracy" or "ROC-AUC" */
+    bool shares;        /* accuracy: the baseline is a share of `test_vertices` */
+    double valid, test; /* means over the runs */
+    double valid_baseline, test_baseline;
+    int64_t valid_vertices, test_vertices; /* labelled */
+    int runs;
+    int early_runs, early_run;      /* how many were best early; the first of them, from 0 */
+    int64_t early_epoch, early_end; /* of that one: its best epoch and its last */
+    outcome_losses losses;
+    double lr;
+    bool normed, input_dropped, normalized; /* --norm, --input-dropout and --normalize are in use */
+} outcome_facts;
+
+/* [out] line; the count. */
+int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BYTES]);
+
+#endif

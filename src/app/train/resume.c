@@ -1,0 +1,238 @@
+/* app/train/resume.c: see app/train/resume.h. */
+#include "app/train/resume.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "app/setup/shell.h"
+#include "base/log.h"
+#include "base/number.h"
+
+/* ---- the plan ---- */
+
+static weft_status parse_interval(const char *text, train_checkpoints *plan)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}};
+    const char *end = text;
+    double value = 0;
+    bool good = number_scan_real(text, &end, &value) && value >= 0 && value <= 1e9;
+    if (good && *end == '\0' && value == (double)(int64_t)value) {
+        plan->every_epochs = (int64_t)value;
+        return WEFT_OK;
+    }
+    for (size_t i = 0; good && i < sizeof units / sizeof *units; ++i) {
+        if (strcmp(end, units[i].name) == 0) {
+            plan->every_s = value * units[i].seconds;
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE,
+                     "--checkpoint-every %s: expected a number of epochs (20), a time (90s, 10min, 2h), or 0 for none",
+                     text);
+}
+
+weft_status resume_plan(const weft_options *options, double started, train_checkpoints *plan)
+{
+    double hours = option_real(options, OPT_MAX_HOURS);
+    *plan = (train_checkpoints){.stop_at = hours > 0 ? started + 3600 * hours : 0};
+    WEFT_CHECK(!(option_flag(options, OPT_RESUME) && option_flag(options, OPT_FORCE)), WEFT_ERR_USAGE,
+               "--resume goes on with a run and --force replaces it: give one of them");
+    return parse_interval(option_text(options, OPT_CHECKPOINT_EVERY), plan);
+}
+
+/* ---- agreement ---- */
+
+/* How an option that differs from the checkpoint's is taken. */
+typedef enum weight { REFUSED, NAMED, FREE } weight;
+
+static weight weight_of(option_id id)
+{
+    static const char *const refused[] = {"model", "training"};
+    static const char *const named[] = {"partition", "partitioner", "aggregation", "communication"};
+    const char *section = option_row_of(id)->section;
+    if (id == OPT_NORMALIZE || id == OPT_SPLIT_INDEX) {
+        return REFUSED;
+    }
+    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum of its
+     * options, which are compared one by one. */
+    if (id == OPT_GRADIENT_TRACKING || id == OPT_STALL_TIMEOUT || id == OPT_CALIBRATE || id == OPT_COMM_MODEL ||
+        id == OPT_RECIPE) {
+        return FREE;
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
+        if (strcmp(section, refused[i]) == 0) {
+            return REFUSED;
+        }
+    }
+    for (size_t i = 0; i < sizeof named / sizeof *named; ++i) {
+        if (strcmp(section, named[i]) == 0) {
+            return NAMED;
+        }
+    }
+    return id == OPT_BACKEND ? NAMED : FREE;
+}
+
+/* Texts may differ where values do not: 0.50 and .5, on and true. */
+static bool same_value(const weft_options *options, option_id id, const char *before)
+{
+    double a = 0;
+    double b = 0;
+    const char *now = option_value_text(options, id);
+    option_type type = option_row_of(id)->type;
+    if (strcmp(now, before) == 0) {
+        return true;
+    }
+    bool number = type == OPTION_INT || type == OPTION_REAL;
+    return number && number_parse_real(now, &a) && number_parse_real(before, &b) && a == b;
+}
+
+static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, bytes - used, format, args);
+    va_end(args);
+}
+
+/*
+ * Another number of epochs than the checkpoint's is as if the training had been started with it, where no epoch so far
+ * would have been another.
+ */
+static weft_status check_epochs(const weft_options *o, const checkpoint *ck, const char *before)
+{
+    const train_progress *p = checkpoint_progress(ck);
+    const int64_t epochs = option_int(o, OPT_EPOCHS);
+    const int schedule = option_choice(o, OPT_SCHEDULE);
+    WEFT_CHECK(p->run == 0, WEFT_ERR_USAGE,
+               "--resume: %d of --runs %d have ended with --epochs %s each, and %lld would not compare: give --epochs "
+               "%s, or another --run-dir",
+               p->run, (int)option_int(o, OPT_RUNS), before, (long long)epochs, before);
+    WEFT_CHECK(schedule != SCHEDULE_COSINE && schedule != SCHEDULE_LINEAR, WEFT_ERR_USAGE,
+               "--resume: --schedule %s spreads over --epochs %s, and the epochs so far had its rates: give --epochs "
+               "%s; or start from the weights with --init-weights, --epochs and another --run-dir",
+               option_value_text(o, OPT_SCHEDULE), before, before);
+    WEFT_CHECK(epochs > p->epoch || (p->run_ended && epochs == p->epoch), WEFT_ERR_USAGE,
+               "--resume: the run has %lld epochs by now, --epochs %lld is %s: give more than %lld, or --epochs %s",
+               (long long)p->epoch, (long long)epochs, epochs < p->epoch ? "less" : "no more", (long long)p->epoch,
+               before);
+    WEFT_CHECK(!p->run_ended || checkpoint_has_state(ck), WEFT_ERR_USAGE,
+               "--resume: %s, of an earlier version, has no state of the optimiser after the last epoch: start from "
+               "its weights with --init-weights and another --run-dir",
+               checkpoint_path(ck));
+    return WEFT_OK;
+}
+
+/* Said once: what more epochs mean for the run as it stands. */
+static void tell_epochs(const weft_options *o, const checkpoint *ck, const char *before)
+{
+    const train_progress *p = checkpoint_progress(ck);
+    const int64_t patience = option_int(o, OPT_PATIENCE);
+    if (p->run_ended && patience > 0 && p->since_best >= patience) {
+        log_warn("--epochs %s instead of %s changes nothing: --patience %lld ended the run after epoch %lld",
+                 option_value_text(o, OPT_EPOCHS), before, (long long)patience, (long long)p->epoch);
+        return;
+    }
+    log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
+}
+
+static weft_status check_options(const app_context *context, const checkpoint *ck)
+{
+    char differs[512] = "";
+    const weft_options *o = context->options;
+    for (int i = 0; i < OPT_COUNT; ++i) {
+        option_id id = (option_id)i;
+        const char *name = option_row_of(id)->name;
+        const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
+        if (before == NULL || weight_of(id) == FREE || same_value(o, id, before)) {
+            continue;
+        }
+        if (id == OPT_EPOCHS) {
+            WEFT_TRY(check_epochs(o, ck, before));
+            tell_epochs(o, ck, before);
+            continue;
+        }
+        WEFT_CHECK(weight_of(id) == NAMED, WEFT_ERR_USAGE,
+                   "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
+                   "--run-dir",
+                   checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id));
+        append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
+    }
+    if (checkpoint_ranks(ck) != comm_size(context->comm)) {
+        append(differs, sizeof differs, ", %d ranks (were %d)", comm_size(context->comm), checkpoint_ranks(ck));
+    }
+    if (checkpoint_threads(ck) != context->placement.threads) {
+        append(differs, sizeof differs, ", %d threads a rank (were %d)", context->placement.threads,
+               checkpoint_threads(ck));
+    }
+    if (differs[0] != '\0') {
+        log_info("going on with %s: not to the bit, as sums may be rounded otherwise", differs + 2);
+    }
+    return WEFT_OK;
+}
+
+static weft_status open_and_check(const app_context *context, const run_dir *dir, const weft_graph *graph,
+                                  checkpoint **ck)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
+    weft_status status = file_exists(path) ? checkpoint_open(path, ck) : WEFT_ERR_NOINPUT;
+    if (status == WEFT_ERR_NOINPUT) {
+        weft_error_clear();
+        log_info("%s holds no checkpoint: training begins at the beginning", dir->path);
+        return WEFT_OK;
+    }
+    WEFT_TRY(status);
+    WEFT_CHECK(strcmp(checkpoint_graph_hash(*ck), graph->hash) == 0, WEFT_ERR_USAGE,
+               "--resume: the checkpoint %s belongs to another graph than %s (hashes %.16s, %.16s)",
+               checkpoint_path(*ck), graph->name, checkpoint_graph_hash(*ck), graph->hash);
+    return check_options(context, *ck);
+}
+
+weft_status resume_open(const app_context *context, const run_dir *dir, const weft_graph *graph, checkpoint **ck)
+{
+    weft_status status = WEFT_OK;
+    *ck = NULL;
+    if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
+        status = open_and_check(context, dir, graph, ck);
+    }
+    return comm_agree(context->comm, status);
+}
+
+/* ---- how to go on ---- */
+
+static void append_option(char *text, size_t bytes, const weft_options *options, option_id id)
+{
+    const option_row *row = option_row_of(id);
+    if (row->type == OPTION_FLAG) {
+        append(text, bytes, " --%s%s", option_flag(options, id) ? "" : "no-", row->name);
+        return;
+    }
+    append(text, bytes, " --%s ", row->name);
+    shell_append_word(text, bytes, option_value_text(options, id));
+}
+
+void resume_command(const app_context *context, const char *path, char *text, size_t bytes)
+{
+    const weft_options *o = context->options;
+    text[0] = '\0';
+    if (comm_size(context->comm) > 1) {
+        append(text, bytes, "mpirun -np %d ", comm_size(context->comm));
+    }
+    append(text, bytes, "weft train");
+    for (int i = 0; i < OPT_COUNT; ++i) {
+        option_id id = (option_id)i;
+        bool given = option_applies(option_command_of(o), id) && option_is_set(o, id) &&
+                     option_source_of(o, id) != OPTION_ENVIRONMENT;
+        if (given && id != OPT_RESUME && id != OPT_FORCE && id != OPT_RUN_DIR) {
+            append_option(text, bytes, o, id);
+        }
+    }
+    append(text, bytes, " --resume --run-dir ");
+    shell_append_word(text, bytes, path);
+}

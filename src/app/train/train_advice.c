@@ -1,0 +1,86 @@
+/* app/train/train_advice.c: see app/train/train_advice.h. */
+#include "app/train/train_advice.h"
+
+#include <stdio.h>
+
+#include "app/train/advice.h"
+#include "base/clock.h"
+#include "comm/core/layout.h"
+#include "gnn/data/generate/generator.h"
+
+static double sum_of(const double seconds[ACTIVITY_COUNT], const weft_activity *activity, int count)
+{
+    double sum = 0.0;
+    for (int i = 0; i < count; i++) {
+        sum += seconds[activity[i]];
+    }
+    return sum;
+}
+
+double train_compute_seconds(const double seconds[ACTIVITY_COUNT])
+{
+    static const weft_activity compute[] = {ACTIVITY_LINEAR, ACTIVITY_AGGREGATE, ACTIVITY_ELEMENTWISE, ACTIVITY_LOSS,
+                                            ACTIVITY_OPTIMIZER};
+    return sum_of(seconds, compute, sizeof compute / sizeof *compute);
+}
+
+static advice_facts facts_of(const train_report *report)
+{
+    static const weft_activity prepare[] = {ACTIVITY_LOAD, ACTIVITY_PARTITION, ACTIVITY_PREPARE};
+    const app_context *context = report->context;
+    const train_figures *avg = &report->spread.avg;
+    const int node_ranks = comm_get_layout(context->comm)->most;
+    advice_facts f = {.ranks = comm_size(context->comm),
+                      .nodes = context->nodes,
+                      .threads = context->placement.threads,
+                      .pinned = context->placement.pinned,
+                      .oversubscribed = context->placement.oversubscribed,
+                      .wall = avg->wall,
+                      .cpu = avg->cpu,
+                      .prepare = sum_of(avg->seconds, prepare, sizeof prepare / sizeof *prepare),
+                      .partition = avg->seconds[ACTIVITY_PARTITION],
+                      .generated = generator_named(option_text(context->options, OPT_DATA)),
+                      .compute_avg = avg->compute,
+                      .compute_max = report->spread.max.compute,
+                      .halo = avg->seconds[ACTIVITY_HALO],
+                      .exposed = avg->exposed,
+                      .evaluate = avg->seconds[ACTIVITY_EVALUATE],
+                      .eval_every = report->options->eval_every,
+                      .overlap_split = option_choice(context->options, OPT_OVERLAP) == 1,
+                      .lossy = option_choice(context->options, OPT_WIRE) != 0 ||
+                               report->options->sync.mode != SYNC_ALLREDUCE,
+                      .partitioner = option_text(context->options, OPT_PARTITION),
+                      .edge_balance = report->edge_balance,
+                      .own = report->load.own,
+                      .others = report->load.others,
+                      .stolen = report->load.stolen,
+                      .node_threads = report->load.threads,
+                      .node_cpus = report->load.cpus,
+                      .competitors = report->load.competitors,
+                      .node_peak_bytes = node_ranks * avg->peak_rss};
+    f.train = f.compute_avg + f.halo + avg->seconds[ACTIVITY_ALLREDUCE] + f.evaluate;
+    f.node_memory_bytes = (double)placement_memory_available() + node_ranks * (double)clock_rss_bytes();
+    return f;
+}
+
+void train_advice_print(const train_report *report)
+{
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    const advice_facts facts = facts_of(report);
+    const int count = advice_collect(&facts, line);
+    for (int i = 0; i < count; i++) {
+        printf("advice: %s\n", line[i]);
+    }
+}
+
+void train_advice_write(json_writer *json, const train_report *report)
+{
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    const advice_facts facts = facts_of(report);
+    const int count = advice_collect(&facts, line);
+    json_array(json, "advice");
+    for (int i = 0; i < count; i++) {
+        json_text(json, NULL, line[i]);
+    }
+    json_end(json);
+}

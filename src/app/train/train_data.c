@@ -1,0 +1,351 @@
+/* app/train/train_data.c: see app/train/train_data.h. */
+#include "app/train/train_data.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/activity.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gnn/data/generate/generator.h"
+#include "io/npy.h"
+#include "partition/methods/method.h"
+#include "partition/part_store.h"
+#include "partition/partition_store.h"
+#include "partition/reorder.h"
+
+static weft_status generate(const app_context *context, const char *spec, const char *folder, train_data *data)
+{
+    weft_status status = WEFT_OK;
+    WEFT_TRY(file_path(data->store, "%s/graph-%ld", folder, (long)getpid()));
+    WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
+    if (comm_rank(context->comm) == 0) {
+        log_info("generating %s", spec);
+        WEFT_TRY_GOTO(folder_make(folder), status, done);
+        data->temporary = true;
+        status = generator_write_store(spec + strlen(GENERATOR_PREFIX), data->store, context->placement.threads, true);
+    }
+done:
+    return comm_agree(context->comm, status);
+}
+
+/* The same answer on every rank; data->temporary is true on the one that removes the store again. */
+static bool is_generated(const app_context *context)
+{
+    return generator_named(option_text(context->options, OPT_DATA));
+}
+
+static weft_status open_store(const app_context *context, const char *folder, train_data *data)
+{
+    const weft_options *o = context->options;
+    const char *source = option_text(o, OPT_DATA);
+    WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
+               "--data is missing: name a graph store, or a generated graph such as synth:quickstart");
+    if (is_generated(context)) {
+        WEFT_TRY(generate(context, source, folder, data));
+    } else {
+        WEFT_TRY(file_path(data->store, "%s", source));
+    }
+    bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
+    weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
+    if (status == WEFT_OK && comm_rank(context->comm) == 0) {
+        /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
+        bool again = data->temporary || verify;
+        status = again ? graph_validate(&data->graph) : graph_validate_once(data->store, &data->graph);
+        if (status != WEFT_OK) {
+            weft_fail_context(status, "%s: ", data->store);
+        }
+    }
+    return comm_agree(context->comm, status);
+}
+
+static partition_options partition_options_of(const app_context *context)
+{
+    const weft_options *o = context->options;
+    return (partition_options){.method = option_text(o, OPT_PARTITION),
+                               .parts = comm_size(context->comm),
+                               .seed = (uint64_t)option_int(o, OPT_PARTITION_SEED),
+                               .balance = option_real(o, OPT_BALANCE),
+                               .threads = context->placement.threads,
+                               .memory_limit = option_size(o, OPT_MEMORY_LIMIT)};
+}
+
+/* What this job can do without when it cannot be written: a disk that is full or read-only, a quota, another's folder.
+ */
+static bool is_of_disk(weft_status status)
+{
+    return status == WEFT_ERR_IO || status == WEFT_ERR_PERMISSION;
+}
+
+/* Keep a new partition beside the store, or in `folder` when the store is read-only: `place`. "" when it can be kept
+ * nowhere and stays in memory. */
+static weft_status keep_partition(const char *folder, const train_data *data, const partition_options *options,
+                                  const weft_partition *partition, char place[FILE_PATH_MAX])
+{
+    const bool writable = access(data->store, W_OK) == 0;
+    weft_status status = file_path(place, "%s", writable ? data->store : folder);
+    status = status == WEFT_OK && !writable ? folder_make(folder) : status;
+    if (status == WEFT_OK) {
+        status = partition_save(place, &data->graph, partition, &data->report, options);
+    }
+    if (is_of_disk(status)) {
+        log_warn("the partition is not kept for the next job: %s; this one goes on with it in memory (%.3g MB a rank)",
+                 weft_error_message(), (double)(partition->edges + partition->vertices) * sizeof(uint16_t) / 1e6);
+        weft_error_clear();
+        place[0] = '\0';
+        return WEFT_OK;
+    }
+    return status;
+}
+
+/* Rank 0: the stored partition (nothing in *fresh, a path in `place`), or a new one, kept or in memory. */
+static weft_status find_partition(const char *folder, train_data *data, const partition_options *options,
+                                  weft_partition *fresh, char place[FILE_PATH_MAX])
+{
+    weft_partition stored = {0};
+    WEFT_TRY(file_path(place, "%s", data->store));
+    weft_status status = partition_load(place, &data->graph, options, &stored, &data->report);
+    partition_destroy(&stored);
+    data->partition_was_stored = status == WEFT_OK;
+    if (status != WEFT_ERR_NOINPUT && status != WEFT_ERR_DATA) {
+        return status;
+    }
+    weft_error_clear();
+    WEFT_TRY(partition_compute(&data->graph, options, fresh, &data->report));
+    status = keep_partition(folder, data, options, fresh, place);
+    if (status != WEFT_OK || place[0] != '\0') {
+        partition_destroy(fresh);
+    }
+    return status;
+}
+
+/* From rank 0's memory to that of the others. */
+static weft_status send_partition(weft_comm *comm, partition_report *report, weft_partition *partition)
+{
+    weft_status status = WEFT_OK;
+    if (comm_rank(comm) != 0) {
+        status = WEFT_NEW(&partition->edge_part, partition->edges, WEFT_MEM_PARTITION);
+        status = status == WEFT_OK ? WEFT_NEW(&partition->root, partition->vertices, WEFT_MEM_PARTITION) : status;
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    WEFT_TRY(comm_bcast(comm, 0, report, sizeof *report));
+    WEFT_TRY(comm_bcast(comm, 0, partition->edge_part, partition->edges * (int64_t)sizeof *partition->edge_part));
+    return comm_bcast(comm, 0, partition->root, partition->vertices * (int64_t)sizeof *partition->root);
+}
+
+static weft_status share_partition(const app_context *context, const char *folder, train_data *data,
+                                   weft_partition *partition)
+{
+    weft_comm *comm = context->comm;
+    const partition_options options = partition_options_of(context);
+    *partition =
+        (weft_partition){.parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
+    if (options.parts == 1) {
+        return WEFT_OK;
+    }
+    partition->parts = options.parts;
+    partition->method = partition_method_find(options.method)->name;
+    char place[FILE_PATH_MAX] = "";
+    weft_status status = WEFT_OK;
+    if (comm_rank(comm) == 0) {
+        status = find_partition(folder, data, &options, partition, place);
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
+    if (place[0] == '\0') {
+        return send_partition(comm, &data->report, partition);
+    }
+    return comm_agree(comm, partition_load(place, &data->graph, &options, partition, &data->report));
+}
+
+static void log_partition(const app_context *context, const train_data *data)
+{
+    if (comm_size(context->comm) > 1) {
+        log_info("partition %s into %d parts%s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, "
+                 "%lld rows a layer",
+                 option_text(context->options, OPT_PARTITION), comm_size(context->comm),
+                 data->partition_was_stored ? " (stored)" : "", data->report.replication_factor,
+                 data->report.edge_balance, data->report.vertex_balance, (long long)data->report.rows_per_layer);
+    }
+}
+
+static bool wants_clustering(const weft_options *options, const weft_graph *graph)
+{
+    const char *choice = option_text(options, OPT_REORDER);
+    if (strcmp(choice, "auto") != 0) {
+        return strcmp(choice, "cluster") == 0;
+    }
+    return graph_prefers_clustering(graph);
+}
+
+/* Rank 0: the stored order (NULL in *position, a file in `path`), or a new one, kept or in memory. */
+static weft_status find_order(const app_context *context, const char *folder, const train_data *data,
+                              int32_t **position, char path[FILE_PATH_MAX])
+{
+    const bool writable = access(data->store, W_OK) == 0;
+    const int64_t shape[1] = {data->graph.vertices};
+    double seconds = 0;
+    weft_status status = file_path(path, "%s/order-%.16s.npy", writable ? data->store : folder, data->graph.hash);
+    if (status != WEFT_OK || file_exists(path)) {
+        return status;
+    }
+    WEFT_TRY(graph_cluster_order(&data->graph, 0, context->placement.threads, position, &seconds));
+    log_info("vertices ordered by cluster in %.1f s", seconds);
+    status = writable ? WEFT_OK : folder_make(folder);
+    status = status == WEFT_OK ? npy_write(path, 'i', 4, 1, shape, *position) : status;
+    if (is_of_disk(status)) {
+        log_warn("the order of the vertices is not kept for the next job: %s", weft_error_message());
+        weft_error_clear();
+        path[0] = '\0';
+        return WEFT_OK;
+    }
+    weft_free(*position);
+    *position = NULL;
+    return status;
+}
+
+/* The order of the vertices that keeps neighbours near each other: mapped from a file, or held where it could not be
+ * written. */
+typedef struct vertex_order {
+    npy_map map;
+    int32_t *held;           /* [n], or NULL */
+    const int32_t *position; /* [n]: either */
+} vertex_order;
+
+static weft_status cluster_order(const app_context *context, const char *folder, const train_data *data,
+                                 vertex_order *order)
+{
+    weft_comm *comm = context->comm;
+    char path[FILE_PATH_MAX] = "";
+    const int64_t shape[1] = {data->graph.vertices};
+    const bool first = comm_rank(comm) == 0;
+    WEFT_TRY(comm_agree(comm, first ? find_order(context, folder, data, &order->held, path) : WEFT_OK));
+    WEFT_TRY(comm_bcast(comm, 0, path, sizeof path));
+    if (path[0] == '\0') {
+        WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&order->held, shape[0], WEFT_MEM_PARTITION)));
+        order->position = order->held;
+        return comm_bcast(comm, 0, order->held, shape[0] * (int64_t)sizeof *order->held);
+    }
+    weft_status status = npy_map_open(path, &order->map);
+    if (status == WEFT_OK) {
+        status = npy_expect(path, &order->map.header, 'i', 4, 1, shape);
+    }
+    order->position = order->map.data;
+    return comm_agree(comm, status);
+}
+
+/* Parts as an earlier job cut them. *found: on every rank, or on none. */
+static weft_status load_cut(const app_context *context, train_data *data, bool *found)
+{
+    weft_comm *comm = context->comm;
+    const partition_options options = partition_options_of(context);
+    int32_t have = 0;
+    *found = false;
+    if (options.parts == 1 || is_generated(context)) {
+        return WEFT_OK;
+    }
+    weft_status status = partition_load_report(data->store, &data->graph, &options, &data->report);
+    if (status == WEFT_OK) {
+        status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered, &data->part);
+        have = status == WEFT_OK;
+    }
+    if (status == WEFT_ERR_DATA) {
+        log_warn("cut anew: %s", weft_error_message());
+    }
+    if (status != WEFT_ERR_RESOURCE) { /* anything else is cut anew; a lack of memory is told, in its own words */
+        weft_error_clear();
+        status = WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    WEFT_TRY(comm_allreduce(comm, &have, 1, WEFT_DTYPE_I32, COMM_MIN));
+    *found = data->partition_was_stored = have != 0;
+    if (!*found) {
+        part_destroy(&data->part);
+    }
+    return WEFT_OK;
+}
+
+/* For the next job; one that cannot be kept is cut again. */
+static void keep_cut(const app_context *context, const train_data *data)
+{
+    const partition_options options = partition_options_of(context);
+    char folder[FILE_PATH_MAX];
+    bool stored = options.parts > 1 && !is_generated(context) &&
+                  partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
+    if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {
+        log_warn("rank %d: its part is not kept for the next job: %s", comm_rank(context->comm), weft_error_message());
+    }
+    weft_error_clear();
+}
+
+static weft_status cut(const app_context *context, const char *folder, train_data *data)
+{
+    weft_status status = WEFT_OK;
+    weft_partition partition = {0};
+    vertex_order order = {.held = NULL};
+    WEFT_TRY_GOTO(share_partition(context, folder, data, &partition), status, done);
+    if (data->reordered) {
+        WEFT_TRY_GOTO(cluster_order(context, folder, data, &order), status, done);
+    }
+    status = part_extract(&data->graph, &partition, comm_rank(context->comm), order.position, &data->part);
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    keep_cut(context, data);
+done:
+    npy_map_close(&order.map);
+    weft_free(order.held);
+    partition_destroy(&partition);
+    return status;
+}
+
+weft_status train_data_open(const app_context *context, const char *folder, train_data *data)
+{
+    memset(data, 0, sizeof *data);
+    activity_begin(ACTIVITY_LOAD);
+    weft_status status = open_store(context, folder, data);
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    const weft_graph *g = &data->graph;
+    log_info("graph %s: %lld vertices, %lld edges (%s), %lld features, %lld %s", g->name, (long long)g->vertices,
+             (long long)g->edges, g->symmetric ? "symmetric" : "directed", (long long)g->features,
+             (long long)(g->target != NULL ? g->tasks : g->classes), g->target != NULL ? "tasks" : "classes");
+    graph_release_pages(&data->graph);
+    return WEFT_OK;
+}
+
+weft_status train_data_cut(const app_context *context, const char *folder, train_data *data)
+{
+    bool found = false;
+    activity_begin(ACTIVITY_PARTITION);
+    data->reordered = wants_clustering(context->options, &data->graph);
+    weft_status status = load_cut(context, data, &found);
+    if (status == WEFT_OK && !found) {
+        status = cut(context, folder, data);
+    }
+    graph_release_pages(&data->graph);
+    activity_end(ACTIVITY_PARTITION);
+    WEFT_TRY(status);
+    log_partition(context, data);
+    return WEFT_OK;
+}
+
+weft_status train_data_release(const app_context *context, train_data *data)
+{
+    weft_status status = WEFT_OK;
+    graph_close(&data->graph);
+    WEFT_TRY(comm_barrier(context->comm));
+    if (data->temporary) {
+        status = folder_remove(data->store);
+    }
+    data->temporary = false;
+    return comm_agree(context->comm, status);
+}
+
+void train_data_close(train_data *data)
+{
+    part_destroy(&data->part);
+    graph_close(&data->graph);
+    if (data->temporary && file_exists(data->store) && folder_remove(data->store) != WEFT_OK) {
+        log_warn("left behind: %s", weft_error_message());
+    }
+    data->temporary = false;
+}

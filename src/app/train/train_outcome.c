@@ -1,0 +1,175 @@
+/* app/train/train_outcome.c: see app/train/train_outcome.h. summary.json's part is written in train_outcome_write.c. */
+#include "app/train/train_outcome.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/report/report_metrics.h"
+#include "app/train/train_outcome_internal.h"
+#include "base/alloc.h"
+#include "base/log.h"
+
+/* ---- counting ---- */
+
+static weft_status count_classes(weft_comm *comm, const train_targets *targets, train_outcome *outcome)
+{
+    const int64_t classes = targets->outputs;
+    outcome->classes = classes;
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&outcome->by_class, HAL_SPLITS * classes, WEFT_MEM_GENERAL)));
+    for (int64_t i = 0; i < targets->rows; ++i) {
+        const int32_t label = targets->label_host[i];
+        const uint8_t split = targets->split_host[i];
+        if (label >= 0 && split < HAL_SPLITS) {
+            outcome->by_class[split * classes + label] += 1;
+        }
+    }
+    return comm_allreduce(comm, outcome->by_class, HAL_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
+}
+
+/* Training splits are often made of equally large classes: of those the one with more validation vertices, then the
+ * first. -1: no vertex is labelled for training. */
+static int64_t largest_class(const train_outcome *outcome)
+{
+    const int64_t *train = outcome->by_class;
+    const int64_t *valid = outcome->by_class + outcome->classes;
+    int64_t largest = -1;
+    for (int64_t c = 0; c < outcome->classes; ++c) {
+        const bool larger =
+            largest < 0 ? train[c] > 0
+                        : train[c] > train[largest] || (train[c] == train[largest] && valid[c] > valid[largest]);
+        largest = larger ? c : largest;
+    }
+    return largest;
+}
+
+static double baseline_of(const train_outcome *outcome, int split)
+{
+    if (outcome->counted[split] == 0) {
+        return NAN;
+    }
+    if (outcome->metric == TRAIN_METRIC_ROCAUC) {
+        return 0.5;
+    }
+    return outcome->largest < 0 ? NAN
+                                : (double)outcome->by_class[split * outcome->classes + outcome->largest] /
+                                      (double)outcome->counted[split];
+}
+
+static score_split told_split(const train_targets *targets)
+{
+    return targets->counted[2] > 0 ? SCORE_TEST : targets->counted[1] > 0 ? SCORE_VALID : SCORE_TRAIN;
+}
+
+weft_status train_outcome_measure(const app_context *context, const train_targets *targets, train_metric metric,
+                                  const weft_tensor *view, const float *logits, train_outcome *outcome)
+{
+    outcome->metric = metric;
+    outcome->largest = -1;
+    memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
+    if (targets->loss == TRAIN_LOSS_XENT) {
+        WEFT_TRY(count_classes(context->comm, targets, outcome));
+        outcome->largest = largest_class(outcome);
+    }
+    for (int s = 0; s < HAL_SPLITS; ++s) {
+        outcome->baseline[s] = baseline_of(outcome, s);
+    }
+    outcome->tabled = targets->outputs <= OUTCOME_CLASSES_MAX;
+    return outcome->tabled
+               ? score_table_make(context, targets, metric, told_split(targets), view, logits, &outcome->table)
+               : WEFT_OK;
+}
+
+void train_outcome_destroy(train_outcome *outcome)
+{
+    weft_free(outcome->by_class);
+    score_table_destroy(&outcome->table);
+    *outcome = (train_outcome){.classes = 0};
+}
+
+/* ---- losses before a resumption ---- */
+
+void train_outcome_recall(train_outcome *outcome, const char *metrics)
+{
+    report_run before;
+    memset(&before, 0, sizeof before);
+    if (report_metrics_read(metrics, &before) != WEFT_OK) {
+        log_warn("%s: losses before the resumption are not judged", weft_error_message());
+        weft_error_clear();
+    }
+    for (int s = 0; s < before.series_count; ++s) {
+        const report_series *series = &before.series[s];
+        for (int64_t i = 0; i < series->count; ++i) {
+            const double loss = series->epoch[i].value[REPORT_LOSS];
+            if (isfinite(loss)) {
+                outcome_watch(&outcome->losses, series->run - 1, series->epoch[i].epoch, loss);
+            }
+        }
+    }
+    report_run_close(&before);
+}
+
+/* ---- telling ---- */
+
+static void find_early(const train_result *result, outcome_facts *f)
+{
+    for (int r = 0; r < result->runs; ++r) {
+        const train_run *run = &result->run[r];
+        if (outcome_is_early(run->best_epoch, run->epochs, run->best_valid)) {
+            if (f->early_runs == 0) {
+                f->early_run = r;
+                f->early_epoch = run->best_epoch;
+                f->early_end = run->epochs;
+            }
+            f->early_runs += 1;
+        }
+    }
+}
+
+int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
+                           char line[OUTCOME_LINES][OUTCOME_BYTES])
+{
+    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                           .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
+                           .valid = result->valid_mean,
+                           .test = result->test_mean,
+                           .valid_baseline = outcome->baseline[1],
+                           .test_baseline = outcome->baseline[2],
+                           .valid_vertices = outcome->counted[1],
+                           .test_vertices = outcome->counted[2],
+                           .runs = result->runs,
+                           .losses = outcome->losses,
+                           .lr = option_real(o, OPT_LR),
+                           .normed = option_choice(o, OPT_NORM) != 0,
+                           .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
+                           .normalized = option_choice(o, OPT_NORMALIZE) != 0};
+    find_early(result, &facts);
+    return outcome_warn(&facts, line);
+}
+
+static void print_baseline(const train_outcome *outcome)
+{
+    const int split = outcome->counted[2] > 0 ? 2 : 1;
+    const double baseline = outcome->baseline[split];
+    if (isnan(baseline)) {
+        return;
+    }
+    if (outcome->metric == TRAIN_METRIC_ROCAUC) {
+        printf("     Baseline: %.2f (a guess)\n", 100.0 * baseline);
+    } else {
+        printf("     Baseline: %.2f (class %" PRId64 ", the largest in training: its share of the %s split)\n",
+               100.0 * baseline, outcome->largest, split == 2 ? "test" : "validation");
+    }
+}
+
+void train_outcome_print(const train_outcome *outcome, const weft_options *options, const train_result *result)
+{
+    char line[OUTCOME_LINES][OUTCOME_BYTES];
+    const int count = train_outcome_warnings(outcome, options, result, line);
+    print_baseline(outcome);
+    for (int i = 0; i < count; ++i) {
+        printf("warning: %s\n", line[i]);
+    }
+}

@@ -1,0 +1,48 @@
+/*
+ * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the predictions
+ * that were written, and the facts behind the warnings of app/train/outcome.h.
+ *
+ * Class counts and the confusion matrix are integers, summed over the ranks' owned vertices, so they are exact on any
+ * number of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
+ */
+#ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
+#define WEFT_APP_TRAIN_TRAIN_OUTCOME_H
+
+#include "app/predict/score_table.h"
+#include "app/train/outcome.h"
+#include "io/json.h"
+#include "train/loop/loop.h"
+
+enum {
+    OUTCOME_CLASSES_MAX = 1024, /* of which a table is made; weft eval makes one of any number */
+    OUTCOME_CLASSES_TOLD = 256, /* whose figures stand in summary.json */
+    OUTCOME_MATRIX_MAX = 64,    /* classes of a confusion matrix there */
+    OUTCOME_PAIRS_MAX = 20      /* pairs of classes that are confused most */
+};
+
+typedef struct train_outcome {
+    train_metric metric;
+    int64_t counted[HAL_SPLITS]; /* labelled vertices */
+    int64_t classes;             /* or 0 */
+    int64_t *by_class;           /* [HAL_SPLITS, classes] labelled vertices */
+    int64_t largest;             /* class of the training split; -1: none */
+    double baseline[HAL_SPLITS]; /* NaN: an empty split */
+    bool tabled;
+    score_table table;     /* of the test split, or the first of validation and training that has vertices */
+    outcome_losses losses; /* rank 0 */
+} train_outcome;
+
+/* From the logits that were written, as score_table_make takes them. Collective. */
+weft_status train_outcome_measure(const app_context *context, const train_targets *targets, train_metric metric,
+                                  const weft_tensor *view, const float *logits, train_outcome *outcome);
+void train_outcome_destroy(train_outcome *outcome);
+
+/* Rank 0, of a training that is resumed: the losses of the epochs before. What cannot be read is not watched. */
+void train_outcome_recall(train_outcome *outcome, const char *metrics);
+
+/* Rank 0, of a finished training. A line each on stdout; an object "outcome" of summary.json. */
+void train_outcome_print(const train_outcome *outcome, const weft_options *options, const train_result *result);
+void train_outcome_write(json_writer *json, const train_outcome *outcome, const weft_options *options,
+                         const train_result *result);
+
+#endif

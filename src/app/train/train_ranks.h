@@ -1,0 +1,31 @@
+/*
+ * app/train/train_ranks.h: what each rank did, gathered at the end of training and kept in summary.json.
+ *
+ * The closing table knows min, average and max; a rank that is slow, large or on another host shows itself only in the
+ * figures rank by rank. They are columns (one array of P numbers a figure) of the object "per_rank"; seconds are
+ * rounded to microseconds, which keeps 4,096 ranks below the 1 MiB that the JSON reader takes.
+ */
+#ifndef WEFT_APP_TRAIN_TRAIN_RANKS_H
+#define WEFT_APP_TRAIN_TRAIN_RANKS_H
+
+#include "app/train/train_report.h"
+#include "io/json.h"
+
+/* One rank; sent to rank 0 as bytes. */
+typedef struct train_rank {
+    train_figures figures;
+    double shared_bytes;    /* through memory that the ranks of a node share, in place of messages */
+    int64_t owned_vertices; /* it computes */
+    int64_t held_vertices;  /* those and replicas of others' */
+    int64_t edges;          /* of its part */
+    int64_t halo_vertices;  /* replicas of other ranks' vertices */
+    char host[sizeof(((app_context *)0)->host)];
+} train_rank;
+
+/* Collective. [out] rows  [P] on rank 0 (weft_free), NULL on the others. */
+weft_status train_ranks_gather(const train_report *report, const train_figures *mine, const weft_part *part,
+                               train_rank **rows);
+/* The object "per_rank"; its seconds and bytes are those of `epochs` epochs. */
+void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int64_t epochs);
+
+#endif

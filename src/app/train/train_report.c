@@ -1,0 +1,373 @@
+/* app/train/train_report.c: see app/train/train_report.h. */
+#include "app/train/train_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/train/train_advice.h"
+#include "app/train/train_ranks.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "io/json.h"
+#include "io/npy.h"
+#include "partition/partition_store.h"
+
+enum { FIRST_EPOCHS_SHOWN = 5 };
+#define LINE_EVERY_S 10.0
+
+/* ---- lines ---- */
+
+static double percent(double score)
+{
+    return number_plain(100.0 * score);
+}
+
+/* A score in percent; "none" of a split without labelled vertices. */
+typedef struct score_words {
+    char text[24];
+} score_words;
+
+static score_words say_score(double score, const char *unit)
+{
+    score_words words = {"none"};
+    if (!isnan(score)) {
+        snprintf(words.text, sizeof words.text, "%.2f%s", percent(score), unit);
+    }
+    return words;
+}
+
+static void log_epoch(const train_report *report, const train_epoch *epoch)
+{
+    char scores[128] = "";
+    if (epoch->evaluated) {
+        snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s", say_score(epoch->score[0], "%").text,
+                 say_score(epoch->score[1], "%").text, say_score(epoch->score[2], "%").text);
+    }
+    double elapsed = clock_seconds() - report->started;
+    double total = (double)report->options->epochs * report->options->runs;
+    double eta = elapsed / (double)report->done * (total - (double)(report->before + report->done));
+    log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
+             epoch->loss, scores, epoch->epoch_s, clock_say(eta).text);
+}
+
+/* Rank 0: the folder first, as its metrics.jsonl ends with the checkpoint then. */
+static weft_status begin_files(train_report *report, const train_progress *from)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(run_dir_begin(report->dir, report->context, from));
+    WEFT_TRY(file_path(path, "%s/metrics.jsonl", report->dir->path));
+    if (from != NULL) {
+        train_outcome_recall(&report->outcome, path);
+    }
+    train_events_begin(report->events, report->context, report->dir->path, from);
+    return WEFT_OK;
+}
+
+/* Everything that can refuse the job has been asked: from here on the run folder changes. */
+static weft_status on_start(void *self, const train_progress *from)
+{
+    train_report *report = self;
+    const app_context *context = report->context;
+    weft_status status = WEFT_OK;
+    if (from != NULL) {
+        report->before = from->trained;
+        log_info("going on after run %d, epoch %lld%s", from->run + 1, (long long)from->epoch,
+                 from->run_ended ? ", the end of the run" : "");
+    }
+    if (comm_rank(context->comm) == 0) {
+        status = begin_files(report, from);
+    }
+    return comm_agree(context->comm, status);
+}
+
+static weft_status on_epoch(void *self, const train_epoch *epoch)
+{
+    train_report *report = self;
+    placement_refresh(&report->context->placement);
+    report->done += 1;
+    report->measured += 1;
+    report->exposed_s += epoch->comm_exposed_s;
+    report->epoch_bytes += (double)epoch->comm_bytes;
+    report->figures = epoch->figures;
+    bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
+    report->evaluated = report->evaluated || epoch->evaluated;
+    if (!first_time) {
+        report->late_allocations += epoch->allocations;
+    }
+    if (comm_rank(report->context->comm) != 0) {
+        return WEFT_OK;
+    }
+    double now = clock_seconds();
+    if (report->lines < FIRST_EPOCHS_SHOWN || now - report->last_line >= LINE_EVERY_S) {
+        report->last_line = now;
+        report->lines += 1;
+        log_epoch(report, epoch);
+    }
+    outcome_watch(&report->outcome.losses, epoch->run, epoch->epoch, epoch->loss);
+    activity_begin(ACTIVITY_WRITE);
+    weft_status status = run_dir_write_epoch(report->dir, epoch);
+    train_events_epoch(report->events, epoch);
+    activity_end(ACTIVITY_WRITE);
+    return status;
+}
+
+static weft_status on_run(void *self, int run, const train_run *result)
+{
+    const train_report *report = self;
+    log_info("Run %02d: Highest Valid: %s, Final Test: %s (epoch %lld of %lld, %s)", run + 1,
+             say_score(result->best_valid, "").text, say_score(result->final_test, "").text,
+             (long long)result->best_epoch, (long long)result->epochs, report->metric);
+    return WEFT_OK;
+}
+
+void train_report_destroy(train_report *report)
+{
+    train_outcome_destroy(&report->outcome);
+}
+
+train_observer train_report_observer(train_report *report)
+{
+    return (train_observer){.self = report, .on_start = on_start, .on_epoch = on_epoch, .on_run = on_run};
+}
+
+/* ---- the closing table ---- */
+
+static train_figures figures_of_rank(const train_report *report)
+{
+    train_figures f = {0};
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        f.seconds[a] = activity_get((weft_activity)a).seconds;
+        f.wall += f.seconds[a];
+    }
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        comm_stats stats = comm_lane_stats(report->context->comm, (comm_lane)lane);
+        f.lane_bytes[lane] = (double)stats.bytes_sent;
+        f.lane_messages[lane] = (double)stats.messages_sent;
+        f.lane_busy[lane] = stats.busy_seconds;
+        f.lane_waited[lane] = stats.wait_seconds;
+        f.bytes += (double)stats.bytes_sent;
+        f.messages += (double)stats.messages_sent;
+        f.wait += stats.wait_seconds;
+    }
+    f.exposed = report->exposed_s;
+    f.compute = train_compute_seconds(f.seconds);
+    f.epoch_bytes = report->epoch_bytes;
+    f.group_bytes = (double)report->figures.bytes_sent;
+    f.group_messages = (double)report->figures.messages_sent;
+    f.bytes += f.group_bytes;
+    f.messages += f.group_messages;
+    f.cpu = clock_cpu_seconds();
+    f.peak_rss = (double)clock_peak_rss_bytes();
+    f.allocated_peak = (double)weft_mem_usage_total().peak_bytes;
+    return f;
+}
+
+static weft_status spread_over_ranks(const train_report *report, const train_figures *mine, train_spread *s)
+{
+    weft_comm *comm = report->context->comm;
+    const int64_t count = (int64_t)(sizeof(train_figures) / sizeof(double));
+    s->min = s->avg = s->max = *mine;
+    WEFT_TRY(comm_allreduce(comm, &s->min, count, WEFT_DTYPE_F64, COMM_MIN));
+    WEFT_TRY(comm_allreduce(comm, &s->max, count, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_TRY(comm_allreduce(comm, &s->avg, count, WEFT_DTYPE_F64, COMM_SUM));
+    double *avg = (double *)&s->avg;
+    for (int64_t i = 0; i < count; ++i) {
+        avg[i] /= comm_size(comm);
+    }
+    return WEFT_OK;
+}
+
+static void print_communication(const train_report *report, const train_result *result, const train_spread *s)
+{
+    const sync_figures *f = &result->figures;
+    if (comm_size(report->context->comm) == 1) {
+        return;
+    }
+    printf("\n%-28s %9s %9s %9s\n", "sent per rank", "MB avg", "MB max", "messages");
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        if (s->max.lane_messages[lane] > 0) {
+            printf("%-28s %9.3f %9.3f %9.0f\n", comm_lane_name((comm_lane)lane), s->avg.lane_bytes[lane] / 1e6,
+                   s->max.lane_bytes[lane] / 1e6, s->avg.lane_messages[lane]);
+        }
+    }
+    if (s->max.group_messages > 0) {
+        printf("%-28s %9.3f %9.3f %9.0f\n", "groups of the sync mode", s->avg.group_bytes / 1e6,
+               s->max.group_bytes / 1e6, s->avg.group_messages);
+    }
+    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_mode_name(result->sync),
+           s->avg.exposed, s->max.exposed);
+    if (result->sync != SYNC_ALLREDUCE) {
+        printf("density %.4g, distance between replicas %.3g, gap %.3g steps, staleness at most %lld\n", f->density,
+               f->distance, f->gap, (long long)f->staleness);
+    }
+}
+
+static void print_table(const train_report *report, const train_spread *s)
+{
+    int ranks = comm_size(report->context->comm);
+    int threads = report->context->placement.threads;
+    printf("\n%-28s %9s %9s %9s %7s\n", "activity (seconds)", "min", "avg", "max", "%");
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        if (s->max.seconds[a] > 0) {
+            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_text((weft_activity)a), s->min.seconds[a],
+                   s->avg.seconds[a], s->max.seconds[a], 100.0 * s->avg.seconds[a] / s->avg.wall);
+        }
+    }
+    printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", "total", s->min.wall, s->avg.wall, s->max.wall, 100.0);
+    printf("\n%.0f%% CPU use with %d rank%s x %d thread%s\n", 100.0 * s->avg.cpu / s->avg.wall, ranks,
+           ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "");
+    printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
+           s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
+    printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
+}
+
+static void print_score(const char *name, double mean, double std, const char *split)
+{
+    if (isnan(mean)) {
+        printf("%s: no vertices in the %s split\n", name, split);
+    } else {
+        printf("%s: %.2f ± %.2f\n", name, percent(mean), percent(std));
+    }
+}
+
+static void print_result(const train_report *report, const train_result *result)
+{
+    printf("All runs (%d), %s:\n", result->runs, report->metric);
+    print_score("Highest Valid", result->valid_mean, result->valid_std, "validation");
+    print_score("   Final Test", result->test_mean, result->test_std, "test");
+    train_outcome_print(&report->outcome, report->context->options, result);
+    if (result->epochs > result->resumed) {
+        printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
+               result->epoch_s_q3, (long long)(result->epochs - result->resumed));
+    }
+}
+
+/* ---- summary.json ---- */
+
+static void write_runs(json_writer *json, const train_result *result)
+{
+    json_array(json, "run_results");
+    for (int r = 0; r < result->runs; ++r) {
+        json_object(json, NULL);
+        json_int(json, "best_epoch", result->run[r].best_epoch);
+        json_real(json, "valid", result->run[r].best_valid);
+        json_real(json, "test", result->run[r].final_test);
+        json_real(json, "loss", result->run[r].final_loss);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void write_activities(json_writer *json, const train_spread *s)
+{
+    json_object(json, "activity_s_avg");
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        if (s->max.seconds[a] > 0) {
+            json_real(json, activity_text((weft_activity)a), s->avg.seconds[a]);
+        }
+    }
+    json_end(json);
+}
+
+static void write_communication(json_writer *json, const train_result *result, const train_spread *s)
+{
+    const sync_figures *f = &result->figures;
+    json_text(json, "sync", sync_mode_name(result->sync));
+    json_bool(json, "gradient_tracking", result->tracking);
+    json_real(json, "comm_exposed_s_avg", s->avg.exposed);
+    json_real(json, "comm_exposed_s_max", s->max.exposed);
+    json_real(json, "sync_density", f->density);
+    json_real(json, "sync_distance", f->distance);
+    json_real(json, "sync_gap", f->gap);
+    json_int(json, "sync_staleness", f->staleness);
+    json_real(json, "group_sent_bytes_avg", s->avg.group_bytes);
+    json_real(json, "group_sent_messages_avg", s->avg.group_messages);
+    json_object(json, "lanes");
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        json_object(json, comm_lane_name((comm_lane)lane));
+        json_real(json, "sent_bytes_avg", s->avg.lane_bytes[lane]);
+        json_real(json, "sent_messages_avg", s->avg.lane_messages[lane]);
+        json_real(json, "busy_s_avg", s->avg.lane_busy[lane]);
+        json_real(json, "waited_s_avg", s->avg.lane_waited[lane]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
+                                 const partition_report *partition, const train_rank *ranks, uint64_t predicted_bytes)
+{
+    const train_spread *s = &report->spread;
+    char path[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(path, "%s/summary.json", report->dir->path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_int(&json, "schema", 1);
+    json_int(&json, "runs", result->runs);
+    json_text(&json, "metric", report->options->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+    json_real(&json, "test_mean", result->test_mean);
+    json_real(&json, "test_std", result->test_std);
+    json_real(&json, "valid_mean", result->valid_mean);
+    json_real(&json, "valid_std", result->valid_std);
+    json_real(&json, "epoch_s_median", result->epoch_s_median);
+    json_real(&json, "epoch_s_q1", result->epoch_s_q1);
+    json_real(&json, "epoch_s_q3", result->epoch_s_q3);
+    json_int(&json, "epochs", result->epochs);
+    json_int(&json, "peak_rss_bytes", (int64_t)s->max.peak_rss);
+    json_int(&json, "predicted_peak_bytes", (int64_t)predicted_bytes);
+    json_int(&json, "allocated_peak_bytes", (int64_t)s->max.allocated_peak);
+    json_int(&json, "allocations_after_first_epoch", (int64_t)report->late_allocations);
+    json_int(&json, "ranks", comm_size(report->context->comm));
+    json_int(&json, "threads_per_rank", report->context->placement.threads);
+    json_int(&json, "parameters", model->params.weights);
+    json_real(&json, "replication_factor", partition->replication_factor);
+    json_int(&json, "rows_per_layer", partition->rows_per_layer);
+    json_real(&json, "sent_bytes_avg", s->avg.bytes);
+    json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
+    json_real(&json, "seconds", s->max.wall);
+    json_real(&json, "startup_s", report->started - report->job_started);
+    write_communication(&json, result, s);
+    write_activities(&json, s);
+    write_runs(&json, result);
+    train_outcome_write(&json, &report->outcome, report->context->options, result);
+    train_advice_write(&json, report);
+    json_object(&json, "partition");
+    partition_report_json(&json, partition);
+    json_end(&json);
+    train_ranks_write(&json, ranks, comm_size(report->context->comm), report->measured);
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes)
+{
+    const train_figures mine = figures_of_rank(report);
+    train_rank *ranks = NULL;
+    report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
+    WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
+    WEFT_TRY(train_load_gather(&report->load, report->context));
+    WEFT_TRY(train_ranks_gather(report, &mine, part, &ranks));
+    weft_status status = WEFT_OK;
+    if (comm_rank(report->context->comm) == 0) {
+        status = write_summary(report, result, model, partition, ranks, predicted_bytes);
+    }
+    weft_free(ranks);
+    return comm_agree(report->context->comm, status);
+}
+
+void train_report_print(const train_report *report, const train_result *result)
+{
+    print_result(report, result);
+    print_table(report, &report->spread);
+    print_communication(report, result, &report->spread);
+    train_advice_print(report);
+    printf("run folder: %s\n", escape_say(report->dir->path).text);
+    fflush(stdout);
+}

@@ -1,0 +1,60 @@
+/*
+ * app/train/train_report.h: what a training run tells: a line now and then, the closing block and table, the result files.
+ */
+#ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
+#define WEFT_APP_TRAIN_TRAIN_REPORT_H
+
+#include "app/train/run_dir.h"
+#include "app/train/train_events.h"
+#include "app/train/train_load.h"
+#include "app/train/train_outcome.h"
+#include "base/activity.h"
+#include "gnn/gnn_model.h"
+#include "train/loop/loop.h"
+
+/* Figures of one rank; a row of doubles, so that it is reduced as one. */
+typedef struct train_figures {
+    double seconds[ACTIVITY_COUNT];
+    double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
+    double lane_busy[COMM_LANES], lane_waited[COMM_LANES]; /* from post to end; of that, stood still */
+    double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
+    double compute;
+    double epoch_bytes; /* sent within epochs, evaluation included: without loading and partitioning */
+} train_figures;
+
+/* The figures over all ranks. */
+typedef struct train_spread {
+    train_figures min, avg, max;
+} train_spread;
+
+typedef struct train_report {
+    const app_context *context;
+    run_dir *dir;
+    train_events *events; /* rank 0's */
+    const train_options *options;
+    const char *metric; /* "accuracy" or "ROC-AUC" */
+    double job_started, started, last_line;
+    int64_t done, lines;       /* epochs, lines so far */
+    int64_t before;            /* epochs of the starts before this one */
+    int64_t measured;          /* epochs that this job trained itself */
+    bool evaluated;            /* at least once */
+    double epoch_bytes;        /* this rank sent while it trained */
+    double exposed_s;          /* this rank stood still for communication while it trained */
+    sync_figures figures;      /* of the last epoch */
+    uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
+    train_load load;           /* who else used the CPUs while it trained */
+    double edge_balance;       /* of the partition, once closed */
+    train_spread spread;       /* of the whole job, once closed */
+    train_outcome outcome;     /* measured before it is closed; train_report_destroy */
+} train_report;
+
+void train_report_destroy(train_report *report);
+train_observer train_report_observer(train_report *report);
+
+/* Sum up over the ranks and write summary.json. Collective. */
+weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
+                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes);
+/* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
+void train_report_print(const train_report *report, const train_result *result);
+
+#endif

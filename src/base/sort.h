@@ -1,0 +1,18 @@
+/*
+ * base/sort.h: ascending sort of non-negative 32-bit ids, in place.
+ *
+ * Insertion sort below 48 elements, above it one pass of in-place radix exchange (American flag sort) on the highest
+ * byte that can be set, then the buckets. At most four levels: O(n) whatever the input, no allocation, so rows may be
+ * sorted inside parallel regions.
+ *
+ * P. M. McIlroy, K. Bostic, M. D. McIlroy: Engineering radix sort. Computing Systems 6(1), 1993.
+ */
+#ifndef WEFT_BASE_SORT_H
+#define WEFT_BASE_SORT_H
+
+#include <stdint.h>
+
+/* limit: every id is below it (a smaller limit saves levels). */
+void sort_ids(int32_t *id, int64_t count, int64_t limit);
+
+#endif

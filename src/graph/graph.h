@@ -1,0 +1,93 @@
+/*
+ * graph/graph.h: the graph store, opened.
+ *
+ * A store is a folder of .npy arrays and a manifest (docs/formats.md). Opening maps it read-only: nothing is copied,
+ * and every rank of a node shares the pages. Row v of the CSR lists the SOURCES u of the edges u -> v, ascending, each
+ * once.
+ *
+ *   offset   int64 [n + 1]          feature  float32 [n, f]   (f = 0: none)
+ *   source   int32 or int64 [e]     label    int32 [n] (-1 = unlabelled) or float32 [n, tasks] (NaN = unlabelled)
+ *   split    uint8 [n] 0 train, 1 valid, 2 test, 255 none;   several splits: uint8 [k, n], one is chosen at opening
+ */
+#ifndef WEFT_GRAPH_GRAPH_H
+#define WEFT_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct weft_graph {
+    int64_t vertices; /* n */
+    int64_t edges;    /* e, directed entries of the CSR */
+    int64_t features; /* f */
+    int64_t classes;  /* classes of integer labels, or 0 */
+    int64_t tasks;    /* columns of float labels, or 0 */
+    int64_t splits;   /* how many split vectors the store holds */
+    bool symmetric;   /* the edge set equals its transpose */
+    const int64_t *offset;
+    const int32_t *source32; /* exactly one of source32, source64 is set (when e > 0) */
+    const int64_t *source64;
+    const float *feature;
+    const int32_t *label;
+    const float *target;  /* float labels [n, tasks] */
+    const uint8_t *split; /* the chosen vector [n], or NULL */
+    char name[64];
+    char hash[33]; /* XXH3-128 of the manifest (and of the size and time of arrays it gives no checksum
+                    * for), hex: names the graph in caches and manifests */
+    char seal[33]; /* hash of `hash` and of inode, size and times of every array; "" = not from a store */
+    struct graph_mapping *mapping;
+} weft_graph;
+
+/*
+ * Open a store read-only. split_index chooses among its split vectors (0 .. splits - 1).
+ * verify: also check the checksums of every array (reads all of it).
+ * WEFT_ERR_NOINPUT: no such folder or no manifest in it; WEFT_ERR_DATA: manifest or array malformed (file, row, value).
+ */
+weft_status graph_open(const char *path, int split_index, bool verify, weft_graph *graph);
+/* Give the mapped pages back to the kernel (they stay in the page cache): lowers the resident set. */
+void graph_release_pages(const weft_graph *graph);
+void graph_close(weft_graph *graph);
+
+static inline int64_t graph_source(const weft_graph *graph, int64_t e)
+{
+    return graph->source32 != NULL ? graph->source32[e] : graph->source64[e];
+}
+
+/* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */
+typedef struct graph_arrays {
+    int64_t vertices, edges, features, classes, tasks, splits;
+    bool symmetric;
+    const int64_t *offset;
+    const int32_t *source;
+    const float *feature;
+    const int32_t *label;
+    const float *target;
+    const uint8_t *split; /* [splits, n] */
+    const char *name;
+    const char *origin; /* free text for the manifest: command, input files, seed */
+    /* Instead of `feature`: fill rows row .. row + rows - 1 of the feature matrix, called in row order. */
+    weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
+    void *fill_self;
+} graph_arrays;
+
+/* Write atomically: into a temporary folder beside `path`, flushed, renamed. An existing store is refused unless force.
+ */
+weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool force);
+
+/* Every invariant of a graph: offsets monotone, ids in range and ascending within a row, labels and splits in range,
+ * values finite, symmetric if it says so. The first offence is reported with array, row and value. Parallel, one pass.
+ */
+weft_status graph_validate(const weft_graph *graph);
+/* Of these only labels, targets and split. */
+weft_status graph_validate_labels(const weft_graph *graph);
+/* graph_validate, unless this store was found good before and none of its files was touched since: then labels and
+ * split alone. Leaves STORE/checked.json where it may. */
+weft_status graph_validate_once(const char *store, const weft_graph *graph);
+
+/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or -1. Rows must ascend. [out] row v.
+ */
+int64_t graph_first_one_way(const weft_graph *graph, int64_t *row);
+
+#endif

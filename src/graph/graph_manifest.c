@@ -1,0 +1,224 @@
+/* graph/graph_manifest.c: manifest.json of a graph store, read with suspicion and written. */
+#include "graph/graph_manifest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/json.h"
+
+#define FORMAT "weft-graph"
+enum { MANIFEST_BYTES_MAX = 1 << 20 };
+
+const char *const graph_array_names[GRAPH_ARRAYS] = {
+#define GRAPH_ARRAY_NAME(id, name) name,
+    GRAPH_ARRAY_LIST(GRAPH_ARRAY_NAME)
+#undef GRAPH_ARRAY_NAME
+};
+
+/* ---- reading ---- */
+
+static weft_status optional_int(const char *name, const json_value *object, const char *key, int64_t otherwise,
+                                int64_t *value)
+{
+    *value = otherwise;
+    return json_find(object, key) == NULL ? WEFT_OK : json_get_int(name, object, key, 0, INT64_MAX, value);
+}
+
+/* A text that must fit; "" when the key is absent. */
+static weft_status optional_text(const char *name, const json_value *object, const char *key, char *dst,
+                                 size_t capacity)
+{
+    dst[0] = '\0';
+    if (json_find(object, key) == NULL) {
+        return WEFT_OK;
+    }
+    const char *text;
+    WEFT_TRY(json_get_text(name, object, key, &text));
+    size_t length = strlen(text);
+    WEFT_CHECK(length < capacity, WEFT_ERR_DATA, "%s: \"%s\" has %zu bytes; the limit is %zu", name, key, length,
+               capacity - 1);
+    memcpy(dst, text, length + 1);
+    return WEFT_OK;
+}
+
+/* A plain name inside the store: nothing that leads out of the folder. */
+static weft_status check_file_name(const char *name, const char *array, const char *file)
+{
+    bool plain = file[0] != '\0' && file[0] != '.' && strchr(file, '/') == NULL;
+    WEFT_CHECK(plain, WEFT_ERR_DATA, "%s: array \"%s\": file \"%s\" is not a plain file name", name, array, file);
+    return WEFT_OK;
+}
+
+static weft_status read_shape(const char *name, const char *array, const json_value *shape, graph_manifest_array *entry)
+{
+    entry->dims = -1;
+    if (shape == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(shape->kind == JSON_ARRAY, WEFT_ERR_DATA, "%s: array \"%s\": the shape is not a list", name, array);
+    entry->dims = 0;
+    for (const json_value *length = shape->child; length != NULL; length = length->next) {
+        WEFT_CHECK(
+            entry->dims < NPY_MAX_DIMS && length->kind == JSON_NUMBER && length->integral && length->integer >= 0,
+            WEFT_ERR_DATA, "%s: array \"%s\": the shape is not a list of up to %d lengths", name, array, NPY_MAX_DIMS);
+        entry->shape[entry->dims++] = length->integer;
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_array(const char *name, const json_value *value, graph_manifest *manifest)
+{
+    int id = 0;
+    while (id < GRAPH_ARRAYS && strcmp(graph_array_names[id], value->key) != 0) {
+        id++;
+    }
+    WEFT_CHECK(id < GRAPH_ARRAYS && value->kind == JSON_OBJECT, WEFT_ERR_DATA,
+               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, feature, label, target, split",
+               name, value->key);
+    graph_manifest_array *entry = &manifest->arrays[id];
+    WEFT_CHECK(entry->present, WEFT_ERR_DATA, "%s: array \"%s\" is listed, but the counts say that there is none", name,
+               value->key);
+    if (json_find(value, "file") != NULL) {
+        WEFT_TRY(optional_text(name, value, "file", entry->file, sizeof entry->file));
+        WEFT_TRY(check_file_name(name, value->key, entry->file));
+    }
+    WEFT_TRY(optional_text(name, value, "dtype", entry->dtype, sizeof entry->dtype));
+    WEFT_TRY(read_shape(name, value->key, json_find(value, "shape"), entry));
+    WEFT_TRY(optional_int(name, value, "bytes", -1, &entry->bytes));
+    return optional_text(name, value, "xxh3", entry->xxh3, sizeof entry->xxh3);
+}
+
+static weft_status read_counts(const char *name, const json_value *root, graph_manifest *manifest)
+{
+    WEFT_TRY(json_get_int(name, root, "vertices", 1, INT64_C(1) << 40, &manifest->vertices));
+    WEFT_TRY(json_get_int(name, root, "edges", 0, INT64_C(1) << 48, &manifest->edges));
+    WEFT_TRY(json_get_bool(name, root, "symmetric", &manifest->symmetric));
+    WEFT_TRY(optional_int(name, root, "features", 0, &manifest->features));
+    WEFT_TRY(optional_int(name, root, "classes", 0, &manifest->classes));
+    WEFT_TRY(optional_int(name, root, "tasks", 0, &manifest->tasks));
+    WEFT_TRY(optional_int(name, root, "splits", 0, &manifest->splits));
+    WEFT_CHECK(manifest->classes == 0 || manifest->tasks == 0, WEFT_ERR_DATA,
+               "%s: both \"classes\" and \"tasks\" are set; labels are integers (classes) or floats (tasks)", name);
+    WEFT_CHECK(manifest->features <= INT32_MAX && manifest->classes <= INT32_MAX && manifest->tasks <= INT32_MAX &&
+                   manifest->splits <= INT32_MAX,
+               WEFT_ERR_DATA, "%s: features, classes, tasks and splits are at most 2147483647", name);
+    return WEFT_OK;
+}
+
+static void name_arrays(graph_manifest *manifest)
+{
+    const bool present[GRAPH_ARRAYS] = {
+        [GRAPH_OFFSET] = true,
+        [GRAPH_SOURCE] = true,
+        [GRAPH_FEATURE] = manifest->features > 0,
+        [GRAPH_LABEL] = manifest->classes > 0,
+        [GRAPH_TARGET] = manifest->tasks > 0,
+        [GRAPH_SPLIT] = manifest->splits > 0,
+    };
+    for (int id = 0; id < GRAPH_ARRAYS; id++) {
+        graph_manifest_array *entry = &manifest->arrays[id];
+        *entry = (graph_manifest_array){.present = present[id], .dims = -1, .bytes = -1};
+        snprintf(entry->file, sizeof entry->file, "%s.npy", graph_array_names[id]);
+    }
+}
+
+static weft_status read_root(const char *name, const json_value *root, graph_manifest *manifest)
+{
+    WEFT_CHECK(root->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: is not a JSON object", name);
+    const char *format;
+    int64_t version;
+    WEFT_TRY(json_get_text(name, root, "format", &format));
+    WEFT_CHECK(strcmp(format, FORMAT) == 0, WEFT_ERR_DATA, "%s: format \"%.64s\", expected \"" FORMAT "\"", name,
+               format);
+    WEFT_TRY(json_get_int(name, root, "version", 0, INT64_MAX, &version));
+    WEFT_CHECK(version == GRAPH_VERSION, WEFT_ERR_UNSUPPORTED,
+               "%s: version %" PRId64 " of the graph store; this build reads version %d", name, version, GRAPH_VERSION);
+    WEFT_TRY(read_counts(name, root, manifest));
+    WEFT_TRY(optional_text(name, root, "name", manifest->name, sizeof manifest->name));
+    WEFT_TRY(optional_text(name, root, "origin", manifest->origin, sizeof manifest->origin));
+    name_arrays(manifest);
+    const json_value *arrays = json_find(root, "arrays");
+    if (arrays == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(arrays->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"arrays\" is not an object", name);
+    for (const json_value *value = arrays->child; value != NULL; value = value->next) {
+        WEFT_TRY(read_array(name, value, manifest));
+    }
+    return WEFT_OK;
+}
+
+weft_status graph_manifest_parse(const char *name, const char *text, size_t bytes, graph_manifest *manifest)
+{
+    *manifest = (graph_manifest){.vertices = 0};
+    json_document *document = NULL;
+    WEFT_TRY(json_parse(name, text, bytes, &document));
+    weft_status status = read_root(name, json_root(document), manifest);
+    json_free(document);
+    return status;
+}
+
+weft_status graph_manifest_read(const char *store, graph_manifest *manifest, char hash[33])
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/manifest.json", store));
+    WEFT_CHECK(file_exists(store), WEFT_ERR_NOINPUT, "%s: no such graph store; weft convert makes one", store);
+    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT,
+               "%s: is not a graph store (no manifest.json in it); weft convert INPUT --out STORE makes one", store);
+    char *text;
+    size_t bytes;
+    WEFT_TRY(file_read_text(path, MANIFEST_BYTES_MAX, &text, &bytes));
+    file_hash(text, bytes, hash);
+    weft_status status = graph_manifest_parse(path, text, bytes, manifest);
+    weft_free(text);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static void write_array(json_writer *json, const char *name, const graph_manifest_array *entry)
+{
+    json_object(json, name);
+    json_text(json, "file", entry->file);
+    json_text(json, "dtype", entry->dtype);
+    json_array(json, "shape");
+    for (int d = 0; d < entry->dims; d++) {
+        json_int(json, NULL, entry->shape[d]);
+    }
+    json_end(json);
+    json_int(json, "bytes", entry->bytes);
+    json_text(json, "xxh3", entry->xxh3);
+    json_end(json);
+}
+
+weft_status graph_manifest_write(const char *folder, const graph_manifest *manifest)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/manifest.json", folder));
+    file_writer writer;
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, true);
+    json_object(&json, NULL);
+    json_text(&json, "format", FORMAT);
+    json_int(&json, "version", GRAPH_VERSION);
+    json_text(&json, "name", manifest->name);
+    json_int(&json, "vertices", manifest->vertices);
+    json_int(&json, "edges", manifest->edges);
+    json_bool(&json, "symmetric", manifest->symmetric);
+    json_int(&json, "features", manifest->features);
+    json_int(&json, "classes", manifest->classes);
+    json_int(&json, "tasks", manifest->tasks);
+    json_int(&json, "splits", manifest->splits);
+    json_text(&json, "origin", manifest->origin);
+    json_object(&json, "arrays");
+    for (int id = 0; id < GRAPH_ARRAYS; id++) {
+        if (manifest->arrays[id].present) {
+            write_array(&json, graph_array_names[id], &manifest->arrays[id]);
+        }
+    }
+    json_end(&json);
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}

@@ -1,0 +1,57 @@
+/*
+ * graph/graph_manifest.h: manifest.json of a graph store, as a struct.
+ *
+ * Which arrays a store has follows from its counts; the manifest's `arrays` object may rename them and may give dtype,
+ * shape, bytes and checksum to be compared with the file (all optional, so that a person can write a manifest by hand).
+ */
+#ifndef WEFT_GRAPH_GRAPH_MANIFEST_H
+#define WEFT_GRAPH_GRAPH_MANIFEST_H
+
+#include "graph/graph.h"
+#include "io/npy.h"
+
+/* X(id, name): the arrays of a store; files are named after them. */
+#define GRAPH_ARRAY_LIST(X)                                                                                            \
+    X(GRAPH_OFFSET, "offset")                                                                                          \
+    X(GRAPH_SOURCE, "source")                                                                                          \
+    X(GRAPH_FEATURE, "feature")                                                                                        \
+    X(GRAPH_LABEL, "label")                                                                                            \
+    X(GRAPH_TARGET, "target")                                                                                          \
+    X(GRAPH_SPLIT, "split")
+
+typedef enum graph_array {
+#define GRAPH_ARRAY_ENUM(id, name) id,
+    GRAPH_ARRAY_LIST(GRAPH_ARRAY_ENUM)
+#undef GRAPH_ARRAY_ENUM
+        GRAPH_ARRAYS
+} graph_array;
+
+extern const char *const graph_array_names[GRAPH_ARRAYS];
+
+enum { GRAPH_VERSION = 1, GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
+
+typedef struct graph_manifest_array {
+    bool present;
+    char file[GRAPH_FILE_BYTES];
+    char dtype[16]; /* "" = not given */
+    int dims;       /* -1 = shape not given */
+    int64_t shape[NPY_MAX_DIMS];
+    int64_t bytes; /* of the whole file; -1 = not given */
+    char xxh3[33]; /* of the whole file; "" = not given */
+} graph_manifest_array;
+
+typedef struct graph_manifest {
+    int64_t vertices, edges, features, classes, tasks, splits;
+    bool symmetric;
+    char name[GRAPH_NAME_BYTES];
+    char origin[GRAPH_ORIGIN_BYTES];
+    graph_manifest_array arrays[GRAPH_ARRAYS];
+} graph_manifest;
+
+/* `name` is for messages. WEFT_ERR_DATA with key and value. */
+weft_status graph_manifest_parse(const char *name, const char *text, size_t bytes, graph_manifest *manifest);
+/* Read and parse STORE/manifest.json. [out] hash  file_hash of its bytes. WEFT_ERR_NOINPUT when there is none. */
+weft_status graph_manifest_read(const char *store, graph_manifest *manifest, char hash[33]);
+weft_status graph_manifest_write(const char *folder, const graph_manifest *manifest);
+
+#endif

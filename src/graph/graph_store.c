@@ -1,0 +1,251 @@
+/*
+ * graph/graph_store.c: a graph store opened by mapping its arrays.
+ *
+ * Opening costs a manifest and six headers whatever the size of the graph: nothing is read until it is used, and the
+ * ranks of a node share the page cache. Sizes and types are compared with the manifest; the values are checked by
+ * graph_validate, the bytes (checksums) with verify.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "graph/graph_manifest.h"
+
+struct graph_mapping {
+    npy_map arrays[GRAPH_ARRAYS];
+};
+
+static void dtype_text(const npy_header *header, char text[16])
+{
+    const char *word = header->kind == 'f'   ? "float"
+                       : header->kind == 'i' ? "int"
+                       : header->kind == 'u' ? "uint"
+                                             : "other";
+    snprintf(text, 16, "%s%d", word, 8 * header->item_bytes);
+}
+
+/* What the manifest says of an array must be what its file holds. */
+static weft_status compare_array(const char *path, const graph_manifest_array *entry, const npy_map *array)
+{
+    const npy_header *header = &array->header;
+    char dtype[16];
+    dtype_text(header, dtype);
+    WEFT_CHECK(entry->dtype[0] == '\0' || strcmp(entry->dtype, dtype) == 0, WEFT_ERR_DATA,
+               "%s: holds %s, the manifest says %s", path, dtype, entry->dtype);
+    WEFT_CHECK(entry->bytes < 0 || (uint64_t)entry->bytes == array->map.size, WEFT_ERR_DATA,
+               "%s: %zu bytes, the manifest says %" PRId64, path, array->map.size, entry->bytes);
+    bool same = entry->dims < 0 || entry->dims == header->dims;
+    for (int d = 0; d < entry->dims && same; d++) {
+        same = entry->shape[d] == header->shape[d];
+    }
+    WEFT_CHECK(same, WEFT_ERR_DATA, "%s: its shape is not the one in the manifest", path);
+    return WEFT_OK;
+}
+
+static weft_status verify_array(const char *path, const graph_manifest_array *entry, const npy_map *array)
+{
+    if (entry->xxh3[0] == '\0') {
+        log_warn("%s: the manifest has no checksum for it: not verified", path);
+        return WEFT_OK;
+    }
+    char found[33];
+    file_hash(array->map.data, array->map.size, found);
+    WEFT_CHECK(strcmp(found, entry->xxh3) == 0, WEFT_ERR_DATA,
+               "%s: checksum %s, the manifest says %s: damaged; convert the data again", path, found, entry->xxh3);
+    return WEFT_OK;
+}
+
+/* Whatever is done to a file moves its times or its inode. */
+static weft_status mix_seal(const char *path, char seal[33])
+{
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: cannot be looked at", path);
+    char text[256];
+    int length = snprintf(text, sizeof text, "%s %ju %jd %jd.%09ld %jd.%09ld", seal, (uintmax_t)facts.st_ino,
+                          (intmax_t)facts.st_size, (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
+                          (intmax_t)facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+    file_hash(text, (size_t)length, seal);
+    return WEFT_OK;
+}
+
+/* An array without a checksum is told apart by size and time, or a cache would take an edited graph for the old one. */
+static weft_status mix_facts(const char *path, char hash[33])
+{
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: cannot be looked at", path);
+    char text[256];
+    int length = snprintf(text, sizeof text, "%s %jd %jd.%09ld", hash, (intmax_t)facts.st_size,
+                          (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+    file_hash(text, (size_t)length, hash);
+    return WEFT_OK;
+}
+
+static weft_status open_arrays(const char *store, const graph_manifest *manifest, bool verify,
+                               struct graph_mapping *mapping, char hash[33], char seal[33])
+{
+    memcpy(seal, hash, 33);
+    for (int id = 0; id < GRAPH_ARRAYS; id++) {
+        const graph_manifest_array *entry = &manifest->arrays[id];
+        if (!entry->present) {
+            continue;
+        }
+        char path[FILE_PATH_MAX];
+        WEFT_TRY(file_path(path, "%s/%s", store, entry->file));
+        WEFT_TRY(npy_map_open(path, &mapping->arrays[id]));
+        WEFT_TRY(compare_array(path, entry, &mapping->arrays[id]));
+        if (verify) {
+            WEFT_TRY(verify_array(path, entry, &mapping->arrays[id]));
+        }
+        if (entry->xxh3[0] == '\0') {
+            WEFT_TRY(mix_facts(path, hash));
+        }
+        WEFT_TRY(mix_seal(path, seal));
+    }
+    return WEFT_OK;
+}
+
+static weft_status expect(const char *store, const graph_manifest *manifest, const struct graph_mapping *mapping,
+                          graph_array id, char kind, int item_bytes, int dims, int64_t rows, int64_t columns)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/%s", store, manifest->arrays[id].file));
+    const int64_t shape[2] = {rows, columns};
+    return npy_expect(path, &mapping->arrays[id].header, kind, item_bytes, dims, shape);
+}
+
+/* Types and shapes of the arrays against the counts. */
+static weft_status check_arrays(const char *store, const graph_manifest *m, const struct graph_mapping *mapping)
+{
+    int64_t n = m->vertices;
+    WEFT_TRY(expect(store, m, mapping, GRAPH_OFFSET, 'i', 8, 1, n + 1, 0));
+    bool wide = mapping->arrays[GRAPH_SOURCE].header.item_bytes == 8;
+    WEFT_TRY(expect(store, m, mapping, GRAPH_SOURCE, 'i', wide ? 8 : 4, 1, m->edges, 0));
+    WEFT_CHECK(wide || n <= INT32_MAX, WEFT_ERR_DATA, "%s: %" PRId64 " vertices need 64-bit ids in the source array",
+               store, n);
+    if (m->features > 0) {
+        WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE, 'f', 4, 2, n, m->features));
+    }
+    if (m->classes > 0) {
+        WEFT_TRY(expect(store, m, mapping, GRAPH_LABEL, 'i', 4, 1, n, 0));
+    }
+    if (m->tasks > 0) {
+        WEFT_TRY(expect(store, m, mapping, GRAPH_TARGET, 'f', 4, 2, n, m->tasks));
+    }
+    if (m->splits > 0) {
+        bool single = m->splits == 1 && mapping->arrays[GRAPH_SPLIT].header.dims == 1;
+        WEFT_TRY(expect(store, m, mapping, GRAPH_SPLIT, 'u', 1, single ? 1 : 2, single ? n : m->splits, n));
+    }
+    const int64_t *offset = mapping->arrays[GRAPH_OFFSET].data;
+    WEFT_CHECK(offset[0] == 0 && offset[n] == m->edges, WEFT_ERR_DATA,
+               "%s/%s: runs from %" PRId64 " to %" PRId64 ", expected 0 to %" PRId64 " (the edges)", store,
+               m->arrays[GRAPH_OFFSET].file, offset[0], offset[n], m->edges);
+    return WEFT_OK;
+}
+
+static weft_status check_split_index(const char *store, const graph_manifest *manifest, int split_index)
+{
+    WEFT_CHECK(manifest->splits > 0 || split_index == 0, WEFT_ERR_USAGE,
+               "%s: split %d is asked for, but the store holds none (weft convert --splits FILE adds one)", store,
+               split_index);
+    WEFT_CHECK(manifest->splits == 0 || (split_index >= 0 && split_index < manifest->splits), WEFT_ERR_USAGE,
+               "%s: split %d is asked for; the store holds 0 to %" PRId64, store, split_index, manifest->splits - 1);
+    return WEFT_OK;
+}
+
+static void fill_graph(const graph_manifest *m, struct graph_mapping *mapping, int split_index, const char *hash,
+                       weft_graph *graph)
+{
+    const npy_map *arrays = mapping->arrays;
+    bool wide = arrays[GRAPH_SOURCE].header.item_bytes == 8;
+    *graph = (weft_graph){
+        .vertices = m->vertices,
+        .edges = m->edges,
+        .features = m->features,
+        .classes = m->classes,
+        .tasks = m->tasks,
+        .splits = m->splits,
+        .symmetric = m->symmetric,
+        .offset = arrays[GRAPH_OFFSET].data,
+        .source32 = wide || m->edges == 0 ? NULL : arrays[GRAPH_SOURCE].data,
+        .source64 = wide && m->edges > 0 ? arrays[GRAPH_SOURCE].data : NULL,
+        .feature = m->features > 0 ? arrays[GRAPH_FEATURE].data : NULL,
+        .label = m->classes > 0 ? arrays[GRAPH_LABEL].data : NULL,
+        .target = m->tasks > 0 ? arrays[GRAPH_TARGET].data : NULL,
+        .mapping = mapping,
+    };
+    if (m->splits > 0) {
+        graph->split = (const uint8_t *)arrays[GRAPH_SPLIT].data + (size_t)split_index * (size_t)m->vertices;
+    }
+    memcpy(graph->name, m->name, sizeof graph->name);
+    memcpy(graph->hash, hash, sizeof graph->hash);
+}
+
+/* A store whose manifest gives no name is called after its folder. */
+static void name_after_folder(const char *path, char name[GRAPH_NAME_BYTES])
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/') {
+        start--;
+    }
+    snprintf(name, GRAPH_NAME_BYTES, "%.*s", (int)(end - start), path + start);
+}
+
+_Static_assert(sizeof((weft_graph *)0)->name == GRAPH_NAME_BYTES, "a manifest's name fits a graph's");
+
+static void close_mapping(struct graph_mapping *mapping)
+{
+    if (mapping != NULL) {
+        for (int id = 0; id < GRAPH_ARRAYS; id++) {
+            npy_map_close(&mapping->arrays[id]);
+        }
+        weft_free(mapping);
+    }
+}
+
+weft_status graph_open(const char *path, int split_index, bool verify, weft_graph *graph)
+{
+    *graph = (weft_graph){.mapping = NULL};
+    struct graph_mapping *mapping = NULL;
+    graph_manifest *manifest = NULL;
+    char hash[33], seal[33];
+    weft_status status;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&mapping, 1, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&manifest, 1, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(graph_manifest_read(path, manifest, hash), status, done);
+    WEFT_TRY_GOTO(check_split_index(path, manifest, split_index), status, done);
+    WEFT_TRY_GOTO(open_arrays(path, manifest, verify, mapping, hash, seal), status, done);
+    WEFT_TRY_GOTO(check_arrays(path, manifest, mapping), status, done);
+    fill_graph(manifest, mapping, split_index, hash, graph);
+    memcpy(graph->seal, seal, sizeof graph->seal);
+    if (graph->name[0] == '\0') {
+        name_after_folder(path, graph->name);
+    }
+    mapping = NULL;
+done:
+    weft_free(manifest);
+    close_mapping(mapping);
+    return status;
+}
+
+void graph_release_pages(const weft_graph *graph)
+{
+    for (int i = 0; graph->mapping != NULL && i < GRAPH_ARRAYS; i++) {
+        const file_map *map = &graph->mapping->arrays[i].map;
+        if (map->data != NULL) {
+            madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
+        }
+    }
+}
+
+void graph_close(weft_graph *graph)
+{
+    close_mapping(graph->mapping);
+    *graph = (weft_graph){.mapping = NULL};
+}

@@ -1,0 +1,135 @@
+/*
+ * hal/core/fill_slots.c: what stands in the slots that a backend leaves empty: the reference operation when the host
+ * sees the backend's memory, else a stub that names the operation. Memory and prepared matrices are taken whole: their
+ * slots share what they allocate.
+ */
+#include "hal/core/fill_slots.h"
+#include "hal/ref/ref_backend.h"
+
+static weft_status refuse(const weft_hal *hal, const char *what)
+{
+    return weft_fail(WEFT_ERR_UNSUPPORTED, "backend %s: no operation %s", hal->name, what);
+}
+
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    static weft_status stub_##name(weft_hal *hal, const hal_##name##_args *args)                                       \
+    {                                                                                                                  \
+        (void)args;                                                                                                    \
+        return refuse(hal, #name);                                                                                     \
+    }
+#include "hal/ops.def"
+
+static weft_status stub_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d,
+                                    hal_spmm **spmm)
+{
+    (void)csr, (void)form, (void)max_d;
+    *spmm = NULL;
+    return refuse(hal, "spmm_create");
+}
+
+/* Nothing was created, so there is nothing to destroy or to tell. */
+static void stub_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
+{
+    (void)hal, (void)spmm;
+}
+
+static hal_spmm_info stub_spmm_info(weft_hal *hal, const hal_spmm *spmm)
+{
+    (void)hal, (void)spmm;
+    return (hal_spmm_info){.form = HAL_SPMM_AUTO};
+}
+
+/* ---- memory and stream of a backend whose calls return when they are done ----------------------------------------- */
+
+static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **host)
+{
+    (void)hal;
+    return weft_malloc(bytes, 1, tag, host);
+}
+
+static void host_free(weft_hal *hal, void *host)
+{
+    (void)hal;
+    weft_free(host);
+}
+
+struct hal_event {
+    char nothing;
+};
+
+static weft_status event_create(weft_hal *hal, hal_event **event)
+{
+    static hal_event always; /* has no state */
+    (void)hal;
+    *event = &always;
+    return WEFT_OK;
+}
+
+static weft_status event_passed(weft_hal *hal, hal_event *event)
+{
+    (void)hal, (void)event;
+    return WEFT_OK;
+}
+
+static weft_status stream_is_dry(weft_hal *hal)
+{
+    (void)hal;
+    return WEFT_OK;
+}
+
+static void event_destroy(weft_hal *hal, hal_event *event)
+{
+    (void)hal, (void)event;
+}
+
+static void fill_memory(hal_mem_ops *mem)
+{
+    if (mem->alloc == NULL) {
+        ref_mem_ops(mem);
+    }
+    if (mem->alloc_host == NULL) {
+        mem->alloc_host = host_alloc;
+        mem->free_host = host_free;
+    }
+    mem->upload_async = mem->upload_async != NULL ? mem->upload_async : mem->upload;
+    mem->download_async = mem->download_async != NULL ? mem->download_async : mem->download;
+}
+
+static void fill_stream(hal_stream_ops *stream)
+{
+    if (stream->sync == NULL) {
+        *stream = (hal_stream_ops){.create = event_create,
+                                   .record = event_passed,
+                                   .wait = event_passed,
+                                   .sync = stream_is_dry,
+                                   .destroy = event_destroy};
+    }
+}
+
+void hal_fill_slots(weft_hal *hal)
+{
+    weft_hal from = {
+        .sparse = {.spmm_create = stub_spmm_create, .spmm_destroy = stub_spmm_destroy, .spmm_info = stub_spmm_info}};
+#define HAL_OP(group, name, flops, operands, ...) from.op.name = stub_##name;
+#include "hal/ops.def"
+    fill_memory(&hal->mem);
+    fill_stream(&hal->stream);
+    if (hal_host_visible(hal)) {
+        ref_fill_ops(&from);
+    }
+    if (hal->sparse.spmm_create == NULL) {
+        hal->sparse = from.sparse;
+        hal->op.spmm_run = from.op.spmm_run;
+    }
+#define HAL_OP(group, name, flops, operands, ...) hal->op.name = hal->op.name != NULL ? hal->op.name : from.op.name;
+#include "hal/ops.def"
+}
+
+bool weft_hal_supports(const weft_hal *hal, hal_op op)
+{
+    bool has[HAL_OPS] = {
+#define HAL_OP(group, name, flops, operands, ...) hal->op.name != NULL && hal->op.name != stub_##name,
+#include "hal/ops.def"
+    };
+    return op >= 0 && op < HAL_OPS && has[op];
+}

@@ -1,0 +1,88 @@
+/* hal/core/hal_common.c: types and work splitting shared by all backends. */
+#include <assert.h>
+
+#include "hal/hal.h"
+
+size_t weft_dtype_bytes(weft_dtype dtype)
+{
+    switch (dtype) {
+    case WEFT_DTYPE_F32:
+    case WEFT_DTYPE_I32:
+        return 4;
+    case WEFT_DTYPE_F64:
+    case WEFT_DTYPE_I64:
+        return 8;
+    case WEFT_DTYPE_U8:
+    case WEFT_DTYPE_I8:
+        return 1;
+    case WEFT_DTYPE_BF16:
+    case WEFT_DTYPE_F16:
+        return 2;
+    }
+    return 0;
+}
+
+const char *weft_dtype_name(weft_dtype dtype)
+{
+    switch (dtype) {
+    case WEFT_DTYPE_F32:
+        return "float32";
+    case WEFT_DTYPE_F64:
+        return "float64";
+    case WEFT_DTYPE_I32:
+        return "int32";
+    case WEFT_DTYPE_I64:
+        return "int64";
+    case WEFT_DTYPE_U8:
+        return "uint8";
+    case WEFT_DTYPE_BF16:
+        return "bfloat16";
+    case WEFT_DTYPE_F16:
+        return "float16";
+    case WEFT_DTYPE_I8:
+        return "int8";
+    }
+    return "unknown";
+}
+
+hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows)
+{
+    assert(mat->data == NULL || (row >= 0 && rows >= 0 && row + rows <= mat->rows));
+    hal_mat part = *mat;
+    if (mat->data != NULL) {
+        part.source = (const char *)mat->source + (size_t)(row * mat->ld) * weft_dtype_bytes(mat->dtype);
+        part.rows = rows;
+    }
+    return part;
+}
+
+void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end)
+{
+    int64_t share = rows / parts;
+    int64_t rest = rows % parts;
+    *begin = share * i + (i < rest ? i : rest);
+    *end = *begin + share + (i < rest ? 1 : 0);
+}
+
+/* First row whose work (entries before it, plus one a row so that empty rows count) reaches the target. */
+static int64_t row_at_work(const int64_t *offset, int64_t rows, int64_t target)
+{
+    int64_t low = 0;
+    int64_t high = rows;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (offset[middle] + middle < target) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+void hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i, int64_t *begin, int64_t *end)
+{
+    int64_t work = offset[rows] + rows;
+    *begin = i == 0 ? 0 : row_at_work(offset, rows, work / parts * i);
+    *end = i == parts - 1 ? rows : row_at_work(offset, rows, work / parts * (i + 1));
+}

@@ -1,0 +1,94 @@
+/* hal/core/registry.c: opening a backend by its resource string, "name" or "name:argument". */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "hal/core/fill_slots.h"
+#include "hal/cpu/onednn_shim.h"
+#include "hal/hal.h"
+
+#define HAL_BACKEND(name, description) weft_status hal_open_##name(weft_hal *hal, int threads, const char *argument);
+#include "hal/backend_list.h"
+#undef HAL_BACKEND
+
+static const hal_backend backends[] = {
+#define HAL_BACKEND(name, description) {#name, description, hal_open_##name},
+#include "hal/backend_list.h"
+#undef HAL_BACKEND
+};
+
+enum { BACKENDS = (int)(sizeof backends / sizeof backends[0]), MAX_THREADS = 4096 };
+
+const hal_backend *weft_hal_backend_at(int i)
+{
+    return i >= 0 && i < BACKENDS ? &backends[i] : NULL;
+}
+
+const char *weft_hal_library(void)
+{
+    return onednn_version();
+}
+
+static const hal_backend *find_backend(const char *resource, size_t length)
+{
+    for (int i = 0; i < BACKENDS; ++i) {
+        if (strlen(backends[i].name) == length && strncmp(backends[i].name, resource, length) == 0) {
+            return &backends[i];
+        }
+    }
+    return NULL;
+}
+
+/* `length`: of the name before the colon. The message names the nearest backend and all of them. */
+static weft_status fail_unknown(const char *resource, size_t length)
+{
+    const char *names[BACKENDS];
+    char word[32];
+    char all[160] = "";
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), resource);
+    for (int i = 0; i < BACKENDS; ++i) {
+        size_t used = strlen(all);
+        names[i] = backends[i].name;
+        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    const char *nearest = nearest_word(word, names, BACKENDS);
+    return weft_fail(WEFT_ERR_USAGE, "no backend \"%s\"%s%s%s (backends: %s)", resource,
+                     nearest != NULL ? ": did you mean \"" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "\"?" : "", all);
+}
+
+weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
+{
+    *out = NULL;
+    size_t length = strcspn(resource, ":");
+    const char *argument = resource[length] == ':' ? resource + length + 1 : "";
+    const hal_backend *backend = find_backend(resource, length);
+    if (backend == NULL) {
+        return fail_unknown(resource, length);
+    }
+    WEFT_CHECK(threads >= 1 && threads <= MAX_THREADS, WEFT_ERR_USAGE,
+               "backend %s: %d threads asked for; 1 to %d are possible", resource, threads, (int)MAX_THREADS);
+    weft_hal *hal = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&hal, 1, WEFT_MEM_GENERAL));
+    hal->name = backend->name;
+    hal->threads = threads;
+    weft_status status = backend->open(hal, threads, argument);
+    if (status != WEFT_OK) {
+        weft_free(hal);
+        return status;
+    }
+    hal_fill_slots(hal);
+    *out = hal;
+    return WEFT_OK;
+}
+
+void weft_hal_close(weft_hal *hal)
+{
+    if (hal == NULL) {
+        return;
+    }
+    if (hal->close != NULL) {
+        hal->close(hal);
+    }
+    weft_free(hal);
+}

@@ -1,0 +1,59 @@
+/*
+ * hal/cpu/cpu_rows.h: the one driver of operations whose rows are independent: rows are cut evenly over the threads,
+ * each piece runs a single-thread kernel, and what pieces sum is added in their order.
+ */
+#ifndef WEFT_HAL_CPU_CPU_ROWS_H
+#define WEFT_HAL_CPU_CPU_ROWS_H
+
+#include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/kernels.h"
+
+/* Rows [first, first + rows) of an operation. */
+typedef struct cpu_piece {
+    const cpu_kernels *kernels;
+    int64_t first, rows;
+    void *own; /* the piece's scratch memory, zeroed; NULL when the operation asks for none */
+} cpu_piece;
+
+typedef struct cpu_rows_job {
+    void (*run)(const cpu_piece *piece, const void *args);
+    const void *args;
+    int64_t rows;
+    int64_t work;     /* elementary operations in all: decides the number of pieces */
+    size_t own_bytes; /* scratch memory of a piece */
+} cpu_rows_job;
+
+/* The pieces' scratch memories, each on cache lines of its own; valid until the backend's next operation. */
+typedef struct cpu_parts_left {
+    char *own;
+    size_t stride;
+    int parts;
+} cpu_parts_left;
+
+/* [out] left  may be NULL when own_bytes is 0. */
+weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left);
+
+/* Where a piece's rows of an operand begin; NULL when it was left out. */
+static inline const float *piece_in(const cpu_piece *piece, const hal_mat *mat)
+{
+    const float *source = mat->source;
+    return source != NULL ? source + piece->first * mat->ld : NULL;
+}
+
+static inline float *piece_out(const cpu_piece *piece, const hal_mat *mat)
+{
+    float *data = mat->data;
+    return data != NULL ? data + piece->first * mat->ld : NULL;
+}
+
+/* sum[n] = what doubles 0 .. n - 1 of the pieces add up to, on top of `start`; in the order of the pieces. */
+static inline double left_sum(const cpu_parts_left *left, int64_t j, double start)
+{
+    double sum = start;
+    for (int part = 0; part < left->parts; ++part) {
+        sum += ((const double *)(const void *)(left->own + (size_t)part * left->stride))[j];
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * hal/cpu/sparse/spmm.c: neighbour aggregation (sparse x dense) of the CPU backend: preparing and running.
+ *
+ * Three forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
+ * thread in a fixed order, so results repeat bit for bit for a given number of threads.
+ *
+ *   ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
+ *           are prefetched into the second-level cache while near ones are added. Strips of up to 16 vectors, so that a
+ *           far source is fetched in one piece; large outputs are written past the caches. 4 bytes an edge.
+ *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
+ *           [cols, 32] with `pre` applied; a block's strip (1 MiB for 8,192 sources) stays in the second-level cache
+ *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
+ *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_blocks.c).
+ *
+ *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
+ *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
+ *        |    | ## |  |  ----->  | ## | block 0    part 1   | rows -> | rows -> | rows -> |   thread 1
+ *        |    | ## |  |   pre    | ## | block 1
+ *        +----+----+--+          +----+            for strip: pack; barrier; for block: for row: registers += packed
+ *
+ * Cost of a run with E edges and width d. BLOCKS and LISTS: 4 E d bytes from the second-level cache, memory traffic of
+ * about 2 d (cols + rows * blocks) * 4 bytes. ROWS: 4 E d bytes from wherever the sources are.
+ *
+ * Measured, two threads, 2 MiB of second-level cache a core; edge elements a second relative to ROWS:
+ *                                                               d = 16                   d = 64
+ *     233 k vertices, 115 M edges, 41 communities, shuffled     BLOCKS 3.1, LISTS 5.5    BLOCKS 3.4, LISTS 4.0
+ *     2.4 M vertices, 124 M edges, 3,000 communities, sorted    LISTS 0.6                LISTS 0.6
+ *     the same, shuffled                                        LISTS 0.6                LISTS 0.7
+ * LISTS on the first reads 180 GB/s out of the second-level caches, several times what memory delivers, at every width
+ * from 16 to 602. What it took: sums kept packed between blocks instead of in out (1.5 times at d = 64, 2 at d = 602,
+ * when memory is busy), lists sorted by length instead of a pointer a row (1.1 at d = 64, 1.7 at d = 16), blocks of
+ * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against
+ * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
+ * streamed output. A `pre` costs ROWS a cache line a far source: at small d, scale x where it is made.
+ *
+ * Limits: one row is not split between threads; columns are 32-bit; BLOCKS and LISTS hold 2^32 edges a thread.
+ *
+ * Blocking of sources after Md, Misra, Ma et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural
+ * Networks", SC 2021, doi:10.1145/3458817.3480856; the packed 16-bit form and the lists go further.
+ */
+#include "hal/cpu/sparse/spmm.h"
+
+#include <assert.h>
+#include <omp.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "hal/table/op_table.h"
+
+/* Outputs larger than this leave the caches before they are read again: write them past the caches. */
+enum { STREAM_BYTES = 64 << 20, LINE_BYTES = 64, DEFAULT_L2 = 1 << 20 };
+
+uint64_t spmm_l2_bytes(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : DEFAULT_L2;
+}
+
+weft_status spmm_new(hal_spmm *spmm, size_t count, size_t size, void **out)
+{
+    WEFT_TRY(weft_malloc(count, size, WEFT_MEM_GRAPH, out));
+    spmm->bytes += count * size;
+    return WEFT_OK;
+}
+
+void spmm_free(hal_spmm *spmm)
+{
+    if (spmm == NULL) {
+        return;
+    }
+    weft_free(spmm->split);
+    weft_free(spmm->by_row.start);
+    weft_free(spmm->by_row.far);
+    weft_free(spmm->by_row.near);
+    weft_free(spmm->by_block.chunk);
+    weft_free(spmm->by_block.column);
+    weft_free(spmm->by_block.row_start);
+    weft_free(spmm->by_block.run);
+    weft_free(spmm->by_block.row_id);
+    weft_free(spmm->packed);
+    weft_free(spmm->sum);
+    weft_free(spmm);
+}
+
+static const spmm_kernels *kernels_of(hal_isa isa)
+{
+    static const spmm_kernels *const kernels[HAL_ISAS] = {&spmm_kernels_base, &spmm_kernels_avx2, &spmm_kernels_avx512};
+    return kernels[isa];
+}
+
+weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+{
+    weft_status status = WEFT_OK;
+    hal_spmm *spmm = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_GRAPH), status, done);
+    spmm->rows = csr->rows;
+    spmm->cols = csr->cols;
+    spmm->edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
+    spmm->max_d = max_d;
+    spmm->parts = hal->threads;
+    spmm->form = form;
+    spmm->kernels = kernels_of(cpu_state_of(hal)->isa);
+    spmm->bytes = sizeof *spmm;
+    WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
+    for (int p = 0; p < spmm->parts; p++) {
+        spmm->split[p + 1] = 0;
+        if (spmm->rows > 0) {
+            hal_split_csr(csr->offset, csr->rows, spmm->parts, p, &spmm->split[p], &spmm->split[p + 1]);
+        }
+    }
+    spmm->split[0] = 0;
+    if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
+        const size_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(max_d));
+        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->cols * strip, sizeof *spmm->packed, (void **)&spmm->packed), status,
+                      done);
+        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->rows * strip, sizeof *spmm->sum, (void **)&spmm->sum), status, done);
+    }
+done:
+    if (status != WEFT_OK) {
+        spmm_free(spmm);
+        spmm = NULL;
+    }
+    *out = spmm;
+    return status;
+}
+
+/* Offsets that rise from 0 and columns in range: a wrong one would write outside of the prepared arrays. */
+static weft_status check_csr(const hal_csr *csr, int threads)
+{
+    WEFT_CHECK(csr->rows >= 0 && csr->cols >= 0 && csr->cols <= (int64_t)INT32_MAX + 1, WEFT_ERR_UNSUPPORTED,
+               "aggregation matrix of %lld x %lld: columns are limited to 2^31", (long long)csr->rows,
+               (long long)csr->cols);
+    if (csr->rows == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(csr->offset[0] == 0, WEFT_ERR_DATA, "row 0 of the aggregation matrix starts at %lld instead of 0",
+               (long long)csr->offset[0]);
+    int64_t bad = csr->rows;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+    for (int64_t row = 0; row < csr->rows; row++) {
+        if (csr->offset[row + 1] < csr->offset[row]) {
+            bad = row < bad ? row : bad;
+        }
+    }
+    WEFT_CHECK(bad == csr->rows, WEFT_ERR_DATA,
+               "row %lld of the aggregation matrix ends before it starts (%lld < %lld)", (long long)bad,
+               (long long)csr->offset[bad + 1], (long long)csr->offset[bad]);
+    const int64_t edges = csr->offset[csr->rows];
+    int64_t bad_edge = edges;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad_edge)
+    for (int64_t e = 0; e < edges; e++) {
+        if (csr->column[e] < 0 || csr->column[e] >= csr->cols) {
+            bad_edge = e < bad_edge ? e : bad_edge;
+        }
+    }
+    WEFT_CHECK(bad_edge == edges, WEFT_ERR_DATA, "entry %lld of the aggregation matrix is column %d of %lld",
+               (long long)bad_edge, (int)csr->column[bad_edge], (long long)csr->cols);
+    return WEFT_OK;
+}
+
+static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+{
+    double started = clock_seconds();
+    hal_spmm *spmm = NULL;
+    weft_status status = WEFT_OK;
+    *out = NULL;
+    WEFT_CHECK(max_d >= 0, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld", (long long)max_d);
+    WEFT_TRY(check_csr(csr, hal->threads));
+    if (form == HAL_SPMM_AUTO) {
+        WEFT_TRY(spmm_choose(hal, csr, max_d, &form));
+    }
+    WEFT_TRY(spmm_begin(hal, csr, form, max_d, &spmm));
+    switch (form) {
+    case HAL_SPMM_BLOCKS:
+        WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
+        break;
+    case HAL_SPMM_LISTS:
+        WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, spmm->blocks), status, done);
+        break;
+    case HAL_SPMM_AUTO:
+    case HAL_SPMM_ROWS:
+        WEFT_TRY_GOTO(spmm_build_rows(spmm, csr), status, done);
+        break;
+    }
+    spmm->build_seconds = clock_seconds() - started;
+done:
+    if (status != WEFT_OK) {
+        spmm_free(spmm);
+        spmm = NULL;
+    }
+    *out = spmm;
+    return status;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+static spmm_pass pass_of(const spmm_call *args, int64_t column, int width)
+{
+    const float *x = args->x;
+    float *out = args->out;
+    return (spmm_pass){.x = x + column,
+                       .ldx = args->ldx,
+                       .width = width,
+                       .pre = args->pre,
+                       .post = args->post,
+                       .diag = args->diag,
+                       .self = x + column,
+                       .ldself = args->ldx,
+                       .beta = (float)args->beta,
+                       .out = out + column,
+                       .ldo = args->ldo};
+}
+
+/* Whole lines, never read by this pass, and more of them than the caches keep. */
+static bool streams(const hal_spmm *spmm, const spmm_call *args, const spmm_pass *pass)
+{
+    const int64_t line = LINE_BYTES / (int64_t)sizeof(float);
+    return args->beta == 0.0 && spmm->rows * args->d * (int64_t)sizeof(float) > STREAM_BYTES && args->ldo % line == 0 &&
+           pass->width % line == 0 && (uintptr_t)pass->out % LINE_BYTES == 0;
+}
+
+/* Where a slice starts among `units` of work, which follow one another. */
+static int64_t slice_start(const spmm_call *args, int64_t units, int slice)
+{
+    return args->slices > 1 ? units * slice / args->slices : units * slice;
+}
+
+static void run_rows(const hal_spmm *spmm, const spmm_call *args)
+{
+    const spmm_kernels *k = spmm->kernels;
+    const int64_t widest = (int64_t)k->lanes * k->max_vectors;
+    const int64_t strips = (args->d + widest - 1) / widest;
+    const int64_t line = LINE_BYTES / (int64_t)sizeof(float);
+    const int64_t share = ((args->d + strips - 1) / strips + line - 1) / line * line; /* equal strips of whole lines */
+    const int64_t step = share < widest ? share : widest;
+#pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
+    for (int part = 0; part < spmm->parts; part++) {
+        const int64_t rows = spmm->split[part + 1] - spmm->split[part];
+        const int64_t begin = spmm->split[part] + slice_start(args, rows, args->slice);
+        const int64_t end = spmm->split[part] + slice_start(args, rows, args->slice + 1);
+        for (int64_t column = 0; column < args->d && begin < end; column += step) {
+            int width = (int)(args->d - column < step ? args->d - column : step);
+            spmm_pass pass = pass_of(args, column, width);
+            pass.stream = streams(spmm, args, &pass);
+            k->rows(&spmm->by_row, begin, end, &pass);
+        }
+    }
+}
+
+/* Copy one strip of x, scaled, to [cols, strip]; columns past the width become zeros. */
+static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
+{
+    int64_t begin, end;
+    hal_split_rows(spmm->cols, spmm->parts, part, &begin, &end);
+    for (int64_t row = begin; row < end; row++) {
+        const float *from = pass->x + row * pass->ldx;
+        float *to = spmm->packed + row * strip;
+        const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
+        if (pass->width == SPMM_STRIP) {
+            for (int i = 0; i < SPMM_STRIP; i++) {
+                to[i] = from[i] * scale;
+            }
+            continue;
+        }
+        for (int i = 0; i < pass->width; i++) {
+            to[i] = from[i] * scale;
+        }
+        for (int i = pass->width; i < strip; i++) {
+            to[i] = 0.0F;
+        }
+    }
+}
+
+/* Blocks [begin, end) of a strip. */
+static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end)
+{
+    const spmm_blocks *m = &spmm->by_block;
+    const float *x = pass.x;
+    for (int64_t b = begin; b < end; b++) {
+        const spmm_chunk *chunk = &m->chunk[part * m->count + b];
+        pass.x = x + (((m->first + b) << m->shift) * strip);
+        pass.first = m->first + b == 0;
+        pass.last = m->first + b == spmm->blocks - 1;
+        if (spmm->form == HAL_SPMM_BLOCKS) {
+            spmm->kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, strip, spmm->split[part],
+                                  spmm->split[part + 1], &pass);
+        } else {
+            spmm->kernels->lists(m, chunk, strip, spmm->split[part], &pass);
+        }
+    }
+}
+
+/* x is already a packed strip: its rows are whole lines side by side. */
+static bool is_packed(const spmm_call *args, int strip)
+{
+    return args->d == strip && args->ldx == strip && args->pre == NULL && (uintptr_t)args->x % LINE_BYTES == 0;
+}
+
+/* The work is a sequence of (strip, block): a slice may end between two blocks, the sums and the packed strip wait. */
+static void run_packed(const hal_spmm *spmm, const spmm_call *args)
+{
+    const int64_t blocks = spmm->by_block.count;
+    const int64_t units = blocks * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
+    const int64_t end = slice_start(args, units, args->slice + 1);
+#pragma omp parallel num_threads(spmm->parts)
+    {
+        const int first = omp_get_thread_num();
+        const int team = omp_get_num_threads();
+        int64_t next;
+        for (int64_t unit = slice_start(args, units, args->slice); unit < end; unit = next) {
+            const int64_t block = unit % blocks;
+            const int64_t column = unit / blocks * SPMM_STRIP;
+            const int64_t last = end - unit < blocks - block ? block + end - unit : blocks;
+            int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
+            int strip = width > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+            spmm_pass pass = pass_of(args, column, width);
+            pass.sum = spmm->sum;
+            if (!is_packed(args, strip)) {
+                for (int part = first; block == 0 && part < spmm->parts; part += team) {
+                    pack_strip(spmm, &pass, strip, part);
+                }
+                pass.x = spmm->packed;
+#pragma omp barrier
+            }
+            for (int part = first; part < spmm->parts; part += team) {
+                sweep_blocks(spmm, pass, strip, part, block, last);
+            }
+#pragma omp barrier
+            next = unit + last - block;
+        }
+    }
+}
+
+void spmm_run_float(const hal_spmm *spmm, const spmm_call *args)
+{
+    if (spmm->form == HAL_SPMM_ROWS) {
+        run_rows(spmm, args);
+    } else {
+        run_packed(spmm, args);
+    }
+}
+
+weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
+{
+    (void)hal;
+    const hal_spmm *spmm = args->matrix;
+    const spmm_call call = {.d = args->out.cols,
+                            .x = args->x.source,
+                            .ldx = args->x.ld,
+                            .pre = args->pre.source,
+                            .post = args->post.source,
+                            .diag = args->diag.source,
+                            .beta = args->beta,
+                            .out = args->out.data,
+                            .ldo = args->out.ld,
+                            .slice = args->slice,
+                            .slices = args->slices};
+    weft_dtype dtype;
+    WEFT_TRY(hal_op_type(HAL_OP_spmm_run, args, &dtype));
+    if (dtype != WEFT_DTYPE_F32 && dtype != WEFT_DTYPE_F64) {
+        return hal_op_refuse_types(HAL_OP_spmm_run, args);
+    }
+    assert(args->out.rows == spmm->rows && args->x.rows == spmm->cols && args->x.cols == call.d);
+    WEFT_CHECK(call.d <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld, prepared for %lld",
+               (long long)call.d, (long long)spmm->max_d);
+    WEFT_CHECK(call.diag == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
+               "a diagonal needs rows <= columns, not %lld x %lld", (long long)spmm->rows, (long long)spmm->cols);
+    WEFT_CHECK(args->slice >= 0 && args->slice < (args->slices > 1 ? args->slices : 1), WEFT_ERR_INTERNAL,
+               "slice %d of %d of an aggregation", args->slice, args->slices);
+    if (spmm->rows == 0 || call.d <= 0) {
+        return WEFT_OK;
+    }
+    if (dtype == WEFT_DTYPE_F64) {
+        spmm_run_double(spmm, &call);
+    } else {
+        spmm_run_float(spmm, &call);
+    }
+    return WEFT_OK;
+}
+
+static void op_destroy(weft_hal *hal, hal_spmm *spmm)
+{
+    (void)hal;
+    spmm_free(spmm);
+}
+
+static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)
+{
+    (void)hal;
+    bool blocked = spmm->form != HAL_SPMM_ROWS;
+    return (hal_spmm_info){.form = spmm->form,
+                           .block_cols = blocked ? INT64_C(1) << spmm->by_block.shift : spmm->cols,
+                           .bytes = spmm->bytes,
+                           .build_seconds = spmm->build_seconds};
+}
+
+void cpu_sparse_ops(hal_sparse_ops *ops)
+{
+    *ops = (hal_sparse_ops){.spmm_create = op_create, .spmm_destroy = op_destroy, .spmm_info = op_info};
+}

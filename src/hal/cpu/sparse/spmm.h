@@ -1,0 +1,152 @@
+/*
+ * hal/cpu/sparse/spmm.h: the prepared matrix of the CPU backend, and what its builders and kernels share. See spmm.c.
+ */
+#ifndef WEFT_HAL_CPU_SPARSE_SPMM_H
+#define WEFT_HAL_CPU_SPARSE_SPMM_H
+
+#include "hal/cpu/cpu_backend.h"
+
+enum {
+    SPMM_STRIP = 32,          /* floats of a packed strip: two cache lines of a source row */
+    SPMM_STRIP_NARROW = 16,   /* strip of a width, or a remainder, of at most 16 columns */
+    SPMM_WINDOW = 1024,       /* destination rows whose lists are sorted together */
+    SPMM_MIN_BLOCK = 8192,    /* sources of a block; a power of two */
+    SPMM_MAX_BLOCK = 65536,   /* 16-bit local columns */
+    SPMM_PREFETCH_EDGES = 32, /* ROWS: how far the prefetch of far sources runs ahead */
+    SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of partial sums runs ahead */
+    SPMM_SLACK = 64           /* entries behind 16-bit arrays that a prefetch may read */
+};
+
+/* ROWS: the edges of row r are far[end[r-1].far .. end[r].far) and near[...]; row 0 starts at 0 (end is shifted). */
+typedef struct spmm_row_end {
+    int64_t far, near;
+} spmm_row_end;
+
+typedef struct spmm_rows {
+    spmm_row_end *start; /* [rows + 1] */
+    int32_t *far;        /* sources that a modelled cache misses */
+    int32_t *near;       /* sources that it holds */
+} spmm_rows;
+
+/* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on. */
+typedef struct spmm_run {
+    uint32_t edges;
+    uint16_t rows;
+    uint16_t advance;
+} spmm_run;
+
+/* Where the data of (part, block) begin; the next entry is the end. */
+typedef struct spmm_chunk {
+    int64_t run, row, edge;
+} spmm_chunk;
+
+typedef struct spmm_blocks {
+    int64_t first, count; /* blocks held: all of them, or a sample */
+    int shift;            /* log2 of the sources of a block */
+    int64_t window;       /* LISTS: rows sorted together */
+    spmm_chunk *chunk;    /* [parts * count + 1], part-major: the memory of a part is near its thread */
+    uint16_t *column;     /* [edges] local to the block */
+    uint32_t *row_start;  /* BLOCKS: for each chunk rows of the part + 1 offsets from the chunk's first edge */
+    spmm_run *run;        /* LISTS */
+    uint16_t *row_id;     /* LISTS: local to the window, in run order */
+} spmm_blocks;
+
+/* One sweep over the matrix for one strip of columns. */
+typedef struct spmm_pass {
+    const float *x; /* sources; packed [cols, strip] for BLOCKS and LISTS, where `pre` is already applied */
+    int64_t ldx;
+    int width;        /* columns of the strip that exist */
+    const float *pre; /* ROWS only */
+    const float *post, *diag;
+    const float *self; /* unscaled sources for the diagonal */
+    int64_t ldself;
+    float beta;
+    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;       /* blocked forms: [rows, strip] partial sums */
+    bool stream;      /* ROWS: write past the caches */
+    float *out;
+    int64_t ldo;
+} spmm_pass;
+
+/* Kernels of one instruction set. All work on rows [begin, end) or on one chunk of a part that starts at row `begin`.
+ */
+typedef struct spmm_kernels {
+    int lanes;       /* floats of a vector */
+    int max_vectors; /* widest strip of ROWS, in vectors */
+    void (*rows)(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass);
+    void (*blocks)(const uint32_t *start, const uint16_t *column, int strip, int64_t begin, int64_t end,
+                   const spmm_pass *pass);
+    void (*lists)(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass);
+} spmm_kernels;
+
+extern const spmm_kernels spmm_kernels_base;
+extern const spmm_kernels spmm_kernels_avx2;
+extern const spmm_kernels spmm_kernels_avx512;
+
+struct hal_spmm {
+    int64_t rows, cols, edges, max_d;
+    int parts;
+    int64_t *split; /* [parts + 1] rows of each part: equal edges */
+    hal_spmm_form form;
+    const spmm_kernels *kernels;
+    spmm_rows by_row;
+    spmm_blocks by_block;
+    float *packed;  /* [cols, strip]: one strip of x */
+    float *sum;     /* [rows, strip]: partial sums of that strip */
+    int64_t blocks; /* of the whole matrix */
+    uint64_t bytes;
+    double build_seconds;
+};
+
+uint64_t spmm_l2_bytes(void);
+/* log2 of the sources of a block whose strip fills half of the second-level cache. */
+int spmm_block_shift(int64_t max_d);
+
+/* Sources are cut into blocks of 2^shift: how many, at least one. */
+static inline int64_t spmm_block_count(int64_t cols, int shift)
+{
+    return cols > 0 ? ((cols - 1) >> shift) + 1 : 1;
+}
+
+/* Allocate and count. */
+weft_status spmm_new(hal_spmm *spmm, size_t count, size_t size, void **out);
+
+/* Sources that the modelled cache holds: direct-mapped, `slots` a power of two, table[slots] filled with -1. */
+static inline bool spmm_cache_hit(int32_t *table, int32_t mask, int32_t column)
+{
+    int32_t slot = column & mask;
+    bool hit = table[slot] == column;
+    table[slot] = column;
+    return hit;
+}
+int32_t spmm_cache_slots(int64_t max_d);
+
+weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
+/* Blocks [first, first + count). */
+weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+
+/* Which form suits the matrix; see spmm_auto.c. */
+weft_status spmm_choose(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form *form);
+
+/* An empty prepared matrix of this form, split, without its data. */
+weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
+void spmm_free(hal_spmm *spmm);
+
+/* Double precision: plain C over any form. */
+/* One run: x is [cols, d], out [rows, d], in the run's element type; see hal/ops.def. */
+typedef struct spmm_call {
+    int64_t d;
+    const void *x;
+    int64_t ldx;
+    const void *pre, *post, *diag; /* or NULL */
+    double beta;
+    void *out;
+    int64_t ldo;
+    int slice, slices; /* slices 0 or 1: the whole run */
+} spmm_call;
+
+void spmm_run_double(const hal_spmm *spmm, const spmm_call *args);
+void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
+
+#endif

@@ -1,0 +1,47 @@
+/* hal/cpu/sparse/spmm_kernel_avx512.c: the aggregation kernels in 16 lanes; tails are masks. */
+#include <immintrin.h>
+
+#include "hal/cpu/sparse/spmm.h"
+
+#define VEC         __m512
+#define TAIL        __mmask16
+#define LANES       16
+#define MAX_VECTORS 16
+#define SPMM_TABLE  spmm_kernels_avx512
+
+static inline VEC vec_set1(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+static inline VEC vec_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+static inline void vec_store(float *p, VEC value)
+{
+    _mm512_storeu_ps(p, value);
+}
+
+static inline void vec_stream(float *p, VEC value)
+{
+    _mm512_stream_ps(p, value);
+}
+
+static inline TAIL tail_of(int lanes)
+{
+    return (TAIL)((1U << lanes) - 1U);
+}
+
+static inline VEC vec_load_tail(const float *p, TAIL tail)
+{
+    return _mm512_maskz_loadu_ps(tail, p);
+}
+
+static inline void vec_store_tail(float *p, TAIL tail, VEC value)
+{
+    _mm512_mask_storeu_ps(p, tail, value);
+}
+
+#include "hal/cpu/sparse/spmm_kernel_body.h"

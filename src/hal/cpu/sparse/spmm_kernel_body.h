@@ -1,0 +1,382 @@
+/*
+ * hal/cpu/sparse/spmm_kernel_body.h: the aggregation kernels, included once for each instruction set.
+ *
+ * The including file defines
+ *   VEC, LANES            a vector of floats and its length
+ *   MAX_VECTORS           widest strip of the row kernel (accumulators that fit the registers)
+ *   TAIL, tail_of(n)      what selects the first n lanes, 0 <= n <= LANES
+ *   vec_load, vec_load_tail, vec_store, vec_store_tail, vec_stream, vec_set1
+ *   SPMM_TABLE            name of the table of kernels
+ *
+ * All loops over vectors have constant trip counts and disappear: accumulators live in registers. A single chain of
+ * additions would be bound by its latency (4 cycles an edge), so each kernel keeps at least four chains in flight:
+ * several vectors, several rows of equal length, or even and odd edges.
+ */
+#include <stdint.h>
+
+#define KERNEL static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1 };
+
+KERNEL VEC vec_zero(void)
+{
+    return vec_set1(0.0F);
+}
+
+/* out = post * acc + beta * out + diag * self for one row; `exact`: every lane exists. */
+KERNEL void put_row(const spmm_pass *pass, int64_t row, const VEC *acc, const int vectors, const bool exact,
+                    const TAIL *tail)
+{
+    float *out = pass->out + row * pass->ldo;
+    const float *self = pass->diag != NULL ? pass->self + row * pass->ldself : NULL;
+    VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        VEC y = acc[v] * scale;
+        if (pass->beta != 0.0F) {
+            VEC old = exact ? vec_load(out + v * LANES) : vec_load_tail(out + v * LANES, tail[v]);
+            y += old * vec_set1(pass->beta);
+        }
+        if (self != NULL) {
+            VEC own = exact ? vec_load(self + v * LANES) : vec_load_tail(self + v * LANES, tail[v]);
+            y += own * vec_set1(pass->diag[row]);
+        }
+        if (exact) {
+            vec_store(out + v * LANES, y);
+        } else {
+            vec_store_tail(out + v * LANES, tail[v], y);
+        }
+    }
+}
+
+KERNEL void set_tails(TAIL *tail, const int vectors, int width)
+{
+    for (int v = 0; v < vectors; v++) {
+        int lanes = width - v * LANES;
+        tail[v] = tail_of(lanes < 0 ? 0 : lanes > LANES ? LANES : lanes);
+    }
+}
+
+/* ---- ROWS: straight from x, near sources first while far ones are on their way ------------------------------- */
+
+KERNEL void row_add(VEC *acc, const spmm_pass *pass, int32_t column, const int vectors, const bool scaled, TAIL tail)
+{
+    const float *x = pass->x + (int64_t)column * pass->ldx;
+    VEC scale = scaled ? vec_set1(pass->pre[column]) : vec_zero();
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        VEC value = v < vectors - 1 ? vec_load(x + v * LANES) : vec_load_tail(x + v * LANES, tail);
+        acc[v] += scaled ? (VEC)(value * scale) : value;
+    }
+}
+
+/* Into the second-level cache: requests for it may outnumber the line buffers of the first. */
+KERNEL void row_prefetch(const spmm_pass *pass, int32_t column, const int vectors, const bool scaled)
+{
+    const float *x = pass->x + (int64_t)column * pass->ldx;
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        __builtin_prefetch(x + v * LANES, 0, 2);
+    }
+    if (scaled) {
+        __builtin_prefetch(pass->pre + column, 0, 2);
+    }
+}
+
+KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass, const int vectors,
+                       const bool scaled)
+{
+    const int32_t *near = m->near;
+    const int32_t *far = m->far;
+    TAIL tails[MAX_VECTORS];
+    set_tails(tails, vectors, pass->width);
+    const TAIL last = tails[vectors - 1];
+    const bool adds = pass->beta == 1.0F && pass->diag == NULL; /* a row without edges stays as it is */
+    int64_t ahead = m->start[begin].far;
+    const int64_t far_end = m->start[end].far;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t k = m->start[row].near;
+        const int64_t k_end = m->start[row + 1].near;
+        if (adds && k == k_end && m->start[row].far == m->start[row + 1].far) {
+            continue;
+        }
+        VEC acc[MAX_VECTORS];
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[v] = vec_zero();
+        }
+        int64_t wanted = m->start[row + 1].far + SPMM_PREFETCH_EDGES;
+        wanted = wanted < far_end ? wanted : far_end;
+        /* Requests for far sources are spread over the work on near ones, so that both ports stay busy. */
+        int64_t both = wanted - ahead < k_end - k ? wanted - ahead : k_end - k;
+        for (const int64_t k_both = k + both; k < k_both; k++, ahead++) {
+            row_prefetch(pass, far[ahead], vectors, scaled);
+            row_add(acc, pass, near[k], vectors, scaled, last);
+        }
+        for (; k < k_end; k++) {
+            row_add(acc, pass, near[k], vectors, scaled, last);
+        }
+        for (; ahead < wanted; ahead++) {
+            row_prefetch(pass, far[ahead], vectors, scaled);
+        }
+        for (int64_t f = m->start[row].far; f < m->start[row + 1].far; f++) {
+            row_add(acc, pass, far[f], vectors, scaled, last);
+        }
+        if (pass->stream) {
+            VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
+            VEC diag = vec_set1(pass->diag != NULL ? pass->diag[row] : 0.0F);
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                VEC y = acc[v] * scale;
+                if (pass->diag != NULL) {
+                    y += vec_load(pass->self + row * pass->ldself + v * LANES) * diag;
+                }
+                vec_stream(pass->out + row * pass->ldo + v * LANES, y);
+            }
+        } else {
+            put_row(pass, row, acc, vectors, false, tails);
+        }
+    }
+    if (pass->stream) {
+        __builtin_ia32_sfence(); /* streamed lines are visible before the barrier that follows */
+    }
+}
+
+#define ROWS_OF(vectors)                                                                                               \
+    static void rows_##vectors(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass)                  \
+    {                                                                                                                  \
+        if (pass->pre != NULL) {                                                                                       \
+            rows_strip(m, begin, end, pass, vectors, true);                                                            \
+        } else {                                                                                                       \
+            rows_strip(m, begin, end, pass, vectors, false);                                                           \
+        }                                                                                                              \
+    }
+ROWS_OF(1)
+ROWS_OF(2)
+ROWS_OF(3)
+ROWS_OF(4)
+ROWS_OF(5)
+ROWS_OF(6)
+ROWS_OF(7)
+ROWS_OF(8)
+#if MAX_VECTORS == 16
+ROWS_OF(9)
+ROWS_OF(10)
+ROWS_OF(11)
+ROWS_OF(12)
+ROWS_OF(13)
+ROWS_OF(14)
+ROWS_OF(15)
+ROWS_OF(16)
+#endif
+#undef ROWS_OF
+
+static void kernel_rows(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass)
+{
+    static void (*const of[MAX_VECTORS + 1])(const spmm_rows *, int64_t, int64_t, const spmm_pass *) = {
+        NULL,
+        rows_1,
+        rows_2,
+        rows_3,
+        rows_4,
+        rows_5,
+        rows_6,
+        rows_7,
+        rows_8,
+#if MAX_VECTORS == 16
+        rows_9,
+        rows_10,
+        rows_11,
+        rows_12,
+        rows_13,
+        rows_14,
+        rows_15,
+        rows_16
+#endif
+    };
+    of[(pass->width + LANES - 1) / LANES](m, begin, end, pass);
+}
+
+/* ---- BLOCKS and LISTS: packed strips, 16-bit columns ---------------------------------------------------------- */
+
+/* acc[i] = sum over the `edges` columns of row i, i < rows; the columns of row i + 1 follow those of row i. */
+KERNEL void sum_rows(VEC *acc, const float *x, const uint16_t *column, uint32_t edges, const int rows,
+                     const int vectors)
+{
+    UNROLL
+    for (int i = 0; i < rows * vectors; i++) {
+        acc[i] = vec_zero();
+    }
+    for (uint32_t k = 0; k < edges; k++) {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float *source = x + (size_t)column[(size_t)i * edges + k] * (size_t)(vectors * LANES);
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                acc[i * vectors + v] += vec_load(source + v * LANES);
+            }
+        }
+    }
+}
+
+/* The same for one row with `ways` independent chains. */
+KERNEL void sum_row(VEC *acc, const float *x, const uint16_t *column, uint32_t edges, const int ways, const int vectors)
+{
+    VEC part[8];
+    uint32_t share = edges / (uint32_t)ways;
+    sum_rows(part, x, column, share, ways, vectors);
+    for (uint32_t k = share * (uint32_t)ways; k < edges; k++) {
+        const float *source = x + (size_t)column[k] * (size_t)(vectors * LANES);
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            part[v] += vec_load(source + v * LANES);
+        }
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        acc[v] = part[v];
+        UNROLL
+        for (int way = 1; way < ways; way++) {
+            acc[v] += part[way * vectors + v];
+        }
+    }
+}
+
+/* Where a sweep leaves the sums of a row: in the packed partial sums, after the last block in out. */
+typedef enum sweep_end { KEEP_SUMS, WRITE_EXACT, WRITE_TAIL } sweep_end;
+
+KERNEL void end_row(const spmm_pass *pass, int64_t row, VEC *acc, const int vectors, const sweep_end end,
+                    const TAIL *tail)
+{
+    float *sum = pass->sum + row * (vectors * LANES);
+    if (!pass->first) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[v] += vec_load(sum + v * LANES);
+        }
+    }
+    if (end != KEEP_SUMS) {
+        put_row(pass, row, acc, vectors, end == WRITE_EXACT, tail);
+        return;
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec_store(sum + v * LANES, acc[v]);
+    }
+}
+
+KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
+                         const spmm_pass *pass, const int vectors, const sweep_end sweep)
+{
+    const int ways = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
+    const bool all = pass->first || sweep != KEEP_SUMS;
+    TAIL tails[8];
+    set_tails(tails, vectors, pass->width);
+    for (int64_t row = begin; row < end; row++) {
+        uint32_t edges = start[row - begin + 1] - start[row - begin];
+        if (edges == 0 && !all) {
+            continue;
+        }
+        VEC acc[8];
+        sum_row(acc, pass->x, column + start[row - begin], edges, ways, vectors);
+        end_row(pass, row, acc, vectors, sweep, tails);
+    }
+}
+
+/* The address may lie outside of the sums when the row ahead belongs to the next window: harmless, it is only a hint.
+ */
+KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors)
+{
+    uintptr_t sum = (uintptr_t)pass->sum + (uintptr_t)row * (uintptr_t)(vectors * LANES) * sizeof(float);
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        __builtin_prefetch((const void *)(sum + sizeof(float) * (uintptr_t)(v * LANES)), 1, 3);
+    }
+}
+
+KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass,
+                        const int vectors, const sweep_end sweep)
+{
+    const int together = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
+    const uint16_t *column = m->column + chunk[0].edge;
+    const uint16_t *row_id = m->row_id + chunk[0].row;
+    int64_t window = begin;
+    TAIL tails[8];
+    set_tails(tails, vectors, pass->width);
+    for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
+        const uint32_t edges = m->run[r].edges;
+        uint32_t rows = m->run[r].rows;
+        window += m->run[r].advance * m->window;
+        for (; rows >= (uint32_t)together; rows -= (uint32_t)together) {
+            VEC acc[8];
+            UNROLL
+            for (int i = 0; i < together; i++) {
+                prefetch_sums(pass, window + row_id[SPMM_PREFETCH_ROWS + i], vectors);
+            }
+            sum_rows(acc, pass->x, column, edges, together, vectors);
+            UNROLL
+            for (int i = 0; i < together; i++) {
+                end_row(pass, window + row_id[i], acc + i * vectors, vectors, sweep, tails);
+            }
+            column += (size_t)edges * (size_t)together;
+            row_id += together;
+        }
+        for (; rows > 0; rows--) {
+            VEC acc[8];
+            sum_row(acc, pass->x, column, edges, together, vectors);
+            end_row(pass, window + row_id[0], acc, vectors, sweep, tails);
+            column += edges;
+            row_id++;
+        }
+    }
+}
+
+enum { WIDE = SPMM_STRIP / LANES, NARROW = SPMM_STRIP_NARROW / LANES };
+
+static sweep_end sweep_end_of(int strip, const spmm_pass *pass)
+{
+    return !pass->last ? KEEP_SUMS : pass->width == strip ? WRITE_EXACT : WRITE_TAIL;
+}
+
+#define BLOCKS_OF(name, vectors, sweep)                                                                                \
+    static void blocks_##name(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,               \
+                              const spmm_pass *pass)                                                                   \
+    {                                                                                                                  \
+        blocks_strip(start, column, begin, end, pass, vectors, sweep);                                                 \
+    }                                                                                                                  \
+    static void lists_##name(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass)      \
+    {                                                                                                                  \
+        lists_strip(m, chunk, begin, pass, vectors, sweep);                                                            \
+    }
+BLOCKS_OF(wide_keep, WIDE, KEEP_SUMS)
+BLOCKS_OF(wide_exact, WIDE, WRITE_EXACT)
+BLOCKS_OF(wide_tail, WIDE, WRITE_TAIL)
+BLOCKS_OF(narrow_keep, NARROW, KEEP_SUMS)
+BLOCKS_OF(narrow_exact, NARROW, WRITE_EXACT)
+BLOCKS_OF(narrow_tail, NARROW, WRITE_TAIL)
+#undef BLOCKS_OF
+
+static void kernel_blocks(const uint32_t *start, const uint16_t *column, int strip, int64_t begin, int64_t end,
+                          const spmm_pass *pass)
+{
+    static void (*const of[2][3])(const uint32_t *, const uint16_t *, int64_t, int64_t,
+                                  const spmm_pass *) = {{blocks_narrow_keep, blocks_narrow_exact, blocks_narrow_tail},
+                                                        {blocks_wide_keep, blocks_wide_exact, blocks_wide_tail}};
+    of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](start, column, begin, end, pass);
+}
+
+static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass)
+{
+    static void (*const of[2][3])(const spmm_blocks *, const spmm_chunk *, int64_t,
+                                  const spmm_pass *) = {{lists_narrow_keep, lists_narrow_exact, lists_narrow_tail},
+                                                        {lists_wide_keep, lists_wide_exact, lists_wide_tail}};
+    of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](m, chunk, begin, pass);
+}
+
+const spmm_kernels SPMM_TABLE = {
+    .lanes = LANES, .max_vectors = MAX_VECTORS, .rows = kernel_rows, .blocks = kernel_blocks, .lists = kernel_lists};

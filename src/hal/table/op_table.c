@@ -1,0 +1,156 @@
+/* hal/table/op_table.c: functions made of the rows of hal/ops.def; see op_table.h. */
+#include "hal/table/op_table.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/trace.h"
+
+static double hal_spmm_flops(const hal_spmm_run_args *a)
+{
+    double terms = (double)a->entries + (double)a->post.rows + (double)a->pre.rows + 2.0 * (double)a->diag.rows;
+    return (double)a->out.cols * terms;
+}
+
+/* ---- one function an operation ------------------------------------------------------------------------------------ */
+
+#define HAL_OPERAND(name, type, access)    {#name, &a->name, type, access},
+#define HAL_OPERAND_OF(path, type, access) {#path, &a->path, type, access},
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    static int operands_of_##name(const void *args, hal_operand *operand)                                              \
+    {                                                                                                                  \
+        const hal_##name##_args *a = args;                                                                             \
+        const hal_operand list[] = {operands};                                                                         \
+        _Static_assert(sizeof list / sizeof *list <= HAL_MOST_OPERANDS, "an operation with too many operands");        \
+        memcpy(operand, list, sizeof list);                                                                            \
+        return (int)(sizeof list / sizeof *list);                                                                      \
+    }                                                                                                                  \
+    static double flops_of_##name(const void *args)                                                                    \
+    {                                                                                                                  \
+        const hal_##name##_args *a = args;                                                                             \
+        (void)a;                                                                                                       \
+        return flops;                                                                                                  \
+    }                                                                                                                  \
+    static weft_status call_##name(weft_hal *hal, const void *args)                                                    \
+    {                                                                                                                  \
+        return hal->op.name(hal, args);                                                                                \
+    }
+#include "hal/ops.def"
+#undef HAL_OPERAND
+#undef HAL_OPERAND_OF
+
+static const struct op_row {
+    const char *group, *name;
+    size_t args_bytes;
+    int (*operands)(const void *args, hal_operand *operand);
+    double (*flops)(const void *args);
+    weft_status (*call)(weft_hal *hal, const void *args);
+} rows[HAL_OPS] = {
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    {#group, #name, sizeof(hal_##name##_args), operands_of_##name, flops_of_##name, call_##name},
+#include "hal/ops.def"
+};
+
+const char *hal_op_name(hal_op op)
+{
+    return rows[op].name;
+}
+
+const char *hal_op_group(hal_op op)
+{
+    return rows[op].group;
+}
+
+size_t hal_op_args_bytes(hal_op op)
+{
+    return rows[op].args_bytes;
+}
+
+int hal_op_operands(hal_op op, const void *args, hal_operand *operand)
+{
+    return rows[op].operands(args, operand);
+}
+
+weft_status hal_op_call(weft_hal *hal, hal_op op, const void *args)
+{
+    return rows[op].call(hal, args);
+}
+
+/* ---- types -------------------------------------------------------------------------------------------------------- */
+
+weft_status hal_op_refuse_types(hal_op op, const void *args)
+{
+    hal_operand operand[HAL_MOST_OPERANDS];
+    int count = hal_op_operands(op, args, operand);
+    char text[256] = "";
+    for (int i = 0; i < count; ++i) {
+        size_t used = strlen(text);
+        if (i == 0 || hal_mat_given(operand[i].mat)) {
+            snprintf(text + used, sizeof text - used, "%s %s %s", i > 0 ? "," : "", operand[i].name,
+                     weft_dtype_name(operand[i].mat->dtype));
+        }
+    }
+    return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: no operation on%s", rows[op].name, text);
+}
+
+weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
+{
+    hal_operand operand[HAL_MOST_OPERANDS];
+    int count = hal_op_operands(op, args, operand);
+    assert(count > 0 && operand[0].type == HAL_REAL);
+    *dtype = operand[0].mat->dtype;
+    for (int i = 1; i < count; ++i) {
+        int wanted = operand[i].type == HAL_REAL ? (int)*dtype : operand[i].type;
+        if (hal_mat_given(operand[i].mat) && (int)operand[i].mat->dtype != wanted) {
+            return hal_op_refuse_types(op, args);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- cost and trace ------------------------------------------------------------------------------------------------ */
+
+static _Thread_local hal_cost cost_of_thread;
+
+hal_cost *hal_cost_of_thread(void)
+{
+    return &cost_of_thread;
+}
+
+static double bytes_of(const hal_operand *operand)
+{
+    static const double times[] = {[HAL_UNUSED] = 0.0, [HAL_IN] = 1.0, [HAL_OUT] = 1.0, [HAL_UPDATE] = 2.0};
+    return times[operand->access] * hal_elements(operand->mat) * (double)weft_dtype_bytes(operand->mat->dtype);
+}
+
+hal_cost hal_op_cost(hal_op op, const void *args)
+{
+    hal_operand operand[HAL_MOST_OPERANDS];
+    int count = hal_op_operands(op, args, operand);
+    hal_cost cost = {.flops = rows[op].flops(args)};
+    for (int i = 0; i < count; ++i) {
+        cost.bytes += bytes_of(&operand[i]);
+    }
+    if (op == HAL_OP_spmm_run) {
+        const hal_spmm_run_args *a = args;
+        if (a->slice > 0) { /* the first slice counts for all of them */
+            return (hal_cost){0};
+        }
+        cost.bytes += /* the matrix is an operand too */
+            (double)a->entries * (double)sizeof(int32_t) + ((double)a->out.rows + 1.0) * (double)sizeof(int64_t);
+    }
+    return cost;
+}
+
+weft_status hal_run(weft_hal *hal, hal_op op, const void *args)
+{
+    assert(op >= 0 && op < HAL_OPS);
+    hal_cost cost = hal_op_cost(op, args);
+    cost_of_thread.flops += cost.flops;
+    cost_of_thread.bytes += cost.bytes;
+    double begin = trace_begin();
+    weft_status status = rows[op].call(hal, args);
+    trace_end(begin, TRACE_COMPUTE, rows[op].name, (int64_t)cost.bytes);
+    return status;
+}

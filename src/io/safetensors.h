@@ -1,0 +1,67 @@
+/*
+ * io/safetensors.h: named tensors in the safetensors format, read strictly.
+ *
+ *     uint64 little-endian: bytes of the header | header, JSON | data
+ *     {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [4, 5], "data_offsets": [0, 80]}, ...}
+ *
+ * Offsets count from the end of the header. The tensors must cover the data exactly: no hole, no overlap, nothing
+ * behind them; names are unique. Nothing is allocated by a length that the file does not have. The format allows
+ * headers of 100 MB; what io/json.h reads, 1 MiB, is the limit here (some 8,000 tensors), which bounds the memory of
+ * a hostile header to about 100 MiB.
+ *
+ *     safetensors_file *file;
+ *     WEFT_TRY(safetensors_open("model.safetensors", &file));
+ *     const safetensors_entry *bias = safetensors_entry_at(file, safetensors_find(file, "convs.0.bias"));
+ *     ...allocate bias->count floats..., safetensors_read_f32(file, i, values), safetensors_close(file)
+ */
+#ifndef WEFT_IO_SAFETENSORS_H
+#define WEFT_IO_SAFETENSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { SAFETENSORS_MAX_DIMS = 8, SAFETENSORS_HEADER_MAX = 1 << 20 };
+
+typedef struct safetensors_entry {
+    const char *name;  /* lives as long as the file is open */
+    const char *dtype; /* "F32", ... */
+    int dims;
+    int64_t shape[SAFETENSORS_MAX_DIMS];
+    int64_t count;        /* product of the shape; 1 for a scalar */
+    size_t offset, bytes; /* in the data */
+} safetensors_entry;
+
+typedef struct safetensors_text {
+    const char *key, *value;
+} safetensors_text;
+
+typedef struct safetensors_file safetensors_file;
+
+/* WEFT_ERR_NOINPUT: no such file; WEFT_ERR_DATA: malformed, with the tensor's name and the figures. */
+weft_status safetensors_open(const char *path, safetensors_file **file);
+void safetensors_close(safetensors_file *file); /* NULL is allowed */
+int safetensors_count(const safetensors_file *file);
+const safetensors_entry *safetensors_entry_at(const safetensors_file *file, int i); /* in the order of the data */
+int safetensors_find(const safetensors_file *file, const char *name);               /* index, or -1 */
+const char *safetensors_metadata(const safetensors_file *file, const char *key);    /* NULL when absent */
+bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_text *text); /* false past the last */
+/* Tensor i, widened or narrowed to float32: values [count]. WEFT_ERR_DATA for types other than F32, F64, F16, BF16, and
+ * for an F64 that is too large for a float32. */
+weft_status safetensors_read_f32(const safetensors_file *file, int i, float *values);
+
+typedef struct safetensors_item {
+    const char *name;
+    int dims;
+    int64_t shape[2];
+    const float *values;
+} safetensors_item;
+
+/* Write F32 tensors and metadata, atomically. Data begin on an 8-byte border. WEFT_ERR_UNSUPPORTED: more names than a
+ * header of 1 MiB holds. */
+weft_status safetensors_write(const char *path, const safetensors_item *items, int count, const safetensors_text *texts,
+                              int text_count);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * io/trace_file.h: a trace (base/trace.h) as a file for chrome://tracing or ui.perfetto.dev.
+ *
+ * The file is JSON (trace event format, complete events "X", microseconds): pid = rank; each thread of the process has
+ * one row or, where its spans overlap without being nested (operations under way together), several. otherData tells
+ * how to get wall-clock time (add wall_minus_trace_s) and how many spans were forgotten.
+ */
+#ifndef WEFT_IO_TRACE_FILE_H
+#define WEFT_IO_TRACE_FILE_H
+
+#include "base/status.h"
+
+/*
+ * Write everything recorded, whole or not at all. Threads that record must be quiet. WEFT_ERR_INTERNAL when no trace is
+ * open, WEFT_ERR_IO.
+ */
+weft_status trace_write(const char *path, int rank);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * machine/stream.c: see machine/stream.h.
+ *
+ * The whole measurement is one parallel region: passes are separated by barriers, and thread 0 reads the clock whether
+ * it takes part or not. Thread 0 of a pinned team keeps its rank's whole mask (machine/placement.h), so it is put on its
+ * CPU for the time of the measurement.
+ */
+#include "machine/stream.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "machine/placement.h"
+#include "machine/placement_memory.h"
+#include "machine/thread_ranges.h"
+
+enum { PASSES = 4, LEAST_BYTES = 16 << 20, MOST_BYTES = 192 << 20, MEMORY_SHARE = 16 };
+
+typedef struct stream_run {
+    const stream_request *request;
+    int64_t count; /* elements of an array */
+    float *a, *b, *c;
+    int *slot; /* [threads] number of each thread among those that take part, -1: none */
+    int slots;
+    uint64_t *sum; /* [slots * 8] keeps the reads from being optimised away */
+    stream_rates rates;
+} stream_run;
+
+size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks)
+{
+    const uint64_t room = placement_memory_available() / MEMORY_SHARE;
+    uint64_t bytes = 4 * l3_bytes < MOST_BYTES ? 4 * l3_bytes : MOST_BYTES;
+    bytes = (bytes < room ? bytes : room) / (uint64_t)(node_ranks > 0 ? node_ranks : 1);
+    return (size_t)(bytes < LEAST_BYTES ? LEAST_BYTES : bytes);
+}
+
+static void choose_threads(stream_run *run)
+{
+    const stream_request *r = run->request;
+    for (int i = 0; i < r->threads; i++) {
+        bool takes_part = r->thread_node < 0 || (r->cpu != NULL && memory_node_of_cpu(r->cpu[i]) == r->thread_node);
+        run->slot[i] = takes_part ? run->slots++ : -1;
+    }
+}
+
+static weft_status make_arrays(stream_run *run)
+{
+    float **const arrays[] = {&run->a, &run->b, &run->c};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        WEFT_TRY(WEFT_NEW(arrays[i], run->count, WEFT_MEM_WORKSPACE));
+        WEFT_CHECK(run->request->memory_node < 0 ||
+                       memory_bind(*arrays[i], run->request->array_bytes, run->request->memory_node),
+                   WEFT_ERR_RESOURCE, "no memory may be taken on NUMA node %d", run->request->memory_node);
+    }
+    return WEFT_OK;
+}
+
+static void free_arrays(stream_run *run)
+{
+    float *const arrays[] = {run->a, run->b, run->c};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        if (arrays[i] != NULL && run->request->memory_node >= 0) {
+            memory_bind(arrays[i], run->request->array_bytes, -1);
+        }
+        weft_free(arrays[i]);
+    }
+}
+
+static void first_touch(const stream_run *run, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        run->a[i] = 0.0F;
+        run->b[i] = 1.0F;
+        run->c[i] = 2.0F;
+    }
+}
+
+/* Integer sums: the compiler may reorder them, so that memory is the limit and not the latency of an addition. */
+static uint64_t read_share(const float *x, int64_t begin, int64_t end)
+{
+    uint64_t sum[4] = {0};
+    for (int64_t i = begin; i + 8 <= end; i += 8) {
+        uint64_t word[4];
+        memcpy(word, x + i, sizeof word);
+        for (int k = 0; k < 4; k++) {
+            sum[k] += word[k];
+        }
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+static void triad_share(const stream_run *run, int64_t begin, int64_t end)
+{
+    float *restrict a = run->a;
+    const float *restrict b = run->b;
+    const float *restrict c = run->c;
+    for (int64_t i = begin; i < end; i++) {
+        a[i] = b[i] + 3.0F * c[i];
+    }
+}
+
+/* What one thread does; every thread of the team meets every barrier. */
+static void run_thread(stream_run *run, int thread)
+{
+    const int slot = run->slot[thread];
+    const double bytes = (double)run->count * sizeof(float);
+    int64_t begin = 0;
+    int64_t end = 0;
+    if (slot >= 0) {
+        begin = split_even(run->count, slot, run->slots);
+        end = split_even(run->count, slot + 1, run->slots);
+        first_touch(run, begin, end);
+    }
+    for (int pass = 0; pass < 2 * PASSES; pass++) {
+        const bool triad = pass % 2 == 1;
+        double started = 0.0;
+#pragma omp barrier
+        started = clock_seconds();
+        if (slot >= 0 && triad) {
+            triad_share(run, begin, end);
+        } else if (slot >= 0) {
+            run->sum[(size_t)slot * 8] += read_share(run->b, begin, end);
+        }
+#pragma omp barrier
+        if (thread == 0) {
+            const double rate = (triad ? 3.0 : 1.0) * bytes / (clock_seconds() - started);
+            double *best = triad ? &run->rates.triad : &run->rates.read;
+            *best = rate > *best ? rate : *best;
+        }
+    }
+}
+
+static void run_team(stream_run *run)
+{
+    const stream_request *r = run->request;
+#pragma omp parallel num_threads(r->threads)
+    {
+        const int thread = omp_get_thread_num();
+        cpu_set old;
+        cpu_set one = {.bits = {0}};
+        bool moved = thread == 0 && r->cpu != NULL && placement_current_mask(&old) == WEFT_OK;
+        if (moved) {
+            cpu_set_add(&one, r->cpu[0]);
+            moved = sched_setaffinity(0, sizeof one, (const cpu_set_t *)(const void *)&one) == 0;
+        }
+        if (omp_get_num_threads() == r->threads) { /* the same for all: nobody is left at a barrier */
+            run_thread(run, thread);
+        }
+        if (moved) {
+            sched_setaffinity(0, sizeof old, (const cpu_set_t *)(const void *)&old);
+        }
+    }
+}
+
+weft_status stream_measure(const stream_request *request, stream_rates *rates)
+{
+    stream_run run = {.request = request, .count = (int64_t)(request->array_bytes / sizeof(float))};
+    weft_status status = WEFT_OK;
+    *rates = (stream_rates){0.0, 0.0};
+    WEFT_TRY_GOTO(WEFT_NEW(&run.slot, request->threads, WEFT_MEM_GENERAL), status, done);
+    choose_threads(&run);
+    if (run.slots == 0) {
+        goto done;
+    }
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&run.sum, (size_t)run.slots * 8, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(make_arrays(&run), status, done);
+    run_team(&run);
+    *rates = run.rates;
+done:
+    free_arrays(&run);
+    weft_free(run.slot);
+    weft_free(run.sum);
+    return status;
+}

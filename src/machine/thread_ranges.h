@@ -1,0 +1,39 @@
+/*
+ * machine/thread_ranges.h: contiguous ranges of equal work for the threads of a parallel loop.
+ */
+#ifndef WEFT_MACHINE_THREAD_RANGES_H
+#define WEFT_MACHINE_THREAD_RANGES_H
+
+#include <omp.h>
+#include <stdint.h>
+
+/* The first item of thread t out of `threads` when all items cost the same. */
+static inline int64_t split_even(int64_t items, int t, int threads)
+{
+    return items / threads * t + items % threads * t / threads;
+}
+
+/* The first row of thread t when row v costs its entries + 1: the smallest v with offset[v] + v >= share. */
+static inline int64_t split_rows(const int64_t *offset, int64_t rows, int t, int threads)
+{
+    int64_t share = split_even(offset[rows] - offset[0] + rows, t, threads);
+    int64_t low = 0, high = rows;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (offset[middle] - offset[0] + middle < share) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return t >= threads ? rows : low;
+}
+
+/* Threads worth starting for `work` elementary steps; at least 1. */
+static inline int split_threads(int64_t work, int threads)
+{
+    int64_t useful = work / 32768 + 1;
+    return useful < threads ? (int)useful : threads;
+}
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * option/option_config.c: config files.
+ *
+ *   # a comment, on a line of its own or after a blank
+ *   [training]              a section of the table; the options below it must be of that section
+ *   lr = 0.005
+ *   run-dir = "a # b"       double quotes keep blanks and '#'; there are no escapes
+ *
+ * Lines before the first header may hold options of any section. Every error names file and line. At most 1 MiB.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "option/option_internal.h"
+
+enum { CONFIG_MAX_BYTES = 1 << 20, CONFIG_MAX_LINE = 8192, CONFIG_PLACE_MAX = 512 };
+
+typedef struct config_reader {
+    weft_options *options;
+    const char *name;
+    int line;
+    char section[OPTION_WORD_MAX]; /* "" before the first header */
+} config_reader;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cut blanks at both ends, in place. */
+static char *trim(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && is_blank(text[length - 1])) {
+        text[--length] = '\0';
+    }
+    while (is_blank(*text)) {
+        text++;
+    }
+    return text;
+}
+
+/* Cut the comment: '#' at the start or after a blank, outside of quotes. */
+static void cut_comment(char *text)
+{
+    bool quoted = false;
+    for (char *at = text; *at != '\0'; at++) {
+        quoted ^= *at == '"';
+        if (*at == '#' && !quoted && (at == text || is_blank(at[-1]))) {
+            *at = '\0';
+            return;
+        }
+    }
+}
+
+static weft_status parse_header(config_reader *config, char *text)
+{
+    size_t length = strlen(text);
+    const char *names[OPTION_LIST_MAX];
+    int count = 0;
+    WEFT_CHECK(text[length - 1] == ']', WEFT_ERR_USAGE, "%s: line %d: a section header ends with ']'", config->name,
+               config->line);
+    text[length - 1] = '\0';
+    char *name = trim(text + 1);
+    if (option_section_find(name) == NULL) {
+        for (const option_section *section = option_sections; section->name != NULL; section++) {
+            names[count++] = section->name;
+        }
+        const char *near = nearest_word(name, names, count);
+        return weft_fail(WEFT_ERR_USAGE, "%s: line %d: unknown section [%s]%s%s%s", config->name, config->line, name,
+                         near != NULL ? ": did you mean [" : "", near != NULL ? near : "", near != NULL ? "]?" : "");
+    }
+    snprintf(config->section, sizeof config->section, "%s", name);
+    return WEFT_OK;
+}
+
+static weft_status find_option(const config_reader *config, const char *name, option_id *id)
+{
+    char found[OPTION_WORD_MAX];
+    const option_command *command = config->options->command;
+    *id = option_find(command, name, false);
+    if (*id == OPT_COUNT) {
+        const char *near = option_nearest_name(command, name, found);
+        const char *foreign = option_foreign_answer(name);
+        if (foreign != NULL) {
+            return weft_fail(WEFT_ERR_USAGE, "%s: line %d: unknown option \"%s\": %s", config->name, config->line, name,
+                             foreign);
+        }
+        return weft_fail(WEFT_ERR_USAGE, "%s: line %d: unknown option \"%s\" of weft %s%s%s%s", config->name,
+                         config->line, name, command->name, near != NULL ? ": did you mean " : "",
+                         near != NULL ? near : "", near != NULL ? "?" : "");
+    }
+    WEFT_CHECK(option_allowed_from(*id, OPTION_FILE), WEFT_ERR_USAGE, "%s: line %d: %s belongs on the command line",
+               config->name, config->line, name);
+    const char *section = option_row_of(*id)->section;
+    WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0, WEFT_ERR_USAGE,
+               "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name, section,
+               config->section);
+    return WEFT_OK;
+}
+
+static weft_status unquote(const config_reader *config, char **value)
+{
+    char *text = *value;
+    size_t length = strlen(text);
+    if (text[0] != '"') {
+        WEFT_CHECK(strchr(text, '"') == NULL, WEFT_ERR_USAGE, "%s: line %d: a quote inside a value: quote all of it",
+                   config->name, config->line);
+        return WEFT_OK;
+    }
+    WEFT_CHECK(length >= 2 && strchr(text + 1, '"') == text + length - 1, WEFT_ERR_USAGE,
+               "%s: line %d: the quoted value is not closed at its end", config->name, config->line);
+    text[length - 1] = '\0';
+    *value = text + 1;
+    return WEFT_OK;
+}
+
+static weft_status parse_assignment(const config_reader *config, char *text)
+{
+    char *equals = strchr(text, '=');
+    char spelled[CONFIG_PLACE_MAX];
+    option_id id = OPT_COUNT;
+    WEFT_CHECK(equals != NULL && equals != text, WEFT_ERR_USAGE,
+               "%s: line %d: expected \"name = value\" or \"[section]\"", config->name, config->line);
+    *equals = '\0';
+    char *name = trim(text), *value = trim(equals + 1);
+    WEFT_TRY(find_option(config, name, &id));
+    WEFT_TRY(unquote(config, &value));
+    snprintf(spelled, sizeof spelled, "%s: line %d: %s = %s", config->name, config->line, name, value);
+    return option_set(config->options, id, OPTION_FILE, spelled, value);
+}
+
+static weft_status parse_line(config_reader *config, const char *text, size_t length)
+{
+    char line[CONFIG_MAX_LINE];
+    WEFT_CHECK(length < sizeof line, WEFT_ERR_USAGE, "%s: line %d: longer than %d bytes", config->name, config->line,
+               CONFIG_MAX_LINE - 1);
+    memcpy(line, text, length);
+    length -= length > 0 && line[length - 1] == '\r';
+    line[length] = '\0';
+    WEFT_CHECK(memchr(line, '\0', length) == NULL, WEFT_ERR_USAGE, "%s: line %d: a NUL byte: not a text file",
+               config->name, config->line);
+    cut_comment(line);
+    char *trimmed = trim(line);
+    if (*trimmed == '\0') {
+        return WEFT_OK;
+    }
+    return *trimmed == '[' ? parse_header(config, trimmed) : parse_assignment(config, trimmed);
+}
+
+weft_status option_apply_config(weft_options *options, const char *name, const char *text, size_t bytes)
+{
+    config_reader config = {.options = options, .name = name, .line = 1};
+    const char *at = text, *end = text + bytes;
+    WEFT_CHECK(bytes <= CONFIG_MAX_BYTES, WEFT_ERR_USAGE, "%s: %zu bytes, at most %d are read", name, bytes,
+               CONFIG_MAX_BYTES);
+    for (; at < end; config.line++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *line_end = newline != NULL ? newline : end;
+        WEFT_TRY(parse_line(&config, at, (size_t)(line_end - at)));
+        at = newline != NULL ? newline + 1 : end;
+    }
+    return WEFT_OK;
+}
+
+weft_status option_apply_config_file(weft_options *options, const char *path)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    weft_status status = file_read_text(path, CONFIG_MAX_BYTES, &text, &bytes);
+    if (status != WEFT_OK) {
+        return weft_fail_context(status, "config file: ");
+    }
+    status = option_apply_config(options, path, text, bytes);
+    weft_free(text);
+    return status;
+}
+
+weft_status option_parse_config(const option_command *command, const char *name, const char *text, size_t bytes,
+                                weft_options **options)
+{
+    WEFT_TRY(option_create(command, options));
+    weft_status status = option_apply_config(*options, name, text, bytes);
+    if (status != WEFT_OK) {
+        option_destroy(*options);
+        *options = NULL;
+    }
+    return status;
+}

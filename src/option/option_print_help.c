@@ -1,0 +1,211 @@
+/* option/option_print_help.c: `weft --help`, `weft COMMAND --help[=SECTION]` and `--help=exit-codes`, 96 columns wide. */
+#include <string.h>
+
+#include "option/option_internal.h"
+
+enum { HELP_COLUMN = 30, HELP_WIDTH = 96 };
+
+/* ---- shared with the other printers ----------------------------------------------------------------------------- */
+
+const char *option_placeholder(const option_row *row)
+{
+    static const char *const by_type[] = {"", "N", "X", "TEXT", "", "BYTES", "T", "LIST"};
+    if (row->type == OPTION_CHOICE) {
+        return row->choices;
+    }
+    return row->unit[0] != '\0' ? row->unit : by_type[row->type];
+}
+
+void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX])
+{
+    const char *aliases = row->aliases;
+    char alias[OPTION_WORD_MAX];
+    size_t at = 0;
+    text[0] = '\0';
+    while (at < OPTION_ALSO_MAX && option_list_next(&aliases, ',', alias)) {
+        if (alias[1] != '\0') {
+            at +=
+                (size_t)snprintf(text + at, OPTION_ALSO_MAX - at, "%s%s%s", at == 0 ? "; also " : ", ", dashes, alias);
+        }
+    }
+}
+
+void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX])
+{
+    char min[32], max[32];
+    bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
+                  row->type == OPTION_TIME || row->type == OPTION_INTLIST;
+    int at = row->default_text[0] != '\0' ? snprintf(text, OPTION_RANGE_MAX, "default %s", row->default_text)
+                                          : snprintf(text, OPTION_RANGE_MAX, "no default");
+    if (ranged) {
+        snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
+                 option_bound_text(row, row->max, max));
+    }
+}
+
+const char *option_launcher_code(int i, int *code)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } codes[] = {
+        {134, "from mpirun: a process aborted (signal 6)"},
+        {137, "from mpirun: a process was killed (signal 9), often by the kernel when memory ran out"},
+        {139, "from mpirun: a process crashed (signal 11, segmentation fault): please report it"},
+    };
+    if (i >= (int)(sizeof codes / sizeof *codes)) {
+        return NULL;
+    }
+    *code = codes[i].code;
+    return codes[i].text;
+}
+
+/* ---- layout ----------------------------------------------------------------------------------------------------- */
+
+/* Words from `column` on, broken before HELP_WIDTH and continued at HELP_COLUMN. Returns the column after the last. */
+static int print_words(FILE *out, const char *text, int column)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", length, text);
+        column += length;
+        text += length + (text[length] == ' ');
+    }
+    return column;
+}
+
+static int print_gap(FILE *out, int column)
+{
+    if (column + 2 > HELP_COLUMN) {
+        fprintf(out, "\n%*s", HELP_COLUMN, "");
+    } else {
+        fprintf(out, "%*s", HELP_COLUMN - column, "");
+    }
+    return HELP_COLUMN;
+}
+
+static void print_recipes(FILE *out, const char *choices)
+{
+    char text[OPTION_RECIPE_MAX];
+    while (option_recipe_listed(&choices, text)) {
+        print_words(out, text, print_gap(out, 0));
+        fputc('\n', out);
+    }
+}
+
+static void print_option(FILE *out, const option_row *row)
+{
+    const char *aliases = row->aliases, *placeholder = option_placeholder(row);
+    bool optional = row == option_row_of(OPT_HELP); /* --help[=SECTION] */
+    char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
+    char details[OPTION_RANGE_MAX + OPTION_ALSO_MAX + 4];
+    int column = fprintf(out, "  ");
+    while (option_list_next(&aliases, ',', alias)) {
+        if (alias[1] == '\0') {
+            column += fprintf(out, "-%s, ", alias);
+        }
+    }
+    column += fprintf(out, "--%s%s%s%s", row->name,
+                      placeholder[0] == '\0' ? ""
+                      : optional             ? "[="
+                                             : " ",
+                      placeholder, optional ? "]" : "");
+    option_describe_range(row, range);
+    option_describe_aliases(row, "--", also);
+    snprintf(details, sizeof details, "(%s%s)", range, also);
+    column = print_words(out, row->help, print_gap(out, column));
+    print_words(out, details, column);
+    fputc('\n', out);
+    if (row == option_row_of(OPT_RECIPE)) {
+        print_recipes(out, row->choices);
+    }
+}
+
+static void print_section(FILE *out, const option_section *section)
+{
+    fprintf(out, "%s options [%s]: %s\n", section->title, section->name, section->about);
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_row *row = option_row_of((option_id)id);
+        if (strcmp(row->section, section->name) == 0) {
+            print_option(out, row);
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_exit_codes(FILE *out)
+{
+    int code = 0;
+    const char *text = NULL;
+    fputs("Exit codes:\n", out);
+#define PRINT_STATUS(name, value, description) fprintf(out, "  %3d  %s\n", value, description);
+    WEFT_STATUS_LIST(PRINT_STATUS)
+#undef PRINT_STATUS
+    for (int i = 0; (text = option_launcher_code(i, &code)) != NULL; i++) {
+        fprintf(out, "  %3d  %s\n", code, text);
+    }
+}
+
+static void print_examples(FILE *out, const char *examples)
+{
+    if (examples[0] == '\0') {
+        return;
+    }
+    fputs("Examples:\n", out);
+    while (*examples != '\0') {
+        int length = (int)strcspn(examples, "\n");
+        fprintf(out, "  %.*s\n", length, examples);
+        examples += length + (examples[length] == '\n');
+    }
+    fputc('\n', out);
+}
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+
+void option_print_help(FILE *out, const option_command *command, const char *section)
+{
+    const char *cursor = command->sections;
+    char name[OPTION_WORD_MAX];
+    if (section != NULL && strcmp(section, "exit-codes") == 0) {
+        print_exit_codes(out);
+        return;
+    }
+    if (section != NULL && section[0] != '\0') {
+        print_section(out, option_section_find(section));
+        return;
+    }
+    fprintf(out, "Usage: weft %s%s%s [OPTION]...\n", command->name, command->arguments[0] != '\0' ? " " : "",
+            command->arguments);
+    fprintf(out, "weft %s: %s.\n\n", command->name, command->summary);
+    print_examples(out, command->examples);
+    while (option_list_next(&cursor, ',', name)) {
+        print_section(out, option_section_find(name));
+    }
+    fputs("Every option can also be set by a line `name = value` in a config file (--config FILE) and by a variable\n"
+          "WEFT_NAME in the environment. The command line wins over the environment, that over the config file.\n",
+          out);
+}
+
+void option_print_overview(FILE *out)
+{
+    fputs("Usage: weft COMMAND [OPTION]...\n"
+          "weft trains graph neural networks on clusters of CPUs, under mpirun or alone.\n\nCommands:\n",
+          out);
+    for (const option_command *command = option_commands; command->name != NULL; command++) {
+        fprintf(out, "  %-10s %-9s %s\n", command->name, command->arguments, command->summary);
+    }
+    fputs("\nTo begin with:\n"
+          "  weft COMMAND --help            the command's options; weft COMMAND --help=SECTION: some of them\n"
+          "  weft COMMAND --print-config    a config file with every option and its default\n"
+          "  weft --help=exit-codes         what the exit codes mean\n"
+          "  weft --version --verbose       version, build and libraries\n"
+          "  weft generate man|completion|markdown    the manual page, bash completion, the options as Markdown\n",
+          out);
+}

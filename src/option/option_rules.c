@@ -1,0 +1,153 @@
+/*
+ * option/option_rules.c: options that need each other, and options that contradict each other.
+ *
+ * Ranges and choices belong to single options (options.def); what stands here takes two. An option that has no effect
+ * because another has the wrong value is warned about, with both values and where they came from: a sweep may well vary
+ * the other. Two options of which one would break what the other promises are refused.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "option/option_internal.h"
+
+/* `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*"). */
+const option_need option_needs[] = {
+    {OPT_AGGREGATOR, OPT_MODEL, "sage"},
+    {OPT_ORDER, OPT_MODEL, "sage|gcn"},
+    {OPT_REORDER, OPT_MODEL, "sage|gcn"},
+    {OPT_SPMM, OPT_MODEL, "sage|gcn"},
+    {OPT_MOMENTUM, OPT_OPTIMIZER, "sgd"},
+    {OPT_NESTEROV, OPT_OPTIMIZER, "sgd"},
+    {OPT_SCHEDULE_STEP, OPT_SCHEDULE, "step"},
+    {OPT_SCHEDULE_GAMMA, OPT_SCHEDULE, "step|exp"},
+    {OPT_TRACE, OPT_DRY_RUN, "off"},
+    {OPT_ALLOW_LOSSY, OPT_SYNC, "auto"},
+    {OPT_TOPOLOGY, OPT_SYNC, "divide-shuffle|auto"},
+    {OPT_GROUP_SIZE, OPT_SYNC, "divide-shuffle|auto"},
+    {OPT_FULL_EVERY, OPT_SYNC, "divide-shuffle|auto"},
+    {OPT_TOPK_DENSITY, OPT_SYNC, "topk|auto"},
+    {OPT_TOPK_SELECT, OPT_SYNC, "topk|auto"},
+    {OPT_TOPK_EXCHANGE, OPT_SYNC, "topk|auto"},
+    {OPT_TOPK_WARMUP, OPT_SYNC, "topk|auto"},
+    {OPT_TOPK_DENSE_BELOW, OPT_SYNC, "topk|auto"},
+    {OPT_SHADOW_ALGORITHM, OPT_SYNC, "shadow|auto"},
+    {OPT_SHADOW_MIX, OPT_SYNC, "shadow|auto"},
+    {OPT_SHADOW_GAP, OPT_SYNC, "shadow|auto"},
+    {OPT_SHADOW_RATE, OPT_SHADOW_ALGORITHM, "bmuf"},
+    {OPT_SHADOW_MOMENTUM, OPT_SHADOW_ALGORITHM, "bmuf"},
+    {OPT_SITES, OPT_SYNC, "asp|auto"},
+    {OPT_ASP_THRESHOLD, OPT_SYNC, "asp|auto"},
+    {OPT_ASP_POLICY, OPT_SYNC, "asp|auto"},
+    {OPT_ASP_BANDWIDTH, OPT_ASP_POLICY, "bandwidth"},
+    {OPT_ASP_SLACK, OPT_SYNC, "asp|auto"},
+    {OPT_ASP_FLUSH, OPT_SYNC, "asp|auto"},
+    {OPT_CONVERT_SEED, OPT_RANDOM_SPLIT, "*"},
+    {OPT_COUNT, OPT_COUNT, NULL},
+};
+
+enum { SETTING_MAX = 512 };
+
+/* "--lr 0.1 (config file)" */
+static const char *setting(const weft_options *options, option_id id, char text[SETTING_MAX])
+{
+    snprintf(text, SETTING_MAX, "--%s %s (%s)", option_row_of(id)->name, option_value_text(options, id),
+             option_source_text(option_source_of(options, id)));
+    return text;
+}
+
+static bool differs_from_default(const weft_options *options, option_id id)
+{
+    return option_is_set(options, id) && strcmp(option_value_text(options, id), option_row_of(id)->default_text) != 0;
+}
+
+static bool is_met(const weft_options *options, const option_need *need)
+{
+    const char *other = option_value_text(options, need->other);
+    return need->choices[0] == '*' ? other[0] != '\0' : option_list_has(need->choices, '|', other);
+}
+
+static void warn_without_effect(const weft_options *options, const option_need *need)
+{
+    char idle[SETTING_MAX], other[SETTING_MAX];
+    const option_command *command = option_command_of(options);
+    if (!option_applies(command, need->id) || !option_applies(command, need->other) ||
+        !differs_from_default(options, need->id) || is_met(options, need)) {
+        return;
+    }
+    if (need->choices[0] == '*') {
+        log_warn("%s has no effect without --%s", setting(options, need->id, idle), option_row_of(need->other)->name);
+        return;
+    }
+    log_warn("%s has no effect with %s: it belongs to --%s %s", setting(options, need->id, idle),
+             setting(options, need->other, other), option_row_of(need->other)->name, need->choices);
+}
+
+/* Both are what they are; together they cannot be. */
+static weft_status contradict(const weft_options *options, option_id one, option_id other, const char *why)
+{
+    char first[SETTING_MAX], second[SETTING_MAX];
+    return weft_fail(WEFT_ERR_USAGE, "%s and %s contradict each other: %s", setting(options, one, first),
+                     setting(options, other, second), why);
+}
+
+static weft_status check_reproducible(const weft_options *options)
+{
+    if (!option_flag(options, OPT_REPRODUCIBLE)) {
+        return WEFT_OK;
+    }
+    if (!option_list_has("auto|fixed-order", '|', option_text(options, OPT_ALLREDUCE))) {
+        return contradict(options, OPT_REPRODUCIBLE, OPT_ALLREDUCE, "only fixed-order sums in rank order");
+    }
+    if (strcmp(option_text(options, OPT_WIRE), "same") != 0) {
+        return contradict(options, OPT_REPRODUCIBLE, OPT_WIRE, "rounded sums depend on the order");
+    }
+    if (!option_list_has("allreduce|auto", '|', option_text(options, OPT_SYNC))) {
+        return contradict(options, OPT_REPRODUCIBLE, OPT_SYNC, "it does not sum every gradient in every step");
+    }
+    if (strcmp(option_text(options, OPT_SYNC), "auto") == 0 && option_flag(options, OPT_ALLOW_LOSSY)) {
+        return contradict(options, OPT_REPRODUCIBLE, OPT_ALLOW_LOSSY, "a mode that is not exact could be chosen");
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_training(const weft_options *options)
+{
+    bool nesterov = option_flag(options, OPT_NESTEROV);
+    if (nesterov && strcmp(option_text(options, OPT_SYNC), "topk") == 0) {
+        return contradict(options, OPT_NESTEROV, OPT_SYNC, "topk corrects plain momentum only");
+    }
+    if (nesterov && strcmp(option_text(options, OPT_OPTIMIZER), "sgd") == 0 &&
+        option_real(options, OPT_MOMENTUM) == 0) {
+        return contradict(options, OPT_NESTEROV, OPT_MOMENTUM, "Nesterov's method needs a momentum above 0");
+    }
+    if (option_int(options, OPT_PATIENCE) > 0 && option_int(options, OPT_EVAL_EVERY) == 0) {
+        return contradict(options, OPT_PATIENCE, OPT_EVAL_EVERY, "a run is stopped by its evaluations");
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_conversion(const weft_options *options)
+{
+    bool both = option_text(options, OPT_SPLIT)[0] != '\0' && option_text(options, OPT_RANDOM_SPLIT)[0] != '\0';
+    return both ? contradict(options, OPT_SPLIT, OPT_RANDOM_SPLIT, "a split is read or drawn") : WEFT_OK;
+}
+
+weft_status option_check_rules(const weft_options *options)
+{
+    const option_command *command = option_command_of(options);
+    bool training = option_section_used(command, "training"), conversion = option_section_used(command, "convert");
+    if (training) {
+        WEFT_TRY(check_training(options));
+    }
+    if (conversion) {
+        WEFT_TRY(check_conversion(options));
+    }
+    if (option_section_used(command, "communication")) {
+        WEFT_TRY(check_reproducible(options));
+    }
+    /* Of the others' options some serve modes that an argument names. */
+    for (const option_need *need = option_needs; (training || conversion) && need->choices != NULL; need++) {
+        warn_without_effect(options, need);
+    }
+    return WEFT_OK;
+}

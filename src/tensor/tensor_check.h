@@ -1,0 +1,19 @@
+/* tensor/tensor_check.h: shapes, types and backends of operands; WEFT_ERR_INTERNAL names the operation and operand. */
+#ifndef WEFT_TENSOR_TENSOR_CHECK_H
+#define WEFT_TENSOR_TENSOR_CHECK_H
+
+#include "tensor/tensor.h"
+
+/* Both live on the same backend with the same type. */
+weft_status tensor_check_alike(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like);
+/* rows x cols of exactly this type, without gaps, on the backend of `like`. */
+weft_status tensor_check_exact(const char *op, const char *name, const weft_tensor *t, const hal_mat *shape,
+                               const weft_tensor *like);
+weft_status tensor_check_shape(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols);
+/* As a vector, rows or cols 1, on the same backend; NULL is fine. */
+weft_status tensor_check_vector(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols,
+                                const weft_tensor *like);
+/* x has the shape of y. */
+weft_status tensor_check_same(const char *op, const char *name, const weft_tensor *x, const weft_tensor *y);
+
+#endif

@@ -1,0 +1,207 @@
+/* train/checkpoint/checkpoint.c: the newest good checkpoint of a folder, and its parameters; see train/checkpoint/checkpoint.h. */
+#include "train/checkpoint/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "train/checkpoint/checkpoint_internal.h"
+
+/* ---- finding ---- */
+
+bool checkpoint_parse_name(const char *name, int64_t *epochs)
+{
+    static const char lead[] = "epoch-";
+    const char *digits = name + sizeof lead - 1;
+    if (strncmp(name, lead, sizeof lead - 1) != 0 || strlen(digits) < 8 || strlen(digits) > 18 ||
+        strspn(digits, "0123456789") != strlen(digits)) {
+        return false;
+    }
+    *epochs = strtoll(digits, NULL, 10);
+    return true;
+}
+
+/* The largest number below `below` among the checkpoints in a folder; -1: none, or no folder, and errno. */
+static int64_t newest_below(const char *folder, int64_t below)
+{
+    int64_t newest = -1;
+    int64_t number = 0;
+    const struct dirent *entry;
+    errno = 0;
+    DIR *list = opendir(folder);
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (checkpoint_parse_name(entry->d_name, &number) && number < below && number > newest) {
+            newest = number;
+        }
+    }
+    if (list != NULL) {
+        closedir(list);
+    }
+    return newest;
+}
+
+bool checkpoint_is_there(const char *folder)
+{
+    return newest_below(folder, INT64_MAX) >= 0;
+}
+
+static weft_status open_newest(const char *folder, checkpoint *ck)
+{
+    char path[FILE_PATH_MAX];
+    char defect[1024] = "";
+    int64_t number = newest_below(folder, INT64_MAX);
+    if (number < 0 && errno != 0) {
+        return weft_fail_errno(errno, folder);
+    }
+    for (int64_t older; number >= 0; number = older) {
+        older = newest_below(folder, number);
+        WEFT_TRY(file_path(path, "%s/epoch-%08lld", folder, (long long)number));
+        weft_status status = checkpoint_read(path, ck);
+        if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
+            return status;
+        }
+        if (older >= 0) {
+            log_warn("%s; the checkpoint before it is used", weft_error_message());
+        }
+        if (defect[0] == '\0') {
+            snprintf(defect, sizeof defect, "%s", weft_error_message());
+        }
+        weft_error_clear();
+    }
+    WEFT_CHECK(defect[0] == '\0', WEFT_ERR_DATA, "%s: every checkpoint is damaged; the newest: %s", folder, defect);
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: holds no checkpoint", folder);
+}
+
+static bool holds(const char *folder, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && file_exists(path);
+}
+
+static weft_status open_at(const char *path, checkpoint *ck)
+{
+    char folder[FILE_PATH_MAX];
+    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such checkpoint or run folder", path);
+    if (holds(path, "manifest.json") || holds(path, "manifest.xxh3")) {
+        return checkpoint_read(path, ck);
+    }
+    if (holds(path, "ckpt")) {
+        WEFT_TRY(file_path(folder, "%s/ckpt", path));
+        return open_newest(folder, ck);
+    }
+    return open_newest(path, ck);
+}
+
+weft_status checkpoint_open(const char *path, checkpoint **ck)
+{
+    *ck = NULL;
+    checkpoint *fresh = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&fresh, 1, WEFT_MEM_GENERAL));
+    weft_status status = open_at(path, fresh);
+    if (status != WEFT_OK) {
+        weft_free(fresh);
+        return status;
+    }
+    *ck = fresh;
+    return WEFT_OK;
+}
+
+void checkpoint_close(checkpoint *ck)
+{
+    if (ck != NULL) {
+        checkpoint_forget(ck);
+        weft_free(ck);
+    }
+}
+
+/* ---- accessors ---- */
+
+const char *checkpoint_path(const checkpoint *ck)
+{
+    return ck->path;
+}
+
+const train_progress *checkpoint_progress(const checkpoint *ck)
+{
+    return &ck->progress;
+}
+
+int checkpoint_ranks(const checkpoint *ck)
+{
+    return ck->ranks;
+}
+
+int checkpoint_threads(const checkpoint *ck)
+{
+    return ck->threads;
+}
+
+const char *checkpoint_version(const checkpoint *ck)
+{
+    return ck->version;
+}
+
+const char *checkpoint_graph_hash(const checkpoint *ck)
+{
+    return ck->graph_hash;
+}
+
+const char *checkpoint_sync(const checkpoint *ck)
+{
+    return ck->sync;
+}
+
+const char *checkpoint_option(const checkpoint *ck, const char *name)
+{
+    const json_value *value = json_find(ck->options, name);
+    return value != NULL && value->kind == JSON_TEXT ? value->text : NULL;
+}
+
+weft_dtype checkpoint_dtype(const checkpoint *ck)
+{
+    return ck->dtype;
+}
+
+bool checkpoint_has_state(const checkpoint *ck)
+{
+    return ck->optimizer_steps > 0;
+}
+
+/* ---- parameters ---- */
+
+static weft_status read_parameters(const checkpoint *ck, checkpoint_which which, const param_store *store, void *host)
+{
+    char path[FILE_PATH_MAX];
+    int file = which == CHECKPOINT_BEST && ck->has[FILE_BEST] ? FILE_BEST : FILE_LAST;
+    WEFT_TRY(file_path(path, "%s/%s", ck->path, checkpoint_file_names[file]));
+    return checkpoint_read_named(path, store, host, store->elements);
+}
+
+weft_status checkpoint_load(const checkpoint *ck, checkpoint_which which, param_store *store)
+{
+    void *host = NULL;
+    WEFT_TRY(weft_malloc((size_t)store->elements, weft_dtype_bytes(store->dtype), WEFT_MEM_WORKSPACE, &host));
+    weft_status status = read_parameters(ck, which, store, host);
+    status = status == WEFT_OK ? tensor_upload(&store->value, host) : status;
+    weft_free(host);
+    return status;
+}
+
+weft_status checkpoint_load_shared(weft_comm *comm, const checkpoint *ck, checkpoint_which which, param_store *store)
+{
+    void *host = NULL;
+    size_t item = weft_dtype_bytes(store->dtype);
+    weft_status status = weft_malloc((size_t)store->elements, item, WEFT_MEM_WORKSPACE, &host);
+    if (status == WEFT_OK && comm_rank(comm) == 0) {
+        status = read_parameters(ck, which, store, host);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, host, store->elements * (int64_t)item), status, done);
+    status = tensor_upload(&store->value, host);
+done:
+    weft_free(host);
+    return status;
+}

@@ -1,0 +1,79 @@
+/*
+ * train/checkpoint/checkpoint.h: a training on disk, whole enough to go on to the bit.
+ *
+ *   RUN_DIR/ckpt/epoch-00000120/        120 epochs trained so far, over all runs; docs/formats.md has every key
+ *     manifest.json                     what this is, progress, options, and size and XXH3-128 of every other file
+ *     manifest.xxh3                     XXH3-128 of manifest.json
+ *     last.npz                          parameters after the epoch, by name ([rows, cols]); where replicas differ, the
+ *                                       mean of all
+ *     best.npz                          parameters at the best validation score of the run; absent before the first
+ *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
+ *     rank-00000.npz ...                where ranks differ (every --sync but allreduce): a rank's own parameters and
+ *                                       moments, and what the mode remembers
+ *
+ * A checkpoint is a folder that is complete or absent (base/file.h). Rank 0 writes and reads; what other ranks hold
+ * comes to it through the communicator, one rank at a time, so no shared file system is needed and memory is bounded by
+ * one rank's state. The one before the newest stays. Everything read is compared with its checksum before it is used.
+ *
+ *     checkpoint *ck = NULL;
+ *     WEFT_TRY(checkpoint_open("run", &ck));
+ *     WEFT_TRY(checkpoint_load(ck, CHECKPOINT_BEST, &model.params));
+ *     checkpoint_close(ck);
+ */
+#ifndef WEFT_TRAIN_CHECKPOINT_CHECKPOINT_H
+#define WEFT_TRAIN_CHECKPOINT_CHECKPOINT_H
+
+#include "comm/comm.h"
+#include "option/option.h"
+#include "train/param.h"
+
+/* Of one run, so far or at its end. */
+typedef struct train_run {
+    double best_valid, final_test, highest_train, final_train, final_loss;
+    int64_t best_epoch, epochs;
+} train_run;
+
+/* How far a training has come. */
+typedef struct train_progress {
+    int run;            /* from 0 */
+    int64_t epoch;      /* of that run, from 1 */
+    int64_t trained;    /* epochs over all runs */
+    bool run_ended;     /* `run` is over: the next one begins, if there is one */
+    int64_t since_best; /* evaluations without a better validation score */
+    train_run *result;  /* [run + 1] finished runs, then this one */
+} train_progress;
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+typedef struct checkpoint checkpoint;
+typedef enum checkpoint_which { CHECKPOINT_LAST, CHECKPOINT_BEST } checkpoint_which;
+
+/*
+ * The newest good checkpoint at `path`: a checkpoint's folder, a ckpt folder or a run folder. Every file is compared
+ * with its checksum; a damaged checkpoint is skipped with a warning that names file and defect, and the one before it
+ * used. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are damaged; WEFT_ERR_UNSUPPORTED: of a later version.
+ * Local: one rank opens.
+ */
+weft_status checkpoint_open(const char *path, checkpoint **ck);
+void checkpoint_close(checkpoint *ck); /* NULL is allowed */
+/* Whether a ckpt folder holds any, good or damaged. Leaves the last failure's message as it is. */
+bool checkpoint_is_there(const char *folder);
+
+const char *checkpoint_path(const checkpoint *ck); /* the checkpoint's own folder */
+const train_progress *checkpoint_progress(const checkpoint *ck);
+int checkpoint_ranks(const checkpoint *ck);                            /* that wrote it */
+int checkpoint_threads(const checkpoint *ck);                          /* of each */
+const char *checkpoint_version(const checkpoint *ck);                  /* of Weft */
+const char *checkpoint_graph_hash(const checkpoint *ck);               /* partition/partition.h: weft_graph.hash */
+const char *checkpoint_sync(const checkpoint *ck);                     /* the mode that ran, by name */
+const char *checkpoint_option(const checkpoint *ck, const char *name); /* value as text; NULL: not listed */
+weft_dtype checkpoint_dtype(const checkpoint *ck);                     /* of the parameters */
+bool checkpoint_has_state(const checkpoint *ck);                       /* the optimiser's is there: its run can go on */
+
+/* Put parameters into a store of the same model: names and shapes must match exactly (WEFT_ERR_DATA with the first that
+ * does not). BEST before the first evaluation is LAST. Local. */
+weft_status checkpoint_load(const checkpoint *ck, checkpoint_which which, param_store *store);
+/* The same on all ranks from rank 0's checkpoint (NULL on the others). Collective. */
+weft_status checkpoint_load_shared(weft_comm *comm, const checkpoint *ck, checkpoint_which which, param_store *store);
+
+#endif

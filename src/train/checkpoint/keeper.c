@@ -1,0 +1,196 @@
+/* train/checkpoint/keeper.c: see train/checkpoint/keeper.h. */
+#include "train/checkpoint/keeper.h"
+
+#include <string.h>
+
+#include "base/activity.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "train/checkpoint/keeper_state.h"
+
+#define LONG_S 5.0 /* a checkpoint that takes longer is told */
+
+void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
+                 train_keeper *keeper)
+{
+    *keeper = (train_keeper){.comm = comm, .plan = plan, .replica = replica, .best = best};
+    keeper->written_at = keeper->epoch_at = clock_seconds();
+}
+
+/* ---- wishes ---- */
+
+/* Another epoch as long as the last one would end too late. */
+static bool out_of_time(const train_keeper *keeper, double now)
+{
+    double stop_at = keeper->plan->stop_at;
+    return stop_at > 0 && now + (now - keeper->epoch_at) >= stop_at;
+}
+
+void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHES])
+{
+    const train_checkpoints *plan = keeper->plan;
+    wish[0] = wish[1] = 0;
+    if (plan == NULL) {
+        return;
+    }
+    bool stop = plan->asked_to_stop != NULL && plan->asked_to_stop(plan->self);
+    if (comm_rank(keeper->comm) == 0) {
+        double now = clock_seconds();
+        stop = stop || out_of_time(keeper, now);
+        keeper->epoch_at = now;
+        wish[1] = (plan->every_epochs > 0 && trained % plan->every_epochs == 0) ||
+                  (plan->every_s > 0 && now - keeper->written_at >= plan->every_s);
+    }
+    wish[0] = stop;
+}
+
+void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES])
+{
+    keeper->stop = sum[0] > 0;
+    keeper->due = sum[1] > 0;
+}
+
+/* ---- writing ---- */
+
+static checkpoint_facts facts_of(const train_keeper *keeper)
+{
+    const train_checkpoints *plan = keeper->plan;
+    const train_replica *replica = keeper->replica;
+    return (checkpoint_facts){.options = plan->options,
+                              .graph_hash = plan->graph_hash,
+                              .sync = sync_mode_name(sync_running(replica->sync)),
+                              .tracking = sync_running_tracks(replica->sync),
+                              .ranks = comm_size(keeper->comm),
+                              .threads = plan->threads,
+                              .dtype = replica->params->dtype,
+                              .has_ranks = replica_differs(replica),
+                              .optimizer_steps = replica->optimizer.step};
+}
+
+/* Whether the failure is about files and memory of a rank, not about ranks that do not answer. */
+static bool is_local(weft_status status)
+{
+    return status == WEFT_ERR_IO || status == WEFT_ERR_PERMISSION || status == WEFT_ERR_NOINPUT ||
+           status == WEFT_ERR_USAGE || status == WEFT_ERR_RESOURCE;
+}
+
+static weft_status begin(const train_keeper *keeper, const train_progress *progress, checkpoint_writer *writer)
+{
+    const train_checkpoints *plan = keeper->plan;
+    writer->temporary[0] = '\0';
+    if (comm_rank(keeper->comm) != 0) {
+        return WEFT_OK;
+    }
+    if (plan->before_write != NULL) {
+        WEFT_TRY(plan->before_write(plan->self));
+    }
+    return checkpoint_writer_begin(plan->folder, progress->trained, writer);
+}
+
+static weft_status write_all(train_keeper *keeper, const train_progress *progress, checkpoint_writer *writer)
+{
+    bool first = comm_rank(keeper->comm) == 0;
+    weft_status written = WEFT_OK;
+    WEFT_TRY(comm_agree(keeper->comm, begin(keeper, progress, writer)));
+    WEFT_TRY(keeper_gather(keeper, first ? writer : NULL, progress->result[progress->run].best_epoch > 0, &written));
+    if (first && written == WEFT_OK) {
+        const checkpoint_facts facts = facts_of(keeper);
+        written = checkpoint_writer_commit(writer, &facts, progress);
+    }
+    return comm_agree(keeper->comm, written);
+}
+
+static weft_status write_checkpoint(train_keeper *keeper, const train_progress *progress)
+{
+    checkpoint_writer writer = {.temporary = ""};
+    double start = clock_seconds();
+    activity_begin(ACTIVITY_WRITE);
+    weft_status status = write_all(keeper, progress, &writer);
+    if (status != WEFT_OK) {
+        checkpoint_writer_discard(&writer);
+    }
+    activity_end(ACTIVITY_WRITE);
+    keeper->written_at = clock_seconds();
+    double took = keeper->written_at - start;
+    if (status == WEFT_OK) {
+        (took > LONG_S ? log_info : log_debug)("checkpoint after run %d, epoch %lld: %s, %.2f s", progress->run + 1,
+                                               (long long)progress->epoch, writer.goal, took);
+    }
+    return status;
+}
+
+weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bool over)
+{
+    const train_checkpoints *plan = keeper->plan;
+    bool stop = keeper->stop && !over;
+    if (plan == NULL) {
+        return WEFT_OK;
+    }
+    bool closing = over && (plan->every_epochs > 0 || plan->every_s > 0);
+    if (!stop && !keeper->due && !closing) {
+        return WEFT_OK;
+    }
+    keeper->stop = keeper->due = false;
+    weft_status status = write_checkpoint(keeper, progress);
+    if (stop) {
+        return status == WEFT_OK ? weft_fail(WEFT_STOPPED, "stopped after run %d, epoch %lld", progress->run + 1,
+                                             (long long)progress->epoch)
+                                 : weft_fail_context(status, "stopping, but the checkpoint could not be written: ");
+    }
+    if (status != WEFT_OK && is_local(status)) {
+        log_warn("checkpoint after run %d, epoch %lld not written: %s; %s, training goes on", progress->run + 1,
+                 (long long)progress->epoch, weft_error_message(),
+                 checkpoint_is_there(plan->folder) ? "the one before it stays" : "there is none to resume from");
+        weft_error_clear();
+        return WEFT_OK;
+    }
+    return status;
+}
+
+/* ---- going on ---- */
+
+weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed)
+{
+    train_run *result = progress->result;
+    weft_status status = WEFT_OK;
+    int64_t there = 0;
+    *resumed = false;
+    if (keeper->plan == NULL) {
+        return WEFT_OK;
+    }
+    if (keeper->plan->resume != NULL) {
+        *progress = *checkpoint_progress(keeper->plan->resume);
+        if (progress->run >= runs) {
+            status = weft_fail(WEFT_ERR_USAGE, "%s: belongs to run %d, but --runs is %d",
+                               checkpoint_path(keeper->plan->resume), progress->run + 1, runs);
+        } else {
+            memcpy(result, progress->result, ((size_t)progress->run + 1) * sizeof *result);
+        }
+        there = 1;
+    }
+    progress->result = result;
+    WEFT_TRY(comm_agree(keeper->comm, status));
+    WEFT_TRY(comm_bcast(keeper->comm, 0, &there, sizeof there));
+    if (there == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_bcast(keeper->comm, 0, progress, sizeof *progress));
+    progress->result = result;
+    WEFT_TRY(comm_bcast(keeper->comm, 0, result, ((int64_t)progress->run + 1) * (int64_t)sizeof *result));
+    *resumed = true;
+    return WEFT_OK;
+}
+
+/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result. */
+weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
+{
+    const checkpoint *ck = keeper->plan->resume;
+    param_store *params = keeper->replica->params;
+    if (progress->result[progress->run].best_epoch > 0) {
+        WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_BEST, params));
+        WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, keeper->best));
+    }
+    WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_LAST, params));
+    return progress->run_ended ? WEFT_OK : keeper_scatter(keeper, ck);
+}

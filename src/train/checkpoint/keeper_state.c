@@ -1,0 +1,379 @@
+/* train/checkpoint/keeper_state.c: see train/checkpoint/keeper_state.h. */
+#include "train/checkpoint/keeper_state.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+/* A rank's state as a list of pieces. */
+typedef struct rank_state {
+    const sync_buffer *buffer;
+    int buffers, arrays, pieces; /* pieces = arrays + buffers */
+    checkpoint_piece *piece;     /* [pieces] */
+    int64_t bytes;
+    unsigned char *data; /* [bytes] */
+    int64_t *sizes;      /* rank 0: [P, pieces] bytes of every rank's pieces */
+    int64_t *counts;     /* [P] */
+    int64_t largest;     /* rank 0: bytes of the largest state */
+} rank_state;
+
+static void add_piece(rank_state *s, const char *name, int item_bytes, int64_t bytes)
+{
+    checkpoint_piece *piece = &s->piece[s->pieces++];
+    snprintf(piece->name, sizeof piece->name, "%s", name);
+    piece->item_bytes = item_bytes;
+    piece->bytes = bytes;
+    s->bytes += bytes;
+}
+
+static weft_status state_create(const train_replica *r, rank_state *s)
+{
+    int item = (int)weft_dtype_bytes(r->params->dtype);
+    WEFT_TRY(WEFT_NEW(&s->piece, 3 + s->buffers, WEFT_MEM_WORKSPACE));
+    add_piece(s, "parameters", item, r->params->elements * item);
+    if (r->optimizer.first.data != NULL) {
+        add_piece(s, "first", item, r->params->trained * item);
+    }
+    if (r->optimizer.second.data != NULL) {
+        add_piece(s, "second", item, r->params->trained * item);
+    }
+    s->arrays = s->pieces;
+    for (int i = 0; i < s->buffers; ++i) {
+        add_piece(s, s->buffer[i].name, 1, s->buffer[i].bytes);
+    }
+    return weft_malloc((size_t)s->bytes, 1, WEFT_MEM_WORKSPACE, (void **)&s->data);
+}
+
+static void state_destroy(rank_state *s)
+{
+    weft_free(s->piece);
+    weft_free(s->data);
+    weft_free(s->sizes);
+    weft_free(s->counts);
+}
+
+/* The tensor of piece i: parameters, then the moments that there are. */
+static weft_tensor *tensor_of(train_replica *r, const rank_state *s, int i)
+{
+    return i == 0                                   ? &r->params->value
+           : strcmp(s->piece[i].name, "first") == 0 ? &r->optimizer.first
+                                                    : &r->optimizer.second;
+}
+
+static weft_status state_fill(train_replica *r, rank_state *s)
+{
+    unsigned char *next = s->data;
+    for (int i = 0; i < s->pieces; ++i) {
+        if (i < s->arrays) {
+            WEFT_TRY(tensor_download(tensor_of(r, s, i), next));
+        } else if (s->piece[i].bytes > 0) {
+            memcpy(next, s->buffer[i - s->arrays].data, (size_t)s->piece[i].bytes);
+        }
+        next += s->piece[i].bytes;
+    }
+    return WEFT_OK;
+}
+
+static weft_status state_spill(train_replica *r, const rank_state *s)
+{
+    const unsigned char *next = s->data;
+    for (int i = 0; i < s->pieces; ++i) {
+        if (i < s->arrays) {
+            WEFT_TRY(tensor_upload(tensor_of(r, s, i), next));
+        } else if (s->piece[i].bytes > 0) {
+            memcpy(s->buffer[i - s->arrays].data, next, (size_t)s->piece[i].bytes);
+        }
+        next += s->piece[i].bytes;
+    }
+    return WEFT_OK;
+}
+
+/* Rank 0 learns how long everybody's pieces are. Collective. */
+static weft_status learn_sizes(weft_comm *comm, rank_state *s)
+{
+    weft_status status = WEFT_OK;
+    int64_t *mine = NULL;
+    int ranks = comm_size(comm);
+    int64_t row = (int64_t)s->pieces * (int64_t)sizeof *mine;
+    status = WEFT_NEW(&mine, s->pieces, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&s->counts, ranks, WEFT_MEM_WORKSPACE) : status;
+    if (status == WEFT_OK && comm_rank(comm) == 0) {
+        status = WEFT_NEW(&s->sizes, (int64_t)ranks * s->pieces, WEFT_MEM_WORKSPACE);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    for (int i = 0; i < s->pieces; ++i) {
+        mine[i] = s->piece[i].bytes;
+    }
+    for (int q = 0; q < ranks; ++q) {
+        s->counts[q] = row;
+    }
+    WEFT_TRY_GOTO(comm_gatherv(comm, 0, mine, row, s->sizes, s->counts), status, done);
+    s->largest = s->bytes;
+    for (int q = 0; s->sizes != NULL && q < ranks; ++q) {
+        int64_t sum = 0;
+        for (int i = 0; i < s->pieces; ++i) {
+            sum += s->sizes[(int64_t)q * s->pieces + i];
+        }
+        s->largest = sum > s->largest ? sum : s->largest;
+    }
+done:
+    weft_free(mine);
+    return status;
+}
+
+/* The pieces of rank q, as rank 0 knows them. Their bytes together. */
+static int64_t pieces_of(const rank_state *s, int q, checkpoint_piece *piece)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < s->pieces; ++i) {
+        piece[i] = s->piece[i];
+        piece[i].bytes = s->sizes[(int64_t)q * s->pieces + i];
+        bytes += piece[i].bytes;
+    }
+    return bytes;
+}
+
+/* ---- out ---------------------------------------------------------------------------------------------------- */
+
+static int64_t numbers_of(const rank_state *s, weft_dtype dtype)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < s->arrays; ++i) {
+        bytes += s->piece[i].bytes;
+    }
+    return bytes / (int64_t)weft_dtype_bytes(dtype);
+}
+
+/* Sum of the replicas' arrays, in rank order, in double. */
+static void add_arrays(weft_dtype dtype, const unsigned char *data, double *sum, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        sum[i] += dtype == WEFT_DTYPE_F64 ? ((const double *)(const void *)data)[i]
+                                          : (double)((const float *)(const void *)data)[i];
+    }
+}
+
+static void mean_to(weft_dtype dtype, const double *sum, int ranks, unsigned char *data, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        double mean = sum[i] / ranks;
+        if (dtype == WEFT_DTYPE_F64) {
+            ((double *)(void *)data)[i] = mean;
+        } else {
+            ((float *)(void *)data)[i] = (float)mean;
+        }
+    }
+}
+
+/* One rank's state comes to rank 0, which writes it down and adds its arrays up. */
+static weft_status gather_rank(const train_keeper *k, rank_state *s, int q, const checkpoint_writer *writer,
+                               checkpoint_piece *piece, unsigned char *from, double *sum, weft_status *written)
+{
+    char path[FILE_PATH_MAX];
+    weft_comm *comm = k->comm;
+    weft_dtype dtype = k->replica->params->dtype;
+    int64_t bytes = piece != NULL ? pieces_of(s, q, piece) : 0;
+    for (int p = 0; p < comm_size(comm); ++p) {
+        s->counts[p] = p == q ? bytes : 0;
+    }
+    WEFT_TRY(comm_gatherv(comm, 0, s->data, comm_rank(comm) == q ? s->bytes : 0, from, s->counts));
+    if (writer == NULL || from == NULL || sum == NULL) {
+        return WEFT_OK;
+    }
+    add_arrays(dtype, from, sum, numbers_of(s, dtype));
+    if (*written == WEFT_OK) {
+        *written = checkpoint_rank_path(path, writer->temporary, q);
+        *written = *written == WEFT_OK ? checkpoint_write_rank(path, piece, s->pieces, from) : *written;
+    }
+    return WEFT_OK;
+}
+
+/* Files of ranks; rank 0's data become the mean of all. */
+static weft_status gather_ranks(const train_keeper *k, rank_state *s, const checkpoint_writer *writer,
+                                weft_status *written)
+{
+    weft_status status = WEFT_OK;
+    checkpoint_piece *piece = NULL;
+    unsigned char *from = NULL;
+    double *sum = NULL;
+    weft_dtype dtype = k->replica->params->dtype;
+    int64_t numbers = numbers_of(s, dtype);
+    WEFT_TRY(learn_sizes(k->comm, s));
+    if (writer != NULL) {
+        status = WEFT_NEW(&piece, s->pieces, WEFT_MEM_WORKSPACE);
+        status = status == WEFT_OK ? weft_malloc((size_t)s->largest, 1, WEFT_MEM_WORKSPACE, (void **)&from) : status;
+        status = status == WEFT_OK ? WEFT_NEW_ZERO(&sum, numbers, WEFT_MEM_WORKSPACE) : status;
+    }
+    WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
+    log_progress progress = log_progress_begin("checkpoint", "ranks", comm_size(k->comm));
+    for (int q = 0; q < comm_size(k->comm); ++q) {
+        WEFT_TRY_GOTO(gather_rank(k, s, q, writer, piece, from, sum, written), status, done);
+        log_progress_update(&progress, q + 1);
+    }
+    log_progress_end(&progress);
+    if (sum != NULL && s->data != NULL) {
+        mean_to(dtype, sum, comm_size(k->comm), s->data, numbers);
+    }
+done:
+    weft_free(piece);
+    weft_free(from);
+    weft_free(sum);
+    return status;
+}
+
+static weft_status write_named(const checkpoint_writer *writer, checkpoint_file file, const param_store *params,
+                               const void *flat, int64_t elements)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/%s", writer->temporary, checkpoint_file_names[file]));
+    return checkpoint_write_named(path, params, flat, elements);
+}
+
+/* Parameters and moments by name, from the state's data; then the best parameters, which take its place. */
+static weft_status write_arrays(const train_keeper *k, rank_state *s, const checkpoint_writer *writer, bool best)
+{
+    const param_store *params = k->replica->params;
+    unsigned char *next = s->data;
+    for (int i = 0; i < s->arrays; ++i) {
+        checkpoint_file file = i == 0 ? FILE_LAST : strcmp(s->piece[i].name, "first") == 0 ? FILE_FIRST : FILE_SECOND;
+        WEFT_TRY(write_named(writer, file, params, next, i == 0 ? params->elements : params->trained));
+        next += s->piece[i].bytes;
+    }
+    if (!best) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_download(k->best, s->data));
+    return write_named(writer, FILE_BEST, params, s->data, params->elements);
+}
+
+weft_status keeper_gather(train_keeper *k, checkpoint_writer *writer, bool best, weft_status *written)
+{
+    weft_status status = WEFT_OK;
+    rank_state s = {0};
+    *written = WEFT_OK;
+    WEFT_TRY(replica_state(k->replica, &s.buffer, &s.buffers));
+    status = state_create(k->replica, &s);
+    status = status == WEFT_OK ? state_fill(k->replica, &s) : status;
+    WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
+    if (replica_differs(k->replica)) {
+        WEFT_TRY_GOTO(gather_ranks(k, &s, writer, written), status, done);
+    }
+    if (writer != NULL && *written == WEFT_OK) {
+        *written = write_arrays(k, &s, writer, best);
+    }
+done:
+    state_destroy(&s);
+    return status;
+}
+
+/* ---- back --------------------------------------------------------------------------------------------------- */
+
+static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const param_store *params, void *flat)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_CHECK(ck->has[file], WEFT_ERR_DATA, "%s: no %s: it belongs to another --optimizer or --momentum", ck->path,
+               checkpoint_file_names[file]);
+    WEFT_TRY(file_path(path, "%s/%s", ck->path, checkpoint_file_names[file]));
+    return checkpoint_read_named(path, params, flat, params->trained);
+}
+
+/* Moments that are the same on all ranks. The parameters are in place. */
+static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_state *s)
+{
+    const param_store *params = k->replica->params;
+    unsigned char *next = s->data + s->piece[0].bytes;
+    for (int i = 1; i < s->arrays; ++i) {
+        weft_tensor *moment = tensor_of(k->replica, s, i);
+        weft_status status = WEFT_OK;
+        if (ck != NULL) {
+            status = read_moment(ck, moment == &k->replica->optimizer.first ? FILE_FIRST : FILE_SECOND, params, next);
+        }
+        WEFT_TRY(comm_agree(k->comm, status));
+        WEFT_TRY(comm_bcast(k->comm, 0, next, s->piece[i].bytes));
+        WEFT_TRY(tensor_upload(moment, next));
+        next += s->piece[i].bytes;
+    }
+    return WEFT_OK;
+}
+
+/* Rank 0 reads a rank's file and sends it there. */
+static weft_status scatter_rank(const train_keeper *k, rank_state *s, int q, const checkpoint *ck,
+                                checkpoint_piece *piece, unsigned char *from, int64_t *receives)
+{
+    char path[FILE_PATH_MAX];
+    weft_status status = WEFT_OK;
+    int me = comm_rank(k->comm);
+    memset(s->counts, 0, (size_t)comm_size(k->comm) * sizeof *s->counts);
+    memset(receives, 0, (size_t)comm_size(k->comm) * sizeof *receives);
+    if (ck != NULL && piece != NULL) {
+        s->counts[q] = pieces_of(s, q, piece);
+        status = checkpoint_rank_path(path, ck->path, q);
+        status = status == WEFT_OK ? checkpoint_read_rank(path, piece, s->pieces, from) : status;
+    }
+    WEFT_TRY(comm_agree(k->comm, status));
+    receives[0] = me == q ? s->bytes : 0;
+    return comm_alltoallv(k->comm, from, s->counts, s->data, receives);
+}
+
+static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_state *s)
+{
+    weft_status status = WEFT_OK;
+    checkpoint_piece *piece = NULL;
+    unsigned char *from = NULL;
+    int64_t *receives = NULL;
+    WEFT_TRY(learn_sizes(k->comm, s));
+    status = WEFT_NEW(&receives, comm_size(k->comm), WEFT_MEM_WORKSPACE);
+    if (ck != NULL && status == WEFT_OK) {
+        status = WEFT_NEW(&piece, s->pieces, WEFT_MEM_WORKSPACE);
+        status = status == WEFT_OK ? weft_malloc((size_t)s->largest, 1, WEFT_MEM_WORKSPACE, (void **)&from) : status;
+    }
+    WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
+    for (int q = 0; q < comm_size(k->comm); ++q) {
+        WEFT_TRY_GOTO(scatter_rank(k, s, q, ck, piece, from, receives), status, done);
+    }
+    status = state_spill(k->replica, s);
+done:
+    weft_free(piece);
+    weft_free(from);
+    weft_free(receives);
+    return status;
+}
+
+/* Whether the files of ranks fit this job, and the steps of the optimiser; the same on all ranks. */
+static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, int64_t form[2])
+{
+    static const char *const tracked[] = {"", " and gradient tracking"};
+    const comm_sync *sync = k->replica->sync;
+    const char *mode = sync_mode_name(sync_running(sync));
+    form[0] = form[1] = 0;
+    if (ck != NULL) {
+        bool same =
+            ck->ranks == comm_size(k->comm) && strcmp(ck->sync, mode) == 0 && ck->tracking == sync_running_tracks(sync);
+        form[0] = ck->has_ranks && same;
+        form[1] = ck->optimizer_steps;
+        if (ck->has_ranks && !same) {
+            log_warn("the checkpoint is of %d ranks with --sync %s%s: going on from the mean of its replicas on %d "
+                     "with %s%s; what the mode remembered is dropped",
+                     ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode,
+                     tracked[sync_running_tracks(sync)]);
+        }
+    }
+    return comm_bcast(k->comm, 0, form, 2 * (int64_t)sizeof *form);
+}
+
+weft_status keeper_scatter(train_keeper *k, const checkpoint *ck)
+{
+    weft_status status = WEFT_OK;
+    rank_state s = {0};
+    int64_t form[2];
+    WEFT_TRY(replica_state(k->replica, &s.buffer, &s.buffers));
+    status = state_create(k->replica, &s);
+    WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
+    WEFT_TRY_GOTO(agree_on_form(k, ck, form), status, done);
+    status = form[0] != 0 ? scatter_ranks(k, ck, &s) : share_moments(k, ck, &s);
+    k->replica->optimizer.step = form[1];
+done:
+    state_destroy(&s);
+    return status;
+}

@@ -1,0 +1,86 @@
+/*
+ * train/loop/loop.h: the training loop, the same for every kind of model.
+ *
+ * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score,
+ * and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch
+ * allocates nothing. A loss or gradient that is not finite stops all ranks at the same epoch, before the update.
+ *
+ * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
+ * parameters are such an average; training goes on as comm/sync/sync.h says.
+ */
+#ifndef WEFT_TRAIN_LOOP_LOOP_H
+#define WEFT_TRAIN_LOOP_LOOP_H
+
+#include "comm/comm.h"
+#include "train/checkpoint/keeper.h"
+#include "train/lr_schedule.h"
+#include "train/metrics.h"
+#include "train/model.h"
+#include "train/replica.h"
+#include "train/weights.h"
+
+typedef struct train_options {
+    int64_t epochs;
+    int runs;
+    uint64_t seed;      /* run r uses seed + r */
+    int64_t eval_every; /* 0: after the last epoch only */
+    int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
+    train_metric metric;
+    sync_options sync; /* momentum is the optimiser's */
+    optimizer_options optimizer;
+    train_schedule schedule;
+    const train_weights *init_weights;    /* to start every run from, or NULL */
+    const train_checkpoints *checkpoints; /* NULL: none */
+} train_options;
+
+/* What this rank sent. */
+typedef struct train_traffic {
+    uint64_t bytes[COMM_LANES], messages[COMM_LANES];
+    uint64_t group_bytes, group_messages; /* over the groups of ranks that a sync mode made for itself */
+} train_traffic;
+
+typedef struct train_epoch {
+    int run;       /* from 0 */
+    int64_t epoch; /* from 1 */
+    double loss;   /* of the forward pass before the update */
+    double lr;
+    bool evaluated;
+    double score[HAL_SPLITS]; /* train, valid, test after the update */
+    double epoch_s;           /* forward, backward, all-reduce, update */
+    double eval_s;
+    uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
+    train_traffic traffic; /* the same by lane */
+    double comm_exposed_s; /* this rank stood still for communication, evaluation included */
+    sync_mode sync;        /* that runs */
+    sync_figures figures;  /* of the synchronisation, since the start */
+    uint64_t allocations;  /* made during the epoch */
+} train_epoch;
+
+/* Called on every rank; the observer decides who writes. A failing observer ends the training. */
+typedef struct train_observer {
+    void *self;
+    weft_status (*on_start)(void *self, const train_progress *from); /* before the first epoch; from: or NULL; NULL */
+    weft_status (*on_epoch)(void *self, const train_epoch *epoch);
+    weft_status (*on_run)(void *self, int run, const train_run *result);
+} train_observer;
+
+typedef struct train_result {
+    int runs;
+    train_run *run; /* [runs] */
+    double test_mean, test_std, valid_mean, valid_std, train_mean;
+    double epoch_s_median, epoch_s_q1, epoch_s_q3;
+    int64_t epochs;  /* over all runs, those before a resumed start included */
+    int64_t resumed; /* epochs of those */
+    double seconds;
+    sync_mode sync; /* that ran */
+    bool tracking;  /* of gradients */
+    sync_figures figures;
+} train_result;
+
+/* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
+ * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
+ * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training. */
+weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
+                       const train_options *options, const train_observer *observer, train_result *result);
+
+#endif

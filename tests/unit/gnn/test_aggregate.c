@@ -1,0 +1,340 @@
+/*
+ * Neighbourhood sums over a divided graph against sums over the whole one in double precision, with the halo hidden and
+ * not, and whether it hides: ranks that could not go on if rows and partial sums did not travel behind the products.
+ * timeout: 300
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "gnn/layers/aggregate.h"
+#include "partition/partition.h"
+#include "support/graphs.h"
+#include "support/test.h"
+
+enum { VERTICES = 300, EDGES = 1500, MOST_WIDTH = 40, PATIENCE_S = 20 };
+
+typedef struct setting {
+    const test_graph *graph;
+    weft_partition partition;
+    const char *backend;
+    gnn_aggregator_options options;
+    int64_t width, padding;
+    double beta;
+    bool transposed;
+    bool threaded; /* every rank has a communication thread */
+    float *result; /* [n, width] by global id, written by roots */
+} setting;
+
+static double x_of(int64_t v, int64_t c)
+{
+    return (double)((v * 31 + c * 17) % 101) / 50.0 - 1.0;
+}
+
+/* What out holds before: written by the caller between begin and end. */
+static double y_of(int64_t v, int64_t c)
+{
+    return (double)((v * 13 + c * 7) % 89) / 40.0 - 1.0;
+}
+
+static weft_status make_matrix(weft_hal *hal, const weft_part *part, const setting *s, bool is_x, weft_tensor *t)
+{
+    const int64_t ld = s->width + s->padding;
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, ld, WEFT_MEM_FEATURE, t));
+    float *host = calloc((size_t)(part->n_local * ld) + 1, sizeof *host);
+    for (int64_t i = 0; i < part->n_owned * s->width; ++i) {
+        const int64_t v = part->gid[i / s->width], c = i % s->width;
+        host[i / s->width * ld + c] = (float)(is_x ? x_of(v, c) : y_of(v, c));
+    }
+    weft_status status = tensor_upload(t, host);
+    free(host);
+    return status;
+}
+
+static weft_status keep_result(const weft_part *part, const setting *s, const weft_tensor *out)
+{
+    float *host = calloc((size_t)(out->rows * out->cols) + 1, sizeof *host);
+    weft_status status = tensor_download(out, host);
+    for (int64_t i = 0; status == WEFT_OK && i < part->n_owned; ++i) {
+        memcpy(s->result + part->gid[i] * s->width, host + i * out->cols, (size_t)s->width * sizeof *host);
+    }
+    free(host);
+    return status;
+}
+
+static weft_status aggregate_once(weft_comm *comm, weft_hal *hal, const weft_part *part, const setting *s)
+{
+    weft_status status = WEFT_OK;
+    gnn_aggregator a = {.hal = NULL};
+    weft_tensor x = {0}, first = {0}, out = {0};
+    WEFT_TRY_GOTO(gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &s->options, &a), status, done);
+    WEFT_TRY_GOTO(make_matrix(hal, part, s, true, &x), status, done);
+    WEFT_TRY_GOTO(make_matrix(hal, part, s, false, &first), status, done);
+    WEFT_TRY_GOTO(make_matrix(hal, part, s, true, &out), status, done);
+    weft_tensor x_view = tensor_view(&x, 0, x.rows, 0, s->width);
+    weft_tensor out_view = tensor_view(&out, 0, out.rows, 0, s->width);
+    weft_tensor owned = tensor_view(&out, 0, part->n_owned, 0, out.cols);
+    weft_tensor first_owned = tensor_view(&first, 0, part->n_owned, 0, first.cols);
+    for (int repeat = 0; repeat < 2; ++repeat) { /* the second finds the replicas' rows as the first left them */
+        WEFT_TRY_GOTO(gnn_aggregate_begin(&a, s->transposed, &x_view, s->beta, &out_view), status, done);
+        WEFT_TRY_GOTO(tensor_axpby(1.0, &first_owned, 0.0, &owned), status, done);
+        gnn_aggregate_poll(&a);
+        WEFT_TRY_GOTO(gnn_aggregate_end(&a), status, done);
+    }
+    status = keep_result(part, s, &out);
+done:
+    gnn_aggregator_destroy(&a);
+    tensor_destroy(&x);
+    tensor_destroy(&first);
+    tensor_destroy(&out);
+    return status;
+}
+
+static weft_status run_rank(weft_comm *comm, void *argument)
+{
+    const setting *s = argument;
+    weft_hal *hal = NULL;
+    weft_part part = {0};
+    comm_set_stall_timeout(comm, PATIENCE_S);
+    weft_status status = weft_hal_open(s->backend, 1, &hal);
+    status = status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, &part) : status;
+    status = status == WEFT_OK && s->threaded ? comm_thread_start(comm, -1) : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? aggregate_once(comm, hal, &part, s) : status;
+    part_destroy(&part);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* ---- the oracle -------------------------------------------------------------------------------------------------- */
+
+static void degrees_of(const weft_graph *g, double *degree)
+{
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        degree[v] = (double)(g->offset[v + 1] - g->offset[v]);
+    }
+}
+
+/* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them. */
+static void expect(const setting *s, double *sum)
+{
+    const weft_graph *g = &s->graph->graph;
+    double degree[VERTICES + 1];
+    degrees_of(g, degree);
+    for (int64_t i = 0; i < g->vertices * s->width; ++i) {
+        const int64_t v = i / s->width, c = i % s->width;
+        const double self = s->options.normalisation == GNN_NORM_MEAN ? 0.0 : 1.0 / (degree[v] + 1.0);
+        sum[i] = s->beta * y_of(v, c) + self * x_of(v, c);
+    }
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            const int64_t u = g->source32[e];
+            const double weight = s->options.normalisation == GNN_NORM_MEAN ? 1.0 / degree[v]
+                                  : s->options.normalisation == GNN_NORM_MEAN_SELF
+                                      ? 1.0 / (degree[v] + 1.0)
+                                      : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
+            const int64_t to = s->transposed ? u : v, from = s->transposed ? v : u;
+            for (int64_t c = 0; c < s->width; ++c) {
+                sum[to * s->width + c] += weight * x_of(from, c);
+            }
+        }
+    }
+}
+
+static void check_setting(setting *s, int ranks, const char *method)
+{
+    const weft_graph *g = &s->graph->graph;
+    const partition_options cut = {.method = method, .parts = ranks, .seed = 1, .balance = 1.1, .threads = 1};
+    partition_report report;
+    double *sum = calloc((size_t)(g->vertices * s->width), sizeof *sum);
+    float *again = calloc((size_t)(g->vertices * s->width), sizeof *again);
+    s->result = calloc((size_t)(g->vertices * s->width), sizeof *s->result);
+    ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
+    ASSERT_OK(comm_thread_run(ranks, run_rank, s));
+    expect(s, sum);
+    for (int64_t i = 0; i < g->vertices * s->width; ++i) {
+        if (!(fabs((double)s->result[i] - sum[i]) <= 2e-5)) {
+            fail_msg(
+                "%d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column %lld is "
+                "%.7g, not %.7g",
+                ranks, method, s->backend, (int)s->options.form, (int)s->options.normalisation, (int)s->options.overlap,
+                (long long)s->width, s->beta, s->transposed ? ", transposed" : "", (long long)(i / s->width),
+                (long long)(i % s->width), (double)s->result[i], sum[i]);
+        }
+    }
+    if (s->options.overlap == GNN_OVERLAP_ON && ranks > 1 && ranks < 8) { /* when messages arrive makes no difference */
+        float *first = s->result;
+        s->result = again;
+        s->threaded = true;
+        ASSERT_OK(comm_thread_run(ranks, run_rank, s));
+        assert_memory_equal(s->result, first, (size_t)(g->vertices * s->width) * sizeof *first);
+        s->result = first;
+    }
+    partition_destroy(&s->partition);
+    free(s->result);
+    free(again);
+    free(sum);
+}
+
+/* Everything is met with everything else often enough over the turns. */
+static void check_graph(const test_graph *graph, int turns)
+{
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    static const char *const methods[] = {"random", "libra", "edgecut", "2d"};
+    static const char *const backends[] = {"cpu", "ref", "shadow"};
+    static const int64_t widths[] = {1, 16, MOST_WIDTH};
+    for (int k = 0; k < turns; ++k) {
+        setting s = {.graph = graph,
+                     .backend = backends[k / 2 % 3],
+                     .width = widths[k / 3 % 3],
+                     .padding = k / 5 % 2 * 3,
+                     .beta = k / 4 % 2,
+                     .transposed = k / 2 % 2 == 1};
+        s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)(k % 3),
+                                             .form = (hal_spmm_form)(k / 7 % 4),
+                                             .max_width = MOST_WIDTH,
+                                             .overlap = k % 4 == 3 ? GNN_OVERLAP_OFF : GNN_OVERLAP_ON};
+        check_setting(&s, ranks[k % 5], methods[k / 5 % 4]);
+    }
+}
+
+static void test_symmetric(void **state)
+{
+    (void)state;
+    test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
+    check_graph(&graph, 60);
+    test_graph_free(&graph);
+}
+
+static void test_directed(void **state)
+{
+    (void)state;
+    test_graph graph = test_graph_random(VERTICES, EDGES, false, 6);
+    check_graph(&graph, 60);
+    test_graph_free(&graph);
+}
+
+/* ---- does it hide? ---------------------------------------------------------------------------------------------- */
+
+/* Rank 1 does not even begin before rank 0 has computed something (forward leg), and rank 0 does not compute its
+ * boundary edges before rank 1 has its aggregate (reverse leg). Without overlap each waits for the other. */
+typedef enum hiding { HIDES_FORWARD, HIDES_REVERSE } hiding;
+
+typedef struct hiding_job {
+    setting s;
+    hiding what;
+    atomic_bool released; /* what the other rank waits for has happened */
+    atomic_bool waited;   /* and somebody had to wait for it */
+} hiding_job;
+
+static _Thread_local struct {
+    hiding_job *job;
+    weft_comm *comm;
+    weft_status (*run)(weft_hal *hal, const hal_spmm_run_args *args);
+    const void *out;
+} here;
+
+static weft_status wait_for_release(void)
+{
+    const double start = clock_seconds();
+    atomic_store(&here.job->waited, true);
+    while (!atomic_load(&here.job->released)) {
+        comm_poll(here.comm);
+        WEFT_CHECK(clock_seconds() - start < PATIENCE_S, WEFT_ERR_STALL, "rank %d waits for a leg that is not hidden",
+                   comm_rank(here.comm));
+    }
+    return WEFT_OK;
+}
+
+static weft_status hooked_run(weft_hal *hal, const hal_spmm_run_args *args)
+{
+    const bool boundary = args->out.source == here.out && args->diag.source == NULL && args->beta == 1.0;
+    if (here.job->what == HIDES_REVERSE && comm_rank(here.comm) == 0 && boundary) {
+        WEFT_TRY(wait_for_release());
+    }
+    WEFT_TRY(here.run(hal, args));
+    if (here.job->what == HIDES_FORWARD && comm_rank(here.comm) == 0) {
+        atomic_store(&here.job->released, true);
+    }
+    return WEFT_OK;
+}
+
+static weft_status aggregate_hooked(weft_comm *comm, weft_hal *hal, const weft_part *part, hiding_job *job)
+{
+    weft_status status = WEFT_OK;
+    gnn_aggregator a = {.hal = NULL};
+    weft_tensor x = {0}, out = {0};
+    WEFT_TRY_GOTO(gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &job->s.options, &a), status, done);
+    WEFT_TRY_GOTO(make_matrix(hal, part, &job->s, true, &x), status, done);
+    WEFT_TRY_GOTO(make_matrix(hal, part, &job->s, false, &out), status, done);
+    here.job = job;
+    here.comm = comm;
+    here.out = out.data;
+    here.run = hal->op.spmm_run;
+    hal->op.spmm_run = hooked_run;
+    if (job->what == HIDES_FORWARD && comm_rank(comm) == 1) {
+        WEFT_TRY_GOTO(wait_for_release(), status, done);
+    }
+    WEFT_TRY_GOTO(gnn_aggregate(&a, false, &x, 0.0, &out), status, done);
+    if (job->what == HIDES_REVERSE && comm_rank(comm) == 1) {
+        atomic_store(&job->released, true);
+    }
+    status = keep_result(part, &job->s, &out);
+done:
+    gnn_aggregator_destroy(&a);
+    tensor_destroy(&x);
+    tensor_destroy(&out);
+    return status;
+}
+
+static weft_status run_hooked(weft_comm *comm, void *argument)
+{
+    hiding_job *job = argument;
+    weft_hal *hal = NULL;
+    weft_part part = {0};
+    comm_set_stall_timeout(comm, 2.0 * PATIENCE_S);
+    weft_status status = weft_hal_open("cpu", 1, &hal);
+    status = status == WEFT_OK ? part_extract(&job->s.graph->graph, &job->s.partition, comm_rank(comm), NULL, &part)
+                               : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? aggregate_hooked(comm, hal, &part, job) : status;
+    part_destroy(&part);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void check_hiding(hiding what)
+{
+    test_graph graph = test_graph_random(VERTICES, EDGES, true, 7);
+    const partition_options cut = {.method = "random", .parts = 2, .seed = 1, .balance = 1.1, .threads = 1};
+    partition_report report;
+    float result[VERTICES * 4];
+    hiding_job job = {.s = {.graph = &graph, .width = 4, .result = result}, .what = what};
+    job.s.options = (gnn_aggregator_options){.form = HAL_SPMM_ROWS, .max_width = 4, .overlap = GNN_OVERLAP_ON};
+    ASSERT_OK(partition_compute(&graph.graph, &cut, &job.s.partition, &report));
+    ASSERT_OK(comm_thread_run(2, run_hooked, &job));
+    assert_true(atomic_load(&job.waited)); /* there are boundary edges, and they are computed by themselves */
+    partition_destroy(&job.s.partition);
+    test_graph_free(&graph);
+}
+
+static void test_hides_forward(void **state)
+{
+    (void)state;
+    check_hiding(HIDES_FORWARD);
+}
+
+static void test_hides_reverse(void **state)
+{
+    (void)state;
+    check_hiding(HIDES_REVERSE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric), cmocka_unit_test(test_directed),
+                                       cmocka_unit_test(test_hides_forward), cmocka_unit_test(test_hides_reverse)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

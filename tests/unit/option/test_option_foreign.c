@@ -1,0 +1,140 @@
+/* Words of other programs get an answer that names options which exist; arguments and options that changed places are
+ * told. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "option/option_internal.h"
+#include "support/folder.h"
+
+enum { ARGUMENTS_MAX = 16 };
+
+/* Split at blanks. */
+static weft_status parse(const char *line, weft_options **options)
+{
+    char text[512], *argv[ARGUMENTS_MAX] = {NULL};
+    const option_command *command = NULL;
+    int argc = 0;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word != NULL && argc < ARGUMENTS_MAX - 1; word = strtok(NULL, " ")) {
+        argv[argc++] = word;
+    }
+    ASSERT_OK(option_command_find(argv[0], &command));
+    return option_parse(command, argc, argv, options);
+}
+
+static void refuse(const char *line, const char *message)
+{
+    weft_options *options = NULL;
+    ASSERT_STATUS(parse(line, &options), WEFT_ERR_USAGE);
+    assert_null(options);
+    ASSERT_MESSAGE(message);
+}
+
+static void test_words_of_other_programs(void **state)
+{
+    (void)state;
+    refuse("train --data g --batch-size 1024", "unknown option --batch-size: full batch: ");
+    refuse("train --data g --batch_size=1024", "unknown option --batch_size: full batch: ");
+    refuse("train --data g --fanout 10,10", "unknown option --fanout: full batch: ");
+    refuse("train --data g --num-neighbors 5", "no neighbours are sampled");
+    refuse("train --early-stopping", "--patience N");
+    refuse("train --early_stopping 20", "--patience N");
+    refuse("train --gpu 0", "--threads N");
+    refuse("train -np 4", "mpirun -np 4 weft");
+    refuse("train --num-heads 8", "--model sage|gcn|mlp");
+    refuse("partition g --batch-size 3", "full batch: ");
+    refuse("train --bucket-sise 1M", "did you mean --bucket-size?"); /* a misspelling stays one */
+    refuse("eval --epochs 3", "it belongs to weft train");
+}
+
+static void test_words_in_other_places(void **state)
+{
+    const char *path = in_folder(state, "a.conf");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("[training]\nfanout = 10\n", file);
+    fclose(file);
+    char line[FILE_PATH_MAX];
+    snprintf(line, sizeof line, "train --config %s", path);
+    refuse(line, "line 2");
+    refuse(line, "full batch: ");
+}
+
+static void test_every_answer_names_options_that_exist(void **state)
+{
+    (void)state;
+    for (const option_foreign *row = option_foreigns; row->words != NULL; row++) {
+        for (const char *at = strstr(row->answer, "--"); at != NULL; at = strstr(at, "--")) {
+            char name[OPTION_WORD_MAX] = "";
+            at += 2;
+            size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
+            assert_in_range(length, 1, OPTION_WORD_MAX - 1);
+            memcpy(name, at, length);
+            if (option_find(NULL, name, false) == OPT_COUNT) {
+                fail_msg("no option --%s: %s", name, row->answer);
+            }
+        }
+    }
+}
+
+/* A word that train has would never reach its answer, nor would one that stands twice. */
+static void test_every_word_is_answered(void **state)
+{
+    (void)state;
+    char word[OPTION_WORD_MAX], line[128];
+    int count = 0;
+    for (const option_foreign *row = option_foreigns; row->words != NULL; row++) {
+        for (const char *words = row->words; option_list_next(&words, ',', word); count++) {
+            snprintf(line, sizeof line, "train --%s", word);
+            refuse(line, row->answer);
+            snprintf(line, sizeof line, "unknown option --%s: ", word);
+            ASSERT_MESSAGE(line);
+        }
+    }
+    assert_in_range(count, 50, 1000);
+}
+
+static void test_options_that_are_arguments(void **state)
+{
+    (void)state;
+    refuse("partition --data g", "weft partition takes it as an argument: weft partition STORE");
+    refuse("report --run-dir run", "weft report takes it as an argument: weft report DIR...");
+    refuse("export --checkpoint run", "weft export takes it as an argument");
+    refuse("convert --input x", "weft convert takes it as an argument: weft convert INPUT");
+    refuse("info --data g", "weft info takes it as an argument");
+}
+
+static void test_arguments_that_are_options(void **state)
+{
+    const char *run = in_folder(state, "run");
+    char line[FILE_PATH_MAX];
+    assert_int_equal(mkdir(run, 0777), 0);
+    FILE *file = fopen(in_folder(state, "run/run.json"), "w");
+    assert_non_null(file);
+    fclose(file);
+    refuse("train g", "weft train: unexpected argument \"g\": did you mean --data g?");
+    refuse("train --epochs 3 synth:reddit", "did you mean --data synth:reddit?");
+    refuse("train --data g h", "unexpected argument \"h\"; it takes options only");
+    refuse("train --data g epochs 3", "did you mean --epochs?");
+    refuse("eval g", "did you mean --data g?");
+    refuse("eval --data g h", "did you mean --checkpoint h?");
+    refuse("predict weights.npz", "did you mean --checkpoint weights.npz?");
+    snprintf(line, sizeof line, "eval %s", run);
+    refuse(line, "did you mean --checkpoint ");
+    refuse("partition a b", "weft partition: unexpected argument \"b\"; it takes STORE");
+    refuse("doctor now", "unexpected argument \"now\"; it takes options only");
+    assert_int_equal(unlink(in_folder(state, "run/run.json")), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words_of_other_programs),
+        cmocka_unit_test_setup_teardown(test_words_in_other_places, folder_setup, folder_teardown),
+        cmocka_unit_test(test_every_answer_names_options_that_exist),
+        cmocka_unit_test(test_every_word_is_answered),
+        cmocka_unit_test(test_options_that_are_arguments),
+        cmocka_unit_test_setup_teardown(test_arguments_that_are_options, folder_setup, folder_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
