@@ -19,6 +19,7 @@ static bool is_labelled(const weft_graph *graph, int64_t v)
 static void count_labels(const weft_graph *graph, gnn_facts *facts)
 {
     bool labels = graph->label != NULL || graph->target != NULL;
+    facts->features = graph->features;
     facts->answers = graph->target != NULL ? 2 * graph->tasks : graph->classes;
     for (int64_t v = 0; labels && graph->split != NULL && v < graph->vertices; ++v) {
         facts->training += graph->split[v] == 0 && is_labelled(graph, v);
@@ -58,8 +59,16 @@ bool gnn_has_few_labels(const gnn_facts *facts)
     return gnn_labels_per_answer(facts) < GNN_FEW_LABELS;
 }
 
-gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts)
+bool gnn_has_wide_features(const gnn_facts *facts)
+{
+    return facts->training < facts->features;
+}
+
+gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm)
 {
     bool counts = facts->negative == 0 && 2 * facts->zeros > facts->values;
-    return counts ? GNN_SCALE_LENGTH : GNN_SCALE_STANDARD;
+    if (!counts) {
+        return GNN_SCALE_STANDARD;
+    }
+    return norm ? GNN_SCALE_NONE : GNN_SCALE_LENGTH;
 }

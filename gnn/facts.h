@@ -1,5 +1,5 @@
 /*
- * gnn/facts.h: what a graph store says about the training it needs, and the two rules that follow from it.
+ * gnn/facts.h: what a graph store says about the training it needs, and the rules that follow from it.
  *
  * The facts are counts over the store as it lies on disk, so they depend neither on the number of ranks nor on the
  * partition. The rules are functions of the facts alone; docs/recipes.md holds the measurements behind them.
@@ -17,6 +17,7 @@ enum { GNN_FACT_ROWS = 1024 };
 typedef struct gnn_facts {
     int64_t training; /* labelled vertices of the training split */
     int64_t answers;  /* classes; 2 for each binary task */
+    int64_t features; /* of a vertex */
     int64_t values;   /* features looked at */
     int64_t zeros;    /* of those: 0 */
     int64_t negative; /* of those: below 0 */
@@ -26,7 +27,12 @@ gnn_facts gnn_facts_of(const weft_graph *graph);
 double gnn_labels_per_answer(const gnn_facts *facts);
 /* Regularise instead of normalising: the training split is small. */
 bool gnn_has_few_labels(const gnn_facts *facts);
-/* Counts and words (mostly 0, never negative): rows of length 1. Anything else: columns of mean 0 and variance 1. */
-gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts);
+/* Drop features too: there are more of them than training vertices, so that a linear model fits these by heart. */
+bool gnn_has_wide_features(const gnn_facts *facts);
+/*
+ * Counts and words (mostly 0, never negative): rows of length 1, or as they are where a norm follows, to which their
+ * scale is nothing. Anything else: columns of mean 0 and variance 1.
+ */
+gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm);
 
 #endif

@@ -20,6 +20,9 @@ static const recipe_setting settings[] = {
     {"few-labels", OPT_NORM, "none"},
     {"few-labels", OPT_INPUT_DROPOUT, "-1"},
     {"few-labels", OPT_WEIGHT_DECAY, "5e-4"},
+    /* Labels enough for batch norm, but more features than training vertices. */
+    {"wide-features", OPT_INPUT_DROPOUT, "-1"},
+    {"wide-features", OPT_WEIGHT_DECAY, "5e-4"},
     /*
      * T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017,
      * arXiv 1609.02907, section 5.2: two layers, 16 wide, for 140 labels and 1,433 sparse features. 200 epochs without

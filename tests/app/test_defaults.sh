@@ -20,7 +20,7 @@ photo=$data/gnn-benchmark/amazon_electronics_photo.npz
 # ---- many labels: nothing jumps, neighbours help, and it is far above the largest class ----
 train --data photo --epochs 40 --eval-every 5 --run-dir sage
 grep -qF "recipe default (auto: 574 training vertices a class" err || fail "no word of the recipe: $(cat err)"
-grep -qF "features: rows divided by their length (auto: " err || fail "no word of the features: $(cat err)"
+grep -qF "features: as they are, a norm follows (auto: " err || fail "no word of the features: $(cat err)"
 train --data photo --epochs 40 --eval-every 5 --model gcn --run-dir gcn
 train --data photo --epochs 40 --eval-every 5 --model mlp --run-dir mlp
 python3 - <<'PY' || fail "the defaults on Photo"
@@ -34,7 +34,7 @@ for name in test:
     assert max(loss[1:]) < loss[0], (name, loss[:5])
 options = json.load(open("sage/run.json"))["options"]
 assert options["recipe"] == {"value": "default", "source": "data"}, options["recipe"]
-assert options["normalize"] == {"value": "length", "source": "data"}, options["normalize"]
+assert options["normalize"] == {"value": "none", "source": "data"}, options["normalize"]
 PY
 
 # ---- what was decided is kept: the same scores again from the run folder ----
@@ -54,6 +54,19 @@ for a, b in zip(read("sage"), read("two")):
 one, two = (json.load(open(name + "/run.json"))["options"] for name in ("sage", "two"))
 assert all(one[key] == two[key] for key in ("recipe", "normalize", "norm", "input-dropout")), (one, two)
 PY
+
+# ---- more features than training vertices ----
+if [ -e "$data/heterophilous/squirrel_filtered.npz" ]; then
+    "$weft" convert "$data/heterophilous/squirrel_filtered.npz" --out squirrel -q || fail "convert Squirrel"
+    train --data squirrel --epochs 30 --eval-every 2 --runs 3 --run-dir wide
+    grep -qF "recipe wide-features (auto: 211 training vertices a class" err || fail "no word of the recipe: $(cat err)"
+    python3 - <<'PY' || fail "the defaults on Squirrel"
+import json
+summary, options = json.load(open("wide/summary.json")), json.load(open("wide/run.json"))["options"]
+assert options["weight-decay"] == {"value": "5e-4", "source": "recipe"} and options["norm"]["value"] == "batch", options
+assert summary["test_mean"] > 0.335, summary["test_mean"]  # largest class: 0.232
+PY
+fi
 
 # ---- few labels ----
 python3 "$source_dir/scripts/convert_planetoid" "$data/planetoid" cora cora.npz && "$weft" convert cora.npz --out cora -q ||

@@ -80,7 +80,7 @@ print(peak() - before)
 def check_memory():
     """write_store takes what it says that it takes."""
     rng = np.random.default_rng(4)
-    n, m = 20000, 2000000
+    n, m = 20000, 4000000
     one_way = rng.integers(0, n, (2, m), dtype=np.int32)
     both = np.concatenate([one_way[:, :m // 2], one_way[::-1, :m // 2]], axis=1)
     for name, edges, symmetrize, bytes_of_edge in [("directed", one_way, False, 12), ("symmetric", both, True, 12),

@@ -13,20 +13,30 @@ static bool is_auto(const weft_options *options, option_id id)
 
 static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 {
-    bool few = gnn_has_few_labels(facts);
-    log_info("recipe %s (auto: %.0f training vertices a class, few are fewer than %d)", few ? "few-labels" : "default",
-             gnn_labels_per_answer(facts), GNN_FEW_LABELS);
-    return option_decide(options, OPT_RECIPE, few ? "few-labels" : "default");
+    const char *name = gnn_has_few_labels(facts)      ? "few-labels"
+                       : gnn_has_wide_features(facts) ? "wide-features"
+                                                      : "default";
+    log_info("recipe %s (auto: %.0f training vertices a class, few are fewer than %d; %lld in all, %lld features)",
+             name, gnn_labels_per_answer(facts), GNN_FEW_LABELS, (long long)facts->training,
+             (long long)facts->features);
+    return option_decide(options, OPT_RECIPE, name);
 }
 
 static weft_status decide_scaling(weft_options *options, const gnn_facts *facts)
 {
-    bool length = gnn_scaling_for(facts) == GNN_SCALE_LENGTH;
+    static const struct {
+        const char *option;
+        const char *words;
+    } scalings[] = {
+        [GNN_SCALE_NONE] = {"none", "as they are, a norm follows"},
+        [GNN_SCALE_LENGTH] = {"length", "rows divided by their length"},
+        [GNN_SCALE_STANDARD] = {"standard", "columns standardised"},
+    };
+    gnn_feature_scaling scaling = gnn_scaling_for(facts, strcmp(option_text(options, OPT_NORM), "none") != 0);
     double zeros = facts->values > 0 ? 100.0 * (double)facts->zeros / (double)facts->values : 0.0;
-    log_info("features: %s (auto: %.1f %% are 0, %s are negative)",
-             length ? "rows divided by their length" : "columns standardised", zeros,
+    log_info("features: %s (auto: %.1f %% are 0, %s are negative)", scalings[scaling].words, zeros,
              facts->negative > 0 ? "some" : "none");
-    return option_decide(options, OPT_NORMALIZE, length ? "length" : "standard");
+    return option_decide(options, OPT_NORMALIZE, scalings[scaling].option);
 }
 
 /* Nobody told: a guess could be as wrong as none, and less plain. */

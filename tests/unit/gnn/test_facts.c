@@ -18,12 +18,13 @@ static void test_counts(void **state)
     gnn_facts facts = gnn_facts_of(&graph);
     assert_int_equal(facts.training, 2);
     assert_int_equal(facts.answers, 2);
+    assert_int_equal(facts.features, 2);
     assert_int_equal(facts.values, 10);
     assert_int_equal(facts.zeros, 8);
     assert_int_equal(facts.negative, 0);
     assert_true(gnn_labels_per_answer(&facts) == 1.0);
     assert_true(gnn_has_few_labels(&facts));
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_LENGTH);
+    assert_int_equal(gnn_scaling_for(&facts, false), GNN_SCALE_LENGTH);
 }
 
 /* A task is a question of two answers; a row whose tasks are all unknown is unlabelled. */
@@ -38,7 +39,7 @@ static void test_tasks(void **state)
     assert_int_equal(facts.training, 2);
     assert_int_equal(facts.answers, 4);
     assert_int_equal(facts.negative, 1);
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_STANDARD);
+    assert_int_equal(gnn_scaling_for(&facts, false), GNN_SCALE_STANDARD);
 }
 
 static void test_nothing_known(void **state)
@@ -49,23 +50,27 @@ static void test_nothing_known(void **state)
     assert_int_equal(facts.training, 0);
     assert_int_equal(facts.values, 0);
     assert_true(gnn_labels_per_answer(&facts) == 0.0);
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_STANDARD);
+    assert_int_equal(gnn_scaling_for(&facts, true), GNN_SCALE_STANDARD);
 }
 
 /* The rules on both sides of their limits. */
 static void test_limits(void **state)
 {
     (void)state;
-    gnn_facts facts = {.training = 299, .answers = 3, .values = 10, .zeros = 6};
+    gnn_facts facts = {.training = 299, .answers = 3, .features = 301, .values = 10, .zeros = 6};
     assert_true(gnn_has_few_labels(&facts));
     facts.training = 300;
     assert_false(gnn_has_few_labels(&facts));
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_LENGTH);
+    assert_true(gnn_has_wide_features(&facts));
+    facts.features = 300;
+    assert_false(gnn_has_wide_features(&facts));
+    assert_int_equal(gnn_scaling_for(&facts, false), GNN_SCALE_LENGTH);
+    assert_int_equal(gnn_scaling_for(&facts, true), GNN_SCALE_NONE);
     facts.zeros = 5; /* half is not most */
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_STANDARD);
+    assert_int_equal(gnn_scaling_for(&facts, true), GNN_SCALE_STANDARD);
     facts.zeros = 9;
     facts.negative = 1;
-    assert_int_equal(gnn_scaling_for(&facts), GNN_SCALE_STANDARD);
+    assert_int_equal(gnn_scaling_for(&facts, true), GNN_SCALE_STANDARD);
 }
 
 /* Of a large matrix GNN_FACT_ROWS rows are read, the first and the last among them. */
