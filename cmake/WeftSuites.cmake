@@ -8,10 +8,11 @@ function(weft_suite name timeout)
   set_tests_properties(${name} PROPERTIES LABELS suite TIMEOUT ${timeout} PROCESSORS 2)
 endfunction()
 
-# Left out with sanitizers: what is slow there and whose code other tests run (calibration sends by the collectives).
+# Left out with sanitizers: what is slow there and whose code other tests run (calibration sends by the collectives, models
+# compute in train_golden and train_sync), and what runs no C code of ours.
 # --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
 weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error
-  -E "^(app_options|app_bench|app_train|partition_real_graphs|backend_spmm|train_slurm)$")
+  -E "^(app_options|app_bench|app_train|app_pages|unit_comm_calibrate|partition_real_graphs|backend_spmm|train_model|train_slurm|python_.*|check_layers)$")
 # The communication tests run in the tree of the thread sanitizer, which is clang's too.
 weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error
   -L unit -E ^unit_comm_)
@@ -28,9 +29,9 @@ set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
-# The fuzz targets (scripts/fuzz), two at a time on two cores: a minute for what graphs, options and models come in, a third
-# of it for the JSON that other targets read too, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 60 CACHE STRING "Seconds of each fuzz target in the tests")
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 20 seconds for what graphs, options and models come
+# in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
+set(WEFT_FUZZ_SECONDS 20 CACHE STRING "Seconds of each fuzz target in the tests")
 set(fuzz_short json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
@@ -38,7 +39,7 @@ foreach(file IN LISTS fuzz_targets)
   string(REPLACE "fuzz_" "" target ${name})
   set(seconds ${WEFT_FUZZ_SECONDS})
   if(target IN_LIST fuzz_short)
-    math(EXPR seconds "${seconds} / 3")
+    math(EXPR seconds "${seconds} / 2")
   endif()
   math(EXPR limit "${seconds} + 120")
   add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build ${seconds} ${target})
