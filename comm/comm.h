@@ -31,7 +31,7 @@
 typedef struct weft_comm weft_comm;
 typedef struct comm_plan comm_plan;
 
-typedef enum comm_op { COMM_SUM, COMM_MAX, COMM_MIN } comm_op;
+typedef enum comm_op { COMM_SUM = HAL_SUM, COMM_MAX = HAL_MAX, COMM_MIN = HAL_MIN } comm_op;
 
 /* What traffic is for: each lane has its own duplicated communicator, priority and counters. */
 typedef enum comm_lane {

@@ -128,7 +128,7 @@ done:
 
 /* ---- labels ---- */
 
-enum { LABEL, TARGET, SPLIT };
+enum { LABEL, TARGET, SPLIT, ARRAYS };
 
 static weft_status check_labels(const weft_graph *graph, train_loss loss)
 {
@@ -196,8 +196,8 @@ static void count_rows(gnn_labels *labels)
                 labelled += !isnan(t->target_host[i * t->outputs + c]);
             }
         }
-        if (labelled == 0 || split[i] >= HAL_SPLITS) {
-            split[i] = HAL_SPLIT_NONE;
+        if (labelled == 0 || split[i] >= TRAIN_SPLITS) {
+            split[i] = TRAIN_SPLIT_NONE;
             continue;
         }
         t->counted[split[i]] += 1;
@@ -205,14 +205,33 @@ static void count_rows(gnn_labels *labels)
     }
 }
 
-static weft_status to_device(gnn_labels *labels, int which, size_t bytes)
+static weft_status to_device(gnn_labels *labels, int which, const void *host, size_t bytes)
 {
-    if (labels->host[which] == NULL || bytes == 0) {
+    if (host == NULL || bytes == 0) {
         return WEFT_OK;
     }
     weft_hal *hal = labels->hal;
     WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &labels->device[which]));
-    return hal->mem.upload(hal, labels->device[which], labels->host[which], bytes);
+    return hal->mem.upload(hal, labels->device[which], host, bytes);
+}
+
+/* One mask a split, of the rows that count. */
+static weft_status make_masks(gnn_labels *labels)
+{
+    train_targets *t = &labels->targets;
+    uint8_t *mask = NULL;
+    WEFT_TRY(WEFT_NEW(&mask, TRAIN_SPLITS * t->rows, WEFT_MEM_FEATURE));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        for (int64_t i = 0; i < t->rows; ++i) {
+            mask[s * t->rows + i] = t->split_host[i] == s;
+        }
+    }
+    weft_status status = to_device(labels, SPLIT, mask, TRAIN_SPLITS * (size_t)t->rows);
+    weft_free(mask);
+    for (int s = 0; s < TRAIN_SPLITS && labels->device[SPLIT] != NULL; ++s) {
+        t->mask[s] = (const uint8_t *)labels->device[SPLIT] + s * t->rows;
+    }
+    return status;
 }
 
 static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
@@ -222,12 +241,11 @@ static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const
     WEFT_TRY(check_labels(graph, t->loss));
     WEFT_TRY(take_labels(labels, graph, part));
     count_rows(labels);
-    WEFT_TRY(to_device(labels, LABEL, rows * sizeof(int32_t)));
-    WEFT_TRY(to_device(labels, TARGET, rows * (size_t)t->outputs * sizeof(float)));
-    WEFT_TRY(to_device(labels, SPLIT, rows));
+    WEFT_TRY(to_device(labels, LABEL, t->label_host, rows * sizeof(int32_t)));
+    WEFT_TRY(to_device(labels, TARGET, t->target_host, rows * (size_t)t->outputs * sizeof(float)));
+    WEFT_TRY(make_masks(labels));
     t->label = labels->device[LABEL];
     t->target = labels->device[TARGET];
-    t->split = labels->device[SPLIT];
     return WEFT_OK;
 }
 
@@ -241,13 +259,13 @@ weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *gr
     t->loss = loss;
     t->outputs = loss == TRAIN_LOSS_XENT ? graph->classes : (graph->target != NULL ? graph->tasks : 1);
     WEFT_TRY(comm_agree(comm, load_local(labels, graph, part)));
-    WEFT_TRY(comm_allreduce(comm, t->counted, HAL_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(comm, t->counted, TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
 }
 
 void gnn_labels_destroy(gnn_labels *labels)
 {
-    for (int which = LABEL; which <= SPLIT; ++which) {
+    for (int which = LABEL; which < ARRAYS; ++which) {
         if (labels->device[which] != NULL) {
             labels->hal->mem.free(labels->hal, labels->device[which]);
         }

@@ -26,8 +26,8 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
 typedef struct gnn_labels {
     train_targets targets;
     weft_hal *hal;
-    void *device[3]; /* label, target, split */
-    void *host[3];
+    void *device[3]; /* label, target, the masks of the splits */
+    void *host[3];   /* label, target, split */
 } gnn_labels;
 
 /* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task

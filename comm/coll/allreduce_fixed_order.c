@@ -8,8 +8,8 @@
  * Between the halves rank r owns slice r. Cost: 2 rounds of P - 1 messages each, 2 (P - 1) / P M bytes a rank; of a
  * node of n ranks n (P - n) / P M leave and enter in each half. Memory: (P - 1) / P M.
  */
-#include "comm/codec/codec.h"
 #include "comm/coll/direct.h"
+#include "comm/core/wire.h"
 
 static coll_direct direct_of(const coll_allreduce *args)
 {
@@ -46,7 +46,7 @@ comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t 
         return cost;
     }
     bool encoded = place->wire != COMM_WIRE_SAME;
-    int64_t link = encoded ? codec_bytes(place->wire) : element;
+    int64_t link = encoded ? wire_bytes(place->wire) : element;
     coll_direct d = {.rank = place->rank, .size = place->size, .owners = place->size, .count = count};
     comm_cost half = {0};
     coll_path_direct(&half, place, coll_split(count, place->size, 0).count * link);

@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "comm/coll/shared_state.h"
+#include "hal/pack.h"
 
 /* Flags of the plan's window: direct meets by the first and second, pieces come IN and go OUT. */
 enum { FLAG_FIRST = 0, FLAG_SECOND = 1 };
@@ -124,7 +125,8 @@ static weft_status slots_sum(void *argument, uint64_t post)
         shared->from[q] = slot_data(shared, shared_slot(shared, q, post));
     }
     shared->to[0] = shared->buffer;
-    shared_reduce(shared->dtype, shared->op, shared->to, 1, shared->from, shared->ranks, shared->count);
+    hal_pack_reduce_all(shared->dtype, (hal_reduction)shared->op, shared->to, 1, shared->from, shared->ranks,
+                        shared->count);
     count_shared(shared, shared->ranks * shared->count * shared->element);
     return WEFT_OK;
 }
@@ -153,7 +155,8 @@ static weft_status direct_sum(void *argument, uint64_t post)
         shared->to[q] = (char *)shared->vector[q] + mine.begin * shared->element;
         shared->from[q] = shared->to[q];
     }
-    shared_reduce(shared->dtype, shared->op, shared->to, shared->ranks, shared->from, shared->ranks, mine.count);
+    hal_pack_reduce_all(shared->dtype, (hal_reduction)shared->op, shared->to, shared->ranks, shared->from,
+                        shared->ranks, mine.count);
     window_raise(shared->window, FLAG_SECOND, post);
     count_shared(shared, 2 * shared->ranks * mine.count * shared->element);
     return WEFT_OK;
@@ -247,7 +250,8 @@ static weft_status staged_sum(void *argument, uint64_t post)
     shared->from[shared->me] = piece_of(shared, k) + begin;
     shared->to[0] = piece_of(shared, k) + begin;
     shared->to[1] = half_of(shared, shared->me, number) + begin;
-    shared_reduce(shared->dtype, shared->op, shared->to, 2, shared->from, shared->ranks, mine.count);
+    hal_pack_reduce_all(shared->dtype, (hal_reduction)shared->op, shared->to, 2, shared->from, shared->ranks,
+                        mine.count);
     window_raise(shared->window, FLAG_SECOND, (uint64_t)number + 1);
     count_shared(shared, shared->ranks * mine.count * shared->element);
     return WEFT_OK;

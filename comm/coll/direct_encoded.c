@@ -6,8 +6,8 @@
  *
  * The encoded vector holds what goes out in the scatter and, overwritten, everybody's finished slices in the gather.
  */
-#include "comm/codec/codec.h"
 #include "comm/coll/direct.h"
+#include "comm/core/wire.h"
 
 enum { ALIGN = 64 };
 
@@ -24,7 +24,7 @@ static int64_t aligned(int64_t bytes)
 
 static encoded_areas areas_of(const coll_direct *d, char *scratch)
 {
-    int64_t wire = codec_bytes(d->wire);
+    int64_t wire = wire_bytes(d->wire);
     int64_t mine = coll_split(d->count, d->size, d->rank).count;
     int64_t sum_bytes = aligned(mine * (int64_t)sizeof(float));
     int64_t vector_bytes = aligned(d->count * wire);
@@ -45,7 +45,7 @@ int64_t coll_encoded_scratch(const coll_direct *d)
 /* ((x0 + x1) + ...) with every x but our own decoded; ends in the vector. */
 static void sum_slices(comm_schedule *s, const coll_direct *d, const encoded_areas *area, coll_range mine)
 {
-    int64_t slot_bytes = mine.count * codec_bytes(d->wire);
+    int64_t slot_bytes = mine.count * wire_bytes(d->wire);
     float *own = (float *)(void *)d->buffer + mine.begin;
     float *sum = d->rank == 0 ? own : area->sum;
     for (int q = 0; q < d->size; ++q) {
@@ -64,7 +64,7 @@ static void sum_slices(comm_schedule *s, const coll_direct *d, const encoded_are
 void coll_encoded_reduce_scatter(comm_schedule *s, const coll_direct *d, char *scratch)
 {
     encoded_areas area = areas_of(d, scratch);
-    int64_t wire = codec_bytes(d->wire);
+    int64_t wire = wire_bytes(d->wire);
     coll_range mine = coll_split(d->count, d->size, d->rank);
     const float *vector = (const float *)(void *)d->buffer;
     schedule_round(s, "encode");
@@ -87,7 +87,7 @@ void coll_encoded_reduce_scatter(comm_schedule *s, const coll_direct *d, char *s
 void coll_encoded_all_gather(comm_schedule *s, const coll_direct *d, char *scratch)
 {
     encoded_areas area = areas_of(d, scratch);
-    int64_t wire = codec_bytes(d->wire);
+    int64_t wire = wire_bytes(d->wire);
     coll_range mine = coll_split(d->count, d->size, d->rank);
     float *vector = (float *)(void *)d->buffer;
     schedule_round(s, "encode the sum");

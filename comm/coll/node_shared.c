@@ -28,6 +28,7 @@
 #include "comm/coll/node_stage.h"
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
+#include "hal/pack.h"
 
 enum { FLAG_HERE = 0, FLAG_READ = 1, FLAG_DONE = 2 };
 
@@ -117,7 +118,8 @@ static weft_status sum(void *argument, uint64_t post)
         shared->from[q] = (q == shared->me ? shared->buffer : shared->vector[q]) + mine.begin;
     }
     if (shared->ranks > 1 && mine.count > 0) {
-        shared_reduce(shared->dtype, shared->op, &to, 1, shared->from, shared->ranks, mine.count / shared->element);
+        hal_pack_reduce_all(shared->dtype, (hal_reduction)shared->op, &to, 1, shared->from, shared->ranks,
+                            mine.count / shared->element);
         count_shared(shared, (shared->ranks + 1) * mine.count);
     }
     return WEFT_OK;

@@ -25,16 +25,4 @@ weft_status coll_shared_create_small(weft_comm *comm, coll_shared **shared);
 void coll_shared_build_small(comm_schedule *s, coll_shared *shared);
 void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
 
-/* ---- the arithmetic (comm/coll/shared_reduce.c) ------------------------------------------------------------------ */
-/* to[t][i] = (from[0][i] op from[1][i]) op ... for all t < tos, i < count; a `to` may be one of the `from`. tos >= 1,
- * froms >= 2. */
-void shared_reduce(weft_dtype dtype, comm_op op, void *const *to, int tos, const void *const *from, int froms,
-                   int64_t count);
-
-/* Sums of float32 over elements [begin, end) on one instruction set. */
-typedef void (*shared_sum_fn)(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end);
-void shared_sum_base(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end);
-void shared_sum_avx2(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end);
-void shared_sum_avx512(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end);
-
 #endif

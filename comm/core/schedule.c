@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "comm/codec/codec.h"
 #include "comm/core/comm_internal.h"
-#include "comm/core/reduce.h"
+#include "comm/core/wire.h"
+#include "hal/pack.h"
 
 /* Flags are looked at so often before the transport is given a chance to move its messages and to report a failure. */
 enum { BLOCKED_LOOKS = 64 };
@@ -86,19 +86,19 @@ static void local_work(const schedule_step *step)
 {
     switch (step->kind) {
     case STEP_REDUCE:
-        comm_reduce(step->dtype, step->op, step->to, step->left, step->right, step->amount);
+        hal_pack_reduce(step->dtype, (hal_reduction)step->op, step->to, step->left, step->right, step->amount);
         break;
     case STEP_COPY:
         memmove(step->to, step->left, (size_t)step->amount);
         break;
     case STEP_ENCODE:
-        codec_encode(step->wire, step->left, step->to, step->amount);
+        hal_pack_encode(wire_dtype(step->wire), step->left, step->to, step->amount);
         break;
     case STEP_DECODE:
-        codec_decode(step->wire, step->left, step->to, step->amount);
+        hal_pack_decode(wire_dtype(step->wire), step->left, step->to, step->amount);
         break;
     case STEP_DECODE_ADD:
-        codec_decode_add(step->wire, step->left, step->to, step->amount);
+        hal_pack_decode_add(wire_dtype(step->wire), step->left, step->to, step->amount);
         break;
     case STEP_SEND:
     case STEP_RECEIVE:

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
-#include "comm/core/reduce.h"
 
 /* What empty buffers point to, so that offsets are taken from a real address; never read or written. */
 static char nothing[1];
@@ -89,7 +88,7 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
 {
     WEFT_CHECK(count >= 0 && (buffer != NULL || count == 0), WEFT_ERR_INTERNAL, "all-reduce of %lld elements%s",
                (long long)count, buffer == NULL ? " without a buffer" : "");
-    WEFT_CHECK(comm_reduce_supported(dtype, op), WEFT_ERR_UNSUPPORTED, "sums of %s overflow: use a wider type",
+    WEFT_CHECK(hal_reduces(dtype, (hal_reduction)op), WEFT_ERR_UNSUPPORTED, "sums of %s overflow: use a wider type",
                weft_dtype_name(dtype));
     if (count == 0 || comm_size(comm) == 1) {
         return WEFT_OK;

@@ -3,11 +3,10 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "comm/codec/codec.h"
 #include "comm/coll/node_shared.h"
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
-#include "comm/core/reduce.h"
+#include "comm/core/wire.h"
 
 /* Past any machine's memory; bytes times rounds stay far below 2^63. */
 #define MOST_ELEMENTS ((int64_t)1 << 46)
@@ -46,7 +45,7 @@ static void describe(const comm_allreduce_desc *desc, const coll_algorithm *chos
     bool named = desc->name != NULL;
     snprintf(text, OPERATION_NAME_BYTES, "%s %s of %lld %s %s%s%s%s on lane %s%s%s%s", half_name(desc->half),
              chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype), op_name(desc->op), encoded ? ", " : "",
-             encoded ? codec_name(desc->wire) : "", encoded ? " on the wire," : "", comm_lane_name(desc->lane),
+             encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "", comm_lane_name(desc->lane),
              named ? " (" : "", named ? desc->name : "", named ? ")" : "");
 }
 
@@ -64,9 +63,9 @@ static weft_status check_form(const comm_allreduce_desc *desc)
                asked->name);
     WEFT_CHECK(desc->wire == COMM_WIRE_SAME || asked == NULL || asked->encodes, WEFT_ERR_UNSUPPORTED,
                "the all-reduce %s cannot send %s: ask for two-level, master, fixed-order or auto", asked->name,
-               codec_name(desc->wire));
+               wire_name(desc->wire));
     WEFT_CHECK(desc->wire == COMM_WIRE_SAME || (desc->dtype == WEFT_DTYPE_F32 && desc->op == COMM_SUM),
-               WEFT_ERR_UNSUPPORTED, "only float32 sums can travel as %s, not a %s of %s", codec_name(desc->wire),
+               WEFT_ERR_UNSUPPORTED, "only float32 sums can travel as %s, not a %s of %s", wire_name(desc->wire),
                op_name(desc->op), weft_dtype_name(desc->dtype));
     return WEFT_OK;
 }
@@ -79,7 +78,7 @@ static weft_status check(const comm_allreduce_desc *desc)
                (long long)desc->count);
     WEFT_CHECK(desc->buffer != NULL || desc->count == 0, WEFT_ERR_INTERNAL,
                "an all-reduce of %lld elements without a buffer", (long long)desc->count);
-    WEFT_CHECK(comm_reduce_supported(desc->dtype, desc->op), WEFT_ERR_UNSUPPORTED,
+    WEFT_CHECK(hal_reduces(desc->dtype, (hal_reduction)desc->op), WEFT_ERR_UNSUPPORTED,
                "sums of %s overflow: use a wider type", weft_dtype_name(desc->dtype));
     return check_form(desc);
 }

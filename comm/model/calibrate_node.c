@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/core/reduce.h"
 #include "comm/core/window.h"
 #include "comm/model/calibrate_internal.h"
 #include "comm/sparse/select.h"
+#include "hal/pack.h"
 
 enum {
     MEETINGS = 16, /* of one schedule: a flag each */
@@ -132,7 +132,7 @@ static weft_status reduce_once(void *argument, uint64_t post)
 {
     (void)post;
     compute *work = argument;
-    comm_reduce(WEFT_DTYPE_F32, COMM_SUM, work->to, work->from, work->to, work->elements);
+    hal_pack_reduce(WEFT_DTYPE_F32, HAL_SUM, work->to, work->from, work->to, work->elements);
     return WEFT_OK;
 }
 

@@ -36,7 +36,7 @@ weft_status selector_create(const select_options *options, int64_t max_count, se
     WEFT_TRY(check_options(options, max_count));
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_COMM), status, done);
     s->options = *options;
-    s->kernels = select_kernels_of_cpu();
+    s->kernels = hal_pack_best();
     s->max_count = max_count;
     int64_t eighth = (max_count / options->threads + 1) / 8;
     s->part_capacity = eighth > SELECT_SMALL ? eighth : SELECT_SMALL;
@@ -44,8 +44,8 @@ weft_status selector_create(const select_options *options, int64_t max_count, se
     WEFT_TRY_GOTO(WEFT_NEW(&s->work, s->part_capacity * options->threads, WEFT_MEM_COMM), status, done);
     for (int p = 0; p < options->threads; ++p) {
         select_part *part = &s->part[p];
-        WEFT_TRY_GOTO(WEFT_NEW(&part->index, s->part_capacity + SELECT_SLACK, WEFT_MEM_COMM), status, done);
-        WEFT_TRY_GOTO(WEFT_NEW(&part->value, s->part_capacity + SELECT_SLACK, WEFT_MEM_COMM), status, done);
+        WEFT_TRY_GOTO(WEFT_NEW(&part->index, s->part_capacity + HAL_PACK_SLACK, WEFT_MEM_COMM), status, done);
+        WEFT_TRY_GOTO(WEFT_NEW(&part->value, s->part_capacity + HAL_PACK_SLACK, WEFT_MEM_COMM), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&part->bins, SELECT_LOW_BINS, WEFT_MEM_COMM), status, done);
     }
     *out = s;
@@ -123,13 +123,13 @@ weft_status select_finite(const selector *s, int64_t count)
 {
     bool finite = true;
     for (int p = 0; p < s->parts; ++p) {
-        finite = finite && s->part[p].top < SELECT_INFINITY;
+        finite = finite && s->part[p].top < HAL_MAGNITUDE_INFINITY;
     }
     if (finite) {
         return WEFT_OK;
     }
     int64_t i = 0;
-    while (i < count - 1 && select_bits(s->x[i]) < SELECT_INFINITY) {
+    while (i < count - 1 && hal_magnitude(s->x[i]) < HAL_MAGNITUDE_INFINITY) {
         ++i;
     }
     return weft_fail(WEFT_ERR_DIVERGED, "element %lld of %lld is %g: lower the learning rate", (long long)i,
@@ -154,7 +154,7 @@ void select_place(selector *s, int64_t skip, int64_t wanted)
 /* ---- the call -------------------------------------------------------------------------------------------- */
 static void part_top(selector *s, select_part *part)
 {
-    part->sum = s->kernels->sum(s->x, part->begin, part->end, &part->top);
+    part->sum = s->kernels->sum_magnitudes(s->x, part->begin, part->end, &part->top);
 }
 
 /* k = 0 and k = count need no threshold, only the check. */

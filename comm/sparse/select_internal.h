@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "comm/sparse/select.h"
-#include "comm/sparse/select_kernel.h"
+#include "hal/pack.h"
 
 enum {
     SELECT_HIGH_BINS = 1 << 15, /* sign removed: 8 bits of exponent, 7 of mantissa */
@@ -16,7 +16,7 @@ enum {
 /* One thread's run of the vector and what it found there. */
 typedef struct select_part {
     int64_t begin, end;
-    int32_t *index; /* [part_capacity + SELECT_SLACK] candidates, ascending */
+    int32_t *index; /* [part_capacity + HAL_PACK_SLACK] candidates, ascending */
     float *value;
     int64_t found; /* candidates; -1: they did not fit */
     uint32_t top;  /* largest magnitude */
@@ -36,7 +36,7 @@ typedef struct select_state {
 
 struct selector {
     select_options options;
-    const select_kernels *kernels;
+    const hal_pack *kernels;
     int64_t max_count, part_capacity;
     select_part *part; /* [options.threads] */
     uint32_t *work;    /* magnitudes of a sample or of candidates: [options.threads * part_capacity] */

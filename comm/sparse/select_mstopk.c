@@ -23,7 +23,7 @@ enum { RNG_SELECT = 128 }; /* purpose of philox_counter */
 
 static void part_sum(selector *s, select_part *part)
 {
-    part->sum = s->kernels->sum(s->x, part->begin, part->end, &part->top);
+    part->sum = s->kernels->sum_magnitudes(s->x, part->begin, part->end, &part->top);
 }
 
 static void part_count(selector *s, select_part *part)
@@ -34,7 +34,7 @@ static void part_count(selector *s, select_part *part)
 static int64_t count_from(selector *s, float threshold)
 {
     int64_t total = 0;
-    s->floor = select_bits(threshold);
+    s->floor = hal_magnitude(threshold);
     select_each(s, part_count);
     for (int p = 0; p < s->parts; ++p) {
         total += s->part[p].found;
@@ -54,7 +54,7 @@ static void part_emit(selector *s, select_part *part)
     int64_t to = part->to;
     int64_t at = 0;
     for (int64_t i = part->begin; i < part->end; ++i) {
-        uint32_t bits = select_bits(s->x[i]);
+        uint32_t bits = hal_magnitude(s->x[i]);
         bool takes = bits >= s->upper;
         if (!takes && bits >= s->floor) {
             takes = at >= part->skip && at < part->skip + part->ties;
@@ -95,7 +95,7 @@ typedef struct bracket {
 
 static bracket bisect(selector *s, int64_t count, int64_t k, double lowest, double top)
 {
-    bracket b = {.t1 = SELECT_INFINITY, .t2 = 0, .k1 = 0, .k2 = count};
+    bracket b = {.t1 = HAL_MAGNITUDE_INFINITY, .t2 = 0, .k1 = 0, .k2 = count};
     double low = 0.0;
     double high = 1.0;
     for (int n = 0; n < s->options.samplings; ++n) {

@@ -73,7 +73,7 @@ uint32_t select_kth(uint32_t *value, int64_t n, int64_t k, int64_t *above)
 
 /* ---- the guess ------------------------------------------------------------------------------------------- */
 
-/* A magnitude that a few more than k elements should reach; 0: everything is a candidate; SELECT_INFINITY: no guess is
+/* A magnitude that a few more than k elements should reach; 0: everything is a candidate; HAL_MAGNITUDE_INFINITY: no guess is
  * worth trying. One sample at a scrambled place in each of equal runs, so that periodic data do not align with it. */
 static uint32_t guess_floor(selector *s, int64_t count, int64_t k)
 {
@@ -86,12 +86,12 @@ static uint32_t guess_floor(selector *s, int64_t count, int64_t k)
     double expected = (double)samples * (double)k / (double)count;
     int64_t rank = (int64_t)(expected + 4.0 * sqrt(expected)) + 4;
     if (rank * 10 > samples) {
-        return SELECT_INFINITY;
+        return HAL_MAGNITUDE_INFINITY;
     }
     int64_t run = count / samples;
     for (int64_t i = 0; i < samples; ++i) {
         uint64_t scrambled = ((uint64_t)i * 0x9e3779b97f4a7c15u) >> 32;
-        s->work[i] = select_bits(s->x[i * run + (int64_t)((scrambled * (uint64_t)run) >> 32)]);
+        s->work[i] = hal_magnitude(s->x[i * run + (int64_t)((scrambled * (uint64_t)run) >> 32)]);
     }
     int64_t above = 0;
     uint32_t floor = select_kth(s->work, samples, rank, &above);
@@ -104,7 +104,7 @@ static void part_compare(selector *s, select_part *part)
     int64_t above = 0;
     int64_t equal = 0;
     for (int64_t i = 0; i < part->found; ++i) {
-        uint32_t bits = select_bits(part->value[i]);
+        uint32_t bits = hal_magnitude(part->value[i]);
         above += bits > s->floor;
         equal += bits == s->floor;
     }
@@ -117,7 +117,7 @@ static void part_emit_candidates(selector *s, select_part *part)
     int64_t to = part->to;
     int64_t ties = part->ties;
     for (int64_t i = 0; i < part->found; ++i) {
-        uint32_t bits = select_bits(part->value[i]);
+        uint32_t bits = hal_magnitude(part->value[i]);
         if (bits > s->floor || (bits == s->floor && ties-- > 0)) {
             s->index[to] = part->index[i];
             s->value[to++] = part->value[i];
@@ -149,7 +149,7 @@ static void part_candidate_bins(selector *s, select_part *part)
 {
     memset(part->bins + s->bin, 0, (s->upper - s->bin + 1) * sizeof *part->bins);
     for (int64_t i = 0; i < part->found; ++i) {
-        ++part->bins[select_bits(part->value[i]) >> 16];
+        ++part->bins[hal_magnitude(part->value[i]) >> 16];
     }
 }
 
@@ -159,9 +159,9 @@ static void part_collect(selector *s, select_part *part)
     uint32_t *to = s->work + (part - s->part) * s->part_capacity;
     int64_t n = 0;
     for (int64_t i = 0; i < part->found; ++i) {
-        uint32_t bits = select_bits(part->value[i]);
+        uint32_t bits = hal_magnitude(part->value[i]);
         to[n] = bits;
-        n += s->upper == SELECT_INFINITY || bits >> 16 == s->bin;
+        n += s->upper == HAL_MAGNITUDE_INFINITY || bits >> 16 == s->bin;
     }
     part->equal = n;
 }
@@ -188,7 +188,7 @@ static uint32_t among_candidates(selector *s, uint32_t guess, int64_t total, int
     if (total > NARROW_FROM) {
         above = narrow_candidates(s, guess, k);
     } else {
-        s->upper = SELECT_INFINITY; /* collect them all */
+        s->upper = HAL_MAGNITUDE_INFINITY; /* collect them all */
     }
     select_each(s, part_collect);
     for (int p = 0; p < s->parts; ++p) {
@@ -207,12 +207,12 @@ static void part_high_bits(selector *s, select_part *part)
 {
     memset(part->bins, 0, SELECT_HIGH_BINS * sizeof *part->bins);
     for (int64_t i = part->begin; i < part->end; ++i) {
-        ++part->bins[select_bits(s->x[i]) >> 16];
+        ++part->bins[hal_magnitude(s->x[i]) >> 16];
     }
     part->top = 0;
     part->above = 0;
-    for (uint32_t b = SELECT_INFINITY >> 16; b < SELECT_HIGH_BINS; ++b) {
-        part->top = part->bins[b] > 0 ? SELECT_INFINITY : part->top;
+    for (uint32_t b = HAL_MAGNITUDE_INFINITY >> 16; b < SELECT_HIGH_BINS; ++b) {
+        part->top = part->bins[b] > 0 ? HAL_MAGNITUDE_INFINITY : part->top;
     }
 }
 
@@ -223,7 +223,7 @@ static void part_low_bits(selector *s, select_part *part)
     }
     memset(part->bins, 0, SELECT_LOW_BINS * sizeof *part->bins);
     for (int64_t i = part->begin; i < part->end; ++i) {
-        uint32_t bits = select_bits(s->x[i]);
+        uint32_t bits = hal_magnitude(s->x[i]);
         if (bits >> 16 == s->bin) {
             ++part->bins[bits & 0xffffu];
         }
@@ -235,7 +235,7 @@ static void part_emit_vector(selector *s, select_part *part)
     int64_t to = part->to;
     int64_t ties = part->ties;
     for (int64_t i = part->begin; i < part->end; ++i) {
-        uint32_t bits = select_bits(s->x[i]);
+        uint32_t bits = hal_magnitude(s->x[i]);
         if (bits > s->floor || (bits == s->floor && ties-- > 0)) {
             s->index[to] = (int32_t)i;
             s->value[to++] = s->x[i];
@@ -274,7 +274,7 @@ weft_status select_radix(selector *s, const float *x, int64_t count, int64_t k, 
     s->index = index;
     s->value = value;
     uint32_t guess = guess_floor(s, count, k);
-    if (guess < SELECT_INFINITY && select_candidates(s, guess, &total)) {
+    if (guess < HAL_MAGNITUDE_INFINITY && select_candidates(s, guess, &total)) {
         WEFT_TRY(select_finite(s, count));
         if (total >= k) {
             *threshold = among_candidates(s, guess, total, k);

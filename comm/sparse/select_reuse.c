@@ -19,7 +19,7 @@ static const float nudge = 1.012f;
 static void store_threshold(selector *s, uint32_t bits)
 {
     bits = bits > 0 ? bits : 1;
-    s->state.threshold = bits < SELECT_INFINITY ? bits : SELECT_INFINITY - 1;
+    s->state.threshold = bits < HAL_MAGNITUDE_INFINITY ? bits : HAL_MAGNITUDE_INFINITY - 1;
 }
 
 static void adapt(selector *s, int64_t k, int64_t reached)
@@ -28,9 +28,9 @@ static void adapt(selector *s, int64_t k, int64_t reached)
     uint32_t bits = (uint32_t)s->state.threshold;
     memcpy(&threshold, &bits, sizeof threshold);
     if (4 * reached > 5 * k) {
-        store_threshold(s, select_bits(threshold * nudge));
+        store_threshold(s, hal_magnitude(threshold * nudge));
     } else if (3 * reached < 2 * k) {
-        store_threshold(s, select_bits(threshold / nudge));
+        store_threshold(s, hal_magnitude(threshold / nudge));
     }
 }
 
@@ -41,7 +41,7 @@ static int64_t take_serially(const selector *s, int64_t count, int64_t capacity,
     int64_t found = 0;
     *reached = 0;
     for (int64_t i = 0; i < count; ++i) {
-        if (select_bits(s->x[i]) < s->floor) {
+        if (hal_magnitude(s->x[i]) < s->floor) {
             continue;
         }
         ++*reached;
@@ -68,14 +68,14 @@ static int64_t take_candidates(const selector *s, int64_t capacity, int32_t *ind
 
 static void part_tops(selector *s, select_part *part)
 {
-    part->sum = s->kernels->sum(s->x, part->begin, part->end, &part->top);
+    part->sum = s->kernels->sum_magnitudes(s->x, part->begin, part->end, &part->top);
 }
 
 weft_status select_reuse(selector *s, const float *x, int64_t count, int64_t k, int64_t capacity, int32_t *index,
                          float *value, int64_t *found)
 {
     select_state *state = &s->state;
-    if (state->threshold <= 0 || state->threshold >= SELECT_INFINITY || state->k != k ||
+    if (state->threshold <= 0 || state->threshold >= HAL_MAGNITUDE_INFINITY || state->k != k ||
         state->calls % (uint64_t)s->options.refresh == 0) {
         uint32_t threshold = 0;
         WEFT_TRY(select_radix(s, x, count, k, index, value, &threshold));

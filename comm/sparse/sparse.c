@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "comm/coll/coll.h"
-#include "comm/sparse/select_kernel.h"
 #include "comm/sparse/sparse_internal.h"
+#include "hal/pack.h"
 
 enum { JUDGED_DENSITY = 100 }; /* AUTO chooses an exchange for one element in so many */
 
@@ -308,11 +308,11 @@ static sparse_note find_trouble(const sparse_plan *plan)
 {
     sparse_note note = {.rank = comm_rank(plan->comm)};
     int64_t i = 0;
-    while (i < plan->count - 1 && select_bits(plan->residual[i]) < SELECT_INFINITY) {
+    while (i < plan->count - 1 && hal_magnitude(plan->residual[i]) < HAL_MAGNITUDE_INFINITY) {
         ++i;
     }
     for (int q = 0; q < plan->at.ranks; ++q) {
-        if (select_bits(plan->at.source[q][i]) >= SELECT_INFINITY) {
+        if (hal_magnitude(plan->at.source[q][i]) >= HAL_MAGNITUDE_INFINITY) {
             note.rank = plan->at.member[q];
             break;
         }

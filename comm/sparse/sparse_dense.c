@@ -5,8 +5,8 @@
  * A second all-reduce, of one number, carries who is not finite: P - rank above, what is left of 2^31 - 1 after the
  * index below, so that the maximum names the lowest rank and its first element.
  */
-#include "comm/sparse/select_kernel.h"
 #include "comm/sparse/sparse_internal.h"
+#include "hal/pack.h"
 
 weft_status dense_create(sparse_plan *plan)
 {
@@ -39,11 +39,11 @@ static int64_t flag_of(const sparse_plan *plan)
 {
     const float *x = plan->desc.buffer;
     int64_t count = plan->desc.count;
-    if (select_kernels_of_cpu()->count(x, 0, count, SELECT_INFINITY) == 0) {
+    if (hal_pack_best()->count(x, 0, count, HAL_MAGNITUDE_INFINITY) == 0) {
         return 0;
     }
     int64_t i = 0;
-    while (i < count - 1 && select_bits(x[i]) < SELECT_INFINITY) {
+    while (i < count - 1 && hal_magnitude(x[i]) < HAL_MAGNITUDE_INFINITY) {
         ++i;
     }
     return (int64_t)(comm_size(plan->comm) - comm_rank(plan->comm)) << 32 | (INT32_MAX - i);

@@ -27,8 +27,8 @@
  * doi:10.1145/3503221.3508399
  */
 #include "base/alloc.h"
-#include "comm/sparse/select_kernel.h"
 #include "comm/sparse/sparse_internal.h"
+#include "hal/pack.h"
 
 enum { REGIONS_EVERY = 64, REFRESH_DEFAULT = 32 };
 
@@ -263,7 +263,7 @@ static void keep_reaching(sparse_ok_topk *ok, int64_t capacity)
 {
     int64_t kept = 0;
     for (int64_t e = 0; e < ok->list.found && kept < capacity; ++e) {
-        if (select_bits(ok->list.value[e]) >= (uint32_t)ok->state->threshold) {
+        if (hal_magnitude(ok->list.value[e]) >= (uint32_t)ok->state->threshold) {
             ok->list.index[kept] = ok->list.index[e];
             ok->list.value[kept++] = ok->list.value[e];
         }
@@ -276,7 +276,7 @@ static void blame_overflow(sparse_plan *plan)
 {
     const entry_list *list = &plan->ok_topk->list;
     for (int64_t e = 0; e < list->found; ++e) {
-        if (select_bits(list->value[e]) >= SELECT_INFINITY) {
+        if (hal_magnitude(list->value[e]) >= HAL_MAGNITUDE_INFINITY) {
             const sparse_note note = {.rank = comm_rank(plan->comm), .index = (int32_t)plan->begin + list->index[e]};
             sparse_blame(plan, &note);
             return;
@@ -316,9 +316,9 @@ static void adapt_threshold(sparse_ok_topk *ok, int64_t k)
     ok_state *state = ok->state;
     uint32_t bits = (uint32_t)state->threshold;
     if (ok->refresh) {
-        bits = SELECT_INFINITY - 1;
+        bits = HAL_MAGNITUDE_INFINITY - 1;
         for (int64_t e = 0; e < ok->list.found; ++e) {
-            uint32_t here = select_bits(ok->list.value[e]);
+            uint32_t here = hal_magnitude(ok->list.value[e]);
             bits = here < bits ? here : bits;
         }
         state->k = k;
@@ -328,9 +328,9 @@ static void adapt_threshold(sparse_ok_topk *ok, int64_t k)
         threshold = 4 * ok->list.found > 5 * k   ? threshold * 1.012f
                     : 3 * ok->list.found < 2 * k ? threshold / 1.012f
                                                  : threshold;
-        bits = select_bits(threshold);
+        bits = hal_magnitude(threshold);
     }
-    state->threshold = bits == 0 ? 1 : bits < SELECT_INFINITY ? bits : SELECT_INFINITY - 1;
+    state->threshold = bits == 0 ? 1 : bits < HAL_MAGNITUDE_INFINITY ? bits : HAL_MAGNITUDE_INFINITY - 1;
 }
 
 /* Both lists ascend: what was selected here and kept globally leaves the residual. */

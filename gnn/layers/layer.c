@@ -111,14 +111,14 @@ static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout, const 
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor y = product(layer);
     if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(false, false, 1.0, &x, &w, 0.0, bias, &y);
+        return tensor_gemm(&(tensor_product){.a = &x, .b = &w, .bias = bias}, &y);
     }
     for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
         int64_t rows = x.rows - row < layer->panel->rows ? x.rows - row : layer->panel->rows;
         weft_tensor panel;
         WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
         weft_tensor out = tensor_view(&y, row, rows, 0, y.cols);
-        WEFT_TRY(tensor_gemm(false, false, 1.0, &panel, &w, 0.0, bias, &out));
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &w, .bias = bias}, &out));
     }
     return WEFT_OK;
 }
@@ -130,7 +130,7 @@ static weft_status weight_gradient(gnn_layer *layer, const hal_dropout *dropout)
     weft_tensor dw = param_grad(layer->params, layer->weight);
     weft_tensor dy = product(layer);
     if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(true, false, 1.0, &x, &dy, 0.0, NULL, &dw);
+        return tensor_gemm(&(tensor_product){.a = &x, .b = &dy, .trans_a = true}, &dw);
     }
     WEFT_TRY(tensor_zero(&dw));
     for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
@@ -138,7 +138,7 @@ static weft_status weight_gradient(gnn_layer *layer, const hal_dropout *dropout)
         weft_tensor panel;
         WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
         weft_tensor part = tensor_view(&dy, row, rows, 0, dy.cols);
-        WEFT_TRY(tensor_gemm(true, false, 1.0, &panel, &part, 1.0, NULL, &dw));
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &part, .trans_a = true, .beta = 1.0}, &dw));
     }
     return WEFT_OK;
 }
@@ -160,7 +160,8 @@ static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass
         weft_tensor empty = tensor_view(&w, 0, 0, 0, w.cols);
         weft_tensor out = gnn_layer_out(layer);
         status = multiply(layer, dropout, NULL);
-        status = status == WEFT_OK ? tensor_gemm(false, false, 1.0, &none, &empty, 0.0, &bias, &out) : status;
+        status =
+            status == WEFT_OK ? tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = &bias}, &out) : status;
     }
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
@@ -198,16 +199,16 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
     weft_tensor dy = product(layer);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, plan->d_in);
     if (plan->flow != GNN_FLOW_AGGREGATE_FIRST) {
-        return tensor_gemm(false, true, 1.0, &dy, &w, 0.0, NULL, &dx_owned);
+        return tensor_gemm(&(tensor_product){.a = &dy, .b = &w, .trans_b = true}, &dx_owned);
     }
     weft_tensor dm = tensor_view(&layer->input, 0, layer->n_owned, plan->d_in, plan->d_in);
     if (!plan->self) {
-        return tensor_gemm(false, true, 1.0, &dy, &w, 0.0, NULL, &dm);
+        return tensor_gemm(&(tensor_product){.a = &dy, .b = &w, .trans_b = true}, &dm);
     }
     weft_tensor w_self = layer_half(layer, &w, false);
     weft_tensor w_neigh = layer_half(layer, &w, true);
-    WEFT_TRY(tensor_gemm(false, true, 1.0, &dy, &w_self, 0.0, NULL, &dx_owned));
-    return tensor_gemm(false, true, 1.0, &dy, &w_neigh, 0.0, NULL, &dm);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dy, .b = &w_self, .trans_b = true}, &dx_owned));
+    return tensor_gemm(&(tensor_product){.a = &dy, .b = &w_neigh, .trans_b = true}, &dm);
 }
 
 /* All of a layer's products fused, the aggregation before or after them. */

@@ -2,8 +2,8 @@
  * gnn/layers/layer_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate and is
  * computed while rows are under way.
  *
- *     forward    linear first       z = x W_neigh   |post z|    out = x W_self + b                   out +=
- * aggregate(z) aggregate first                    |post x|    out = x W_self + b     m = aggregate(x), out += m W_neigh
+ *     forward    linear first       z = x W_neigh   |post z|      out = x W_self + b                 out += aggregate(z)
+ *                aggregate first    |post x|    out = x W_self + b     m = aggregate(x), out += m W_neigh
  *     backward   linear first                       |post dout| db, dW_self, dx = dout W_self^T
  *                                                               dz = aggregate^T(dout), dW_neigh, dx += dz W_neigh^T
  *                aggregate first    dW_neigh, dm    |post dm|   db, dW_self, dx = dout W_self^T  dx += aggregate^T(dm)
@@ -21,12 +21,11 @@ bool layer_splits(const gnn_layer *layer, const hal_dropout *dropout)
 }
 
 /* One product of the linear part, with a look at the messages under way. */
-static weft_status piece(gnn_layer *layer, bool trans_a, bool trans_b, const weft_tensor *a, const weft_tensor *b,
-                         double beta, const weft_tensor *bias, weft_tensor *c)
+static weft_status piece(gnn_layer *layer, const tensor_product *product, weft_tensor *c)
 {
     gnn_aggregate_poll(layer->aggregator);
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = tensor_gemm(trans_a, trans_b, 1.0, a, b, beta, bias, c);
+    weft_status status = tensor_gemm(product, c);
     activity_end(ACTIVITY_LINEAR);
     gnn_aggregate_poll(layer->aggregator);
     return status;
@@ -44,9 +43,9 @@ static weft_status forward_linear_first(gnn_layer *layer)
     weft_tensor z_owned = tensor_view(&z, 0, layer->n_owned, 0, z.cols);
     weft_tensor out = layer_local_out(layer);
     weft_tensor out_owned = gnn_layer_out(layer);
-    WEFT_TRY(piece(layer, false, false, &x, &w_neigh, 0.0, NULL, &z_owned));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &w_neigh}, &z_owned));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &z, 1.0, &out));
-    WEFT_TRY(piece(layer, false, false, &x, &w_self, 0.0, &bias, &out_owned));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &w_self, .bias = &bias}, &out_owned));
     return gnn_aggregate_end(layer->aggregator);
 }
 
@@ -64,9 +63,9 @@ static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *p
     weft_tensor out = gnn_layer_out(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &x, 0.0, &m));
     WEFT_TRY(layer_need_weights(layer, pass));
-    WEFT_TRY(piece(layer, false, false, &x_owned, &w_self, 0.0, &bias, &out));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x_owned, .b = &w_self, .bias = &bias}, &out));
     WEFT_TRY(gnn_aggregate_end(layer->aggregator));
-    return piece(layer, false, false, &m_owned, &w_neigh, 1.0, NULL, &out);
+    return piece(layer, &(tensor_product){.a = &m_owned, .b = &w_neigh, .beta = 1.0}, &out);
 }
 
 weft_status layer_split_forward(gnn_layer *layer, const train_pass *pass)
@@ -88,12 +87,12 @@ static weft_status self_gradients(gnn_layer *layer, weft_tensor *dx)
     weft_tensor w_self = layer_half(layer, &w, false);
     weft_tensor dw_self = layer_half(layer, &dw, false);
     WEFT_TRY(layer_bias_gradient(layer));
-    WEFT_TRY(piece(layer, true, false, &x, &dout, 0.0, NULL, &dw_self));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dout, .trans_a = true}, &dw_self));
     if (dx == NULL) {
         return WEFT_OK;
     }
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return piece(layer, false, true, &dout, &w_self, 0.0, NULL, &dx_owned);
+    return piece(layer, &(tensor_product){.a = &dout, .b = &w_self, .trans_b = true}, &dx_owned);
 }
 
 /* dz = aggregate^T(dout); while dout is on its way, everything that dz has no part in. */
@@ -110,13 +109,13 @@ static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pas
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
     WEFT_TRY(self_gradients(layer, dx));
     WEFT_TRY(gnn_aggregate_end(layer->aggregator));
-    WEFT_TRY(piece(layer, true, false, &x, &dz_owned, 0.0, NULL, &dw_neigh));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dz_owned, .trans_a = true}, &dw_neigh));
     WEFT_TRY(layer_gradients_ready(layer, pass));
     if (dx == NULL) {
         return WEFT_OK;
     }
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return piece(layer, false, true, &dz_owned, &w_neigh, 1.0, NULL, &dx_owned);
+    return piece(layer, &(tensor_product){.a = &dz_owned, .b = &w_neigh, .trans_b = true, .beta = 1.0}, &dx_owned);
 }
 
 /* dx = dout W_self^T + aggregate^T(dm), dm = dout W_neigh^T in m's place, which dW_neigh has to read before. */
@@ -129,8 +128,8 @@ static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *
     weft_tensor dw = param_grad(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
     weft_tensor dw_neigh = layer_half(layer, &dw, true);
-    WEFT_TRY(piece(layer, true, false, &m_owned, &dout, 0.0, NULL, &dw_neigh));
-    WEFT_TRY(piece(layer, false, true, &dout, &w_neigh, 0.0, NULL, &m_owned));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &m_owned, .b = &dout, .trans_a = true}, &dw_neigh));
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &m_owned));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &m, 1.0, dx));
     WEFT_TRY(self_gradients(layer, dx));
     WEFT_TRY(layer_gradients_ready(layer, pass));

@@ -113,9 +113,15 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, 
     }
     weft_tensor from = tensor_view(x, first_row(matrix, sources), matrix->rows[sources], 0, x->cols);
     weft_tensor to = tensor_view(out, first_row(matrix, rows), matrix->rows[rows], 0, out->cols);
-    return tensor_spmm_slice(matrix->part[rows][sources], to.rows, from.rows, edges, &from,
-                             part_of(matrix, scales->pre, sources, &pre), part_of(matrix, scales->post, rows, &post),
-                             inner ? part_of(matrix, scales->diag, rows, &diag) : NULL, beta, slice, slices, &to);
+    const tensor_sparse part = {
+        .spmm = matrix->part[rows][sources], .rows = to.rows, .cols = from.rows, .entries = edges};
+    const tensor_spmm_terms terms = {.pre = part_of(matrix, scales->pre, sources, &pre),
+                                     .post = part_of(matrix, scales->post, rows, &post),
+                                     .diag = inner ? part_of(matrix, scales->diag, rows, &diag) : NULL,
+                                     .beta = beta,
+                                     .slice = slice,
+                                     .slices = slices};
+    return tensor_spmm(&part, &from, &terms, &to);
 }
 
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix)

@@ -16,7 +16,8 @@
  *     from mem->alloc of the same backend, never dereferenced by callers (cpu and ref happen to use host memory, shadow
  *     does not). Scalars and the arrays named "host" are host memory.
  *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
- *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks).
+ *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks), and
+ *     HAL_ANY operands as the operation's row in hal/ops.def says.
  *   - Ops and copies are ordered in the backend's stream and may return early; download and sync wait. Losses and
  *     counts are operands too, so that nothing waits until somebody reads them.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
@@ -90,7 +91,8 @@ static inline double hal_elements(const hal_mat *mat)
 hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
 
 typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
-enum { HAL_REAL = -1 }; /* in place of a weft_dtype: the element type of the operation */
+/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges */
+enum { HAL_REAL = -1, HAL_ANY = -2 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 typedef enum hal_mem_kind {
@@ -135,7 +137,7 @@ typedef struct hal_stream_ops {
     void (*destroy)(weft_hal *hal, hal_event *event);
 } hal_stream_ops;
 
-/* ---- what operations take besides matrices ------------------------------------------------------------------------ */
+/* ---- what operations take besides matrices ----------------------------------------------------------------------- */
 /* A dropout mask: element (i, c) is a pure function of (seed, purpose, epoch, row id of i, c); see base/philox.h. */
 typedef struct hal_dropout {
     float probability; /* 0: no dropout */
@@ -146,8 +148,22 @@ typedef struct hal_dropout {
     int64_t row_base;
 } hal_dropout;
 
-/* Rows that count: row i belongs to split[i] (0 train, 1 valid, 2 test, 255 none). */
-enum { HAL_SPLITS = 3, HAL_SPLIT_NONE = 255 };
+/* What becomes of two numbers. Of MAX and MIN a NaN on either side is the result; integers wrap. */
+typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
+
+/* Whether numbers of this type can be reduced: not sums of bytes, which would overflow unseen, and no 16-bit floats,
+ * which are summed in float32. */
+static inline bool hal_reduces(weft_dtype dtype, hal_reduction reduction)
+{
+    return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64 || dtype == WEFT_DTYPE_I32 || dtype == WEFT_DTYPE_I64 ||
+           (dtype == WEFT_DTYPE_U8 && reduction != HAL_SUM);
+}
+
+/* Whether numbers of this type can be converted: float32 and the 16-bit floats, into each other. */
+static inline bool hal_casts(weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_BF16 || dtype == WEFT_DTYPE_F16;
+}
 
 /* ---- sparse -------------------------------------------------------------------------------------------------- */
 /* Unweighted adjacency, rows = destinations, columns = sources; host arrays that must outlive spmm_create only. */
@@ -182,7 +198,7 @@ typedef struct hal_sparse_ops {
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);
 } hal_sparse_ops;
 
-/* ---- operations: made of hal/ops.def ------------------------------------------------------------------------------ */
+/* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* hal_<op>_args: the operands, then the scalars. */
 #define HAL_OPERAND(name, type, access) hal_mat name;
 #define HAL_OPERAND_OF(path, type, access)

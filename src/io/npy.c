@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/half.h"
 #include "base/number.h"
-#include "io/half.h"
 #include "io/npy_text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they lie in memory");
@@ -184,7 +184,7 @@ static double real_at(const npy_header *header, const void *data, size_t i)
     }
     uint16_t value;
     memcpy(&value, at, sizeof value);
-    return (double)half_to_float(value);
+    return (double)fp16_to_float(value);
 }
 
 static bool is_numeric(const npy_header *header)

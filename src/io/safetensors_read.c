@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "io/half.h"
+#include "base/half.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 
@@ -263,7 +263,7 @@ static double real_at(const uint8_t *data, const char *dtype, size_t i)
     }
     uint16_t half;
     memcpy(&half, data + i * sizeof half, sizeof half);
-    return (double)(dtype[0] == 'B' ? bfloat16_to_float(half) : half_to_float(half));
+    return (double)(dtype[0] == 'B' ? bf16_to_float(half) : fp16_to_float(half));
 }
 
 weft_status safetensors_read_f32(const safetensors_file *file, int i, float *values)

@@ -35,23 +35,31 @@ weft_status tensor_zero(weft_tensor *t);
 
 hal_mat tensor_mat(const weft_tensor *t); /* as an operand of hal/ops.def; NULL: one that is left out */
 
-/* c = alpha * op(a) op(b) + beta * c + bias; bias: [1, c.cols] or NULL. */
-weft_status tensor_gemm(bool trans_a, bool trans_b, double alpha, const weft_tensor *a, const weft_tensor *b,
-                        double beta, const weft_tensor *bias, weft_tensor *c);
+/* c = op(a) op(b) + beta * c + bias; op(a) is the transpose of a when trans_a. beta = 0 never reads c. */
+typedef struct tensor_product {
+    const weft_tensor *a, *b;
+    const weft_tensor *bias; /* [1, c.cols] or NULL */
+    bool trans_a, trans_b;
+    double beta;
+} tensor_product;
+weft_status tensor_gemm(const tensor_product *product, weft_tensor *c);
 weft_status tensor_col_sum(const weft_tensor *a, double beta, weft_tensor *out); /* out [1, a.cols] */
 weft_status tensor_axpby(double alpha, const weft_tensor *x, double beta, weft_tensor *y);
 weft_status tensor_scale_rows(const weft_tensor *scale, const weft_tensor *x, weft_tensor *y); /* scale [rows,1] */
 weft_status tensor_act_forward(const weft_tensor *x, bool relu, const hal_dropout *dropout, weft_tensor *y);
 weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, bool relu, const hal_dropout *dropout,
                                 weft_tensor *dx);
-/* out = beta * out + post * (A (pre * x)) + diag * x; vectors [n,1] or NULL. x: cols of A rows; out: rows of A rows. */
-weft_status tensor_spmm(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
-                        const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
-                        weft_tensor *out);
-/* One slice of it, 0 .. slices - 1 in this order: see spmm_run in hal/ops.def. */
-weft_status tensor_spmm_slice(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
-                              const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
-                              int slice, int slices, weft_tensor *out);
+/* out = beta * out + post * (A (pre * x)) + diag * x. x: [cols of A, f]; out: [rows of A, f]. */
+typedef struct tensor_sparse {
+    hal_spmm *spmm;
+    int64_t rows, cols, entries;
+} tensor_sparse;
+typedef struct tensor_spmm_terms {
+    const weft_tensor *pre, *post, *diag; /* [A.cols, 1], [A.rows, 1], [A.rows, 1], or NULL */
+    double beta;
+    int slice, slices; /* one slice of it, 0 .. slices - 1 in this order: see spmm_run in hal/ops.def; 0: the whole */
+} tensor_spmm_terms;
+weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out);
 
 /* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
 typedef struct tensor_batch_norm {
@@ -81,11 +89,10 @@ weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *nor
 weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_layer_norm *norm,
                                weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx);
 
-/* Losses over the rows whose split is `which`, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays
- * are the device's, one entry a row of x. */
+/* Losses over the rows whose mask is not 0, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays are
+ * the device's, one entry a row of x. */
 typedef struct tensor_loss_rows {
-    const uint8_t *split;
-    int which;
+    const uint8_t *mask; /* NULL: every row counts */
     double scale;
 } tensor_loss_rows;
 weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, const tensor_loss_rows *rows,
@@ -93,8 +100,8 @@ weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, cons
 /* target: [x.rows, x.cols] 0, 1 or NaN */
 weft_status tensor_bce_logits(const weft_tensor *x, const float *target, const tensor_loss_rows *rows,
                               weft_tensor *loss, weft_tensor *dx);
-/* counts: [2, HAL_SPLITS] int64 += rows of each split that are right, then all */
-weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const uint8_t *split, weft_tensor *counts);
+/* counts: [1, 2] int64 += the rows whose mask is not 0 (NULL: all rows) that are right, then all of those */
+weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const uint8_t *mask, weft_tensor *counts);
 
 /* Optimiser steps over flat tensors [1, n]; `step` gives the scalars, its operands are filled in. velocity is NULL
  * without momentum. */

@@ -147,10 +147,9 @@ weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, cons
     return hal_softmax_xent(x->hal,
                             &(hal_softmax_xent_args){.x = tensor_mat(x),
                                                      .label = hal_column_from(label, WEFT_DTYPE_I32, x->rows),
-                                                     .split = hal_column_from(rows->split, WEFT_DTYPE_U8, x->rows),
+                                                     .mask = hal_column_from(rows->mask, WEFT_DTYPE_U8, x->rows),
                                                      .loss = tensor_mat(loss),
                                                      .dx = tensor_mat(dx),
-                                                     .which = rows->which,
                                                      .scale = rows->scale});
 }
 
@@ -161,20 +160,19 @@ weft_status tensor_bce_logits(const weft_tensor *x, const float *target, const t
     return hal_bce_logits(
         x->hal, &(hal_bce_logits_args){.x = tensor_mat(x),
                                        .target = hal_mat_from(target, WEFT_DTYPE_F32, x->rows, x->cols, x->cols),
-                                       .split = hal_column_from(rows->split, WEFT_DTYPE_U8, x->rows),
+                                       .mask = hal_column_from(rows->mask, WEFT_DTYPE_U8, x->rows),
                                        .loss = tensor_mat(loss),
                                        .dx = tensor_mat(dx),
-                                       .which = rows->which,
                                        .scale = rows->scale});
 }
 
-weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const uint8_t *split, weft_tensor *counts)
+weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const uint8_t *mask, weft_tensor *counts)
 {
-    WEFT_TRY(tensor_check_exact("accuracy", "counts", counts,
-                                &(hal_mat){.rows = 2, .cols = HAL_SPLITS, .dtype = WEFT_DTYPE_I64}, x));
+    WEFT_TRY(
+        tensor_check_exact("accuracy", "counts", counts, &(hal_mat){.rows = 1, .cols = 2, .dtype = WEFT_DTYPE_I64}, x));
     return hal_accuracy(x->hal, &(hal_accuracy_args){.x = tensor_mat(x),
                                                      .label = hal_column_from(label, WEFT_DTYPE_I32, x->rows),
-                                                     .split = hal_column_from(split, WEFT_DTYPE_U8, x->rows),
+                                                     .mask = hal_column_from(mask, WEFT_DTYPE_U8, x->rows),
                                                      .counts = tensor_mat(counts)});
 }
 

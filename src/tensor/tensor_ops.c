@@ -1,9 +1,12 @@
 /* tensor/tensor_ops.c: operations with their shapes checked; hal_run counts what they cost. */
 #include "tensor/tensor_check.h"
 
-weft_status tensor_gemm(bool trans_a, bool trans_b, double alpha, const weft_tensor *a, const weft_tensor *b,
-                        double beta, const weft_tensor *bias, weft_tensor *c)
+weft_status tensor_gemm(const tensor_product *product, weft_tensor *c)
 {
+    const weft_tensor *a = product->a;
+    const weft_tensor *b = product->b;
+    const bool trans_a = product->trans_a;
+    const bool trans_b = product->trans_b;
     int64_t k = trans_a ? a->rows : a->cols;
     WEFT_TRY(tensor_check_alike("gemm", "a", a, c));
     WEFT_TRY(tensor_check_alike("gemm", "b", b, c));
@@ -12,15 +15,15 @@ weft_status tensor_gemm(bool trans_a, bool trans_b, double alpha, const weft_ten
         tensor_check_shape("gemm", trans_a ? "a (transposed)" : "a", a, trans_a ? k : c->rows, trans_a ? c->rows : k));
     WEFT_TRY(
         tensor_check_shape("gemm", trans_b ? "b (transposed)" : "b", b, trans_b ? c->cols : k, trans_b ? k : c->cols));
-    WEFT_TRY(tensor_check_vector("gemm", "bias", bias, 1, c->cols, c));
+    WEFT_TRY(tensor_check_vector("gemm", "bias", product->bias, 1, c->cols, c));
     return hal_gemm(c->hal, &(hal_gemm_args){.a = tensor_mat(a),
                                              .b = tensor_mat(b),
-                                             .bias = tensor_mat(bias),
+                                             .bias = tensor_mat(product->bias),
                                              .c = tensor_mat(c),
                                              .trans_a = trans_a,
                                              .trans_b = trans_b,
-                                             .alpha = alpha,
-                                             .beta = beta});
+                                             .alpha = 1.0,
+                                             .beta = product->beta});
 }
 
 weft_status tensor_col_sum(const weft_tensor *a, double beta, weft_tensor *out)
@@ -78,35 +81,26 @@ weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, boo
     return hal_act_backward(dx->hal, &args);
 }
 
-weft_status tensor_spmm(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
-                        const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
-                        weft_tensor *out)
-{
-    return tensor_spmm_slice(a, a_rows, a_cols, a_entries, x, pre, post, diag, beta, 0, 1, out);
-}
-
-weft_status tensor_spmm_slice(hal_spmm *a, int64_t a_rows, int64_t a_cols, int64_t a_entries, const weft_tensor *x,
-                              const weft_tensor *pre, const weft_tensor *post, const weft_tensor *diag, double beta,
-                              int slice, int slices, weft_tensor *out)
+weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out)
 {
     WEFT_TRY(tensor_check_alike("spmm", "x", x, out));
     WEFT_TRY(tensor_check_alike("spmm", "out", out, out));
-    WEFT_TRY(tensor_check_shape("spmm", "x", x, a_cols, out->cols));
-    WEFT_TRY(tensor_check_shape("spmm", "out", out, a_rows, x->cols));
-    WEFT_TRY(tensor_check_vector("spmm", "pre", pre, a_cols, 1, out));
-    WEFT_TRY(tensor_check_vector("spmm", "post", post, a_rows, 1, out));
-    WEFT_TRY(tensor_check_vector("spmm", "diag", diag, a_rows, 1, out));
-    WEFT_CHECK(diag == NULL || a_rows <= a_cols, WEFT_ERR_INTERNAL,
-               "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)a_rows, (long)a_cols);
+    WEFT_TRY(tensor_check_shape("spmm", "x", x, a->cols, out->cols));
+    WEFT_TRY(tensor_check_shape("spmm", "out", out, a->rows, x->cols));
+    WEFT_TRY(tensor_check_vector("spmm", "pre", terms->pre, a->cols, 1, out));
+    WEFT_TRY(tensor_check_vector("spmm", "post", terms->post, a->rows, 1, out));
+    WEFT_TRY(tensor_check_vector("spmm", "diag", terms->diag, a->rows, 1, out));
+    WEFT_CHECK(terms->diag == NULL || a->rows <= a->cols, WEFT_ERR_INTERNAL,
+               "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)a->rows, (long)a->cols);
     WEFT_CHECK(x->data != out->data || out->data == NULL, WEFT_ERR_INTERNAL, "spmm: out must not be x");
     return hal_spmm_run(out->hal, &(hal_spmm_run_args){.x = tensor_mat(x),
-                                                       .pre = tensor_mat(pre),
-                                                       .post = tensor_mat(post),
-                                                       .diag = tensor_mat(diag),
+                                                       .pre = tensor_mat(terms->pre),
+                                                       .post = tensor_mat(terms->post),
+                                                       .diag = tensor_mat(terms->diag),
                                                        .out = tensor_mat(out),
-                                                       .matrix = a,
-                                                       .entries = a_entries,
-                                                       .beta = beta,
-                                                       .slice = slice,
-                                                       .slices = slices});
+                                                       .matrix = a->spmm,
+                                                       .entries = a->entries,
+                                                       .beta = terms->beta,
+                                                       .slice = terms->slice,
+                                                       .slices = terms->slices});
 }

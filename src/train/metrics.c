@@ -84,7 +84,7 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, con
     bool classes = targets->loss == TRAIN_LOSS_XENT;
     if (metric == TRAIN_METRIC_ACCURACY) {
         WEFT_CHECK(classes, WEFT_ERR_USAGE, "--metric acc needs classes; with --loss bce use --metric rocauc");
-        return tensor_create(hal, WEFT_DTYPE_I64, 2, HAL_SPLITS, WEFT_MEM_WORKSPACE, &metrics->counts);
+        return tensor_create(hal, WEFT_DTYPE_I64, TRAIN_SPLITS, 2, WEFT_MEM_WORKSPACE, &metrics->counts);
     }
     WEFT_CHECK(!classes || targets->outputs == 2, WEFT_ERR_USAGE,
                "--metric rocauc needs two classes or binary tasks; these labels have %lld classes: use --metric acc",
@@ -115,16 +115,16 @@ static void fill_records(const train_metrics *m, int64_t task)
     for (int64_t i = 0; i < t->rows; ++i) {
         double score;
         int label;
-        uint64_t split = t->split_host[i] < HAL_SPLITS ? t->split_host[i] : HAL_SPLITS;
+        uint64_t split = t->split_host[i] < TRAIN_SPLITS ? t->split_host[i] : TRAIN_SPLITS;
         if (t->loss == TRAIN_LOSS_XENT) {
             score = logit_at(m, 2 * i + 1) - logit_at(m, 2 * i);
             label = t->label_host[i];
-            split = label < 0 ? HAL_SPLITS : split;
+            split = label < 0 ? TRAIN_SPLITS : split;
         } else {
             float target = t->target_host[i * t->outputs + task];
             score = logit_at(m, i * t->outputs + task);
             label = target > 0.5f;
-            split = isnan(target) ? HAL_SPLITS : split;
+            split = isnan(target) ? TRAIN_SPLITS : split;
         }
         m->local[i] = metrics_record((float)score, label) | split << 1;
     }
@@ -146,7 +146,7 @@ static weft_status task_rocauc(train_metrics *m, int64_t task, double *score)
 {
     fill_records(m, task);
     WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->targets->rows * 8, m->all, m->gather_bytes));
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         score[s] = comm_rank(m->comm) == 0 ? split_auc(m, (uint64_t)s) : NAN;
     }
     return WEFT_OK;
@@ -156,39 +156,42 @@ weft_status metrics_score_task(train_metrics *m, const weft_tensor *logits, int6
 {
     WEFT_TRY(tensor_download(logits, m->logits));
     WEFT_TRY(task_rocauc(m, task, score));
-    return comm_bcast(m->comm, 0, score, HAL_SPLITS * (int64_t)sizeof *score);
+    return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
 }
 
 static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, double *score)
 {
     WEFT_TRY(tensor_download(logits, m->logits));
     int64_t tasks = m->targets->loss == TRAIN_LOSS_XENT ? 1 : m->targets->outputs;
-    int64_t valid_tasks[HAL_SPLITS] = {0};
-    double sum[HAL_SPLITS] = {0};
+    int64_t valid_tasks[TRAIN_SPLITS] = {0};
+    double sum[TRAIN_SPLITS] = {0};
     for (int64_t task = 0; task < tasks; ++task) {
-        double auc[HAL_SPLITS];
+        double auc[TRAIN_SPLITS];
         WEFT_TRY(task_rocauc(m, task, auc));
-        for (int s = 0; s < HAL_SPLITS; ++s) {
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
             sum[s] += isnan(auc[s]) ? 0.0 : auc[s];
             valid_tasks[s] += !isnan(auc[s]);
         }
     }
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         score[s] = valid_tasks[s] > 0 ? sum[s] / (double)valid_tasks[s] : NAN;
     }
-    return comm_bcast(m->comm, 0, score, HAL_SPLITS * (int64_t)sizeof *score);
+    return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
 }
 
 static weft_status score_accuracy(train_metrics *m, const weft_tensor *logits, double *score)
 {
     const train_targets *t = m->targets;
-    int64_t counts[2 * HAL_SPLITS];
+    int64_t counts[TRAIN_SPLITS][2];
     WEFT_TRY(tensor_zero(&m->counts));
-    WEFT_TRY(tensor_accuracy(logits, t->label, t->split, &m->counts));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        weft_tensor of_split = tensor_view(&m->counts, s, 1, 0, 2);
+        WEFT_TRY(tensor_accuracy(logits, t->label, t->mask[s], &of_split));
+    }
     WEFT_TRY(tensor_download(&m->counts, counts));
-    WEFT_TRY(comm_allreduce(m->comm, counts, 2 * HAL_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
-    for (int s = 0; s < HAL_SPLITS; ++s) {
-        score[s] = counts[HAL_SPLITS + s] > 0 ? (double)counts[s] / (double)counts[HAL_SPLITS + s] : NAN;
+    WEFT_TRY(comm_allreduce(m->comm, counts, 2 * TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        score[s] = counts[s][1] > 0 ? (double)counts[s][0] / (double)counts[s][1] : NAN;
     }
     return WEFT_OK;
 }

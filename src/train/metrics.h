@@ -21,7 +21,7 @@ typedef struct train_metrics {
     train_metric metric;
     int64_t all_rows;              /* rank 0: rows over all ranks */
     int64_t *gather_bytes;         /* [P] */
-    weft_tensor counts;            /* accuracy: [2, HAL_SPLITS] int64, right rows and all */
+    weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
     void *logits;                  /* host copy for ROC-AUC, in the model's type */
     weft_dtype dtype;
@@ -30,7 +30,7 @@ typedef struct train_metrics {
 /* Collective. WEFT_ERR_USAGE when ROC-AUC is asked of labels with more than two classes. */
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const train_targets *targets,
                            train_metric metric, train_metrics *metrics);
-/* [out] score  [HAL_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
+/* [out] score  [TRAIN_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
 weft_status metrics_score(train_metrics *metrics, const weft_tensor *logits, double *score);
 /* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
  * Collective. */

@@ -48,15 +48,19 @@ typedef struct train_model {
 
 typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;
 
+/* Where a row belongs: train, valid, test, or nowhere. */
+enum { TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };
+
 typedef struct train_targets {
     int64_t rows;    /* of this rank */
     int64_t outputs; /* classes, or tasks */
     train_loss loss;
-    /* Device and host copies of the same arrays. */
+    /* device and host copies of the same arrays */
     const int32_t *label, *label_host; /* [rows] classes; NULL with tasks */
     const float *target, *target_host; /* [rows, outputs] 0, 1 or NaN; NULL with classes */
-    const uint8_t *split, *split_host; /* [rows] */
-    int64_t counted[HAL_SPLITS];       /* labelled rows of each split over all ranks */
+    const uint8_t *mask[TRAIN_SPLITS]; /* device [rows]: 1 for the rows of the split, 0 for the others; made once */
+    const uint8_t *split_host;         /* [rows] */
+    int64_t counted[TRAIN_SPLITS];     /* labelled rows of each split over all ranks */
     int64_t loss_entries;              /* terms of the training loss over all ranks */
 } train_targets;
 

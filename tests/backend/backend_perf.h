@@ -20,7 +20,7 @@ typedef struct perf_case {
     float *row; /* a vector as long as a row or column */
     double *stats;
     int32_t *index;
-    uint8_t *split;
+    uint8_t *mask;
 } perf_case;
 
 typedef struct perf_row {
@@ -100,6 +100,23 @@ static void perf_gather(weft_hal *hal, perf_case *p)
          .y = perf_mat(p->c, p->m, p->n));
 }
 
+static void perf_reduce(weft_hal *hal, perf_case *p)
+{
+    PERF(reduce, .left = perf_mat(p->a, p->m, p->n), .right = perf_mat(p->c, p->m, p->n),
+         .to = perf_mat(p->c, p->m, p->n));
+}
+
+static void perf_cast(weft_hal *hal, perf_case *p)
+{
+    PERF(cast, .x = perf_mat(p->a, p->m, p->n), .y = hal_mat_of(p->c, WEFT_DTYPE_BF16, p->m, p->n, p->n));
+}
+
+static void perf_count_above(weft_hal *hal, perf_case *p)
+{
+    PERF(count_above, .x = hal_row_of(p->a, WEFT_DTYPE_F32, p->m * p->n), .floor = 0.5F,
+         .count = hal_mat_of(p->stats, WEFT_DTYPE_I64, 1, 1, 1));
+}
+
 static void perf_relu(weft_hal *hal, perf_case *p)
 {
     PERF(act_forward, .x = perf_mat(p->a, p->m, p->n), .relu = true, .y = perf_mat(p->c, p->m, p->n));
@@ -141,16 +158,15 @@ static void perf_bn_backward(weft_hal *hal, perf_case *p)
 static void perf_softmax(weft_hal *hal, perf_case *p)
 {
     PERF(softmax_xent, .x = perf_mat(p->a, p->m, p->n), .label = hal_column_from(p->index, WEFT_DTYPE_I32, p->m),
-         .split = hal_column_from(p->split, WEFT_DTYPE_U8, p->m), .scale = 1.0,
+         .mask = hal_column_from(p->mask, WEFT_DTYPE_U8, p->m), .scale = 1.0,
          .loss = hal_mat_of(p->stats, WEFT_DTYPE_F64, 1, 1, 1), .dx = perf_mat(p->c, p->m, p->n));
 }
 
 static void perf_accuracy(weft_hal *hal, perf_case *p)
 {
-    int64_t counts[2 * HAL_SPLITS] = {0};
+    int64_t counts[2] = {0};
     PERF(accuracy, .x = perf_mat(p->a, p->m, p->n), .label = hal_column_from(p->index, WEFT_DTYPE_I32, p->m),
-         .split = hal_column_from(p->split, WEFT_DTYPE_U8, p->m),
-         .counts = hal_mat_of(counts, WEFT_DTYPE_I64, 2, HAL_SPLITS, HAL_SPLITS));
+         .mask = hal_column_from(p->mask, WEFT_DTYPE_U8, p->m), .counts = hal_mat_of(counts, WEFT_DTYPE_I64, 1, 2, 2));
 }
 
 static const perf_row perf_rows[] = {
@@ -174,6 +190,9 @@ static const perf_row perf_rows[] = {
     {"axpby", 232965, 602, 0, 3, 12, perf_axpby},
     {"col_sum", 232965, 256, 0, 1, 4, perf_col_sum},
     {"gather_rows", 232965, 64, 0, 0, 8, perf_gather},
+    {"reduce", 232965, 602, 0, 1, 12, perf_reduce},
+    {"cast", 232965, 602, 0, 0, 6, perf_cast},
+    {"count_above", 232965, 602, 0, 1, 4, perf_count_above},
     {"relu", 232965, 602, 0, 1, 8, perf_relu},
     {"dropout", 232965, 602, 0, 1, 8, perf_dropout},
     {"dropout", 8765000, 16, 0, 1, 8, perf_dropout},
@@ -215,7 +234,8 @@ static void perf_measure(weft_hal *hal, const perf_row *row)
     p.row = perf_floats(hal, longest);
     p.stats = perf_alloc(hal, 2 * row->n, sizeof(double));
     p.index = perf_alloc(hal, row->m, sizeof(int32_t));
-    p.split = perf_alloc(hal, row->m, 1);
+    p.mask = perf_alloc(hal, row->m, 1);
+    memset(p.mask, 1, (size_t)row->m); /* every row counts */
     bool gathers = row->run == perf_gather;
     for (int64_t i = 0; i < row->m; ++i) {
         p.index[i] = (int32_t)(i * 7919 % (gathers ? row->m : row->n));
@@ -228,7 +248,7 @@ static void perf_measure(weft_hal *hal, const perf_row *row)
     printf("| %s | %ld x %ld x %ld | %.5f | %.1f | %.1f |\n", row->name, (long)row->m, (long)row->n, (long)row->k,
            seconds, bytes / seconds * 1e-9, elements * inner * row->flops / seconds * 1e-9);
     fflush(stdout);
-    void *all[] = {p.a, p.b, p.c, p.row, p.stats, p.index, p.split};
+    void *all[] = {p.a, p.b, p.c, p.row, p.stats, p.index, p.mask};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
         hal->mem.free(hal, all[i]);
     }

@@ -73,6 +73,112 @@ static void case_gather_scatter(env *e)
     operand_compare(e, &largest, 0.0);
 }
 
+/* ---- pack ------------------------------------------------------------------------------------------------------ */
+
+/* In the type of the case, with gaps, in place and with a NaN on either side; then whole numbers, to the bit. */
+static void case_reduce(env *e)
+{
+    static const weft_dtype types[] = {WEFT_DTYPE_I32, WEFT_DTYPE_I64, WEFT_DTYPE_U8};
+    for (int r = HAL_SUM; r <= HAL_MIN; ++r) {
+        const hal_reduction reduction = (hal_reduction)r;
+        operand left = operand_make(e, e->m, e->n, COARSE);
+        operand right = operand_make(e, e->m, e->n, COARSE);
+        operand nan = operand_make(e, e->m, e->n, NOTHING);
+        operand to = operand_make(e, e->m, e->n, NOTHING);
+        RUN(e, reduce, .reduction = reduction, .left = ON(left), .right = ON(right), .to = ON(to));
+        RUN(e, reduce, .reduction = reduction, .left = ON(left), .right = ON(right), .to = ON(left));
+        RUN(e, reduce, .reduction = reduction, .left = ON(left), .right = ON(right), .to = ON(right));
+        operand_compare(e, &to, 0.0);
+        operand_compare(e, &left, 0.0);
+        operand_compare(e, &right, 0.0);
+        RUN(e, reduce, .reduction = reduction, .left = ON(nan), .right = ON(right), .to = ON(to));
+        operand_compare(e, &to, 0.0);
+        RUN(e, reduce, .reduction = reduction, .left = ON(left), .right = ON(nan), .to = ON(left));
+        operand_compare(e, &left, 0.0);
+        for (int t = 0; t < (reduction == HAL_SUM ? 2 : 3); ++t) {
+            int_operand a = int_operand_make(e, e->m * e->n, types[t]);
+            int_operand b = int_operand_make(e, e->m * e->n, types[t]);
+            for (int64_t i = 0; i < a.bytes; ++i) { /* every bit is used: sums wrap */
+                ((uint8_t *)a.host)[i] = (uint8_t)(env_random(e) * 256.0);
+                ((uint8_t *)b.host)[i] = (uint8_t)(env_random(e) * 256.0);
+            }
+            int_operand_upload(e, &a);
+            int_operand_upload(e, &b);
+            RUN(e, reduce, .reduction = reduction, .left = INT(a), .right = INT(b), .to = INT(a));
+            int_operand_compare(e, &a);
+        }
+    }
+}
+
+/* A 16-bit matrix without gaps in a list of bytes. */
+#define HALVES(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m, e->n, e->n)
+
+/* Float32 to each 16-bit type and back, from one of them to the other, and added; all of it to the bit. */
+static void case_cast(env *e)
+{
+    static const weft_dtype types[] = {WEFT_DTYPE_BF16, WEFT_DTYPE_F16};
+    const weft_dtype dtype = e->dtype;
+    e->dtype = WEFT_DTYPE_F32; /* casts are between float32 and shorter ones */
+    for (int t = 0; t < 2; ++t) {
+        operand x = operand_make(e, e->m, e->n, WIDE);
+        operand back = operand_make(e, e->m, e->n, NOTHING);
+        operand sum = operand_make(e, e->m, e->n, UNIT);
+        int_operand half = int_operand_make(e, e->m * e->n, types[t]);
+        int_operand other = int_operand_make(e, e->m * e->n, types[1 - t]);
+        int_operand_upload(e, &half);
+        int_operand_upload(e, &other);
+        RUN(e, cast, .x = ON(x), .y = HALVES(half));
+        RUN(e, cast, .x = HALVES(half), .y = ON(back));
+        RUN(e, cast, .x = HALVES(half), .y = ON(sum), .add = true);
+        RUN(e, cast, .x = HALVES(half), .y = HALVES(other));
+        int_operand_compare(e, &half);
+        int_operand_compare(e, &other);
+        operand_compare(e, &back, 0.0);
+        operand_compare(e, &sum, 0.0);
+    }
+    e->dtype = dtype;
+}
+
+/* Thresholds that nothing, some and everything reaches; room for less than what is found, for as much, and for more. */
+static void case_select(env *e)
+{
+    static const float floors[] = {0.0f, 0.5f, 0.75f, 2.0f};
+    const int64_t n = e->m * e->n;
+    int_operand x = int_operand_make(e, n, WEFT_DTYPE_F32);
+    for (int64_t i = 0; i < n; ++i) {
+        ((float *)x.host)[i] = (float)fill_value(e, COARSE);
+    }
+    int_operand_upload(e, &x);
+#define VECTOR(x, length) hal_row_of((x).dev[run_backend], (x).dtype, length)
+    for (int f = 0; f < 4; ++f) {
+        int_operand count = int_operand_make(e, 1, WEFT_DTYPE_I64);
+        int_operand_upload(e, &count);
+        RUN(e, count_above, .x = VECTOR(x, n), .floor = floors[f], .count = INT(count));
+        int_operand_compare(e, &count);
+        int64_t found = 0;
+        ASSERT_OK(e->hal[0]->mem.download(e->hal[0], &found, count.dev[0], sizeof found));
+        const int64_t rooms[] = {found / 2, found, n};
+        for (int r = 0; r < 3; ++r) {
+            const int64_t kept = found < rooms[r] ? found : rooms[r];
+            int_operand index = int_operand_make(e, rooms[r], WEFT_DTYPE_I32);
+            int_operand value = int_operand_make(e, rooms[r], WEFT_DTYPE_F32);
+            int_operand_upload(e, &index);
+            int_operand_upload(e, &value);
+            RUN(e, compact_above, .x = VECTOR(x, n), .floor = floors[f], .index = VECTOR(index, rooms[r]),
+                .value = VECTOR(value, rooms[r]), .count = INT(count));
+            int_operand_compare(e, &count);
+            index.bytes = kept * (int64_t)sizeof(int32_t); /* what is behind the last one is nobody's */
+            value.bytes = kept * (int64_t)sizeof(float);
+            int_operand_compare(e, &index);
+            int_operand_compare(e, &value);
+        }
+    }
+    operand sums = operand_f64(e, 2, NOTHING);
+    RUN(e, sum_magnitudes, .x = VECTOR(x, n), .out = hal_row_of(sums.dev[run_backend], WEFT_DTYPE_F64, 2));
+    operand_compare_as(e, &sums, 1e-13 * (double)(n + 1));
+#undef VECTOR
+}
+
 /* ---- activation ------------------------------------------------------------------------------------------------ */
 
 static void act_variant(env *e, bool relu, const hal_dropout *dropout, bool with_ids)
@@ -200,15 +306,16 @@ static void case_layer_norm(env *e)
 
 /* ---- losses ---------------------------------------------------------------------------------------------------- */
 
-static void fill_splits(env *e, int_operand *split, int_operand *label)
+/* Rows that a mask leaves out have no label; any byte but 0 counts. */
+static void fill_mask(env *e, int_operand *mask, int_operand *label)
 {
     for (int64_t i = 0; i < e->m; ++i) {
-        static const uint8_t choice[] = {0, 1, 0, 2, HAL_SPLIT_NONE};
-        ((uint8_t *)split->host)[i] = choice[i % 5];
-        bool labelled = choice[i % 5] != HAL_SPLIT_NONE && e->n > 0;
+        static const uint8_t choice[] = {1, 0, 255, 2, 0};
+        ((uint8_t *)mask->host)[i] = choice[i % 5];
+        bool labelled = choice[i % 5] != 0 && e->n > 0;
         ((int32_t *)label->host)[i] = labelled ? (int32_t)(i * 7 % e->n) : -1;
     }
-    int_operand_upload(e, split);
+    int_operand_upload(e, mask);
     int_operand_upload(e, label);
 }
 
@@ -216,17 +323,23 @@ static void case_softmax_xent(env *e)
 {
     operand x = operand_make(e, e->m, e->n, WIDE);
     operand dx = operand_make(e, e->m, e->n, NOTHING);
-    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand mask = int_operand_make(e, e->m, WEFT_DTYPE_U8);
     int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
-    fill_splits(e, &split, &label);
+    fill_mask(e, &mask, &label);
     operand loss = operand_f64(e, 1, POSITIVE);
     operand only = operand_f64(e, 1, POSITIVE);
-    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 0, .scale = 0.125,
-        .loss = ON(loss), .dx = ON(dx));
-    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 1, .scale = 0.125,
-        .loss = ON(only));
-    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .split = INT(split), .which = 0, .scale = 0.125,
-        .loss = ON(loss), .dx = ON(x));
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .mask = INT(mask), .scale = 0.125, .loss = ON(loss),
+        .dx = ON(dx));
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .mask = INT(mask), .scale = 0.125, .loss = ON(only));
+    RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .mask = INT(mask), .scale = 0.125, .loss = ON(loss),
+        .dx = ON(x));
+    if (e->n > 0) { /* without a mask every row counts, and needs a label */
+        for (int64_t i = 0; i < e->m; ++i) {
+            ((int32_t *)label.host)[i] = (int32_t)(i % e->n);
+        }
+        int_operand_upload(e, &label);
+        RUN(e, softmax_xent, .x = ON(dx), .label = INT(label), .scale = 0.125, .loss = ON(only), .dx = ON(dx));
+    }
     operand_compare_as(e, &loss, 8.0 * epsilon_of(e->dtype));
     operand_compare_as(e, &only, 8.0 * epsilon_of(e->dtype));
     operand_compare(e, &dx, 8.0);
@@ -238,9 +351,9 @@ static void case_bce_logits(env *e)
     operand x = operand_make(e, e->m, e->n, WIDE);
     operand dx = operand_make(e, e->m, e->n, NOTHING);
     int_operand target = int_operand_make(e, e->m * e->n, WEFT_DTYPE_F32);
-    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand mask = int_operand_make(e, e->m, WEFT_DTYPE_U8);
     int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
-    fill_splits(e, &split, &label);
+    fill_mask(e, &mask, &label);
     for (int64_t i = 0; i < e->m * e->n; ++i) {
         ((float *)target.host)[i] = i % 3 == 2 ? NAN : (float)(i % 3);
     }
@@ -250,12 +363,11 @@ static void case_bce_logits(env *e)
     *(int64_t *)count.host = 4;
     int_operand_upload(e, &count);
 #define TARGET(x) hal_mat_from((x).dev[run_backend], WEFT_DTYPE_F32, e->m, e->n, e->n)
-    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 0, .scale = 0.25,
-        .loss = ON(loss), .count = INT(count), .dx = ON(dx));
-    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 2, .scale = 0.25,
-        .loss = ON(loss), .count = INT(count));
-    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .split = INT(split), .which = 0, .scale = 0.25,
-        .loss = ON(loss), .dx = ON(x));
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .mask = INT(mask), .scale = 0.25, .loss = ON(loss),
+        .count = INT(count), .dx = ON(dx));
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .mask = INT(mask), .scale = 0.25, .loss = ON(loss),
+        .count = INT(count));
+    RUN(e, bce_logits, .x = ON(x), .target = TARGET(target), .scale = 0.25, .loss = ON(loss), .dx = ON(x));
 #undef TARGET
     int_operand_compare(e, &count);
     operand_compare_as(e, &loss, 8.0 * epsilon_of(e->dtype));
@@ -266,14 +378,16 @@ static void case_bce_logits(env *e)
 static void case_accuracy(env *e)
 {
     operand x = operand_make(e, e->m, e->n, COARSE); /* few distinct values: ties are common */
-    int_operand split = int_operand_make(e, e->m, WEFT_DTYPE_U8);
+    int_operand mask = int_operand_make(e, e->m, WEFT_DTYPE_U8);
     int_operand label = int_operand_make(e, e->m, WEFT_DTYPE_I32);
-    fill_splits(e, &split, &label);
-    int_operand counts = int_operand_make(e, 2 * HAL_SPLITS, WEFT_DTYPE_I64);
+    fill_mask(e, &mask, &label);
+    int_operand counts = int_operand_make(e, 2, WEFT_DTYPE_I64);
     ((int64_t *)counts.host)[1] = 100;
     int_operand_upload(e, &counts);
-    RUN(e, accuracy, .x = ON(x), .label = INT(label), .split = INT(split),
-        .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 2, HAL_SPLITS, HAL_SPLITS));
+    RUN(e, accuracy, .x = ON(x), .label = INT(label), .mask = INT(mask),
+        .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 1, 2, 2));
+    RUN(e, accuracy, .x = ON(x), .label = INT(label),
+        .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 1, 2, 2));
     int_operand_compare(e, &counts);
 }
 
@@ -428,6 +542,9 @@ static const struct test_case {
     {"scale_rows", case_scale_rows},
     {"col_sum", case_col_sum},
     {"gather_scatter", case_gather_scatter},
+    {"reduce", case_reduce},
+    {"cast", case_cast},
+    {"select", case_select},
     {"act", case_act},
     {"batch_norm", case_batch_norm},
     {"layer_norm", case_layer_norm},

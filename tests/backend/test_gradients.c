@@ -187,7 +187,7 @@ static void test_layer_norm(void **state)
 typedef struct loss_context {
     double x[M * N], dx[M * N];
     int32_t label[M];
-    uint8_t split[M];
+    uint8_t mask[M];
     float target[M * N];
 } loss_context;
 
@@ -198,7 +198,7 @@ static void loss_fill(loss_context *c)
     fill_random(c->x, M * N);
     for (int i = 0; i < M; ++i) {
         c->label[i] = i % N;
-        c->split[i] = i == 2 ? 1 : (i == 4 ? HAL_SPLIT_NONE : 0);
+        c->mask[i] = i != 2 && i != 4;
     }
     for (int i = 0; i < M * N; ++i) {
         c->target[i] = i % 4 == 3 ? NAN : (float)(i % 2);
@@ -210,7 +210,7 @@ static double softmax_value(void *context)
     loss_context *c = context;
     double loss = 0.0;
     OP(softmax_xent, .x = mat(c->x, M, N), .label = hal_column_from(c->label, WEFT_DTYPE_I32, M),
-       .split = hal_column_from(c->split, WEFT_DTYPE_U8, M), .which = 0, .scale = SCALE, .loss = mat(&loss, 1, 1),
+       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M), .scale = SCALE, .loss = mat(&loss, 1, 1),
        .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
@@ -220,7 +220,7 @@ static double bce_value(void *context)
     loss_context *c = context;
     double loss = 0.0;
     OP(bce_logits, .x = mat(c->x, M, N), .target = hal_mat_from(c->target, WEFT_DTYPE_F32, M, N, N),
-       .split = hal_column_from(c->split, WEFT_DTYPE_U8, M), .which = 0, .scale = SCALE, .loss = mat(&loss, 1, 1),
+       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M), .scale = SCALE, .loss = mat(&loss, 1, 1),
        .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
@@ -244,19 +244,17 @@ static void test_loss_values(void **state)
 {
     (void)state;
     int32_t label[2] = {1, 0};
-    uint8_t split[2] = {0, 0};
     double x[2][4] = {{3.0, 3.0, 3.0, 3.0}, {1000.0, 0.0, 0.0, 0.0}};
     double loss = 0.0;
-    OP(softmax_xent, .x = mat(x[0], 2, 4), .label = hal_column_from(label, WEFT_DTYPE_I32, 2),
-       .split = hal_column_from(split, WEFT_DTYPE_U8, 2), .which = 0, .scale = 1.0, .loss = mat(&loss, 1, 1));
+    OP(softmax_xent, .x = mat(x[0], 2, 4), .label = hal_column_from(label, WEFT_DTYPE_I32, 2), .scale = 1.0,
+       .loss = mat(&loss, 1, 1));
     ASSERT_NEAR(loss, log(4.0), 1e-15);
     double logits[3] = {0.0, 500.0, -500.0};
     float target[3] = {1.0F, 1.0F, 1.0F};
     int64_t count = 0;
     loss = 0.0;
-    OP(bce_logits, .x = mat(logits, 1, 3), .target = hal_mat_from(target, WEFT_DTYPE_F32, 1, 3, 3),
-       .split = hal_column_from(split, WEFT_DTYPE_U8, 1), .which = 0, .scale = 1.0, .loss = mat(&loss, 1, 1),
-       .count = hal_mat_of(&count, WEFT_DTYPE_I64, 1, 1, 1));
+    OP(bce_logits, .x = mat(logits, 1, 3), .target = hal_mat_from(target, WEFT_DTYPE_F32, 1, 3, 3), .scale = 1.0,
+       .loss = mat(&loss, 1, 1), .count = hal_mat_of(&count, WEFT_DTYPE_I64, 1, 1, 1));
     ASSERT_NEAR(loss, log(2.0) + 500.0, 1e-12);
     assert_int_equal(count, 3);
 }

@@ -101,7 +101,7 @@ static weft_status run_form(const volume_form *form, const volume_filter *filter
     char nodes[16];
     snprintf(nodes, sizeof nodes, "%d", form->node_ranks);
     bool wanted = matches(filter->algorithm, comm_algorithm_name(desc->algorithm)) && matches(filter->nodes, nodes) &&
-                  matches(filter->half, half_names[desc->half]) && matches(filter->wire, codec_name(desc->wire));
+                  matches(filter->half, half_names[desc->half]) && matches(filter->wire, wire_name(desc->wire));
     int runs = wanted ? filter->times * (1 + index % 5) : 0;
     coll_allreduce args = coll_arguments(form->comm, desc->buffer, desc->count, desc->dtype, desc->op);
     args.half = desc->half;
@@ -115,7 +115,7 @@ static weft_status run_form(const volume_form *form, const volume_filter *filter
     }
     comm_stats after = comm_lane_stats(form->comm, desc->lane);
     fprintf(out, "%s %d %s %s %lld %d %llu %llu %lld %d\n", comm_algorithm_name(desc->algorithm), form->node_ranks,
-            half_names[desc->half], codec_name(desc->wire), (long long)desc->count, runs,
+            half_names[desc->half], wire_name(desc->wire), (long long)desc->count, runs,
             (unsigned long long)(after.bytes_sent - before.bytes_sent),
             (unsigned long long)(after.messages_sent - before.messages_sent), (long long)cost.inter_bytes,
             form->messages_only);

@@ -8,7 +8,7 @@
 #ifndef WEFT_TESTS_ALLREDUCE_CASES_H
 #define WEFT_TESTS_ALLREDUCE_CASES_H
 
-#include "comm/codec/codec.h"
+#include "comm/core/wire.h"
 #include "support/comm_cases.h"
 
 static const comm_algorithm hier_algorithms[] = {
@@ -163,7 +163,7 @@ static weft_status hier_halves_of(weft_comm *comm, comm_allreduce_desc *desc, fl
         WEFT_TRY_GOTO(comm_wait(half[1]), status, done);
         if (!case_same_bits(desc->buffer, whole, bytes)) {
             status = weft_fail(WEFT_ERR_INTERNAL, "%s of %lld as %s: the halves differ from the whole",
-                               comm_algorithm_name(desc->algorithm), (long long)desc->count, codec_name(desc->wire));
+                               comm_algorithm_name(desc->algorithm), (long long)desc->count, wire_name(desc->wire));
             goto done;
         }
     }
@@ -295,7 +295,7 @@ static weft_status hier_wire_on(weft_comm *comm)
             rounded += fabs((double)x[i] - exact) > 1e-5 * fabs(exact);
             if (!(fabs((double)x[i] - exact) <= bound)) {
                 status = weft_fail(WEFT_ERR_INTERNAL, "%s of %lld as %s: element %lld is %.9g, exact %.9g, bound %.3g",
-                                   comm_algorithm_name(desc.algorithm), (long long)desc.count, codec_name(desc.wire),
+                                   comm_algorithm_name(desc.algorithm), (long long)desc.count, wire_name(desc.wire),
                                    (long long)i, (double)x[i], exact, bound);
                 goto done;
             }
@@ -306,7 +306,7 @@ static weft_status hier_wire_on(weft_comm *comm)
         bool as_expected = desc.count < 5003 || (alone ? rounded < desc.count / 50 : rounded > desc.count / 2);
         if (!as_expected) {
             status = weft_fail(WEFT_ERR_INTERNAL, "%s as %s: %lld of %lld elements are rounded",
-                               comm_algorithm_name(desc.algorithm), codec_name(desc.wire), (long long)rounded,
+                               comm_algorithm_name(desc.algorithm), wire_name(desc.wire), (long long)rounded,
                                (long long)desc.count);
             goto done;
         }
@@ -425,7 +425,7 @@ static weft_status hier_stats_of(weft_comm *comm, const comm_allreduce_desc *des
     int64_t messages = (int64_t)(after.messages_sent - before.messages_sent);
     CASE_CHECK(bytes == cost.bytes_sent && messages == cost.messages_sent,
                "%s of %lld, half %d, %s, on %d of %d: %lld bytes in %lld messages, predicted %lld in %lld",
-               comm_algorithm_name(desc->algorithm), (long long)desc->count, (int)desc->half, codec_name(desc->wire),
+               comm_algorithm_name(desc->algorithm), (long long)desc->count, (int)desc->half, wire_name(desc->wire),
                comm_rank(comm), comm_size(comm), (long long)bytes, (long long)messages, (long long)cost.bytes_sent,
                (long long)cost.messages_sent);
     int64_t shared = (int64_t)(after.shared_bytes - before.shared_bytes);

@@ -6,7 +6,6 @@
 #ifndef WEFT_TESTS_WINDOW_CASES_H
 #define WEFT_TESTS_WINDOW_CASES_H
 
-#include "comm/core/reduce.h"
 #include "comm/core/window.h"
 #include "support/comm_cases.h"
 
@@ -258,7 +257,7 @@ static weft_status window_case_types(weft_comm *comm, void *argument)
     for (int kind = 0; kind < 15; ++kind) {
         comm_allreduce_desc desc =
             case_desc(COMM_LANE_GRADIENT, COMM_ALGO_SHARED, (weft_dtype)(kind / 3), (comm_op)(kind % 3), COUNT, buffer);
-        if (comm_reduce_supported(desc.dtype, desc.op)) {
+        if (hal_reduces(desc.dtype, (hal_reduction)desc.op)) {
             desc.buffer = (char *)buffer + weft_dtype_bytes(desc.dtype);
             WEFT_TRY_GOTO(case_one_allreduce(comm, &desc), status, done);
         }

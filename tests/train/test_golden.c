@@ -147,7 +147,7 @@ static void check_first_pass(weft_comm *comm, const golden_case *c, gnn_model *m
         check_near(c, "logits", at, actual[i], ((const double *)golden.data)[at]);
     }
     npy_array_free(&golden);
-    const tensor_loss_rows rows = {.split = t->split, .scale = 1.0 / (double)t->loss_entries};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = 1.0 / (double)t->loss_entries};
     weft_tensor loss;
     ASSERT_OK(tensor_create(model->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &loss));
     ASSERT_OK(tensor_zero(&loss));

@@ -57,7 +57,7 @@ static weft_status scatter_weights(param_store *params)
 
 static weft_status local_loss(weft_hal *hal, const train_targets *t, weft_tensor *logits, double *loss)
 {
-    const tensor_loss_rows rows = {.split = t->split, .scale = 1.0 / (double)t->loss_entries};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = 1.0 / (double)t->loss_entries};
     weft_tensor sum;
     WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &sum));
     weft_status status = tensor_zero(&sum);

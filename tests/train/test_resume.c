@@ -25,7 +25,7 @@ typedef struct stop_case {
     int64_t trained_here[MOST_RANKS]; /* epochs of this start, by rank */
     int64_t elements;
     float value[MOST_RANKS][MOST_ELEMENTS]; /* of each rank, at its end */
-    double loss[RUNS][EPOCHS], score[RUNS][EPOCHS][HAL_SPLITS];
+    double loss[RUNS][EPOCHS], score[RUNS][EPOCHS][TRAIN_SPLITS];
     train_run result[RUNS];
     int64_t epochs;
 } stop_case;

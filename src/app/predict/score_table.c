@@ -41,8 +41,8 @@ static weft_status reserve_tasks(score_table *table, int64_t tasks)
 static void mark_chosen(const train_targets *targets, score_table *table, uint8_t *split)
 {
     for (int64_t i = 0; i < targets->rows; ++i) {
-        split[i] = chosen(targets, table->split, i) ? split_numbers[SCORE_TEST] : HAL_SPLIT_NONE;
-        for (int64_t c = 0; split[i] != HAL_SPLIT_NONE && c < table->tasks; ++c) {
+        split[i] = chosen(targets, table->split, i) ? split_numbers[SCORE_TEST] : TRAIN_SPLIT_NONE;
+        for (int64_t c = 0; split[i] != TRAIN_SPLIT_NONE && c < table->tasks; ++c) {
             float target = targets->target_host[i * table->tasks + c];
             table->positive[c] += target > 0.5f;
             table->negative[c] += target <= 0.5f;
@@ -58,7 +58,7 @@ static weft_status score_tasks(const app_context *context, const train_targets *
     weft_status status = metrics_create(comm, context->hal, view->dtype, of_set, TRAIN_METRIC_ROCAUC, &metrics);
     status = comm_agree(comm, status);
     for (int64_t task = 0; task < table->tasks && status == WEFT_OK; ++task) {
-        double score[HAL_SPLITS] = {0};
+        double score[TRAIN_SPLITS] = {0};
         status = metrics_score_task(&metrics, view, task, score);
         table->auc[task] = score[split_numbers[SCORE_TEST]];
     }

@@ -25,8 +25,8 @@ typedef struct score_table {
     const char *model, *graph; /* names, for reading */
     bool labelled;             /* without labels everything below is empty */
     train_metric metric;
-    double score[HAL_SPLITS];
-    int64_t counted[HAL_SPLITS];
+    double score[TRAIN_SPLITS];
+    int64_t counted[TRAIN_SPLITS];
     score_split split;
     int64_t classes;    /* or 0 */
     int64_t *confusion; /* [classes, classes]: row = label, column = prediction */

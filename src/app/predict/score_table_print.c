@@ -5,7 +5,7 @@
 #include "app/predict/score_table.h"
 #include "io/json.h"
 
-static const char *const split_names[HAL_SPLITS] = {"train", "valid", "test"};
+static const char *const split_names[TRAIN_SPLITS] = {"train", "valid", "test"};
 static const char *const chosen_names[] = {
     [SCORE_TEST] = "test", [SCORE_VALID] = "valid", [SCORE_TRAIN] = "train", [SCORE_LABELLED] = "labelled"};
 
@@ -66,7 +66,7 @@ static void print_md(FILE *out, const score_table *t)
         return;
     }
     fprintf(out, "| split | vertices | %s |\n|---|---:|---:|\n", metric_text(t));
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         fprintf(out, "| %s | %" PRId64 " | ", split_names[s], t->counted[s]);
         print_number(out, t->score[s], 4, "-");
         fputs(" |\n", out);
@@ -102,7 +102,7 @@ static void print_classes_csv(FILE *out, const score_table *t)
 static void print_csv(FILE *out, const score_table *t)
 {
     fputs("kind,name,vertices,score,precision,recall,f1\n", out);
-    for (int s = 0; t->labelled && s < HAL_SPLITS; ++s) {
+    for (int s = 0; t->labelled && s < TRAIN_SPLITS; ++s) {
         fprintf(out, "split,%s,%" PRId64 ",", split_names[s], t->counted[s]);
         print_number(out, t->score[s], 6, "");
         fputs(",,,\n", out);
@@ -170,7 +170,7 @@ static void print_json(FILE *out, const score_table *t)
     json_text(&json, "graph", t->graph);
     if (t->labelled) {
         json_text(&json, "metric", t->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
-        for (int s = 0; s < HAL_SPLITS; ++s) {
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
             json_object(&json, split_names[s]);
             json_int(&json, "vertices", t->counted[s]);
             json_real(&json, "score", t->score[s]);

@@ -126,11 +126,11 @@ static weft_status open_run(train_events *events, int run)
 
 static weft_status write_epoch(train_events *events, const train_epoch *epoch)
 {
-    static const char *const score_tag[HAL_SPLITS] = {"score/train", "score/valid", "score/test"};
+    static const char *const score_tag[TRAIN_SPLITS] = {"score/train", "score/valid", "score/test"};
     event_value value[EVENT_VALUES_MAX];
     int count = 0;
     value[count++] = (event_value){"loss", (float)epoch->loss};
-    for (int s = 0; s < HAL_SPLITS && epoch->evaluated; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS && epoch->evaluated; ++s) {
         if (isfinite(epoch->score[s])) { /* a split without vertices has no score */
             value[count++] = (event_value){score_tag[s], (float)epoch->score[s]};
         }

@@ -17,15 +17,15 @@ static weft_status count_classes(weft_comm *comm, const train_targets *targets, 
 {
     const int64_t classes = targets->outputs;
     outcome->classes = classes;
-    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&outcome->by_class, HAL_SPLITS * classes, WEFT_MEM_GENERAL)));
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&outcome->by_class, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL)));
     for (int64_t i = 0; i < targets->rows; ++i) {
         const int32_t label = targets->label_host[i];
         const uint8_t split = targets->split_host[i];
-        if (label >= 0 && split < HAL_SPLITS) {
+        if (label >= 0 && split < TRAIN_SPLITS) {
             outcome->by_class[split * classes + label] += 1;
         }
     }
-    return comm_allreduce(comm, outcome->by_class, HAL_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
+    return comm_allreduce(comm, outcome->by_class, TRAIN_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
 }
 
 /* Training splits are often made of equally large classes: of those the one with more validation vertices, then the
@@ -72,7 +72,7 @@ weft_status train_outcome_measure(const app_context *context, const train_target
         WEFT_TRY(count_classes(context->comm, targets, outcome));
         outcome->largest = largest_class(outcome);
     }
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         outcome->baseline[s] = baseline_of(outcome, s);
     }
     outcome->tabled = targets->outputs <= OUTCOME_CLASSES_MAX;

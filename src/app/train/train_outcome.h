@@ -22,11 +22,11 @@ enum {
 
 typedef struct train_outcome {
     train_metric metric;
-    int64_t counted[HAL_SPLITS]; /* labelled vertices */
-    int64_t classes;             /* or 0 */
-    int64_t *by_class;           /* [HAL_SPLITS, classes] labelled vertices */
-    int64_t largest;             /* class of the training split; -1: none */
-    double baseline[HAL_SPLITS]; /* NaN: an empty split */
+    int64_t counted[TRAIN_SPLITS]; /* labelled vertices */
+    int64_t classes;               /* or 0 */
+    int64_t *by_class;             /* [TRAIN_SPLITS, classes] labelled vertices */
+    int64_t largest;               /* class of the training split; -1: none */
+    double baseline[TRAIN_SPLITS]; /* NaN: an empty split */
     bool tabled;
     score_table table;     /* of the test split, or the first of validation and training that has vertices */
     outcome_losses losses; /* rank 0 */

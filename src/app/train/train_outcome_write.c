@@ -1,7 +1,7 @@
 /* app/train/train_outcome_write.c: "outcome" in summary.json (docs/formats.md has every key); see app/train/train_outcome.h. */
 #include "app/train/train_outcome_internal.h"
 
-static const char *const split_names[HAL_SPLITS] = {"train", "valid", "test"};
+static const char *const split_names[TRAIN_SPLITS] = {"train", "valid", "test"};
 static const char *const told_names[] = {[SCORE_TEST] = "test", [SCORE_VALID] = "valid", [SCORE_TRAIN] = "train"};
 
 static void write_column(json_writer *json, const char *key, const int64_t *value, int64_t count)
@@ -20,12 +20,12 @@ static void write_baseline(json_writer *json, const train_outcome *outcome)
     if (outcome->metric == TRAIN_METRIC_ACCURACY) {
         json_int(json, "class", outcome->largest);
     }
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         json_real(json, split_names[s], outcome->baseline[s]);
     }
     json_end(json);
     json_object(json, "vertices");
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         json_int(json, split_names[s], outcome->counted[s]);
     }
     json_end(json);
@@ -51,7 +51,7 @@ static void write_class_columns(json_writer *json, const train_outcome *outcome)
 {
     const int64_t classes = outcome->classes;
     json_object(json, "classes");
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         write_column(json, split_names[s], outcome->by_class + s * classes, classes);
     }
     for (int column = 0; column < 3; ++column) {

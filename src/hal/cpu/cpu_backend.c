@@ -104,7 +104,7 @@ void cpu_mem_ops(hal_mem_ops *ops)
     ops->zero = cpu_zero;
 }
 
-/* ---- operations: float32 here, the rest on ref ------------------------------------------------------------------- */
+/* ---- operations: what has a version here, the rest on ref ------------------------------------------------------------------- */
 
 #define HAL_OP(group, name, flops, operands, ...)                                                                      \
     static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
@@ -112,18 +112,27 @@ void cpu_mem_ops(hal_mem_ops *ops)
         const cpu_state *state = cpu_state_of(hal);                                                                    \
         weft_dtype dtype;                                                                                              \
         WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        bool here = dtype == WEFT_DTYPE_F32 && state->f32.name != NULL;                                                \
-        return here ? state->f32.name(hal, args) : state->ref.op.name(hal, args);                                      \
+        bool here = dtype == WEFT_DTYPE_F32 && state->own.name != NULL;                                                \
+        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
+    }
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
+    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
+    {                                                                                                                  \
+        const cpu_state *state = cpu_state_of(hal);                                                                    \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        return state->own.name != NULL ? state->own.name(hal, args) : state->ref.op.name(hal, args);                   \
     }
 #include "hal/ops.def"
 
 static void fill_ops(weft_hal *hal)
 {
     cpu_state *state = cpu_state_of(hal);
-    cpu_gemm_op(&state->f32);
-    cpu_dense_ops(&state->f32);
-    cpu_nn_ops(&state->f32);
-    cpu_optim_ops(&state->f32);
+    cpu_gemm_op(&state->own);
+    cpu_dense_ops(&state->own);
+    cpu_nn_ops(&state->own);
+    cpu_optim_ops(&state->own);
+    cpu_pack_ops(&state->own);
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
 #include "hal/ops.def"
     hal->op.spmm_run = cpu_spmm_run;

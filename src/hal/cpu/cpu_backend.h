@@ -36,7 +36,7 @@ typedef struct cpu_state {
     void *workspace; /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
     cpu_gemm_cache *gemm_cache; /* NULL without the library */
-    hal_ops f32;                /* operations on float32 */
+    hal_ops own;                /* operations on float32, and those whose operands have types of their own */
     weft_hal ref;               /* its tables: what everything else runs on */
 } cpu_state;
 
@@ -61,6 +61,7 @@ void cpu_gemm_op(hal_ops *ops);
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
 void cpu_optim_ops(hal_ops *ops);
+void cpu_pack_ops(hal_ops *ops);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);

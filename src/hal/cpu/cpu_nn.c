@@ -201,19 +201,26 @@ static weft_status rows_to_loss(weft_hal *hal, cpu_rows_job *job, const hal_mat 
     return WEFT_OK;
 }
 
+/* The piece's part of a mask, or NULL. */
+static const uint8_t *mask_of(const cpu_piece *piece, const hal_mat *mask)
+{
+    const uint8_t *all = mask->source;
+    return all != NULL ? all + piece->first : NULL;
+}
+
 static void softmax_xent_rows(const cpu_piece *piece, const void *args)
 {
     const hal_softmax_xent_args *a = args;
     const int32_t *label = a->label.source;
-    const uint8_t *split = a->split.source;
-    *(cpu_loss *)piece->own = piece->kernels->softmax_xent(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld,
-                                                           label + piece->first, split + piece->first, a->which,
-                                                           (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
+    *(cpu_loss *)piece->own =
+        piece->kernels->softmax_xent(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first,
+                                     mask_of(piece, &a->mask), (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
 }
 
 static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *a)
 {
-    assert(a->label.rows == a->x.rows && a->split.rows == a->x.rows);
+    assert(a->label.rows == a->x.rows);
+    assert(a->mask.source == NULL || a->mask.rows == a->x.rows);
     int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
     cpu_rows_job job = {.run = softmax_xent_rows, .args = a, .rows = rows, .work = rows * a->x.cols};
     return rows_to_loss(hal, &job, &a->loss, NULL);
@@ -222,15 +229,15 @@ static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *
 static void bce_logits_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bce_logits_args *a = args;
-    const uint8_t *split = a->split.source;
     *(cpu_loss *)piece->own = piece->kernels->bce_logits(
         piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, piece_in(piece, &a->target), a->target.ld,
-        split + piece->first, a->which, (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
+        mask_of(piece, &a->mask), (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
 }
 
 static weft_status cpu_bce_logits(weft_hal *hal, const hal_bce_logits_args *a)
 {
-    assert(a->target.rows == a->x.rows && a->target.cols == a->x.cols && a->split.rows == a->x.rows);
+    assert(a->target.rows == a->x.rows && a->target.cols == a->x.cols);
+    assert(a->mask.source == NULL || a->mask.rows == a->x.rows);
     cpu_rows_job job = {.run = bce_logits_rows, .args = a, .rows = a->x.rows, .work = a->x.rows * a->x.cols};
     return rows_to_loss(hal, &job, &a->loss, &a->count);
 }
@@ -239,28 +246,23 @@ static void accuracy_rows(const cpu_piece *piece, const void *args)
 {
     const hal_accuracy_args *a = args;
     const int32_t *label = a->label.source;
-    const uint8_t *split = a->split.source;
     piece->kernels->accuracy(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first,
-                             split + piece->first, piece->own);
+                             mask_of(piece, &a->mask), piece->own);
 }
 
 static weft_status cpu_accuracy(weft_hal *hal, const hal_accuracy_args *a)
 {
-    assert(a->counts.rows == 2 && a->counts.cols == HAL_SPLITS && a->counts.ld == HAL_SPLITS);
+    assert(a->counts.rows == 1 && a->counts.cols == 2);
     int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
     int64_t *counts = a->counts.data;
     cpu_parts_left left;
-    const cpu_rows_job job = {.run = accuracy_rows,
-                              .args = a,
-                              .rows = rows,
-                              .work = rows * a->x.cols,
-                              .own_bytes = 2 * HAL_SPLITS * sizeof *counts};
+    const cpu_rows_job job = {
+        .run = accuracy_rows, .args = a, .rows = rows, .work = rows * a->x.cols, .own_bytes = 2 * sizeof *counts};
     WEFT_TRY(cpu_rows(hal, &job, &left));
     for (int part = 0; part < left.parts; ++part) {
         const int64_t *own = (const int64_t *)(const void *)(left.own + (size_t)part * left.stride);
-        for (int i = 0; i < 2 * HAL_SPLITS; ++i) {
-            counts[i] += own[i];
-        }
+        counts[0] += own[0];
+        counts[1] += own[1];
     }
     return WEFT_OK;
 }

@@ -72,13 +72,13 @@ typedef struct cpu_kernels {
     void (*ln_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
                         const float *gamma, const float *saved, double *sums, float *dx, int64_t lddx);
 
-    /* losses and metric */
+    /* losses and metric, over the rows whose mask is not 0; mask NULL: over all of them */
     cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *split, int which, float scale, float *dx, int64_t lddx);
+                             const uint8_t *mask, float scale, float *dx, int64_t lddx);
     cpu_loss (*bce_logits)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
-                           const uint8_t *split, int which, float scale, float *dx, int64_t lddx);
-    /* count[2 * HAL_SPLITS] += correct rows, then all rows */
-    void (*accuracy)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *split,
+                           const uint8_t *mask, float scale, float *dx, int64_t lddx);
+    /* count[2] += rows that are right, then all of them */
+    void (*accuracy)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *mask,
                      int64_t *count);
 
     /* optimisers */

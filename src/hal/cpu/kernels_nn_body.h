@@ -270,13 +270,18 @@ static void zero_row(int64_t n, float *to)
     }
 }
 
+static bool row_counts(const uint8_t *mask, int64_t i)
+{
+    return mask == NULL || mask[i] != 0;
+}
+
 static cpu_loss softmax_xent(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *split, int which, float scale, float *dx, int64_t lddx)
+                             const uint8_t *mask, float scale, float *dx, int64_t lddx)
 {
     cpu_loss loss = {0.0, 0};
     for (int64_t i = 0; i < m; ++i) {
         float *to = dx != NULL ? dx + i * lddx : NULL;
-        if (split[i] == which) {
+        if (row_counts(mask, i)) {
             loss.sum += softmax_row(n, x + i * ldx, label[i], scale, to);
             loss.count += 1;
         } else if (to != NULL) {
@@ -315,12 +320,12 @@ static void bce_row_gradient(int64_t n, const float *x, const float *target, flo
 }
 
 static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
-                           const uint8_t *split, int which, float scale, float *dx, int64_t lddx)
+                           const uint8_t *mask, float scale, float *dx, int64_t lddx)
 {
     cpu_loss loss = {0.0, 0};
     for (int64_t i = 0; i < m; ++i) {
         float *to = dx != NULL ? dx + i * lddx : NULL;
-        if (split[i] == which) {
+        if (row_counts(mask, i)) {
             cpu_loss row = bce_row(n, x + i * ldx, target + i * ldt);
             loss.sum += row.sum;
             loss.count += row.count;
@@ -352,13 +357,13 @@ static bool label_wins(int64_t n, const float *x, int32_t label)
     return beaten == 0;
 }
 
-static void accuracy(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *split,
+static void accuracy(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *mask,
                      int64_t *count)
 {
     for (int64_t i = 0; i < m; ++i) {
-        if (split[i] < HAL_SPLITS) {
-            count[split[i]] += label_wins(n, x + i * ldx, label[i]) ? 1 : 0;
-            count[HAL_SPLITS + split[i]] += 1;
+        if (row_counts(mask, i)) {
+            count[0] += label_wins(n, x + i * ldx, label[i]) ? 1 : 0;
+            count[1] += 1;
         }
     }
 }

@@ -64,14 +64,15 @@ void ref_mem_ops(hal_mem_ops *ops)
         (void)hal;                                                                                                     \
         weft_dtype dtype;                                                                                              \
         WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        switch (dtype) {                                                                                               \
-        case WEFT_DTYPE_F32:                                                                                           \
-            return ref_##name##_f32(args);                                                                             \
-        case WEFT_DTYPE_F64:                                                                                           \
-            return ref_##name##_f64(args);                                                                             \
-        default:                                                                                                       \
-            return hal_op_refuse_types(HAL_OP_##name, args);                                                           \
-        }                                                                                                              \
+        return dtype == WEFT_DTYPE_F32 ? ref_##name##_f32(args) : ref_##name##_f64(args);                              \
+    }
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
+    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
+    {                                                                                                                  \
+        (void)hal;                                                                                                     \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        return ref_##name##_mixed(args);                                                                               \
     }
 #include "hal/ops.def"
 

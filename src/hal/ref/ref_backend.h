@@ -16,10 +16,12 @@ void ref_fill_ops(weft_hal *hal);
 void ref_mem_ops(hal_mem_ops *ops);
 void ref_sparse_ops(hal_sparse_ops *ops);
 
-/* The operations, by element type. */
+/* The operations, by element type; those whose operands have types of their own, for all of them. */
 #define HAL_OP(group, name, flops, operands, ...)                                                                      \
     weft_status ref_##name##_f32(const hal_##name##_args *args);                                                       \
     weft_status ref_##name##_f64(const hal_##name##_args *args);
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
+    weft_status ref_##name##_mixed(const hal_##name##_args *args);
 #include "hal/ops.def"
 
 #endif

@@ -266,7 +266,7 @@ weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
     int64_t n = args->x.cols;
     const real *x = args->x.source;
     const int32_t *label = args->label.source;
-    const uint8_t *split = args->split.source;
+    const uint8_t *mask = args->mask.source;
     double *loss = args->loss.data;
     real *dx = args->dx.data;
     int64_t ldx = args->x.ld;
@@ -274,7 +274,7 @@ weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
     double scale = args->scale;
     for (int64_t i = 0; i < m && n > 0; ++i) {
         const real *row = x + i * ldx;
-        bool counts = split[i] == args->which;
+        bool counts = mask == NULL || mask[i] != 0;
         double highest = (double)row[0];
         double sum = 0.0;
         for (int64_t j = 1; j < n; ++j) {
@@ -300,7 +300,7 @@ weft_status TYPED(ref_bce_logits)(const hal_bce_logits_args *args)
     int64_t n = args->x.cols;
     const real *x = args->x.source;
     const float *target = args->target.source;
-    const uint8_t *split = args->split.source;
+    const uint8_t *mask = args->mask.source;
     double *loss = args->loss.data;
     int64_t *count = args->count.data;
     real *dx = args->dx.data;
@@ -313,7 +313,7 @@ weft_status TYPED(ref_bce_logits)(const hal_bce_logits_args *args)
         for (int64_t j = 0; j < n; ++j) {
             double logit = (double)x[i * ldx + j];
             double wanted = (double)target[i * ldt + j];
-            bool counts = split[i] == args->which && !isnan(wanted);
+            bool counts = (mask == NULL || mask[i] != 0) && !isnan(wanted);
             if (counts) {
                 *loss += (logit > 0.0 ? logit : 0.0) - logit * wanted + log1p(exp(-fabs(logit)));
                 entries += 1;
@@ -335,20 +335,19 @@ weft_status TYPED(ref_accuracy)(const hal_accuracy_args *args)
     int64_t n = args->x.cols;
     const real *x = args->x.source;
     const int32_t *label = args->label.source;
-    const uint8_t *split = args->split.source;
-    int64_t *correct = args->counts.data;
-    int64_t *total = correct + args->counts.ld;
+    const uint8_t *mask = args->mask.source;
+    int64_t *counts = args->counts.data;
     int64_t ldx = args->x.ld;
     for (int64_t i = 0; i < m && n > 0; ++i) {
-        if (split[i] >= HAL_SPLITS) {
+        if (mask != NULL && mask[i] == 0) {
             continue;
         }
         int64_t best = 0;
         for (int64_t j = 1; j < n; ++j) {
             best = x[i * ldx + j] > x[i * ldx + best] ? j : best;
         }
-        correct[split[i]] += best == label[i] ? 1 : 0;
-        total[split[i]] += 1;
+        counts[0] += best == label[i] ? 1 : 0;
+        counts[1] += 1;
     }
     return WEFT_OK;
 }

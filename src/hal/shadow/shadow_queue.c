@@ -159,9 +159,6 @@ weft_status shadow_submit(shadow_queue *queue, hal_op op, const void *args)
 {
     weft_dtype dtype;
     WEFT_TRY(hal_op_type(op, args, &dtype)); /* types are refused at once, as a device's library does */
-    if (dtype != WEFT_DTYPE_F32 && dtype != WEFT_DTYPE_F64) {
-        return hal_op_refuse_types(op, args);
-    }
     shadow_entry *e = new_entry(queue, SHADOW_OP);
     assert(hal_op_args_bytes(op) <= MOST_ARGS);
     e->op = op;

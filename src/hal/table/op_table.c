@@ -17,14 +17,21 @@ static double hal_spmm_flops(const hal_spmm_run_args *a)
 
 #define HAL_OPERAND(name, type, access)    {#name, &a->name, type, access},
 #define HAL_OPERAND_OF(path, type, access) {#path, &a->path, type, access},
-#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+/* The operands come last: each is a brace with commas. */
+#define OP_FUNCTIONS(name, types, flops, ...)                                                                          \
     static int operands_of_##name(const void *args, hal_operand *operand)                                              \
     {                                                                                                                  \
         const hal_##name##_args *a = args;                                                                             \
-        const hal_operand list[] = {operands};                                                                         \
+        const hal_operand list[] = {__VA_ARGS__};                                                                      \
         _Static_assert(sizeof list / sizeof *list <= HAL_MOST_OPERANDS, "an operation with too many operands");        \
         memcpy(operand, list, sizeof list);                                                                            \
         return (int)(sizeof list / sizeof *list);                                                                      \
+    }                                                                                                                  \
+    static bool types_fit_##name(const void *args)                                                                     \
+    {                                                                                                                  \
+        const hal_##name##_args *a = args;                                                                             \
+        (void)a;                                                                                                       \
+        return types;                                                                                                  \
     }                                                                                                                  \
     static double flops_of_##name(const void *args)                                                                    \
     {                                                                                                                  \
@@ -36,6 +43,8 @@ static double hal_spmm_flops(const hal_spmm_run_args *a)
     {                                                                                                                  \
         return hal->op.name(hal, args);                                                                                \
     }
+#define HAL_OP(group, name, flops, operands, ...)              OP_FUNCTIONS(name, true, flops, operands)
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...) OP_FUNCTIONS(name, types, flops, operands)
 #include "hal/ops.def"
 #undef HAL_OPERAND
 #undef HAL_OPERAND_OF
@@ -44,11 +53,12 @@ static const struct op_row {
     const char *group, *name;
     size_t args_bytes;
     int (*operands)(const void *args, hal_operand *operand);
+    bool (*types_fit)(const void *args); /* beyond what each operand says */
     double (*flops)(const void *args);
     weft_status (*call)(weft_hal *hal, const void *args);
 } rows[HAL_OPS] = {
 #define HAL_OP(group, name, flops, operands, ...)                                                                      \
-    {#group, #name, sizeof(hal_##name##_args), operands_of_##name, flops_of_##name, call_##name},
+    {#group, #name, sizeof(hal_##name##_args), operands_of_##name, types_fit_##name, flops_of_##name, call_##name},
 #include "hal/ops.def"
 };
 
@@ -94,19 +104,26 @@ weft_status hal_op_refuse_types(hal_op op, const void *args)
     return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: no operation on%s", rows[op].name, text);
 }
 
+/* Whether an operand that is there has a type that its row allows; `real`: of the operation's first operand. */
+static bool operand_fits(const hal_operand *operand, weft_dtype real)
+{
+    if (operand->type == HAL_ANY || !hal_mat_given(operand->mat)) {
+        return true;
+    }
+    return (int)operand->mat->dtype == (operand->type == HAL_REAL ? (int)real : operand->type);
+}
+
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
 {
     hal_operand operand[HAL_MOST_OPERANDS];
     int count = hal_op_operands(op, args, operand);
-    assert(count > 0 && operand[0].type == HAL_REAL);
+    assert(count > 0);
     *dtype = operand[0].mat->dtype;
-    for (int i = 1; i < count; ++i) {
-        int wanted = operand[i].type == HAL_REAL ? (int)*dtype : operand[i].type;
-        if (hal_mat_given(operand[i].mat) && (int)operand[i].mat->dtype != wanted) {
-            return hal_op_refuse_types(op, args);
-        }
+    bool fits = operand[0].type != HAL_REAL || *dtype == WEFT_DTYPE_F32 || *dtype == WEFT_DTYPE_F64;
+    for (int i = 0; i < count; ++i) {
+        fits = fits && operand_fits(&operand[i], *dtype);
     }
-    return WEFT_OK;
+    return fits && rows[op].types_fit(args) ? WEFT_OK : hal_op_refuse_types(op, args);
 }
 
 /* ---- cost and trace ------------------------------------------------------------------------------------------------ */

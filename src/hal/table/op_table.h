@@ -34,8 +34,8 @@ static inline bool hal_mat_given(const hal_mat *mat)
     return mat->data != NULL;
 }
 
-/* The one type of the HAL_REAL operands of this call, every other operand being of its declared type; else
- * WEFT_ERR_UNSUPPORTED. */
+/* The type of the first operand, for backends on host memory: HAL_REAL operands are all float32 or all float64, every
+ * other operand is of its declared type or of those that its operation allows; else WEFT_ERR_UNSUPPORTED. */
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype);
 /* WEFT_ERR_UNSUPPORTED: "gemm: no operation on a float32, b bfloat16, c float32". */
 weft_status hal_op_refuse_types(hal_op op, const void *args);

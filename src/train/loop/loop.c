@@ -94,7 +94,7 @@ static double loss_scale(const loop *l)
 static weft_status loss_and_gradient(loop *l, weft_tensor *logits)
 {
     const train_targets *t = l->targets;
-    const tensor_loss_rows rows = {.split = t->split, .which = 0, .scale = loss_scale(l)};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(l)};
     WEFT_TRY(tensor_zero(&l->loss));
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);

@@ -45,8 +45,8 @@ typedef struct train_epoch {
     double loss;   /* of the forward pass before the update */
     double lr;
     bool evaluated;
-    double score[HAL_SPLITS]; /* train, valid, test after the update */
-    double epoch_s;           /* forward, backward, all-reduce, update */
+    double score[TRAIN_SPLITS]; /* train, valid, test after the update */
+    double epoch_s;             /* forward, backward, all-reduce, update */
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
     train_traffic traffic; /* the same by lane */

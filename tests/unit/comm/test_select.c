@@ -1,14 +1,12 @@
 /*
  * Top-k selection against its definitions: a sort for the exact method, a plain transcription of the paper for MSTopK,
- * the threshold rule for reuse, on random and adversarial vectors, and every instruction set against the baseline.
+ * the threshold rule for reuse, on random and adversarial vectors.
  */
 #include <math.h>
 #include <stdbool.h>
 
 #include "base/alloc.h"
-#include "base/isa.h"
 #include "comm/sparse/select.h"
-#include "comm/sparse/select_kernel.h"
 #include "support/test.h"
 
 #if defined(__has_feature)
@@ -474,54 +472,6 @@ static void test_reuse_flood(void **state)
     free(x);
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------- */
-static void check_kernels(const select_kernels *kernels)
-{
-    enum { N = 1000 };
-    float x[N];
-    for (int c = 0; c < 300; ++c) {
-        int32_t index[2][N + SELECT_SLACK];
-        float value[2][N + SELECT_SLACK];
-        uint32_t top[4] = {0, 0, 0, 0};
-        int64_t begin = (int64_t)(random_next() % 40);
-        int64_t end = begin + (int64_t)(random_next() % (uint64_t)(N - begin));
-        fill(x, N, c % KINDS);
-        uint32_t floor = end > begin ? select_bits(x[begin + (end - begin) / 2]) : 1;
-        int64_t found[2];
-        found[0] = select_kernels_base.compact(x, begin, end, floor, N, index[0], value[0], &top[0]);
-        found[1] = kernels->compact(x, begin, end, floor, N, index[1], value[1], &top[1]);
-        assert_int_equal(found[0], found[1]);
-        assert_int_equal(top[0], top[1]);
-        assert_memory_equal(index[0], index[1], (size_t)found[0] * sizeof(int32_t));
-        assert_memory_equal(value[0], value[1], (size_t)found[0] * sizeof(float));
-        assert_int_equal(kernels->count(x, begin, end, floor), found[0]);
-        assert_int_equal(select_kernels_base.count(x, begin, end, floor), found[0]);
-        if (found[0] > 0) {
-            assert_int_equal(kernels->compact(x, begin, end, floor, found[0] - 1, index[1], value[1], &top[1]), -1);
-            assert_int_equal(kernels->compact(x, begin, end, floor, found[0], index[1], value[1], &top[1]), found[0]);
-        }
-        double sum[2] = {select_kernels_base.sum(x, begin, end, &top[2]), kernels->sum(x, begin, end, &top[3])};
-        assert_memory_equal(&sum[0], &sum[1], sizeof sum[0]);
-        assert_int_equal(top[2], top[0]);
-        assert_int_equal(top[3], top[0]);
-        double plain = 0.0;
-        for (int64_t i = begin; i < end; ++i) {
-            plain += fabs((double)x[i]);
-        }
-        ASSERT_NEAR(sum[0], plain, 1e-12 * plain);
-    }
-}
-
-static void test_kernels(void **state)
-{
-    (void)state;
-    check_kernels(&select_kernels_base);
-    if (hal_isa_best() >= HAL_ISA_AVX2) {
-        check_kernels(&select_kernels_avx2);
-    }
-    check_kernels(select_kernels_of_cpu());
-}
-
 static void test_refused(void **state)
 {
     (void)state;
@@ -556,9 +506,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels), cmocka_unit_test(test_radix),         cmocka_unit_test(test_radix_long),
-        cmocka_unit_test(test_mstopk),  cmocka_unit_test(test_mstopk_starts), cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_reuse),   cmocka_unit_test(test_reuse_flood),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_radix),         cmocka_unit_test(test_radix_long), cmocka_unit_test(test_mstopk),
+        cmocka_unit_test(test_mstopk_starts), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_reuse_flood),   cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

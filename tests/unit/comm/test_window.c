@@ -1,5 +1,4 @@
-/* Windows and the all-reduce in shared memory over the thread transport, on 1 to 8 ranks; its failures and kernels. */
-#include "base/isa.h"
+/* Windows and the all-reduce in shared memory over the thread transport, on 1 to 8 ranks; its failures. */
 #include "base/log.h"
 #include "comm/coll/shared.h"
 #include "support/comm_run.h"
@@ -104,70 +103,6 @@ static void test_shortage(void **state)
     assert_true(s.outcome[0] > 10 && s.outcome[1] > 3);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
-static void check_sum(shared_sum_fn sum, int froms, int tos, int64_t begin, int64_t count)
-{
-    enum { MOST = 5, ROOM = 3000 };
-    static float vector[2 * MOST][ROOM];
-    const void *from[MOST];
-    void *to[MOST];
-    for (int q = 0; q < froms; ++q) {
-        from[q] = vector[q];
-        for (int64_t i = 0; i < ROOM; ++i) {
-            vector[q][i] = case_noise(q, i);
-        }
-    }
-    for (int t = 0; t < tos; ++t) {
-        /* Results go over the operands, as far as there are any, or elsewhere. */
-        to[t] = t % 2 == 0 && t < froms ? vector[t] : vector[MOST + t];
-    }
-    sum(to, tos, from, froms, begin, begin + count);
-    for (int64_t i = 0; i < begin + count; ++i) {
-        float expected = serial_sum(froms, i, 0);
-        for (int t = 0; t < tos && i >= begin; ++t) {
-            assert_memory_equal((float *)to[t] + i, &expected, sizeof expected);
-        }
-    }
-}
-
-static void test_kernels(void **state)
-{
-    (void)state;
-    static const shared_sum_fn sums[HAL_ISAS] = {shared_sum_base, shared_sum_avx2, shared_sum_avx512};
-    static const int64_t counts[] = {0, 1, 15, 16, 17, 64, 100, 1023, 1024, 1025, 2049};
-    for (hal_isa k = HAL_ISA_BASE; k <= hal_isa_best(); ++k) {
-        for (int froms = 2; froms <= 5; ++froms) {
-            for (int tos = 1; tos <= 5; ++tos) {
-                for (int c = 0; c < 11; ++c) {
-                    check_sum(sums[k], froms, tos, c % 4, counts[c]);
-                }
-            }
-        }
-    }
-}
-
-/* Past the threshold of several threads. */
-static void test_long_reduce(void **state)
-{
-    (void)state;
-    enum { COUNT = 700001 };
-    float *left = malloc(COUNT * sizeof *left);
-    float *right = malloc(COUNT * sizeof *right);
-    for (int64_t i = 0; i < COUNT; ++i) {
-        left[i] = case_noise(0, i);
-        right[i] = case_noise(1, i);
-    }
-    void *to[2] = {left, right};
-    const void *from[2] = {left, right};
-    shared_reduce(WEFT_DTYPE_F32, COMM_SUM, to, 2, from, 2, COUNT);
-    for (int64_t i = 0; i < COUNT; ++i) {
-        float expected = serial_sum(2, i, 0);
-        assert_true(case_same_bits(&left[i], &expected, 4) && case_same_bits(&right[i], &expected, 4));
-    }
-    free(left);
-    free(right);
-}
-
 static void test_one_node_shares(void **state)
 {
     (void)state;
@@ -188,8 +123,6 @@ int main(void)
         cmocka_unit_test(test_stall_names_the_missing_rank),
         cmocka_unit_test(test_failing_rank_ends_all),
         cmocka_unit_test(test_shortage),
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_long_reduce),
         cmocka_unit_test(test_one_node_shares),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,19 @@ static void test_mixed_types_are_refused(void **state)
                                      .y = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2)};
         ASSERT_STATUS(hal_gather_rows(hal, &rows), WEFT_ERR_UNSUPPORTED);
         ASSERT_MESSAGE("gather_rows: no operation on x float32, index int64, y float32");
+        const hal_mat bytes = hal_mat_of(device, WEFT_DTYPE_U8, 2, 2, 2);
+        const hal_mat floats = hal_mat_of(device, WEFT_DTYPE_F32, 2, 2, 2);
+        const hal_mat doubles = hal_mat_of(device, WEFT_DTYPE_F64, 2, 2, 2);
+        hal_reduce_args sum = {.left = bytes, .right = bytes, .to = bytes, .reduction = HAL_SUM};
+        ASSERT_STATUS(hal_reduce(hal, &sum), WEFT_ERR_UNSUPPORTED);
+        ASSERT_MESSAGE("reduce: no operation on left uint8, right uint8, to uint8");
+        sum.right = floats;
+        sum.reduction = HAL_MAX;
+        ASSERT_STATUS(hal_reduce(hal, &sum), WEFT_ERR_UNSUPPORTED);
+        ASSERT_STATUS(hal_cast(hal, &(hal_cast_args){.x = floats, .y = doubles}), WEFT_ERR_UNSUPPORTED);
+        ASSERT_MESSAGE("cast: no operation on x float32, y float64");
+        const hal_mat halves = hal_mat_of(device, WEFT_DTYPE_F16, 2, 2, 2);
+        ASSERT_STATUS(hal_cast(hal, &(hal_cast_args){.x = floats, .y = halves, .add = true}), WEFT_ERR_UNSUPPORTED);
         hal->mem.free(hal, device);
         weft_hal_close(hal);
     }

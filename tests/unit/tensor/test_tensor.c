@@ -104,10 +104,11 @@ static void test_operations_by_hand(void **state)
     weft_tensor b = counted(3, 2, 0.0F); /* 0 1 / 10 11 / 20 21 */
     weft_tensor bias = counted(1, 2, 100.0F);
     weft_tensor c = counted(2, 2, 0.0F);
-    ASSERT_OK(tensor_gemm(false, false, 1.0, &a, &b, 0.0, &bias, &c));
+    ASSERT_OK(tensor_gemm(&(tensor_product){.a = &a, .b = &b, .bias = &bias}, &c));
     assert_elements(&c, (float[]){180, 187, 480, 517});
-    ASSERT_OK(tensor_gemm(true, true, 2.0, &b, &a, 1.0, NULL, &c)); /* c += 2 b^T a^T, the transpose of a b */
-    assert_elements(&c, (float[]){340, 947, 652, 1349});
+    const tensor_product transposed = {.a = &b, .b = &a, .trans_a = true, .trans_b = true, .beta = 1.0};
+    ASSERT_OK(tensor_gemm(&transposed, &c)); /* c += b^T a^T, the transpose of a b */
+    assert_elements(&c, (float[]){260, 567, 566, 933});
     weft_tensor sum = counted(1, 2, 0.0F);
     ASSERT_OK(tensor_col_sum(&b, 2.0, &sum));
     assert_elements(&sum, (float[]){30, 35});
@@ -133,23 +134,24 @@ static void test_spmm_by_hand(void **state)
     hal_csr csr = {.rows = 2, .cols = 3, .offset = offset, .column = column};
     hal_spmm *spmm = NULL;
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_AUTO, 2, &spmm));
+    const tensor_sparse matrix = {.spmm = spmm, .rows = 2, .cols = 3, .entries = 3};
     weft_tensor x = counted(3, 2, 1.0F); /* 1 2 / 11 12 / 21 22 */
     weft_tensor out = counted(2, 2, 0.0F);
     weft_tensor post = counted(2, 1, 1.0F);
-    ASSERT_OK(tensor_spmm(spmm, 2, 3, 3, &x, NULL, &post, NULL, 1.0, &out));
+    ASSERT_OK(tensor_spmm(&matrix, &x, &(tensor_spmm_terms){.post = &post, .beta = 1.0}, &out));
     assert_elements(&out, (float[]){32, 35, 21, 33});
     hal_cost start = *hal_cost_of_thread();
-    ASSERT_OK(tensor_spmm(spmm, 2, 3, 3, &x, NULL, &post, NULL, 0.0, &out));
+    ASSERT_OK(tensor_spmm(&matrix, &x, &(tensor_spmm_terms){.post = &post}, &out));
     hal_cost whole = *hal_cost_of_thread();
     for (int slice = 0; slice < 3; ++slice) { /* together they cost what the whole costs */
-        ASSERT_OK(tensor_spmm_slice(spmm, 2, 3, 3, &x, NULL, &post, NULL, 0.0, slice, 3, &out));
+        ASSERT_OK(tensor_spmm(&matrix, &x, &(tensor_spmm_terms){.post = &post, .slice = slice, .slices = 3}, &out));
     }
     hal_cost sliced = *hal_cost_of_thread();
     ASSERT_NEAR(sliced.flops - whole.flops, whole.flops - start.flops, 0);
     ASSERT_NEAR(sliced.bytes - whole.bytes, whole.bytes - start.bytes, 0);
-    ASSERT_STATUS(tensor_spmm(spmm, 2, 3, 3, &x, &post, NULL, NULL, 1.0, &out), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(tensor_spmm(&matrix, &x, &(tensor_spmm_terms){.pre = &post, .beta = 1.0}, &out), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("pre is 2 x 1, must be 3 x 1");
-    ASSERT_STATUS(tensor_spmm(spmm, 2, 3, 3, &out, NULL, NULL, NULL, 1.0, &out), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(tensor_spmm(&matrix, &out, &(tensor_spmm_terms){.beta = 1.0}, &out), WEFT_ERR_INTERNAL);
     hal->sparse.spmm_destroy(hal, spmm);
     tensor_destroy(&x);
     tensor_destroy(&out);
@@ -163,10 +165,11 @@ static void test_wrong_shapes_are_refused(void **state)
     weft_tensor b = counted(2, 3, 0.0F);
     weft_tensor c = counted(2, 2, 0.0F);
     weft_tensor vector = counted(1, 3, 0.0F);
-    ASSERT_STATUS(tensor_gemm(false, false, 1.0, &a, &b, 0.0, NULL, &c), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(tensor_gemm(&(tensor_product){.a = &a, .b = &b}, &c), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("b is 2 x 3, must be 3 x 2");
-    ASSERT_OK(tensor_gemm(false, true, 1.0, &a, &b, 0.0, NULL, &c));
-    ASSERT_STATUS(tensor_gemm(false, true, 1.0, &a, &b, 0.0, &vector, &c), WEFT_ERR_INTERNAL);
+    ASSERT_OK(tensor_gemm(&(tensor_product){.a = &a, .b = &b, .trans_b = true}, &c));
+    ASSERT_STATUS(tensor_gemm(&(tensor_product){.a = &a, .b = &b, .bias = &vector, .trans_b = true}, &c),
+                  WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("bias");
     ASSERT_STATUS(tensor_axpby(1.0, &a, 1.0, &c), WEFT_ERR_INTERNAL);
     ASSERT_MESSAGE("x is 2 x 3, must be 2 x 2");
@@ -210,7 +213,7 @@ static void test_cost_is_counted(void **state)
     weft_tensor b = counted(3, 5, 0.0F);
     weft_tensor c = counted(8, 5, 0.0F);
     hal_cost before = *hal_cost_of_thread();
-    ASSERT_OK(tensor_gemm(false, false, 1.0, &a, &b, 1.0, NULL, &c));
+    ASSERT_OK(tensor_gemm(&(tensor_product){.a = &a, .b = &b, .beta = 1.0}, &c));
     hal_cost after = *hal_cost_of_thread();
     ASSERT_NEAR(after.flops - before.flops, 2 * 8 * 5 * 3, 0);
     ASSERT_NEAR(after.bytes - before.bytes, 4 * (24 + 15 + 2 * 40), 0);

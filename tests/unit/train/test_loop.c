@@ -15,6 +15,7 @@ typedef struct data_set {
     double x[ROWS * INPUTS];
     int32_t label[ROWS];
     uint8_t split[ROWS];
+    uint8_t mask[TRAIN_SPLITS][ROWS];
 } data_set;
 
 typedef struct regression {
@@ -29,7 +30,7 @@ static weft_status regression_forward(void *self, const train_pass *pass, weft_t
     regression *r = self;
     (void)pass;
     weft_tensor w = param_value(&r->params, r->weight);
-    WEFT_TRY(tensor_gemm(false, false, 1.0, &r->x, &w, 0.0, NULL, &r->logits));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &r->x, .b = &w}, &r->logits));
     *logits = r->logits;
     return WEFT_OK;
 }
@@ -39,14 +40,14 @@ static weft_status regression_backward(void *self, const train_pass *pass, weft_
     regression *r = self;
     (void)pass;
     weft_tensor dw = param_grad(&r->params, r->weight);
-    return tensor_gemm(true, false, 1.0, &r->x, dlogits, 0.0, NULL, &dw);
+    return tensor_gemm(&(tensor_product){.a = &r->x, .b = dlogits, .trans_a = true}, &dw);
 }
 
 typedef struct loop_case {
     data_set data;
     train_options options;
     double loss[EPOCHS];
-    double score[EPOCHS][HAL_SPLITS];
+    double score[EPOCHS][TRAIN_SPLITS];
     uint64_t late_allocations;
     int64_t epochs;
     train_run run;
@@ -98,7 +99,10 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     train_result result = {0};
     train_targets targets = {.rows = end - begin, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
     targets.label = targets.label_host = c->data.label + begin;
-    targets.split = targets.split_host = c->data.split + begin;
+    targets.split_host = c->data.split + begin;
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        targets.mask[s] = c->data.mask[s] + begin;
+    }
     for (int i = 0; i < ROWS; ++i) {
         targets.counted[c->data.split[i]] += 1;
     }
@@ -141,6 +145,7 @@ static void make_case(loop_case *c)
     for (int i = 0; i < ROWS; ++i) {
         c->data.label[i] = (int32_t)(draw_next(&random) % CLASSES);
         c->data.split[i] = (uint8_t)(i % 3);
+        c->data.mask[i % 3][i] = 1;
         for (int k = 0; k < INPUTS; ++k) {
             c->data.x[i * INPUTS + k] =
                 (double)philox_uniform(draw_next(&random)) + (k == c->data.label[i] ? 0.4 : 0.0);

@@ -65,7 +65,8 @@ typedef struct score_case {
     int32_t label[ROWS];
     float target[ROWS * 3];
     uint8_t split[ROWS];
-    double score[HAL_SPLITS];
+    uint8_t mask[TRAIN_SPLITS][ROWS];
+    double score[TRAIN_SPLITS];
 } score_case;
 
 static weft_status score_rank(weft_comm *comm, void *argument)
@@ -87,8 +88,11 @@ static weft_status score_rank(weft_comm *comm, void *argument)
     bool classes = c->loss == TRAIN_LOSS_XENT;
     targets.label = targets.label_host = classes ? c->label + begin : NULL;
     targets.target = targets.target_host = classes ? NULL : c->target + begin * c->outputs;
-    targets.split = targets.split_host = c->split + begin;
-    double score[HAL_SPLITS];
+    targets.split_host = c->split + begin;
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        targets.mask[s] = c->mask[s] + begin;
+    }
+    double score[TRAIN_SPLITS];
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, end - begin, c->outputs, WEFT_MEM_WORKSPACE, &logits), status,
@@ -118,7 +122,10 @@ static void fill_case(score_case *c, int64_t outputs)
     for (int i = 0; i < ROWS; ++i) {
         c->label[i] = (int32_t)(draw_next(&random) % (uint32_t)outputs);
         uint32_t draw = draw_next(&random) % 4;
-        c->split[i] = draw == 3 ? HAL_SPLIT_NONE : (uint8_t)draw;
+        c->split[i] = draw == 3 ? TRAIN_SPLIT_NONE : (uint8_t)draw;
+        for (uint32_t s = 0; s < TRAIN_SPLITS; ++s) {
+            c->mask[s][i] = draw == s;
+        }
     }
 }
 
@@ -127,7 +134,7 @@ static void check_everywhere(score_case *c, const double *expected)
     static const int ranks[] = {1, 2, 5};
     for (int r = 0; r < 3; ++r) {
         ASSERT_OK(comm_thread_run(ranks[r], score_rank, c));
-        for (int s = 0; s < HAL_SPLITS; ++s) {
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
             ASSERT_NEAR(c->score[s], expected[s], 1e-12);
         }
     }
@@ -138,20 +145,20 @@ static void test_accuracy(void **state)
     (void)state;
     score_case c = {.metric = TRAIN_METRIC_ACCURACY, .loss = TRAIN_LOSS_XENT};
     fill_case(&c, 3);
-    double correct[HAL_SPLITS] = {0};
-    double total[HAL_SPLITS] = {0};
-    double expected[HAL_SPLITS];
+    double correct[TRAIN_SPLITS] = {0};
+    double total[TRAIN_SPLITS] = {0};
+    double expected[TRAIN_SPLITS];
     for (int i = 0; i < ROWS; ++i) {
         int best = 0;
         for (int k = 1; k < 3; ++k) {
             best = c.logits[3 * i + k] > c.logits[3 * i + best] ? k : best;
         }
-        if (c.split[i] < HAL_SPLITS) {
+        if (c.split[i] < TRAIN_SPLITS) {
             total[c.split[i]] += 1;
             correct[c.split[i]] += best == c.label[i];
         }
     }
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         expected[s] = correct[s] / total[s];
     }
     check_everywhere(&c, expected);
@@ -179,14 +186,14 @@ static void test_rocauc_of_classes_and_tasks(void **state)
     (void)state;
     score_case two = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
     score_case tasks = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_BCE};
-    double expected[HAL_SPLITS];
+    double expected[TRAIN_SPLITS];
     fill_case(&two, 2);
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         expected[s] = auc_of(&two, s, 0);
     }
     check_everywhere(&two, expected);
     fill_case(&tasks, 3);
-    for (int s = 0; s < HAL_SPLITS; ++s) {
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
         expected[s] = (auc_of(&tasks, s, 0) + auc_of(&tasks, s, 1) + auc_of(&tasks, s, 2)) / 3;
     }
     check_everywhere(&tasks, expected);

@@ -1,18 +1,40 @@
 /*
- * comm/codec/fp16.h: float32 to IEEE 754 binary16 and back, one number at a time, with the bits of the F16C
- * instructions.
+ * base/half.h: float32 to 16-bit floats and back, one number at a time: to nearest, ties to even; a NaN stays one.
  *
- *      float32   sign | 8 bits of exponent, bias 127 | 23 bits        fp16   sign | 5 bits, bias 15 | 10 bits
+ *      float32    sign | 8 bits of exponent, bias 127 | 23 bits
+ *      fp16       sign | 5 bits, bias 15 | 10 bits         IEEE 754 binary16, with the bits of the F16C instructions
+ *      bfloat16   sign | 8 bits, bias 127 | 7 bits         the upper half of a float32
  *
- * Normal numbers: the exponent is rebiased and the lower 13 bits are rounded away; a carry moves into the exponent and,
- * past 65504, to infinity. Below 2^-14 the significand is shifted until the exponent is that of the denormals, then
- * rounded. A NaN keeps its upper bits and is made quiet.
+ * bfloat16: rounding adds half of the lower half's range, plus one when the upper half is odd, and cuts; a carry moves
+ * into the exponent and, past the largest number, to infinity. A NaN keeps its upper bits and is made quiet, so that
+ * cutting cannot leave an infinity. Plain shifts and adds: compilers vectorise them for every instruction set.
+ *
+ * fp16: the exponent of normal numbers is rebiased and the lower 13 bits are rounded away; a carry moves into the
+ * exponent and, past 65504, to infinity. Below 2^-14 the significand is shifted until the exponent is that of the
+ * denormals, then rounded. A NaN keeps its upper bits and is made quiet.
  */
-#ifndef WEFT_COMM_CODEC_FP16_H
-#define WEFT_COMM_CODEC_FP16_H
+#ifndef WEFT_BASE_HALF_H
+#define WEFT_BASE_HALF_H
 
 #include <stdint.h>
 #include <string.h>
+
+static inline uint16_t bf16_from_float(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    uint32_t quiet = (bits >> 16) | 0x40u;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+}
+
+static inline float bf16_to_float(uint16_t h)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    float x = 0.0f;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* x / 2^shift to nearest, ties to even; 1 <= shift <= 31. */
 static inline uint32_t fp16_round(uint32_t x, uint32_t shift)

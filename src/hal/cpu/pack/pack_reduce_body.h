@@ -1,5 +1,5 @@
 /*
- * comm/core/reduce_body.h: the three reductions of one element type; included by comm/core/reduce.c once a type with
+ * hal/cpu/pack/pack_reduce_body.h: the three reductions of one element type; included by pack_reduce.c once a type with
  *   REDUCE_TYPE   the type      REDUCE_SUM_TYPE  the type sums are done in      REDUCE_NAME(op)  the functions' names
  */
 static void REDUCE_NAME(sum)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const REDUCE_TYPE *right, int64_t count)
@@ -26,16 +26,16 @@ static void REDUCE_NAME(min)(REDUCE_TYPE *to, const REDUCE_TYPE *left, const RED
     }
 }
 
-static void REDUCE_NAME(run)(comm_op op, void *to, const void *left, const void *right, int64_t count)
+static void REDUCE_NAME(run)(hal_reduction reduction, void *to, const void *left, const void *right, int64_t count)
 {
-    switch (op) {
-    case COMM_SUM:
+    switch (reduction) {
+    case HAL_SUM:
         REDUCE_NAME(sum)(to, left, right, count);
         break;
-    case COMM_MAX:
+    case HAL_MAX:
         REDUCE_NAME(max)(to, left, right, count);
         break;
-    case COMM_MIN:
+    case HAL_MIN:
         REDUCE_NAME(min)(to, left, right, count);
         break;
     }

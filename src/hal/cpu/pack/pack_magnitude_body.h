@@ -1,8 +1,8 @@
 /*
- * comm/sparse/select_kernel_sum.h: the sum of magnitudes, the same additions in the same order on every instruction
- * set: 16 lanes of double precision, added up at the end. Included by every table; SELECT_SUM is the function's name.
+ * hal/cpu/pack/pack_magnitude_body.h: the sum of magnitudes, the same additions in the same order on every instruction
+ * set: 16 lanes of double precision, added up at the end. No include guard.
  */
-static double SELECT_SUM(const float *x, int64_t begin, int64_t end, uint32_t *top)
+static double sum_magnitudes(const float *x, int64_t begin, int64_t end, uint32_t *top)
 {
     enum { LANES = 16 };
     double lane[LANES] = {0.0};
@@ -10,13 +10,13 @@ static double SELECT_SUM(const float *x, int64_t begin, int64_t end, uint32_t *t
     int64_t i = begin;
     for (; end - i >= LANES; i += LANES) {
         for (int l = 0; l < LANES; ++l) {
-            int32_t bits = (int32_t)select_bits(x[i + l]);
+            int32_t bits = (int32_t)hal_magnitude(x[i + l]);
             most[l] = bits > most[l] ? bits : most[l];
             lane[l] += (double)(x[i + l] < 0.0f ? -x[i + l] : x[i + l]);
         }
     }
     for (int l = 0; i < end; ++i, ++l) {
-        int32_t bits = (int32_t)select_bits(x[i]);
+        int32_t bits = (int32_t)hal_magnitude(x[i]);
         most[l] = bits > most[l] ? bits : most[l];
         lane[l] += (double)(x[i] < 0.0f ? -x[i] : x[i]);
     }

@@ -1,7 +1,7 @@
-/* comm/codec/bf16_body.h: loops over bf16.h, compiled once for each instruction set. BF16_KERNELS: the table's name. */
-#include "comm/codec/bf16.h"
-#include "comm/codec/codec_kernels.h"
-
+/*
+ * hal/cpu/pack/pack_bf16_body.h: loops over base/half.h that compilers turn into vectors; included once an instruction
+ * set. (The processors' own conversion to bfloat16, where there is one, flushes denormals to zero.) No include guard.
+ */
 static void encode_bf16(const float *restrict from, uint16_t *restrict to, int64_t count)
 {
 #pragma omp simd
@@ -25,5 +25,3 @@ static void decode_add_bf16(const uint16_t *restrict from, float *restrict to, i
         to[i] += bf16_to_float(from[i]);
     }
 }
-
-const codec_kernels BF16_KERNELS = {encode_bf16, decode_bf16, decode_add_bf16};

@@ -1,21 +1,20 @@
 /*
- * comm/coll/shared_sum_body.h: sums of float32 vectors in a fixed order; included once for each instruction set with
+ * hal/cpu/pack/pack_sum_body.h: sums of float32 vectors in a fixed order; included once an instruction set with
  *   VECTOR, VECTOR_LOAD, VECTOR_ADD, VECTOR_STORE   the type and its operations on any address
- *   SHARED_SUM                                      the function's name
  *
  * Two operands and up to two results, the common case, go straight through. More operands are added block by block in
  * the first-level cache: as many streams as operands at once would be more than the prefetchers follow.
  *
  * No streaming stores: every line that is written was read before, so there is no read for ownership to save, and the
  * result leaves the caches that its next reader looks into (measured on two ranks: 2 MiB 0.43 ms instead of 0.07 ms,
- * 64 MiB 14 ms instead of 10 ms, no size faster).
+ * 64 MiB 14 ms instead of 10 ms, no size faster). No include guard.
  */
-enum { LANES = (int)(sizeof(VECTOR) / sizeof(float)), SUM_BLOCK = 1024 };
+enum { SUM_LANES = (int)(sizeof(VECTOR) / sizeof(float)), SUM_BLOCK = 1024 };
 
 static void sum_pair(float *to, float *also, const float *left, const float *right, int64_t count)
 {
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    for (; i + SUM_LANES <= count; i += SUM_LANES) {
         VECTOR sum = VECTOR_ADD(VECTOR_LOAD(left + i), VECTOR_LOAD(right + i));
         VECTOR_STORE(to + i, sum);
         VECTOR_STORE(also + i, sum);
@@ -30,7 +29,7 @@ static void sum_pair(float *to, float *also, const float *left, const float *rig
 static void sum_one(float *to, const float *left, const float *right, int64_t count)
 {
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    for (; i + SUM_LANES <= count; i += SUM_LANES) {
         VECTOR_STORE(to + i, VECTOR_ADD(VECTOR_LOAD(left + i), VECTOR_LOAD(right + i)));
     }
     for (; i < count; ++i) {
@@ -53,7 +52,7 @@ static void sum_blocks(void *const *to, int tos, const void *const *from, int fr
     }
 }
 
-void SHARED_SUM(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end)
+static void sum_all(void *const *to, int tos, const void *const *from, int froms, int64_t begin, int64_t end)
 {
     const float *left = (const float *)from[0] + begin;
     const float *right = (const float *)from[1] + begin;

@@ -1,11 +1,22 @@
 /*
- * comm/sparse/select_kernel_avx512.c: the passes in 16 lanes. A mask of the lanes that pass compresses indices and
+ * hal/cpu/pack/pack_avx512.c: the kernels in 16 lanes. Selection: a mask of the lanes that pass compresses indices and
  * values to the front of a register; the whole register is stored and the next store overwrites what was too much
  * (compressing straight to memory is slow on some processors).
  */
 #include <immintrin.h>
 
-#include "comm/sparse/select_kernel.h"
+#include "hal/cpu/pack/pack_internal.h"
+
+#define VECTOR        __m512
+#define VECTOR_LOAD   _mm512_loadu_ps
+#define VECTOR_ADD    _mm512_add_ps
+#define VECTOR_STORE  _mm512_storeu_ps
+#define FP16_LANES    16
+#define FP16_LOAD(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(at)))
+/* The conversion without a mask is a macro that warns of its own mask in unoptimised builds. */
+#define FP16_STORE(at, x)                                                                                              \
+    _mm256_storeu_si256((__m256i *)(void *)(at),                                                                       \
+                        _mm512_maskz_cvtps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 
 enum { LANES_512 = 16 };
 
@@ -24,10 +35,10 @@ static inline int64_t compress(__m512i raw, int64_t i, __mmask16 pass, int32_t *
     return __builtin_popcount(pass);
 }
 
-static int64_t compact_avx512(const float *x, int64_t begin, int64_t end, uint32_t floor, int64_t capacity,
-                              int32_t *index, float *value, uint32_t *top)
+static int64_t compact(const float *x, int64_t begin, int64_t end, uint32_t floor, int64_t capacity, int32_t *index,
+                       float *value, uint32_t *top)
 {
-    const __m512i magnitude = _mm512_set1_epi32((int)SELECT_MAGNITUDE);
+    const __m512i magnitude = _mm512_set1_epi32((int)HAL_MAGNITUDE_BITS);
     const __m512i bound = _mm512_set1_epi32((int)floor);
     __m512i most = _mm512_setzero_si512();
     int64_t found = 0;
@@ -55,9 +66,9 @@ static int64_t compact_avx512(const float *x, int64_t begin, int64_t end, uint32
     return found > capacity ? -1 : found;
 }
 
-static int64_t count_avx512(const float *x, int64_t begin, int64_t end, uint32_t floor)
+static int64_t count_from(const float *x, int64_t begin, int64_t end, uint32_t floor)
 {
-    const __m512i magnitude = _mm512_set1_epi32((int)SELECT_MAGNITUDE);
+    const __m512i magnitude = _mm512_set1_epi32((int)HAL_MAGNITUDE_BITS);
     const __m512i bound = _mm512_set1_epi32((int)floor);
     int64_t found = 0;
     int64_t i = begin;
@@ -70,12 +81,10 @@ static int64_t count_avx512(const float *x, int64_t begin, int64_t end, uint32_t
         found += __builtin_popcountll(pass);
     }
     for (; i < end; ++i) {
-        found += select_bits(x[i]) >= floor;
+        found += hal_magnitude(x[i]) >= floor;
     }
     return found;
 }
 
-#define SELECT_SUM sum_avx512
-#include "comm/sparse/select_kernel_sum.h"
-
-const select_kernels select_kernels_avx512 = {compact_avx512, count_avx512, sum_avx512};
+#define PACK pack_avx512
+#include "hal/cpu/pack/pack_table.h"

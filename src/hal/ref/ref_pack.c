@@ -1,0 +1,163 @@
+/* hal/ref/ref_pack.c: the pack operations as they are defined; see hal/ops.def. */
+#include <assert.h>
+#include <math.h>
+
+#include "base/half.h"
+#include "hal/ref/ref_backend.h"
+
+/* ---- reduce ------------------------------------------------------------------------------------------------------ */
+
+#define REDUCE(type, sum_type, is_nan)                                                                                 \
+    static type reduce_##type(hal_reduction reduction, type left, type right)                                          \
+    {                                                                                                                  \
+        switch (reduction) {                                                                                           \
+        case HAL_SUM:                                                                                                  \
+            return (type)((sum_type)left + (sum_type)right);                                                           \
+        case HAL_MAX:                                                                                                  \
+            return left > right || is_nan(left) ? left : right;                                                        \
+        case HAL_MIN:                                                                                                  \
+            return left < right || is_nan(left) ? left : right;                                                        \
+        }                                                                                                              \
+        return left;                                                                                                   \
+    }                                                                                                                  \
+    static void reduce_all_##type(const hal_reduce_args *args)                                                         \
+    {                                                                                                                  \
+        const type *left = args->left.source;                                                                          \
+        const type *right = args->right.source;                                                                        \
+        type *to = args->to.data;                                                                                      \
+        for (int64_t i = 0; i < args->to.rows; ++i) {                                                                  \
+            for (int64_t j = 0; j < args->to.cols; ++j) {                                                              \
+                to[i * args->to.ld + j] =                                                                              \
+                    reduce_##type(args->reduction, left[i * args->left.ld + j], right[i * args->right.ld + j]);        \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define NEVER(x) false
+REDUCE(float, float, isnan)
+REDUCE(double, double, isnan)
+REDUCE(int32_t, uint32_t, NEVER) /* integers wrap */
+REDUCE(int64_t, uint64_t, NEVER)
+REDUCE(uint8_t, uint8_t, NEVER)
+
+weft_status ref_reduce_mixed(const hal_reduce_args *args)
+{
+    assert(args->left.rows == args->to.rows && args->left.cols == args->to.cols);
+    assert(args->right.rows == args->to.rows && args->right.cols == args->to.cols);
+    switch (args->to.dtype) {
+    case WEFT_DTYPE_F32:
+        reduce_all_float(args);
+        break;
+    case WEFT_DTYPE_F64:
+        reduce_all_double(args);
+        break;
+    case WEFT_DTYPE_I32:
+        reduce_all_int32_t(args);
+        break;
+    case WEFT_DTYPE_I64:
+        reduce_all_int64_t(args);
+        break;
+    default: /* of hal_reduces bytes are left */
+        reduce_all_uint8_t(args);
+        break;
+    }
+    return WEFT_OK;
+}
+
+/* ---- cast -------------------------------------------------------------------------------------------------------- */
+
+static float load(const hal_mat *mat, int64_t i, int64_t j)
+{
+    const int64_t at = i * mat->ld + j;
+    switch (mat->dtype) {
+    case WEFT_DTYPE_BF16:
+        return bf16_to_float(((const uint16_t *)mat->source)[at]);
+    case WEFT_DTYPE_F16:
+        return fp16_to_float(((const uint16_t *)mat->source)[at]);
+    default:
+        return ((const float *)mat->source)[at];
+    }
+}
+
+static void store(const hal_mat *mat, int64_t i, int64_t j, float x)
+{
+    const int64_t at = i * mat->ld + j;
+    switch (mat->dtype) {
+    case WEFT_DTYPE_BF16:
+        ((uint16_t *)mat->data)[at] = bf16_from_float(x);
+        break;
+    case WEFT_DTYPE_F16:
+        ((uint16_t *)mat->data)[at] = fp16_from_float(x);
+        break;
+    default:
+        ((float *)mat->data)[at] = x;
+        break;
+    }
+}
+
+weft_status ref_cast_mixed(const hal_cast_args *args)
+{
+    assert(args->x.rows == args->y.rows && args->x.cols == args->y.cols);
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            float x = load(&args->x, i, j);
+            store(&args->y, i, j, args->add ? load(&args->y, i, j) + x : x);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- selection --------------------------------------------------------------------------------------------------- */
+
+static bool reaches(float x, float floor)
+{
+    return fabsf(x) >= floor || isnan(x);
+}
+
+weft_status ref_count_above_mixed(const hal_count_above_args *args)
+{
+    const float *x = args->x.source;
+    int64_t count = 0;
+    assert(args->x.rows <= 1 && args->floor >= 0.0f);
+    for (int64_t i = 0; i < args->x.rows * args->x.cols; ++i) {
+        count += reaches(x[i], args->floor) ? 1 : 0;
+    }
+    *(int64_t *)args->count.data = count;
+    return WEFT_OK;
+}
+
+weft_status ref_compact_above_mixed(const hal_compact_above_args *args)
+{
+    const float *x = args->x.source;
+    int32_t *index = args->index.data;
+    float *value = args->value.data;
+    int64_t count = 0;
+    assert(args->x.rows <= 1 && args->floor >= 0.0f && args->index.cols == args->value.cols);
+    for (int64_t i = 0; i < args->x.rows * args->x.cols; ++i) {
+        if (reaches(x[i], args->floor)) {
+            if (count < args->index.cols) {
+                index[count] = (int32_t)i;
+                value[count] = x[i];
+            }
+            count += 1;
+        }
+    }
+    *(int64_t *)args->count.data = count;
+    return WEFT_OK;
+}
+
+weft_status ref_sum_magnitudes_mixed(const hal_sum_magnitudes_args *args)
+{
+    const float *x = args->x.source;
+    double *out = args->out.data;
+    double sum = 0.0;
+    double top = 0.0;
+    assert(args->x.rows <= 1 && args->out.cols == 2);
+    for (int64_t i = 0; i < args->x.rows * args->x.cols; ++i) {
+        double magnitude = fabs((double)x[i]);
+        sum += magnitude;
+        top = magnitude > top || isnan(magnitude) ? magnitude : top;
+    }
+    out[0] = sum;
+    out[1] = top;
+    return WEFT_OK;
+}
