@@ -25,10 +25,10 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
     const gnn_config *config = &model->plan.config;
     param_store_begin(&model->params, model->hal, dtype);
     for (int l = 0; l < config->layers; ++l) {
-        bool decays = l == 0 || !config->decay_first_only;
+        int group = l == 0 || !config->decay_first_only ? PARAM_GROUP_DECAY : PARAM_GROUP_NO_DECAY;
         norm_kind norm = l == config->layers - 1 ? NORM_NONE : config->norm;
-        WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, decays));
-        WEFT_TRY(norm_declare(&model->norm[l], norm, &model->params, config->hidden, l, decays));
+        WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, group));
+        WEFT_TRY(norm_declare(&model->norm[l], norm, &model->params, config->hidden, l, group));
     }
     for (int l = 0; l < config->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l], l));

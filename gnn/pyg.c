@@ -35,7 +35,8 @@ enum { NAMES = sizeof names / sizeof *names };
 
 static unsigned models_of(const gnn_config *config)
 {
-    static const unsigned norms[] = {[NORM_NONE] = 0, [NORM_BATCH] = BATCH, [NORM_LAYER] = LAYER};
+    static const unsigned norms[] = {
+        [NORM_NONE] = 0, [NORM_BATCH] = BATCH, [NORM_LAYER] = LAYER, [NORM_BATCH_LOCAL] = BATCH};
     unsigned kind = config->kind == GNN_GCN               ? GCN
                     : config->kind == GNN_MLP             ? MLP
                     : config->aggregator == GNN_SAGE_MEAN ? SAGE

@@ -780,8 +780,8 @@ def _read_good_checkpoint(folder: str) -> Dict[str, Any]:
 
 
 def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
-    names = [name for name in os.listdir(folder) if re.fullmatch(r"epoch-[0-9]{8,18}", name)]
-    for name in sorted(names, key=lambda text: int(text[len("epoch-"):]), reverse=True):
+    names = [name for name in os.listdir(folder) if re.fullmatch(r"epoch-[0-9]{8,18}(-step-[0-9]{8,18})?", name)]
+    for name in sorted(names, key=lambda text: [int(number) for number in re.findall("[0-9]+", text)], reverse=True):
         path = os.path.join(folder, name)
         try:
             return path, _read_good_checkpoint(path)

@@ -5,8 +5,7 @@
 
 #include "base/log.h"
 
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
-                              bool decays)
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group)
 {
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
@@ -15,16 +14,16 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     int64_t out = plan->d_out;
     if (plan->self) {
         bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
-        layer->weight = side_by_side ? param_add_block(params, in, 2 * out, true, decays)
-                                     : param_add_block(params, 2 * in, out, true, decays);
+        layer->weight =
+            side_by_side ? param_add_block(params, group, in, 2 * out) : param_add_block(params, group, 2 * in, out);
         WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.self", number));
         WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out,
                            param_glorot(in, out), "layer%d.neigh", number));
     } else {
-        layer->weight = param_add_block(params, in, out, true, decays);
+        layer->weight = param_add_block(params, group, in, out);
         WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.weight", number));
     }
-    layer->bias = param_add_block(params, 1, out, true, decays);
+    layer->bias = param_add_block(params, group, 1, out);
     return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "layer%d.bias", number);
 }
 

@@ -26,8 +26,7 @@ typedef struct gnn_layer {
 } gnn_layer;
 
 /* Declare the layer's parameters as layer<number>.self, .neigh, .weight, .bias. */
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number,
-                              bool decays);
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group);
 /* Allocate matrices, zeroed. `borrow_input`: the input matrix is set by the caller (features). */
 weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
                              weft_tensor *panel, bool borrow_input);

@@ -81,9 +81,7 @@ static weft_status allocate(train_buckets *buckets, int count)
 weft_status buckets_create(const param_store *store, int64_t bytes, train_buckets *buckets)
 {
     memset(buckets, 0, sizeof *buckets);
-    while (buckets->blocks < store->blocks && store->block[buckets->blocks].offset < store->trained) {
-        buckets->blocks += 1;
-    }
+    buckets->blocks = store->trained_blocks;
     int64_t element = (int64_t)weft_dtype_bytes(store->dtype);
 
     int64_t limit = bytes / element / BORDER * BORDER;

@@ -1,12 +1,13 @@
 /* train/metrics.c: see train/metrics.h. */
 #include "train/metrics.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 enum { RADIX_BITS = 11, RADIX_SIZE = 1 << RADIX_BITS };
 
-/* The low word carries the label in bit 0 and, while gathering, the split in bits 1 and 2. */
+/* The low word carries the label in bit 0 and, while gathering, the split in bits 1 and 2: a row's mark. */
 uint64_t metrics_record(float score, int label)
 {
     uint32_t bits;
@@ -58,37 +59,43 @@ double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count)
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
+/* With two classes the score is the difference of the logits. */
+static int64_t task_count(const train_metrics *m)
+{
+    return m->desc.loss == TRAIN_LOSS_XENT ? 1 : m->desc.outputs;
+}
+
 static weft_status rocauc_buffers(train_metrics *m)
 {
     int ranks = comm_size(m->comm);
-    int64_t bytes = m->targets->rows * 8;
+    int64_t rows = m->desc.rows;
     WEFT_TRY(WEFT_NEW_ZERO(&m->gather_bytes, ranks, WEFT_MEM_WORKSPACE));
-    m->gather_bytes[comm_rank(m->comm)] = bytes;
+    m->gather_bytes[comm_rank(m->comm)] = rows * 8;
     WEFT_TRY(comm_allreduce(m->comm, m->gather_bytes, ranks, WEFT_DTYPE_I64, COMM_SUM));
     for (int r = 0; r < ranks; ++r) {
         m->all_rows += m->gather_bytes[r] / 8;
     }
-    WEFT_TRY(WEFT_NEW(&m->local, m->targets->rows, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&m->local, rows, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&m->mark, rows * task_count(m), WEFT_MEM_WORKSPACE));
     if (comm_rank(m->comm) == 0) {
         WEFT_TRY(WEFT_NEW(&m->all, m->all_rows, WEFT_MEM_WORKSPACE));
         WEFT_TRY(WEFT_NEW(&m->spare, 2 * m->all_rows, WEFT_MEM_WORKSPACE)); /* compacted split + sorting space */
     }
-    return weft_malloc((size_t)(m->targets->rows * m->targets->outputs), weft_dtype_bytes(m->dtype), WEFT_MEM_WORKSPACE,
+    return weft_malloc((size_t)(rows * m->desc.outputs), weft_dtype_bytes(m->desc.dtype), WEFT_MEM_WORKSPACE,
                        &m->logits);
 }
 
-weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const train_targets *targets,
-                           train_metric metric, train_metrics *metrics)
+weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics)
 {
-    *metrics = (train_metrics){.comm = comm, .hal = hal, .targets = targets, .metric = metric, .dtype = dtype};
-    bool classes = targets->loss == TRAIN_LOSS_XENT;
-    if (metric == TRAIN_METRIC_ACCURACY) {
+    *metrics = (train_metrics){.comm = comm, .hal = hal, .desc = *desc};
+    bool classes = desc->loss == TRAIN_LOSS_XENT;
+    if (desc->metric == TRAIN_METRIC_ACCURACY) {
         WEFT_CHECK(classes, WEFT_ERR_USAGE, "--metric acc needs classes; with --loss bce use --metric rocauc");
         return tensor_create(hal, WEFT_DTYPE_I64, TRAIN_SPLITS, 2, WEFT_MEM_WORKSPACE, &metrics->counts);
     }
-    WEFT_CHECK(!classes || targets->outputs == 2, WEFT_ERR_USAGE,
+    WEFT_CHECK(!classes || desc->outputs == 2, WEFT_ERR_USAGE,
                "--metric rocauc needs two classes or binary tasks; these labels have %lld classes: use --metric acc",
-               (long long)targets->outputs);
+               (long long)desc->outputs);
     return rocauc_buffers(metrics);
 }
 
@@ -100,33 +107,88 @@ void metrics_destroy(train_metrics *metrics)
     weft_free(metrics->all);
     weft_free(metrics->spare);
     weft_free(metrics->logits);
+    weft_free(metrics->mark);
     memset(metrics, 0, sizeof *metrics);
 }
 
 static double logit_at(const train_metrics *m, int64_t i)
 {
-    return m->dtype == WEFT_DTYPE_F64 ? ((const double *)m->logits)[i] : (double)((const float *)m->logits)[i];
+    return m->desc.dtype == WEFT_DTYPE_F64 ? ((const double *)m->logits)[i] : (double)((const float *)m->logits)[i];
 }
 
-/* Records of one task: with two classes the score is the difference of the logits. Unlabelled rows join no split. */
+/* ---- a batch ---- */
+
+/* Unlabelled rows join no split. */
+static uint8_t mark_of(const train_targets *t, int64_t row, int64_t task)
+{
+    uint8_t split = t->split_host[row] < TRAIN_SPLITS ? t->split_host[row] : TRAIN_SPLITS;
+    bool positive;
+    if (t->loss == TRAIN_LOSS_XENT) {
+        positive = (t->label_host[row] & 1) != 0;
+        split = t->label_host[row] < 0 ? TRAIN_SPLITS : split;
+    } else {
+        float target = t->target_host[row * t->outputs + task];
+        positive = target > 0.5f;
+        split = isnan(target) ? TRAIN_SPLITS : split;
+    }
+    return (uint8_t)(positive | split << 1);
+}
+
+static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
+{
+    int64_t tasks = task_count(m);
+    size_t before = (size_t)(m->added * m->desc.outputs) * weft_dtype_bytes(m->desc.dtype);
+    WEFT_TRY(tensor_download(logits, (unsigned char *)m->logits + before));
+    for (int64_t i = 0; i < targets->rows; ++i) {
+        for (int64_t task = 0; task < tasks; ++task) {
+            m->mark[(m->added + i) * tasks + task] = mark_of(targets, i, task);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status count_right(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
+{
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        weft_tensor of_split = tensor_view(&m->counts, s, 1, 0, 2);
+        WEFT_TRY(tensor_accuracy(logits, targets->label, targets->mask[s], &of_split));
+    }
+    return WEFT_OK;
+}
+
+weft_status metrics_begin(train_metrics *m)
+{
+    m->added = 0;
+    return m->desc.metric == TRAIN_METRIC_ACCURACY ? tensor_zero(&m->counts) : WEFT_OK;
+}
+
+weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
+{
+    assert(targets->loss == m->desc.loss && targets->outputs == m->desc.outputs);
+    WEFT_CHECK(m->added + targets->rows <= m->desc.rows, WEFT_ERR_INTERNAL,
+               "an evaluation of %lld rows and %lld more; it was to have %lld", (long long)m->added,
+               (long long)targets->rows, (long long)m->desc.rows);
+    WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
+                                                     : keep_logits(m, logits, targets));
+    m->added += targets->rows;
+    return WEFT_OK;
+}
+
+/* ---- scores ---- */
+
+/* Records of one task; rows that were promised and have not come join no split. */
 static void fill_records(const train_metrics *m, int64_t task)
 {
-    const train_targets *t = m->targets;
-    for (int64_t i = 0; i < t->rows; ++i) {
-        double score;
-        int label;
-        uint64_t split = t->split_host[i] < TRAIN_SPLITS ? t->split_host[i] : TRAIN_SPLITS;
-        if (t->loss == TRAIN_LOSS_XENT) {
-            score = logit_at(m, 2 * i + 1) - logit_at(m, 2 * i);
-            label = t->label_host[i];
-            split = label < 0 ? TRAIN_SPLITS : split;
-        } else {
-            float target = t->target_host[i * t->outputs + task];
-            score = logit_at(m, i * t->outputs + task);
-            label = target > 0.5f;
-            split = isnan(target) ? TRAIN_SPLITS : split;
+    int64_t tasks = task_count(m);
+    for (int64_t i = 0; i < m->desc.rows; ++i) {
+        uint64_t mark = TRAIN_SPLITS << 1;
+        float score = 0;
+        if (i < m->added) {
+            mark = m->mark[i * tasks + task];
+            score = (float)(m->desc.loss == TRAIN_LOSS_XENT ? logit_at(m, 2 * i + 1) - logit_at(m, 2 * i)
+                                                            : logit_at(m, i * tasks + task));
         }
-        m->local[i] = metrics_record((float)score, label) | split << 1;
+        m->local[i] = metrics_record(score, 0) | mark;
     }
 }
 
@@ -141,28 +203,26 @@ static double split_auc(train_metrics *m, uint64_t split)
     return metrics_rocauc(m->spare, m->spare + m->all_rows, count);
 }
 
-/* Scores of one task on rank 0, from logits in m->logits. */
+/* Scores of one task on rank 0. */
 static weft_status task_rocauc(train_metrics *m, int64_t task, double *score)
 {
     fill_records(m, task);
-    WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->targets->rows * 8, m->all, m->gather_bytes));
+    WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->desc.rows * 8, m->all, m->gather_bytes));
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         score[s] = comm_rank(m->comm) == 0 ? split_auc(m, (uint64_t)s) : NAN;
     }
     return WEFT_OK;
 }
 
-weft_status metrics_score_task(train_metrics *m, const weft_tensor *logits, int64_t task, double *score)
+weft_status metrics_end_task(train_metrics *m, int64_t task, double *score)
 {
-    WEFT_TRY(tensor_download(logits, m->logits));
     WEFT_TRY(task_rocauc(m, task, score));
     return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
 }
 
-static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, double *score)
+static weft_status end_rocauc(train_metrics *m, double *score)
 {
-    WEFT_TRY(tensor_download(logits, m->logits));
-    int64_t tasks = m->targets->loss == TRAIN_LOSS_XENT ? 1 : m->targets->outputs;
+    int64_t tasks = task_count(m);
     int64_t valid_tasks[TRAIN_SPLITS] = {0};
     double sum[TRAIN_SPLITS] = {0};
     for (int64_t task = 0; task < tasks; ++task) {
@@ -179,15 +239,9 @@ static weft_status score_rocauc(train_metrics *m, const weft_tensor *logits, dou
     return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
 }
 
-static weft_status score_accuracy(train_metrics *m, const weft_tensor *logits, double *score)
+static weft_status end_accuracy(train_metrics *m, double *score)
 {
-    const train_targets *t = m->targets;
     int64_t counts[TRAIN_SPLITS][2];
-    WEFT_TRY(tensor_zero(&m->counts));
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        weft_tensor of_split = tensor_view(&m->counts, s, 1, 0, 2);
-        WEFT_TRY(tensor_accuracy(logits, t->label, t->mask[s], &of_split));
-    }
     WEFT_TRY(tensor_download(&m->counts, counts));
     WEFT_TRY(comm_allreduce(m->comm, counts, 2 * TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
@@ -196,10 +250,7 @@ static weft_status score_accuracy(train_metrics *m, const weft_tensor *logits, d
     return WEFT_OK;
 }
 
-weft_status metrics_score(train_metrics *metrics, const weft_tensor *logits, double *score)
+weft_status metrics_end(train_metrics *m, double *score)
 {
-    if (metrics->metric == TRAIN_METRIC_ROCAUC) {
-        return score_rocauc(metrics, logits, score);
-    }
-    return score_accuracy(metrics, logits, score);
+    return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);
 }

@@ -1,10 +1,12 @@
 /*
  * train/metrics.h: accuracy and area under the ROC curve, exact over any number of ranks.
  *
- * Accuracy counts each owned row once and sums the counts. ROC-AUC gathers one 8-byte record a row on rank 0, sorts
- * them by score and counts ranks, ties at half (J. Hanley, B. McNeil, Radiology 143(1), 1982,
- * doi:10.1148/radiology.143.1.7063747): 8 n bytes on rank 0, twice. With several tasks the mean over the tasks that
- * have both classes, as OGB does.
+ * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
+ * all batches, gathers one 8-byte record a row on rank 0, sorts them by score and counts ranks, ties at half (J.
+ * Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747): 8 n bytes on rank 0, twice. With
+ * several tasks the mean over the tasks that have both classes, as OGB does.
+ *
+ *      metrics_begin, metrics_add for each batch, metrics_end
  */
 #ifndef WEFT_TRAIN_METRICS_H
 #define WEFT_TRAIN_METRICS_H
@@ -14,27 +16,39 @@
 
 typedef enum train_metric { TRAIN_METRIC_ACCURACY, TRAIN_METRIC_ROCAUC } train_metric;
 
+/* What is scored, and how. */
+typedef struct metrics_desc {
+    train_metric metric;
+    train_loss loss;  /* of the targets that will be added */
+    int64_t outputs;  /* of the same */
+    int64_t rows;     /* of this rank, over the batches of an evaluation */
+    weft_dtype dtype; /* of the logits */
+} metrics_desc;
+
 typedef struct train_metrics {
     weft_comm *comm;
     weft_hal *hal;
-    const train_targets *targets;
-    train_metric metric;
+    metrics_desc desc;
+    int64_t added;                 /* rows so far */
     int64_t all_rows;              /* rank 0: rows over all ranks */
     int64_t *gather_bytes;         /* [P] */
     weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
-    void *logits;                  /* host copy for ROC-AUC, in the model's type */
-    weft_dtype dtype;
+    void *logits;                  /* ROC-AUC: [rows, outputs] on the host, in the model's type */
+    uint8_t *mark;                 /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2 */
 } train_metrics;
 
 /* Collective. WEFT_ERR_USAGE when ROC-AUC is asked of labels with more than two classes. */
-weft_status metrics_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const train_targets *targets,
-                           train_metric metric, train_metrics *metrics);
+weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics);
+/* Forget what was added. Local. */
+weft_status metrics_begin(train_metrics *metrics);
+/* logits: [targets->rows, outputs]. WEFT_ERR_INTERNAL with more rows than desc->rows. Local. */
+weft_status metrics_add(train_metrics *metrics, const weft_tensor *logits, const train_targets *targets);
 /* [out] score  [TRAIN_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
-weft_status metrics_score(train_metrics *metrics, const weft_tensor *logits, double *score);
+weft_status metrics_end(train_metrics *metrics, double *score);
 /* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
- * Collective. */
-weft_status metrics_score_task(train_metrics *metrics, const weft_tensor *logits, int64_t task, double *score);
+ * Any number of tasks after the rows were added. Collective. */
+weft_status metrics_end_task(train_metrics *metrics, int64_t task, double *score);
 void metrics_destroy(train_metrics *metrics);
 
 /* Area under the ROC curve of `count` records (metrics_record), sorted in place; NaN without both classes. */

@@ -2,8 +2,8 @@
  * train/model.h: what the training loop asks of a model, and what a model is trained towards.
  *
  * gnn and dense implement train_model; the loop never names them. A rank computes `rows` rows of the output: the
- * vertices it owns, or its samples. Losses and gradients are local shares, already divided by the global count, so that
- * their sum over ranks is the mean over the data.
+ * vertices it owns, or its samples of a batch. Losses and gradients are local shares, already divided by the global
+ * count, so that their sum over ranks is the mean over the batch of all ranks.
  */
 #ifndef WEFT_TRAIN_MODEL_H
 #define WEFT_TRAIN_MODEL_H
@@ -18,10 +18,18 @@ typedef struct train_hooks {
     weft_status (*ready)(void *self, int block); /* the block's gradient is final: once a backward pass */
 } train_hooks;
 
+/* What this rank brings to one step, or to one step of an evaluation; valid until the source's next batch. */
+typedef struct train_batch {
+    const void *input; /* what the model reads: source and model agree on it; NULL: the model has it already */
+    const struct train_targets *targets;
+} train_batch;
+
 typedef struct train_pass {
     bool training;            /* dropout on, batch statistics from the data */
     uint64_t seed;            /* of the run */
-    uint32_t epoch;           /* keys the dropout masks */
+    uint32_t epoch;           /* keys the dropout masks: a row is in one batch of an epoch */
+    int64_t step;             /* of the epoch, or of the evaluation, from 0 */
+    const train_batch *batch; /* NULL: the model's own input */
     const train_hooks *hooks; /* NULL: nobody listens */
 } train_pass;
 
@@ -39,7 +47,7 @@ typedef struct train_model {
     const char *name;
     void *self;
     param_store *params;
-    /* [out] logits  view [rows, outputs], valid until the next forward. Collective. */
+    /* [out] logits  view [rows of the batch, outputs], valid until the next forward. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
     /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.
      */
@@ -51,6 +59,7 @@ typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;
 /* Where a row belongs: train, valid, test, or nowhere. */
 enum { TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };
 
+/* Of a batch; where the whole of the data is one, of all rows. */
 typedef struct train_targets {
     int64_t rows;    /* of this rank */
     int64_t outputs; /* classes, or tasks */

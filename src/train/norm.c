@@ -1,13 +1,14 @@
 /* train/norm.c: see train/norm.h. */
 #include "train/norm.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* As PyTorch's defaults, so that results compare. */
 #define EPSILON  1e-5
 #define MOMENTUM 0.1
 
-weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, bool decays)
+weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, int group)
 {
     memset(norm, 0, sizeof *norm);
     norm->kind = kind;
@@ -16,21 +17,33 @@ weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, 
     if (kind == NORM_NONE) {
         return WEFT_OK;
     }
-    norm->gamma = param_add_block(params, 1, cols, true, decays);
+    norm->gamma = param_add_block(params, group, 1, cols);
     WEFT_TRY(param_add(params, norm->gamma, 0, 0, 1, cols, param_constant(1.0), "norm%d.gamma", number));
-    norm->beta = param_add_block(params, 1, cols, true, decays);
+    norm->beta = param_add_block(params, group, 1, cols);
     return param_add(params, norm->beta, 0, 0, 1, cols, param_constant(0.0), "norm%d.beta", number);
+}
+
+static bool is_batch(const train_norm *norm)
+{
+    return norm->kind == NORM_BATCH || norm->kind == NORM_BATCH_LOCAL;
+}
+
+/* Whether statistics are summed over ranks. */
+static bool is_summed(const train_norm *norm)
+{
+    return norm->kind == NORM_BATCH && comm_size(norm->comm) > 1;
 }
 
 weft_status norm_declare_state(train_norm *norm, int number)
 {
-    if (norm->kind != NORM_BATCH) {
+    if (!is_batch(norm)) {
         return WEFT_OK;
     }
-    norm->running_mean = param_add_block(norm->params, 1, norm->cols, false, false);
+    int group = norm->kind == NORM_BATCH_LOCAL ? PARAM_GROUP_LOCAL_STATE : PARAM_GROUP_STATE;
+    norm->running_mean = param_add_block(norm->params, group, 1, norm->cols);
     WEFT_TRY(
         param_add(norm->params, norm->running_mean, 0, 0, 1, norm->cols, param_constant(0.0), "norm%d.mean", number));
-    norm->running_var = param_add_block(norm->params, 1, norm->cols, false, false);
+    norm->running_var = param_add_block(norm->params, group, 1, norm->cols);
     return param_add(norm->params, norm->running_var, 0, 0, 1, norm->cols, param_constant(1.0), "norm%d.var", number);
 }
 
@@ -46,13 +59,21 @@ weft_status norm_create(train_norm *norm, weft_comm *comm, int64_t rows)
     if (norm->kind == NORM_LAYER) {
         return tensor_create(hal, dtype, rows, 2, WEFT_MEM_ACTIVATION, &norm->saved);
     }
-    norm->all_rows = (double)rows;
-    WEFT_TRY(comm_allreduce(comm, &norm->all_rows, 1, WEFT_DTYPE_F64, COMM_SUM));
+    norm->count = (double)rows;
+    if (is_summed(norm)) {
+        WEFT_TRY(comm_allreduce(comm, &norm->count, 1, WEFT_DTYPE_F64, COMM_SUM));
+    }
     WEFT_TRY(tensor_create(hal, dtype, 1, norm->cols, WEFT_MEM_ACTIVATION, &norm->mean));
     WEFT_TRY(tensor_create(hal, dtype, 1, norm->cols, WEFT_MEM_ACTIVATION, &norm->var));
     WEFT_TRY(tensor_create(hal, dtype, 1, norm->cols, WEFT_MEM_ACTIVATION, &norm->rstd));
     WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F64, 2, norm->cols, WEFT_MEM_ACTIVATION, &norm->stats));
-    return comm_size(comm) > 1 ? WEFT_NEW(&norm->host, 2 * norm->cols, WEFT_MEM_WORKSPACE) : WEFT_OK;
+    return is_summed(norm) ? WEFT_NEW(&norm->host, 2 * norm->cols, WEFT_MEM_WORKSPACE) : WEFT_OK;
+}
+
+void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows)
+{
+    assert(rows >= 0 && rows <= norm->rows && rows <= all_rows);
+    norm->count = (double)(norm->kind == NORM_BATCH_LOCAL ? rows : all_rows);
 }
 
 void norm_destroy(train_norm *norm)
@@ -66,10 +87,10 @@ void norm_destroy(train_norm *norm)
     memset(norm, 0, sizeof *norm);
 }
 
-/* norm->stats becomes their sum over all ranks. Alone, they stay where they are. */
+/* norm->stats becomes their sum over all ranks. Alone, or of each rank by itself, they stay where they are. */
 static weft_status reduce_stats(train_norm *norm)
 {
-    if (comm_size(norm->comm) == 1) {
+    if (!is_summed(norm)) {
         return WEFT_OK;
     }
     WEFT_TRY(tensor_download(&norm->stats, norm->host));
@@ -77,10 +98,13 @@ static weft_status reduce_stats(train_norm *norm)
     return tensor_upload(&norm->stats, norm->host);
 }
 
-/* The sums over all ranks become mean and 1 / sqrt(var + eps), and move the running statistics. */
+/* The sums become mean and 1 / sqrt(var + eps), and move the running statistics. */
 static weft_status use_batch_statistics(train_norm *norm)
 {
-    double n = norm->all_rows;
+    double n = norm->count;
+    if (n == 0) { /* nothing to normalise, and nothing learned */
+        return WEFT_OK;
+    }
     double unbias = n > 1 ? n / (n - 1) : 1.0;
     weft_tensor running_mean = param_value(norm->params, norm->running_mean);
     weft_tensor running_var = param_value(norm->params, norm->running_var);
@@ -115,12 +139,13 @@ static weft_status batch_forward(train_norm *norm, bool training, const weft_ten
 
 weft_status norm_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y)
 {
-    if (norm->kind == NORM_BATCH) {
+    if (is_batch(norm)) {
         return batch_forward(norm, training, x, y);
     }
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
-    const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &norm->saved, .epsilon = EPSILON};
+    weft_tensor saved = tensor_view(&norm->saved, 0, x->rows, 0, 2);
+    const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &saved, .epsilon = EPSILON};
     return tensor_ln_forward(x, &vectors, y);
 }
 
@@ -133,12 +158,12 @@ static weft_status batch_backward(train_norm *norm, const weft_tensor *x, weft_t
     WEFT_TRY(tensor_bn_backward_stats(dy, x, &vectors, &norm->stats));
     WEFT_TRY(tensor_bn_gradients(&norm->stats, &dgamma, &dbeta));
     WEFT_TRY(reduce_stats(norm));
-    return tensor_bn_backward_apply(dy, x, &vectors, &norm->stats, norm->all_rows, dy);
+    return tensor_bn_backward_apply(dy, x, &vectors, &norm->stats, norm->count, dy);
 }
 
 weft_status norm_backward(train_norm *norm, const weft_tensor *x, weft_tensor *dy)
 {
-    if (norm->kind == NORM_BATCH) {
+    if (is_batch(norm)) {
         return batch_backward(norm, x, dy);
     }
     weft_tensor gamma = param_value(norm->params, norm->gamma);
@@ -146,6 +171,7 @@ weft_status norm_backward(train_norm *norm, const weft_tensor *x, weft_tensor *d
     weft_tensor dbeta = param_grad(norm->params, norm->beta);
     WEFT_TRY(tensor_zero(&dgamma));
     WEFT_TRY(tensor_zero(&dbeta));
-    const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &norm->saved, .epsilon = EPSILON};
+    weft_tensor saved = tensor_view(&norm->saved, 0, x->rows, 0, 2);
+    const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved, .epsilon = EPSILON};
     return tensor_ln_backward(dy, x, &vectors, &dgamma, &dbeta, dy);
 }

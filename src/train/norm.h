@@ -1,9 +1,19 @@
 /*
- * train/norm.h: batch norm over all ranks, and layer norm.
+ * train/norm.h: batch norm, over all ranks or each rank by itself, and layer norm.
  *
- * Batch norm takes its statistics over the rows of every rank (sums in double, one small all-reduce), so P ranks
- * normalise as one does. Outside training it uses the running statistics, which are state blocks of the parameter
- * store. S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167. J. Ba, J. Kiros, G. Hinton: Layer
+ *                        a batch is normalised by            running statistics
+ *      NORM_BATCH        its rows on every rank: sums in     of those, the same on all ranks
+ *                        double, one small all-reduce
+ *      NORM_BATCH_LOCAL  its rows on this rank, without      of this rank's; evaluation and files have their mean over
+ *                        a message                           ranks, training goes on from each rank's own
+ *
+ * So P ranks normalise as one does with NORM_BATCH, and not with NORM_BATCH_LOCAL, whose batches are the ranks'
+ * shares. Running statistics are the mean of many batches' statistics, (1 - momentum) * running + momentum * (mean,
+ * unbiased variance) a step; ranks are more batches, so what averages over steps, means and variances each, averages
+ * over ranks as well. The rule is linear: it does not matter how often the mean is taken. A rank without rows in a
+ * batch keeps its own. They are state blocks of the parameter store, and what normalises outside training.
+ *
+ * S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167. J. Ba, J. Kiros, G. Hinton: Layer
  * normalization. 2016, arXiv 1607.06450.
  */
 #ifndef WEFT_TRAIN_NORM_H
@@ -12,14 +22,19 @@
 #include "comm/comm.h"
 #include "train/param.h"
 
-typedef enum norm_kind { NORM_NONE, NORM_BATCH, NORM_LAYER } norm_kind; /* order of --norm's choices */
+typedef enum norm_kind { /* order of --norm's choices; the last is none of them */
+                         NORM_NONE,
+                         NORM_BATCH,
+                         NORM_LAYER,
+                         NORM_BATCH_LOCAL
+} norm_kind;
 
 typedef struct train_norm {
     norm_kind kind;
     weft_comm *comm;
     param_store *params;
     int64_t rows, cols;
-    double all_rows;                            /* over all ranks */
+    double count;                               /* rows that a batch is normalised by */
     int gamma, beta, running_mean, running_var; /* blocks */
     weft_tensor mean, var, rstd;                /* [1, cols] in use */
     weft_tensor saved;                          /* layer norm: [rows, 2] */
@@ -27,12 +42,15 @@ typedef struct train_norm {
     double *host;                               /* [2, cols]: the sums on their way to other ranks; NULL alone */
 } train_norm;
 
-/* Declare gamma and beta of layer `number` (before commit); norm_declare_state after all trained blocks. */
-weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, bool decays);
+/* Declare gamma and beta of layer `number` in this group (train/param.h), before commit; norm_declare_state after all
+ * trained blocks. */
+weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, int group);
 weft_status norm_declare_state(train_norm *norm, int number);
-/* Allocate for this rank's rows. Collective. */
+/* Allocate for at most this many rows of this rank; a batch has all of them until norm_set_rows. Collective. */
 weft_status norm_create(train_norm *norm, weft_comm *comm, int64_t rows);
-/* y = norm(x); x must stay for the backward pass. Collective. */
+/* The batches that follow have `rows` rows on this rank, 0 or more, and all_rows on all ranks together. Local. */
+void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);
+/* y = norm(x); x [rows of the batch, cols] must stay for the backward pass. Collective. */
 weft_status norm_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y);
 /* dy becomes dx; the gradients of gamma and beta are overwritten with this rank's share. Collective. */
 weft_status norm_backward(train_norm *norm, const weft_tensor *x, weft_tensor *dy);

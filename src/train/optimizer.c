@@ -1,18 +1,64 @@
-/* train/optimizer.c: neighbouring blocks with the same decay are updated in one sweep. */
+/* train/optimizer.c: the rules, and the cutting of the flat parameters into runs; see train/optimizer.h. */
 #include "train/optimizer.h"
 
+#include <assert.h>
 #include <string.h>
 
-weft_status optimizer_create(param_store *store, const optimizer_options *options, train_optimizer *optimizer)
+/* ---- rules --------------------------------------------------------------------------------------------------- */
+
+static int adam_slots(const optimizer_options *options)
 {
-    memset(optimizer, 0, sizeof *optimizer);
-    optimizer->options = *options;
-    optimizer->store = store;
-    if (options->kind == OPTIMIZER_ADAM || options->momentum > 0) {
-        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->first));
-    }
-    if (options->kind == OPTIMIZER_ADAM) {
-        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->second));
+    (void)options;
+    return 2;
+}
+
+static weft_status adam_update(const optimizer_options *o, optimizer_run *run)
+{
+    const hal_adam_args adam = {.lr = run->lr,
+                                .beta1 = o->beta1,
+                                .beta2 = o->beta2,
+                                .epsilon = o->epsilon,
+                                .weight_decay = run->weight_decay,
+                                .step = run->step};
+    return tensor_adam(&adam, &run->w, &run->g, &run->slot[0], &run->slot[1]);
+}
+
+static int sgd_slots(const optimizer_options *options)
+{
+    return options->momentum > 0 ? 1 : 0;
+}
+
+static weft_status sgd_update(const optimizer_options *o, optimizer_run *run)
+{
+    const hal_sgd_args sgd = {.lr = run->lr,
+                              .momentum = o->momentum,
+                              .dampening = 0.0,
+                              .weight_decay = run->weight_decay,
+                              .nesterov = o->nesterov,
+                              .step = run->step};
+    return tensor_sgd(&sgd, &run->w, &run->g, o->momentum > 0 ? &run->slot[0] : NULL);
+}
+
+static const optimizer_rule rules[] = {
+    [OPTIMIZER_ADAM] = {.name = "adam", .slots = adam_slots, .update = adam_update},
+    [OPTIMIZER_SGD] = {.name = "sgd", .slots = sgd_slots, .update = sgd_update},
+};
+
+const optimizer_rule *optimizer_rule_of(optimizer_kind kind)
+{
+    return &rules[kind];
+}
+
+/* ---- state --------------------------------------------------------------------------------------------------- */
+
+weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
+                             train_optimizer *optimizer)
+{
+    *optimizer = (train_optimizer){.rule = rule, .options = *options, .store = store, .slots = rule->slots(options)};
+    assert(optimizer->slots <= OPTIMIZER_SLOTS);
+    for (int i = 0; i < optimizer->slots; ++i) {
+        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->slot[i]));
+        WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->own, WEFT_MEM_PARAMETER, &optimizer->own_slot[i]));
     }
     return optimizer_reset(optimizer);
 }
@@ -20,45 +66,50 @@ weft_status optimizer_create(param_store *store, const optimizer_options *option
 weft_status optimizer_reset(train_optimizer *optimizer)
 {
     optimizer->step = 0;
-    if (optimizer->first.data != NULL) {
-        WEFT_TRY(tensor_zero(&optimizer->first));
-    }
-    if (optimizer->second.data != NULL) {
-        WEFT_TRY(tensor_zero(&optimizer->second));
+    for (int i = 0; i < optimizer->slots; ++i) {
+        WEFT_TRY(tensor_zero(&optimizer->slot[i]));
+        WEFT_TRY(tensor_zero(&optimizer->own_slot[i]));
     }
     return WEFT_OK;
 }
 
-static weft_status update_range(train_optimizer *optimizer, int64_t begin, int64_t end, bool decays, double lr)
+void optimizer_destroy(train_optimizer *optimizer)
+{
+    for (int i = 0; i < optimizer->slots; ++i) {
+        tensor_destroy(&optimizer->slot[i]);
+        tensor_destroy(&optimizer->own_slot[i]);
+    }
+}
+
+/* ---- an update ----------------------------------------------------------------------------------------------- */
+
+/* Elements [begin, end) of a group. */
+static weft_status update(train_optimizer *optimizer, const param_group *group, int64_t begin, int64_t end, double lr)
 {
     const optimizer_options *o = &optimizer->options;
     const param_store *store = optimizer->store;
-    double decay = decays ? o->weight_decay : 0.0;
+    bool own = !group->replicated;
     int64_t count = end - begin;
-    weft_tensor w = tensor_view(&store->value, 0, 1, begin, count);
-    weft_tensor g = tensor_view(&store->grad, 0, 1, begin, count);
-    if (o->kind == OPTIMIZER_ADAM) {
-        weft_tensor first = tensor_view(&optimizer->first, 0, 1, begin, count);
-        weft_tensor second = tensor_view(&optimizer->second, 0, 1, begin, count);
-        const hal_adam_args adam = {.lr = lr,
-                                    .beta1 = o->beta1,
-                                    .beta2 = o->beta2,
-                                    .epsilon = o->epsilon,
-                                    .weight_decay = decay,
-                                    .step = optimizer->step};
-        return tensor_adam(&adam, &w, &g, &first, &second);
+    optimizer_run run = {.lr = lr * group->lr_scale,
+                         .weight_decay = group->decays ? o->weight_decay : 0.0,
+                         .step = optimizer->step,
+                         .w = tensor_view(own ? &store->own_value : &store->value, 0, 1, begin, count),
+                         .g = tensor_view(own ? &store->own_grad : &store->grad, 0, 1, begin, count)};
+    for (int i = 0; i < optimizer->slots; ++i) {
+        run.slot[i] = tensor_view(own ? &optimizer->own_slot[i] : &optimizer->slot[i], 0, 1, begin, count);
     }
-    const hal_sgd_args sgd = {.lr = lr,
-                              .momentum = o->momentum,
-                              .dampening = 0.0,
-                              .weight_decay = decay,
-                              .nesterov = o->nesterov,
-                              .step = optimizer->step};
-    if (optimizer->first.data == NULL) {
-        return tensor_sgd(&sgd, &w, &g, NULL);
+    return optimizer->rule->update(o, &run);
+}
+
+/* The block after those that are updated with block i. */
+static int run_end(const train_optimizer *optimizer, int i)
+{
+    const param_store *store = optimizer->store;
+    int j = i + 1;
+    while (!optimizer->rule->by_block && j < store->trained_blocks && store->block[j].group == store->block[i].group) {
+        j += 1;
     }
-    weft_tensor velocity = tensor_view(&optimizer->first, 0, 1, begin, count);
-    return tensor_sgd(&sgd, &w, &g, &velocity);
+    return j;
 }
 
 void optimizer_begin(train_optimizer *optimizer)
@@ -70,31 +121,29 @@ weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t 
 {
     const param_store *store = optimizer->store;
     int i = 0;
-    while (i < store->blocks && store->block[i].offset < end && store->block[i].offset < store->trained) {
-        int j = i + 1;
-        while (j < store->blocks && store->block[j].offset < store->trained &&
-               store->block[j].decays == store->block[i].decays) {
-            j += 1;
-        }
-        int64_t run_end = j < store->blocks ? store->block[j].offset : store->trained;
+    while (i < store->trained_blocks && store->block[i].offset < end) {
+        int j = run_end(optimizer, i);
+        int64_t last = j < store->trained_blocks ? store->block[j].offset : store->trained;
         int64_t from = store->block[i].offset > begin ? store->block[i].offset : begin;
-        int64_t to = run_end < end ? run_end : end;
+        int64_t to = last < end ? last : end;
         if (from < to) {
-            WEFT_TRY(update_range(optimizer, from, to, store->block[i].decays, lr));
+            assert(!optimizer->rule->by_block || (from == store->block[i].offset && to == last));
+            WEFT_TRY(update(optimizer, &store->group[store->block[i].group], from, to, lr));
         }
         i = j;
     }
     return WEFT_OK;
 }
 
-weft_status optimizer_step(train_optimizer *optimizer, double lr)
+weft_status optimizer_step_own(train_optimizer *optimizer, double lr)
 {
-    optimizer_begin(optimizer);
-    return optimizer_step_range(optimizer, lr, 0, optimizer->store->trained);
-}
-
-void optimizer_destroy(train_optimizer *optimizer)
-{
-    tensor_destroy(&optimizer->first);
-    tensor_destroy(&optimizer->second);
+    const param_store *store = optimizer->store;
+    for (int i = store->trained_blocks; i < store->blocks; ++i) {
+        const param_block *block = &store->block[i];
+        const param_group *group = &store->group[block->group];
+        if (!group->replicated) {
+            WEFT_TRY(update(optimizer, group, block->offset, block->offset + block->rows * block->cols, lr));
+        }
+    }
+    return WEFT_OK;
 }

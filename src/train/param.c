@@ -21,6 +21,26 @@ void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype)
     memset(store, 0, sizeof *store);
     store->hal = hal;
     store->dtype = dtype;
+    static const param_group given[PARAM_GROUPS_GIVEN] = {
+        [PARAM_GROUP_DECAY] = {.trained = true, .replicated = true, .decays = true, .lr_scale = 1.0},
+        [PARAM_GROUP_NO_DECAY] = {.trained = true, .replicated = true, .lr_scale = 1.0},
+        [PARAM_GROUP_STATE] = {.replicated = true},
+        [PARAM_GROUP_LOCAL_STATE] = {.replicated = true, .local = true}};
+    for (int g = 0; g < PARAM_GROUPS_GIVEN; ++g) {
+        (void)param_add_group(store, &given[g]);
+    }
+}
+
+int param_add_group(param_store *store, const param_group *group)
+{
+    assert(group->trained ? !group->local : group->replicated);
+    if (grow_array((void **)&store->group, sizeof *store->group, store->groups, &store->group_capacity,
+                   WEFT_MEM_PARAMETER) != WEFT_OK) {
+        store->short_of_memory = true;
+        return -1;
+    }
+    store->group[store->groups] = *group;
+    return store->groups++;
 }
 
 param_init param_constant(double value)
@@ -43,23 +63,36 @@ param_init param_fan_uniform(int64_t fan_in)
     return (param_init){.draw = PARAM_UNIFORM, .spread = 1.0 / sqrt((double)fan_in)};
 }
 
-int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained, bool decays)
+int param_add_block(param_store *store, int group, int64_t rows, int64_t cols)
 {
-    if (grow_array((void **)&store->block, sizeof *store->block, store->blocks, &store->block_capacity,
-                   WEFT_MEM_PARAMETER) != WEFT_OK) {
+    assert(group < store->groups);
+    if (group < 0 || grow_array((void **)&store->block, sizeof *store->block, store->blocks, &store->block_capacity,
+                                WEFT_MEM_PARAMETER) != WEFT_OK) {
+        store->short_of_memory = true;
         return -1;
     }
-    assert(!trained || store->trained == store->elements); /* state comes last */
+    const param_group *g = &store->group[group];
     int64_t elements = rows * cols;
     int64_t padded = (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
-    store->block[store->blocks] =
-        (param_block){.offset = store->elements, .rows = rows, .cols = cols, .decays = decays};
-    store->elements += padded;
-    if (trained) {
+    int64_t *end = g->replicated ? &store->elements : &store->own;
+    store->block[store->blocks] = (param_block){.group = group, .offset = *end, .rows = rows, .cols = cols};
+    *end += padded;
+    if (g->replicated && g->trained) {
+        assert(store->trained_blocks == store->blocks); /* the others come later */
         store->trained += padded;
-        store->weights += elements;
+        store->trained_blocks += 1;
     }
+    store->has_local_state = store->has_local_state || g->local;
+    store->weights += g->trained ? elements : 0;
     return store->blocks++;
+}
+
+static weft_status check_block(const param_store *store, int block)
+{
+    WEFT_CHECK(block >= 0, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
+    WEFT_CHECK(store->group[store->block[block].group].replicated, WEFT_ERR_INTERNAL,
+               "block %d is a rank's own and has no name", block);
+    return WEFT_OK;
 }
 
 static weft_status add_entry(param_store *store, const param_entry *entry, const char *format, va_list args)
@@ -78,7 +111,7 @@ static weft_status add_entry(param_store *store, const param_entry *entry, const
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...)
 {
-    WEFT_CHECK(block >= 0, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
+    WEFT_TRY(check_block(store, block));
     const param_block *b = &store->block[block];
     assert(row >= 0 && col >= 0 && row + rows <= b->rows && col + cols <= b->cols);
     const param_entry entry = {.offset = b->offset + row * b->cols + col,
@@ -98,7 +131,7 @@ weft_status param_add(param_store *store, int block, int64_t row, int64_t col, i
 weft_status param_add_tensor(param_store *store, int block, int rank, const int64_t *shape, param_init init,
                              const char *format, ...)
 {
-    WEFT_CHECK(block >= 0, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
+    WEFT_TRY(check_block(store, block));
     const param_block *b = &store->block[block];
     param_entry entry = {
         .offset = b->offset, .rows = b->rows, .cols = b->cols, .ld = b->cols, .rank = rank, .init = init};
@@ -140,10 +173,15 @@ weft_status param_store_commit(param_store *store, weft_comm *comm)
 {
     bool shared = comm != NULL && comm_size(comm) > 1 && hal_host_visible(store->hal);
     store->comm = shared ? comm : NULL;
+    WEFT_CHECK(!store->short_of_memory, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
     WEFT_TRY(create_flat(store, store->elements, &store->value));
     WEFT_TRY(create_flat(store, store->trained, &store->grad));
+    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->own, WEFT_MEM_PARAMETER, &store->own_value));
+    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->own, WEFT_MEM_PARAMETER, &store->own_grad));
     WEFT_TRY(tensor_zero(&store->value));
-    return tensor_zero(&store->grad);
+    WEFT_TRY(tensor_zero(&store->grad));
+    WEFT_TRY(tensor_zero(&store->own_value));
+    return tensor_zero(&store->own_grad);
 }
 
 static void destroy_flat(const param_store *store, weft_tensor *t)
@@ -158,10 +196,15 @@ void param_store_destroy(param_store *store)
 {
     destroy_flat(store, &store->grad);
     destroy_flat(store, &store->value);
+    tensor_destroy(&store->own_grad);
+    tensor_destroy(&store->own_value);
+    weft_free(store->group);
     weft_free(store->block);
     weft_free(store->entry);
+    store->group = NULL;
     store->block = NULL;
     store->entry = NULL;
+    store->groups = store->group_capacity = 0;
     store->blocks = store->block_capacity = 0;
     store->entries = store->entry_capacity = 0;
 }
@@ -175,14 +218,19 @@ static weft_tensor block_of(const weft_tensor *flat, const param_block *block)
     return view;
 }
 
+static bool is_own(const param_store *store, int block)
+{
+    return !store->group[store->block[block].group].replicated;
+}
+
 weft_tensor param_value(const param_store *store, int block)
 {
-    return block_of(&store->value, &store->block[block]);
+    return block_of(is_own(store, block) ? &store->own_value : &store->value, &store->block[block]);
 }
 
 weft_tensor param_grad(const param_store *store, int block)
 {
-    return block_of(&store->grad, &store->block[block]);
+    return block_of(is_own(store, block) ? &store->own_grad : &store->grad, &store->block[block]);
 }
 
 /* The flat buffer as doubles on the host, whatever its type: small, used at the borders of a run only. */

@@ -6,10 +6,12 @@
  * GraphSAGE's two weights share a block so that one GEMM multiplies by both. Blocks start on 64-byte borders; the
  * padding between them stays zero.
  *
- *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |
- *     grad  | block 0 ......... pad | block 1 ... pad | ... |
+ *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |      own_value | blocks |
+ *     grad  | block 0 ......... pad | block 1 ... pad | ... |                     own_grad  | blocks |
  *
- * State blocks (running statistics of batch norm) have values but no gradients.
+ * Blocks belong to groups, which say how they are trained. State blocks (running statistics of batch norm) have values
+ * but no gradients. Blocks of a group that is not replicated are a rank's own, such as its share of a table: they lie
+ * apart, so that what keeps replicas together never sees them.
  */
 #ifndef WEFT_TRAIN_PARAM_H
 #define WEFT_TRAIN_PARAM_H
@@ -42,33 +44,62 @@ typedef struct param_entry {
     param_init init;
 } param_entry;
 
+/* What the blocks of a group have in common. */
+typedef struct param_group {
+    bool trained;    /* has gradients; else state */
+    bool replicated; /* the same on all ranks, kept so by synchronisation; else this rank's own, always trained: its
+                        gradient is whole where it is computed, it has no name, and files hold nothing of it */
+    bool local;      /* state that each rank moves by itself: evaluation and files have its mean over ranks */
+    bool decays;     /* weight decay applies */
+    double lr_scale; /* times the learning rate */
+} param_group;
+
+/* The groups that every store has. */
+enum {
+    PARAM_GROUP_DECAY,    /* trained with weight decay */
+    PARAM_GROUP_NO_DECAY, /* and without: usual for biases and norms */
+    PARAM_GROUP_STATE,
+    PARAM_GROUP_LOCAL_STATE,
+    PARAM_GROUPS_GIVEN
+};
+
 typedef struct param_block {
-    int64_t offset, rows, cols;
-    bool decays; /* weight decay applies */
+    int group;
+    int64_t offset, rows, cols; /* offset: in value and grad, or in own_value and own_grad */
 } param_block;
 
 typedef struct param_store {
     weft_hal *hal;
     weft_dtype dtype;
-    int blocks, entries, block_capacity, entry_capacity;
-    param_block *block; /* [blocks] */
-    param_entry *entry; /* [entries] */
-    int64_t trained;    /* elements with gradients, padding included */
-    int64_t elements;   /* plus state */
-    int64_t weights;    /* trained elements without padding */
-    weft_comm *comm;    /* whose buffers value and grad are, or NULL */
-    weft_tensor value;  /* [1, elements] */
-    weft_tensor grad;   /* [1, trained] */
+    int groups, blocks, entries, group_capacity, block_capacity, entry_capacity;
+    param_group *group;   /* [groups] */
+    param_block *block;   /* [blocks] */
+    param_entry *entry;   /* [entries] */
+    bool short_of_memory; /* for groups or blocks */
+    int trained_blocks;   /* the first ones: replicated, with gradients */
+    int64_t trained;      /* their elements, padding included */
+    int64_t elements;     /* plus state */
+    int64_t weights;      /* trained elements without padding, this rank's own included */
+    int64_t own;          /* elements of this rank's own */
+    bool has_local_state;
+    weft_comm *comm;       /* whose buffers value and grad are, or NULL */
+    weft_tensor value;     /* [1, elements] */
+    weft_tensor grad;      /* [1, trained] */
+    weft_tensor own_value; /* [1, own] */
+    weft_tensor own_grad;  /* [1, own] */
 } param_store;
 
 void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype);
-/* Add a block of trained weights, or of state once all trained blocks are there. Its number, or -1 without memory, which
- * param_add then reports. */
-int param_add_block(param_store *store, int64_t rows, int64_t cols, bool trained, bool decays);
-/* Name a sub-matrix of a block. */
+/* Add a group. Its number, or -1 without memory, which param_store_commit then reports. */
+int param_add_group(param_store *store, const param_group *group);
+/* Add a block to a group: replicated trained blocks first, then the others. Its number, or -1 without memory, which
+ * param_add and param_store_commit then report. */
+int param_add_block(param_store *store, int group, int64_t rows, int64_t cols);
+/* Name a sub-matrix of a replicated block. */
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...) __attribute__((format(printf, 8, 9)));
-/* Name a whole block as a tensor of `rank` dimensions, such as [out, in, height, width]: shape[0] = its rows. */
+/* Name a whole replicated block as a tensor of `rank` dimensions, such as [out, in, height, width]: shape[0] = its
+ * rows. */
 weft_status param_add_tensor(param_store *store, int block, int rank, const int64_t *shape, param_init init,
                              const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Allocate the buffers, zeroed. comm: the ranks that will synchronise them, so that they lie where ranks of a node can
@@ -77,7 +108,8 @@ weft_status param_add_tensor(param_store *store, int block, int rank, const int6
 weft_status param_store_commit(param_store *store, weft_comm *comm);
 void param_store_destroy(param_store *store);
 
-/* Draw every parameter: a pure function of the seed and the parameter's number, equal on all ranks. */
+/* Draw every named parameter: a pure function of the seed and the parameter's number, equal on all ranks. A rank's own
+ * blocks stay as they are. */
 weft_status param_initialise(param_store *store, uint64_t seed);
 /* values [elements]: the whole of `value`, padding included, from the host. */
 weft_status param_set_values(param_store *store, const double *values);

@@ -99,6 +99,69 @@ const train_hooks *replica_hooks(train_replica *r)
     return alone(r) ? NULL : &r->hooks;
 }
 
+/* ---- local state ------------------------------------------------------------------------------------------- */
+
+static weft_tensor state_of(const train_replica *r)
+{
+    const param_store *params = r->params;
+    return tensor_view(&params->value, 0, 1, params->trained, params->elements - params->trained);
+}
+
+static double state_at(const train_replica *r, int64_t i)
+{
+    return r->params->dtype == WEFT_DTYPE_F64 ? ((const double *)r->own_state)[i]
+                                              : (double)((const float *)r->own_state)[i];
+}
+
+/* The mean over ranks goes into a block; state that is no rank's own stays as it is, to the bit. */
+static weft_status put_mean(const train_replica *r, int block)
+{
+    const param_block *b = &r->params->block[block];
+    weft_tensor view = tensor_view(&r->params->value, 0, 1, b->offset, b->rows * b->cols);
+    double *mean = r->mean_state + (b->offset - r->params->trained);
+    if (r->params->dtype == WEFT_DTYPE_F64) {
+        return tensor_upload(&view, mean);
+    }
+    float *narrow = (float *)(void *)mean; /* in place: a float never overtakes the double it is read from */
+    for (int64_t i = 0; i < view.cols; ++i) {
+        float value = (float)mean[i];
+        memcpy(narrow + i, &value, sizeof value);
+    }
+    return tensor_upload(&view, narrow);
+}
+
+static weft_status average_state(train_replica *r, bool last)
+{
+    const param_store *params = r->params;
+    int64_t count = params->elements - params->trained;
+    if (r->own_state == NULL || sync_moves_parameters(r->sync) || (r->state_averaged && !last)) {
+        return WEFT_OK;
+    }
+    weft_tensor state = state_of(r);
+    if (!r->state_averaged) {
+        WEFT_TRY(tensor_download(&state, r->own_state));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        r->mean_state[i] = state_at(r, i) / comm_size(r->comm);
+    }
+    WEFT_TRY(comm_allreduce(r->comm, r->mean_state, count, WEFT_DTYPE_F64, COMM_SUM));
+    for (int b = params->trained_blocks; b < params->blocks; ++b) {
+        if (params->group[params->block[b].group].local) {
+            WEFT_TRY(put_mean(r, b));
+        }
+    }
+    r->state_averaged = !last;
+    return WEFT_OK;
+}
+
+static weft_status resume_state(train_replica *r)
+{
+    weft_tensor state = state_of(r);
+    bool averaged = r->state_averaged;
+    r->state_averaged = false;
+    return averaged ? tensor_upload(&state, r->own_state) : WEFT_OK;
+}
+
 /* ---- creation --------------------------------------------------------------------------------------------- */
 
 static weft_status allocate(train_replica *r, const sync_options *options, sync_tensor **tensor)
@@ -109,6 +172,11 @@ static weft_status allocate(train_replica *r, const sync_options *options, sync_
     if (!hal_host_visible(params->hal) && !alone(r)) {
         WEFT_TRY(weft_malloc((size_t)params->trained, bytes, WEFT_MEM_COMM, &r->grad));
         WEFT_TRY(weft_malloc((size_t)params->elements, bytes, WEFT_MEM_COMM, &r->value));
+    }
+    if (params->has_local_state && !alone(r)) {
+        size_t state = (size_t)(params->elements - params->trained);
+        WEFT_TRY(weft_malloc(state, bytes, WEFT_MEM_COMM, &r->own_state));
+        WEFT_TRY(WEFT_NEW(&r->mean_state, (int64_t)state, WEFT_MEM_COMM));
     }
     WEFT_TRY(WEFT_NEW(&r->name, r->buckets.blocks, WEFT_MEM_COMM));
     return WEFT_NEW(tensor, r->buckets.blocks, WEFT_MEM_COMM);
@@ -134,7 +202,8 @@ static void list_tensors(const param_store *params, replica_name *name, sync_ten
 }
 
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
-                           const optimizer_options *optimizer, train_replica *r)
+                           const optimizer_options *optimizer, const train_preconditioner *preconditioner,
+                           train_replica *r)
 {
     sync_tensor *tensor = NULL;
     sync_options options = *sync;
@@ -142,6 +211,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     memset(r, 0, sizeof *r);
     r->comm = comm;
     r->params = params;
+    r->preconditioner = preconditioner;
     r->hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready};
     options.momentum = rule.kind == OPTIMIZER_SGD ? rule.momentum : 0.0;
     weft_status status = comm_agree(comm, allocate(r, &options, &tensor));
@@ -160,7 +230,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     }
     if (status == WEFT_OK) {
         rule.momentum = sync_running(r->sync) == SYNC_TOPK ? 0.0 : rule.momentum;
-        status = comm_agree(comm, optimizer_create(params, &rule, &r->optimizer));
+        status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule, &r->optimizer));
     }
     weft_free(tensor);
     return status;
@@ -172,6 +242,8 @@ void replica_destroy(train_replica *r)
     optimizer_destroy(&r->optimizer);
     buckets_destroy(&r->buckets);
     weft_free(r->name);
+    weft_free(r->own_state);
+    weft_free(r->mean_state);
     weft_free(r->grad);
     weft_free(r->value);
     memset(r, 0, sizeof *r);
@@ -181,6 +253,7 @@ void replica_destroy(train_replica *r)
 
 weft_status replica_reset(train_replica *r)
 {
+    r->state_averaged = false;
     WEFT_TRY(optimizer_reset(&r->optimizer));
     WEFT_TRY(stage_values(r, true));
     WEFT_TRY(sync_reset(r->sync));
@@ -193,6 +266,7 @@ weft_status replica_begin(train_replica *r, double lr, double weight)
         WEFT_TRY(sync_resume(r->sync));
         WEFT_TRY(stage_values(r, false));
     }
+    WEFT_TRY(resume_state(r));
     buckets_begin(&r->buckets);
     r->step_lr = lr;
     return sync_begin(r->sync, lr, weight);
@@ -211,20 +285,36 @@ weft_status replica_gradients(train_replica *r)
     return sync_gradients(r->sync);
 }
 
-weft_status replica_update(train_replica *r)
+static bool owes_any(const train_replica *r)
 {
     bool owed = false;
     for (int b = 0; b < r->buckets.buckets; ++b) {
         owed = owed || sync_owes(r->sync, b);
     }
-    optimizer_begin(&r->optimizer);
-    r->lr = r->step_lr;
-    if (owed) {
-        return WEFT_OK;
-    }
-    for (int b = 0; !alone(r) && b < r->buckets.buckets; ++b) {
+    return owed;
+}
+
+/* The synchronised gradient on the backend, as the optimiser shall see it. */
+static weft_status finish_gradient(train_replica *r)
+{
+    for (int b = r->buckets.buckets - 1; !alone(r) && b >= 0; --b) {
+        WEFT_TRY(sync_need(r->sync, b));
         WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], false));
     }
+    const train_preconditioner *p = r->preconditioner;
+    return p != NULL ? p->apply(p->self, r->params, r->lr) : WEFT_OK;
+}
+
+weft_status replica_update(train_replica *r)
+{
+    bool whole = r->preconditioner != NULL || r->optimizer.rule->by_block;
+    optimizer_begin(&r->optimizer);
+    r->lr = r->step_lr;
+    WEFT_TRY(optimizer_step_own(&r->optimizer, r->lr));
+    if (!whole && owes_any(r)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(finish_gradient(r));
     WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
     if (!sync_moves_parameters(r->sync)) {
         return WEFT_OK;
@@ -242,23 +332,25 @@ weft_status replica_average(train_replica *r, bool last)
     }
     WEFT_TRY(stage_values(r, true));
     WEFT_TRY(last ? sync_finish(r->sync) : sync_average(r->sync));
-    return stage_values(r, false);
+    WEFT_TRY(stage_values(r, false));
+    return average_state(r, last);
 }
 
 /* ---- state ------------------------------------------------------------------------------------------------ */
 
 bool replica_differs(const train_replica *r)
 {
-    return !alone(r) && sync_running(r->sync) != SYNC_ALLREDUCE;
+    return !alone(r) && (sync_running(r->sync) != SYNC_ALLREDUCE || r->params->has_local_state);
 }
 
 weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *count)
 {
     WEFT_TRY(take_all(r));
-    if (r->sync->averaged) {
+    if (sync_averaged(r->sync)) {
         WEFT_TRY(sync_resume(r->sync));
         WEFT_TRY(stage_values(r, false));
     }
+    WEFT_TRY(resume_state(r));
     WEFT_TRY(stage_values(r, true));
     WEFT_TRY(sync_state(r->sync, buffer, count));
     return stage_values(r, false);

@@ -3,12 +3,13 @@
  *
  * It joins the parameter store, the optimiser and a synchronisation mode (comm/sync/sync.h): blocks of the model become
  * buckets, hooks of the passes become sync_need and sync_ready, and memory of the backend that the host cannot see is
- * staged.
+ * staged. Local state (train/param.h) is averaged here in the modes that average no parameters.
  *
  *      replica_begin                       the step: learning rate, weight
  *      model forward, backward             with replica_hooks
  *      replica_gradients                   the reduction ends
- *      replica_update                      optimiser, averages; a split reduction updates in the next forward pass
+ *      replica_update                      preconditioner, optimiser, averages; a split reduction updates in the next
+ *                                          forward pass, unless a preconditioner or a rule by block wants it whole
  */
 #ifndef WEFT_TRAIN_REPLICA_H
 #define WEFT_TRAIN_REPLICA_H
@@ -16,6 +17,7 @@
 #include "train/buckets.h"
 #include "train/model.h"
 #include "train/optimizer.h"
+#include "train/precondition.h"
 
 typedef char replica_name[2 * PARAM_NAME_BYTES];
 
@@ -23,17 +25,24 @@ typedef struct train_replica {
     weft_comm *comm;
     param_store *params;
     train_optimizer optimizer;
+    const train_preconditioner *preconditioner; /* NULL: none */
     train_buckets buckets;
     comm_sync *sync;
     void *grad, *value; /* host copies when the backend's memory is not the host's */
     replica_name *name; /* [blocks] */
+    /* [elements - trained]: this rank's state while the mean stands in its place, and the mean; NULL: none is local. */
+    void *own_state;
+    double *mean_state;
+    bool state_averaged;
     double step_lr, lr; /* of this step, and of the update that is owed */
     train_hooks hooks;
 } train_replica;
 
-/* The optimiser's momentum moves into the mode where the mode corrects it (topk). Collective. */
+/* The optimiser's momentum moves into the mode where the mode corrects it (topk). preconditioner: as long as the
+ * replica, or NULL. Collective. */
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
-                           const optimizer_options *optimizer, train_replica *replica);
+                           const optimizer_options *optimizer, const train_preconditioner *preconditioner,
+                           train_replica *replica);
 void replica_destroy(train_replica *replica);
 
 /* A run begins from the parameters of rank 0. Collective. */
@@ -46,7 +55,8 @@ weft_status replica_update(train_replica *replica);
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
-/* Whether the ranks hold different things between two steps: parameters of their own, or what the mode remembers. */
+/* Whether the ranks hold different things between two steps: parameters or state of their own, or what the mode
+ * remembers. */
 bool replica_differs(const train_replica *replica);
 /* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
  * what the mode remembers (sync_state). Training goes on to the bit. Collective. */

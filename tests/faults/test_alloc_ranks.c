@@ -65,7 +65,8 @@ static weft_status train_three_epochs(weft_comm *comm, weft_hal *hal, job *j, gn
     options.sync.bucket_bytes = 1024;
     double loss = 0;
     const train_observer observer = {.self = &loss, .on_epoch = keep_loss, .on_run = train_rank_ignore_run};
-    weft_status status = train_loop(comm, hal, &model->interface, targets, &options, &observer, &result);
+    const train_source source = source_whole(targets);
+    weft_status status = train_loop(comm, hal, &model->interface, &source, &options, &observer, &result);
     weft_free(result.run);
     if (comm_rank(comm) == 0) {
         j->loss = loss;

@@ -36,8 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&ck, 0, sizeof ck);
     if (checkpoint_read(folder, &ck) == WEFT_OK) {
         const train_progress *p = &ck.progress;
-        if (ck.ranks < 1 || ck.threads < 0 || p->run < 0 || p->epoch < 0 || p->trained < p->epoch ||
-            p->result == NULL || ck.version[sizeof ck.version - 1] != '\0') {
+        if (ck.ranks < 1 || ck.threads < 0 || p->run < 0 || p->epoch < 0 || p->trained < p->epoch || p->step < 0 ||
+            (p->step > 0 && p->step >= p->steps) || p->loss_entries < 0 || p->result == NULL ||
+            ck.version[sizeof ck.version - 1] != '\0') {
             abort();
         }
         for (int r = 0; r <= p->run; r++) {

@@ -218,7 +218,8 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
         .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = EPOCHS},
         .init_weights = initial};
     train_result result;
-    ASSERT_OK(train_loop(comm, hal, &model->interface, &labels.targets, &training, &observer, &result));
+    const train_source source = source_whole(&labels.targets);
+    ASSERT_OK(train_loop(comm, hal, &model->interface, &source, &training, &observer, &result));
     remove(weights);
     weights_destroy(initial);
     free(initial);

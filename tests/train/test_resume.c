@@ -77,7 +77,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, stop_case *c, 
                                            .resume = rank == 0 ? c->from : NULL};
     options.checkpoints = c->folder != NULL ? &checkpoints : NULL;
     const train_observer observer = {.self = &view, .on_epoch = on_epoch, .on_run = train_rank_ignore_run};
-    weft_status status = train_loop(comm, hal, &model->interface, targets, &options, &observer, &result);
+    const train_source source = source_whole(targets);
+    weft_status status = train_loop(comm, hal, &model->interface, &source, &options, &observer, &result);
     if (status == WEFT_OK && rank == 0) {
         memcpy(c->result, result.run, (size_t)result.runs * sizeof *result.run);
         c->elements = model->params.elements;

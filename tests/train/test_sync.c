@@ -102,7 +102,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, 
     }
     const train_observer observer = {
         .self = c, .on_epoch = rank == 0 ? on_epoch : no_epoch, .on_run = train_rank_ignore_run};
-    weft_status status = train_loop(comm, hal, &interface, targets, &c->options, &observer, &result);
+    const train_source source = source_whole(targets);
+    weft_status status = train_loop(comm, hal, &interface, &source, &c->options, &observer, &result);
     weft_free(result.run);
     WEFT_TRY(status);
     WEFT_CHECK(model->params.elements <= MOST_ELEMENTS, WEFT_ERR_INTERNAL, "the test's model is too large");

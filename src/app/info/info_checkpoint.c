@@ -30,8 +30,8 @@ weft_status info_checkpoint(const char *folder)
     const train_progress *progress = checkpoint_progress(ck);
     const train_run *run = &progress->result[progress->run];
     info_text("checkpoint", checkpoint_path(ck));
-    printf("epochs trained: %" PRId64 " (run %d, epoch %" PRId64 "%s)\n", progress->trained, progress->run + 1,
-           progress->epoch, progress->run_ended ? ", run ended" : "");
+    printf("epochs trained: %" PRId64 " (%s%s)\n", progress->trained, progress_say(progress).text,
+           progress->run_ended ? ", run ended" : "");
     if (run->best_epoch > 0) {
         printf("best so far: valid %.4f, test %.4f at epoch %" PRId64 "\n", run->best_valid, run->final_test,
                run->best_epoch);

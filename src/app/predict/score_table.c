@@ -50,16 +50,29 @@ static void mark_chosen(const train_targets *targets, score_table *table, uint8_
     }
 }
 
+/* All rows are one batch. Destroy the metrics also after a failure. Collective. */
+static weft_status add_rows(const app_context *context, const train_targets *targets, train_metric metric,
+                            const weft_tensor *view, train_metrics *metrics)
+{
+    const metrics_desc desc = {.metric = metric,
+                               .loss = targets->loss,
+                               .outputs = targets->outputs,
+                               .rows = targets->rows,
+                               .dtype = view->dtype};
+    weft_status status = metrics_create(context->comm, context->hal, &desc, metrics);
+    status = status == WEFT_OK ? metrics_begin(metrics) : status;
+    status = status == WEFT_OK ? metrics_add(metrics, view, targets) : status;
+    return comm_agree(context->comm, status);
+}
+
 static weft_status score_tasks(const app_context *context, const train_targets *of_set, const weft_tensor *view,
                                score_table *table)
 {
     train_metrics metrics = {.comm = NULL};
-    weft_comm *comm = context->comm;
-    weft_status status = metrics_create(comm, context->hal, view->dtype, of_set, TRAIN_METRIC_ROCAUC, &metrics);
-    status = comm_agree(comm, status);
+    weft_status status = add_rows(context, of_set, TRAIN_METRIC_ROCAUC, view, &metrics);
     for (int64_t task = 0; task < table->tasks && status == WEFT_OK; ++task) {
         double score[TRAIN_SPLITS] = {0};
-        status = metrics_score_task(&metrics, view, task, score);
+        status = metrics_end_task(&metrics, task, score);
         table->auc[task] = score[split_numbers[SCORE_TEST]];
     }
     metrics_destroy(&metrics);
@@ -92,9 +105,8 @@ static weft_status score_splits(const app_context *context, const train_targets 
                                 score_table *table)
 {
     train_metrics metrics = {.comm = NULL};
-    weft_status status = metrics_create(context->comm, context->hal, view->dtype, targets, table->metric, &metrics);
-    status = comm_agree(context->comm, status);
-    status = status == WEFT_OK ? metrics_score(&metrics, view, table->score) : status;
+    weft_status status = add_rows(context, targets, table->metric, view, &metrics);
+    status = status == WEFT_OK ? metrics_end(&metrics, table->score) : status;
     metrics_destroy(&metrics);
     return status;
 }
@@ -104,7 +116,7 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
 {
     *table = (score_table){.metric = metric, .split = split, .labelled = targets->split_host != NULL};
     memcpy(table->counted, targets->counted, sizeof table->counted);
-    if (!table->labelled) {
+    if (targets->split_host == NULL) {
         return WEFT_OK;
     }
     WEFT_TRY(score_splits(context, targets, view, table));

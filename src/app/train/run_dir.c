@@ -278,6 +278,9 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_int(&json, "schema", 1);
     json_int(&json, "run", epoch->run + 1);
     json_int(&json, "epoch", epoch->epoch);
+    if (epoch->steps > 1) {
+        json_int(&json, "steps", epoch->steps);
+    }
     json_real(&json, "loss", epoch->loss);
     if (epoch->evaluated) {
         json_real(&json, "train", epoch->score[0]);

@@ -174,7 +174,7 @@ weft_status run_metrics_cut(const char *path, int64_t run, int64_t epoch)
     } else {
         last_run = last_epoch = 0;
     }
-    if (last_run != run || last_epoch != epoch) {
+    if (epoch > 0 && (last_run != run || last_epoch != epoch)) { /* 0: within the first epoch of its run */
         log_warn("%s: lines are missing before run %lld, epoch %lld", path, (long long)run, (long long)epoch);
     }
     return WEFT_OK;

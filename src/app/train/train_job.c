@@ -246,8 +246,9 @@ static weft_status run_epochs(train_job *job)
     if (job->stop.training != NULL) {
         job->stop.training(true);
     }
-    weft_status status = train_loop(job->context.comm, job->context.hal, &job->model.interface, &job->labels.targets,
-                                    &job->options, &observer, &job->result);
+    const train_source source = source_whole(&job->labels.targets);
+    weft_status status = train_loop(job->context.comm, job->context.hal, &job->model.interface, &source, &job->options,
+                                    &observer, &job->result);
     if (job->stop.training != NULL) {
         job->stop.training(false);
     }

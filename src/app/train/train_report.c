@@ -53,6 +53,19 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
              epoch->loss, scores, epoch->epoch_s, clock_say(eta).text);
 }
 
+/* Where an epoch has many steps, and they take long. */
+static weft_status on_step(void *self, const train_epoch *epoch)
+{
+    train_report *report = self;
+    double now = clock_seconds();
+    if (now - report->last_line >= LINE_EVERY_S) {
+        report->last_line = now;
+        log_info("Run: %02d, Epoch: %02lld, Step: %lld/%lld, Loss: %.4f", epoch->run + 1, (long long)epoch->epoch,
+                 (long long)epoch->step, (long long)epoch->steps, epoch->loss);
+    }
+    return WEFT_OK;
+}
+
 /* Rank 0: the folder first, as its metrics.jsonl ends with the checkpoint then. */
 static weft_status begin_files(train_report *report, const train_progress *from)
 {
@@ -74,8 +87,7 @@ static weft_status on_start(void *self, const train_progress *from)
     weft_status status = WEFT_OK;
     if (from != NULL) {
         report->before = from->trained;
-        log_info("going on after run %d, epoch %lld%s", from->run + 1, (long long)from->epoch,
-                 from->run_ended ? ", the end of the run" : "");
+        log_info("going on after %s%s", progress_say(from).text, from->run_ended ? ", the end of the run" : "");
     }
     if (comm_rank(context->comm) == 0) {
         status = begin_files(report, from);
@@ -130,7 +142,8 @@ void train_report_destroy(train_report *report)
 
 train_observer train_report_observer(train_report *report)
 {
-    return (train_observer){.self = report, .on_start = on_start, .on_epoch = on_epoch, .on_run = on_run};
+    return (train_observer){
+        .self = report, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
 }
 
 /* ---- the closing table ---- */

@@ -10,31 +10,69 @@
 #include "base/log.h"
 #include "train/checkpoint/checkpoint_internal.h"
 
-/* ---- finding ---- */
-
-bool checkpoint_parse_name(const char *name, int64_t *epochs)
+progress_words progress_say(const train_progress *p)
 {
-    static const char lead[] = "epoch-";
-    const char *digits = name + sizeof lead - 1;
-    if (strncmp(name, lead, sizeof lead - 1) != 0 || strlen(digits) < 8 || strlen(digits) > 18 ||
-        strspn(digits, "0123456789") != strlen(digits)) {
-        return false;
+    progress_words words;
+    if (p->step > 0) {
+        snprintf(words.text, sizeof words.text, "run %d, epoch %lld, step %lld of %lld", p->run + 1,
+                 (long long)p->epoch + 1, (long long)p->step, (long long)p->steps);
+    } else {
+        snprintf(words.text, sizeof words.text, "run %d, epoch %lld", p->run + 1, (long long)p->epoch);
     }
-    *epochs = strtoll(digits, NULL, 10);
-    return true;
+    return words;
 }
 
-/* The largest number below `below` among the checkpoints in a folder; -1: none, or no folder, and errno. */
-static int64_t newest_below(const char *folder, int64_t below)
+/* ---- finding ---- */
+
+/* `lead`, then 8 to 18 digits: their end, or NULL. */
+static const char *parse_number(const char *text, const char *lead, int64_t *number)
 {
-    int64_t newest = -1;
-    int64_t number = 0;
+    const char *digits = text + strlen(lead);
+    if (strncmp(text, lead, strlen(lead)) != 0) {
+        return NULL;
+    }
+    size_t length = strspn(digits, "0123456789");
+    *number = strtoll(digits, NULL, 10);
+    return length >= 8 && length <= 18 ? digits + length : NULL;
+}
+
+bool checkpoint_parse_name(const char *name, checkpoint_place *place)
+{
+    const char *end = parse_number(name, "epoch-", &place->trained);
+    place->step = 0;
+    if (end != NULL && *end != '\0') {
+        end = parse_number(end, "-step-", &place->step);
+    }
+    return end != NULL && *end == '\0';
+}
+
+weft_status checkpoint_name(char path[FILE_PATH_MAX], const char *folder, checkpoint_place place)
+{
+    return place.step == 0 ? file_path(path, "%s/epoch-%08lld", folder, (long long)place.trained)
+                           : file_path(path, "%s/epoch-%08lld-step-%08lld", folder, (long long)place.trained,
+                                       (long long)place.step);
+}
+
+bool checkpoint_is_before(checkpoint_place a, checkpoint_place b)
+{
+    return a.trained < b.trained || (a.trained == b.trained && a.step < b.step);
+}
+
+static const checkpoint_place NOWHERE = {.trained = -1};
+static const checkpoint_place THE_END = {.trained = INT64_MAX};
+
+/* The last place before `limit` among the checkpoints in a folder; NOWHERE: none, or no folder, and errno. */
+static checkpoint_place newest_below(const char *folder, checkpoint_place limit)
+{
+    checkpoint_place newest = NOWHERE;
+    checkpoint_place place;
     const struct dirent *entry;
     errno = 0;
     DIR *list = opendir(folder);
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (checkpoint_parse_name(entry->d_name, &number) && number < below && number > newest) {
-            newest = number;
+        if (checkpoint_parse_name(entry->d_name, &place) && checkpoint_is_before(place, limit) &&
+            checkpoint_is_before(newest, place)) {
+            newest = place;
         }
     }
     if (list != NULL) {
@@ -45,25 +83,25 @@ static int64_t newest_below(const char *folder, int64_t below)
 
 bool checkpoint_is_there(const char *folder)
 {
-    return newest_below(folder, INT64_MAX) >= 0;
+    return newest_below(folder, THE_END).trained >= 0;
 }
 
 static weft_status open_newest(const char *folder, checkpoint *ck)
 {
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
-    int64_t number = newest_below(folder, INT64_MAX);
-    if (number < 0 && errno != 0) {
+    checkpoint_place place = newest_below(folder, THE_END);
+    if (place.trained < 0 && errno != 0) {
         return weft_fail_errno(errno, folder);
     }
-    for (int64_t older; number >= 0; number = older) {
-        older = newest_below(folder, number);
-        WEFT_TRY(file_path(path, "%s/epoch-%08lld", folder, (long long)number));
+    for (checkpoint_place older; place.trained >= 0; place = older) {
+        older = newest_below(folder, place);
+        WEFT_TRY(checkpoint_name(path, folder, place));
         weft_status status = checkpoint_read(path, ck);
         if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
             return status;
         }
-        if (older >= 0) {
+        if (older.trained >= 0) {
             log_warn("%s; the checkpoint before it is used", weft_error_message());
         }
         if (defect[0] == '\0') {

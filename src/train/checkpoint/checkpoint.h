@@ -2,14 +2,15 @@
  * train/checkpoint/checkpoint.h: a training on disk, whole enough to go on to the bit.
  *
  *   RUN_DIR/ckpt/epoch-00000120/        120 epochs trained so far, over all runs; docs/formats.md has every key
+ *   RUN_DIR/ckpt/epoch-00000120-step-00000017/      and 17 steps of the next
  *     manifest.json                     what this is, progress, options, and size and XXH3-128 of every other file
  *     manifest.xxh3                     XXH3-128 of manifest.json
- *     last.npz                          parameters after the epoch, by name ([rows, cols]); where replicas differ, the
+ *     last.npz                          parameters there, by name ([rows, cols]); where replicas differ, the
  *                                       mean of all
  *     best.npz                          parameters at the best validation score of the run; absent before the first
  *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
- *     rank-00000.npz ...                where ranks differ (every --sync but allreduce): a rank's own parameters and
- *                                       moments, and what the mode remembers
+ *     rank-00000.npz ...                where ranks differ (every --sync but allreduce, local state): a rank's own
+ *                                       parameters and moments, and what the mode remembers
  *
  * A checkpoint is a folder that is complete or absent (base/file.h). Rank 0 writes and reads; what other ranks hold
  * comes to it through the communicator, one rank at a time, so no shared file system is needed and memory is bounded by
@@ -35,13 +36,22 @@ typedef struct train_run {
 
 /* How far a training has come. */
 typedef struct train_progress {
-    int run;            /* from 0 */
-    int64_t epoch;      /* of that run, from 1 */
-    int64_t trained;    /* epochs over all runs */
-    bool run_ended;     /* `run` is over: the next one begins, if there is one */
-    int64_t since_best; /* evaluations without a better validation score */
-    train_run *result;  /* [run + 1] finished runs, then this one */
+    int run;              /* from 0 */
+    int64_t epoch;        /* of that run, from 1 */
+    int64_t trained;      /* epochs over all runs */
+    int64_t step, steps;  /* done of the epoch after `epoch`, 0: none; and of an epoch */
+    double loss;          /* the mean over those steps, */
+    int64_t loss_entries; /* over so many terms */
+    bool run_ended;       /* `run` is over: the next one begins, if there is one */
+    int64_t since_best;   /* evaluations without a better validation score */
+    train_run *result;    /* [run + 1] finished runs, then this one */
 } train_progress;
+
+/* The place in words: "run 1, epoch 3", or "run 1, epoch 4, step 17 of 200" within the epoch after it. */
+typedef struct progress_words {
+    char text[112];
+} progress_words;
+progress_words progress_say(const train_progress *progress);
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 

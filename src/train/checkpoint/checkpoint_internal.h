@@ -16,9 +16,16 @@
 #include "train/checkpoint/checkpoint.h"
 
 #define CHECKPOINT_FORMAT "weft-checkpoint"
-enum { CHECKPOINT_VERSION = 1, CHECKPOINT_NAME_BYTES = 24, CHECKPOINT_MANIFEST_MAX = 1 << 20, RESULT_COLUMNS = 7 };
+/* Version 2 lies within an epoch, which programs that know 1 alone would begin anew. */
+enum {
+    CHECKPOINT_VERSION = 1,
+    CHECKPOINT_VERSION_STEP = 2,
+    CHECKPOINT_NAME_BYTES = 24,
+    CHECKPOINT_MANIFEST_MAX = 1 << 20,
+    RESULT_COLUMNS = 7
+};
 
-/* Arrays of parameters, by file. */
+/* Arrays of parameters, by file; the optimiser's slots last, in their order. */
 typedef enum checkpoint_file { FILE_LAST, FILE_BEST, FILE_FIRST, FILE_SECOND, CHECKPOINT_FILES } checkpoint_file;
 extern const char *const checkpoint_file_names[CHECKPOINT_FILES];
 
@@ -36,8 +43,15 @@ struct checkpoint {
     const json_value *options;
 };
 
-/* Is this a checkpoint's name? epochs: the number in it. */
-bool checkpoint_parse_name(const char *name, int64_t *epochs);
+/* Where a checkpoint lies in a training, as its name says: epochs over all runs, and steps of the next. */
+typedef struct checkpoint_place {
+    int64_t trained, step;
+} checkpoint_place;
+
+/* Is this a checkpoint's name? */
+bool checkpoint_parse_name(const char *name, checkpoint_place *place);
+weft_status checkpoint_name(char path[FILE_PATH_MAX], const char *folder, checkpoint_place place);
+bool checkpoint_is_before(checkpoint_place a, checkpoint_place b);
 
 /* Read and check everything of the checkpoint in this folder. WEFT_ERR_DATA, _NOINPUT, _UNSUPPORTED with the defect. */
 weft_status checkpoint_read(const char *folder, checkpoint *ck);
@@ -77,7 +91,7 @@ typedef struct checkpoint_writer {
     char goal[FILE_PATH_MAX], temporary[FILE_PATH_MAX];
 } checkpoint_writer;
 
-weft_status checkpoint_writer_begin(const char *folder, int64_t trained, checkpoint_writer *writer);
+weft_status checkpoint_writer_begin(const char *folder, checkpoint_place place, checkpoint_writer *writer);
 /* Manifest and checksums of everything in the temporary folder, then its name. Afterwards the folder holds this
  * checkpoint and the one before it, and nothing else. On failure nothing of the new one is left. */
 weft_status checkpoint_writer_commit(checkpoint_writer *writer, const checkpoint_facts *facts,

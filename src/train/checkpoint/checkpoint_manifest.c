@@ -84,6 +84,19 @@ static weft_status read_dtype(const char *name, const json_value *root, weft_dty
     return WEFT_OK;
 }
 
+/* A place within an epoch, and what the epoch has summed up so far. */
+static weft_status read_step(const char *name, const json_value *root, train_progress *p)
+{
+    const json_value *loss = json_find(root, "epoch_loss");
+    WEFT_TRY(json_get_int(name, root, "steps_per_epoch", 2, INT64_MAX, &p->steps));
+    WEFT_TRY(json_get_int(name, root, "step", 1, p->steps - 1, &p->step));
+    WEFT_TRY(json_get_int(name, root, "epoch_loss_entries", 0, INT64_MAX / 2, &p->loss_entries));
+    WEFT_CHECK(loss != NULL && loss->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"epoch_loss\" is no number", name);
+    p->loss = loss->number;
+    WEFT_CHECK(!p->run_ended, WEFT_ERR_DATA, "%s: \"run_ended\" within an epoch", name);
+    return WEFT_OK;
+}
+
 static weft_status read_progress(const char *name, const json_value *root, train_progress *p)
 {
     int run = 0;
@@ -92,6 +105,9 @@ static weft_status read_progress(const char *name, const json_value *root, train
     WEFT_TRY(json_get_int(name, root, "epoch", 0, INT64_MAX / 2, &p->epoch));
     WEFT_TRY(json_get_int(name, root, "trained_epochs", p->epoch, INT64_MAX / 2, &p->trained));
     WEFT_TRY(json_get_bool(name, root, "run_ended", &p->run_ended));
+    if (json_find(root, "step") != NULL) {
+        WEFT_TRY(read_step(name, root, p));
+    }
     return json_get_int(name, root, "evaluations_since_best", 0, INT64_MAX / 2, &p->since_best);
 }
 
@@ -160,9 +176,9 @@ static weft_status read_manifest(const char *folder, checkpoint *ck)
     WEFT_CHECK_GOTO(strcmp(format, CHECKPOINT_FORMAT) == 0, status, done, WEFT_ERR_DATA,
                     "%s: format \"%.64s\", expected \"" CHECKPOINT_FORMAT "\"", path, format);
     WEFT_TRY_GOTO(json_get_int(path, root, "version", 0, INT64_MAX, &version), status, done);
-    WEFT_CHECK_GOTO(version == CHECKPOINT_VERSION, status, done, WEFT_ERR_UNSUPPORTED,
-                    "%s: version %lld of checkpoints; this build reads version %d", path, (long long)version,
-                    CHECKPOINT_VERSION);
+    WEFT_CHECK_GOTO(version == CHECKPOINT_VERSION || version == CHECKPOINT_VERSION_STEP, status, done,
+                    WEFT_ERR_UNSUPPORTED, "%s: version %lld of checkpoints; this build reads versions %d and %d", path,
+                    (long long)version, CHECKPOINT_VERSION, CHECKPOINT_VERSION_STEP);
     WEFT_TRY_GOTO(read_facts(path, root, ck), status, done);
     status = check_files(folder, path, root, ck);
 done:

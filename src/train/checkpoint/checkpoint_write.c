@@ -16,11 +16,11 @@
 #include "base/version.h"
 #include "train/checkpoint/checkpoint_internal.h"
 
-weft_status checkpoint_writer_begin(const char *folder, int64_t trained, checkpoint_writer *writer)
+weft_status checkpoint_writer_begin(const char *folder, checkpoint_place place, checkpoint_writer *writer)
 {
     writer->temporary[0] = '\0';
     WEFT_TRY(folder_make(folder));
-    WEFT_TRY(file_path(writer->goal, "%s/epoch-%08lld", folder, (long long)trained));
+    WEFT_TRY(checkpoint_name(writer->goal, folder, place));
     return folder_begin(writer->goal, true, writer->temporary);
 }
 
@@ -111,11 +111,17 @@ static weft_status write_body(json_writer *json, const char *folder, const check
 {
     json_object(json, NULL);
     json_text(json, "format", CHECKPOINT_FORMAT);
-    json_int(json, "version", CHECKPOINT_VERSION);
+    json_int(json, "version", p->step > 0 ? CHECKPOINT_VERSION_STEP : CHECKPOINT_VERSION);
     json_text(json, "weft", version_text());
     json_int(json, "run", p->run + 1);
     json_int(json, "epoch", p->epoch);
     json_int(json, "trained_epochs", p->trained);
+    if (p->step > 0) {
+        json_int(json, "step", p->step);
+        json_int(json, "steps_per_epoch", p->steps);
+        json_real(json, "epoch_loss", p->loss);
+        json_int(json, "epoch_loss_entries", p->loss_entries);
+    }
     json_bool(json, "run_ended", p->run_ended);
     json_int(json, "evaluations_since_best", p->since_best);
     json_int(json, "optimizer_steps", facts->optimizer_steps);
@@ -171,19 +177,24 @@ static weft_status write_manifest(const char *folder, const checkpoint_facts *fa
 
 /* ---- old ones ---- */
 
+static bool is_same(checkpoint_place a, checkpoint_place b)
+{
+    return a.trained == b.trained && a.step == b.step;
+}
+
 /* Neither the newest, nor the one before it: an older one, one that a resumed training left behind as damaged, or what
  * a killed job had begun. */
-static bool is_superfluous(const char *name, int64_t newest, int64_t before)
+static bool is_superfluous(const char *name, checkpoint_place newest, checkpoint_place before)
 {
-    int64_t number = 0;
-    if (checkpoint_parse_name(name, &number)) {
-        return number != newest && number != before;
+    checkpoint_place place;
+    if (checkpoint_parse_name(name, &place)) {
+        return !is_same(place, newest) && !is_same(place, before);
     }
     return strncmp(name, "epoch-", 6) == 0 && strstr(name, ".tmp-") != NULL;
 }
 
 /* Visit the folder's names: find the checkpoint before `newest`; then, with that known, remove what is superfluous. */
-static weft_status visit(const char *folder, int64_t newest, int64_t *before, bool remove)
+static weft_status visit(const char *folder, checkpoint_place newest, checkpoint_place *before, bool remove)
 {
     char path[FILE_PATH_MAX];
     weft_status status = WEFT_OK;
@@ -192,10 +203,11 @@ static weft_status visit(const char *folder, int64_t newest, int64_t *before, bo
         return weft_fail_errno(errno, folder);
     }
     const struct dirent *entry;
-    int64_t number = 0;
+    checkpoint_place place;
     while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
-        if (!remove && checkpoint_parse_name(entry->d_name, &number) && number < newest && number > *before) {
-            *before = number;
+        if (!remove && checkpoint_parse_name(entry->d_name, &place) && checkpoint_is_before(place, newest) &&
+            checkpoint_is_before(*before, place)) {
+            *before = place;
         } else if (remove && is_superfluous(entry->d_name, newest, *before)) {
             status = file_path(path, "%s/%s", folder, entry->d_name);
             status = status == WEFT_OK ? folder_remove(path) : status;
@@ -209,8 +221,8 @@ static weft_status visit(const char *folder, int64_t newest, int64_t *before, bo
 static void prune(const char *goal)
 {
     char folder[FILE_PATH_MAX];
-    int64_t newest = 0;
-    int64_t before = -1;
+    checkpoint_place newest;
+    checkpoint_place before = {.trained = -1};
     const char *slash = strrchr(goal, '/');
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - goal), goal);
     (void)checkpoint_parse_name(slash + 1, &newest);

@@ -15,16 +15,16 @@ void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *
                  train_keeper *keeper)
 {
     *keeper = (train_keeper){.comm = comm, .plan = plan, .replica = replica, .best = best};
-    keeper->written_at = keeper->epoch_at = clock_seconds();
+    keeper->written_at = keeper->step_at = clock_seconds();
 }
 
 /* ---- wishes ---- */
 
-/* Another epoch as long as the last one would end too late. */
+/* Another step as long as the last one would end too late. */
 static bool out_of_time(const train_keeper *keeper, double now)
 {
     double stop_at = keeper->plan->stop_at;
-    return stop_at > 0 && now + (now - keeper->epoch_at) >= stop_at;
+    return stop_at > 0 && now + (now - keeper->step_at) >= stop_at;
 }
 
 void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHES])
@@ -38,8 +38,8 @@ void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHE
     if (comm_rank(keeper->comm) == 0) {
         double now = clock_seconds();
         stop = stop || out_of_time(keeper, now);
-        keeper->epoch_at = now;
-        wish[1] = (plan->every_epochs > 0 && trained % plan->every_epochs == 0) ||
+        keeper->step_at = now;
+        wish[1] = (plan->every_epochs > 0 && trained > 0 && trained % plan->every_epochs == 0) ||
                   (plan->every_s > 0 && now - keeper->written_at >= plan->every_s);
     }
     wish[0] = stop;
@@ -85,7 +85,8 @@ static weft_status begin(const train_keeper *keeper, const train_progress *progr
     if (plan->before_write != NULL) {
         WEFT_TRY(plan->before_write(plan->self));
     }
-    return checkpoint_writer_begin(plan->folder, progress->trained, writer);
+    const checkpoint_place place = {.trained = progress->trained, .step = progress->step};
+    return checkpoint_writer_begin(plan->folder, place, writer);
 }
 
 static weft_status write_all(train_keeper *keeper, const train_progress *progress, checkpoint_writer *writer)
@@ -114,8 +115,8 @@ static weft_status write_checkpoint(train_keeper *keeper, const train_progress *
     keeper->written_at = clock_seconds();
     double took = keeper->written_at - start;
     if (status == WEFT_OK) {
-        (took > LONG_S ? log_info : log_debug)("checkpoint after run %d, epoch %lld: %s, %.2f s", progress->run + 1,
-                                               (long long)progress->epoch, writer.goal, took);
+        (took > LONG_S ? log_info : log_debug)("checkpoint after %s: %s, %.2f s", progress_say(progress).text,
+                                               writer.goal, took);
     }
     return status;
 }
@@ -134,13 +135,12 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
     keeper->stop = keeper->due = false;
     weft_status status = write_checkpoint(keeper, progress);
     if (stop) {
-        return status == WEFT_OK ? weft_fail(WEFT_STOPPED, "stopped after run %d, epoch %lld", progress->run + 1,
-                                             (long long)progress->epoch)
+        return status == WEFT_OK ? weft_fail(WEFT_STOPPED, "stopped after %s", progress_say(progress).text)
                                  : weft_fail_context(status, "stopping, but the checkpoint could not be written: ");
     }
     if (status != WEFT_OK && is_local(status)) {
-        log_warn("checkpoint after run %d, epoch %lld not written: %s; %s, training goes on", progress->run + 1,
-                 (long long)progress->epoch, weft_error_message(),
+        log_warn("checkpoint after %s not written: %s; %s, training goes on", progress_say(progress).text,
+                 weft_error_message(),
                  checkpoint_is_there(plan->folder) ? "the one before it stays" : "there is none to resume from");
         weft_error_clear();
         return WEFT_OK;

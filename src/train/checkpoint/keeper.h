@@ -2,8 +2,8 @@
  * train/checkpoint/keeper.h: when a training is written down, and how it goes on from there: the loop's side of checkpoints.
  *
  * Wishes (a signal, a time limit, an interval) come up on any rank at any moment. They ride on the all-reduce of the
- * loss, which every epoch has, so that all ranks stop and write in the same epoch without a message of their own; a
- * wish that comes later in the epoch is heard in the next one. A checkpoint that is due and cannot be written is a
+ * loss, which every step has, so that all ranks stop and write after the same step without a message of their own; a
+ * wish that comes later in the step is heard in the next one. A checkpoint that is due and cannot be written is a
  * warning, and the earlier one stays; one that shall end the job must be written, or the job ends with that failure.
  *
  * Cost of a checkpoint: with --sync allreduce rank 0's own writing; otherwise every rank's parameters, moments and
@@ -37,19 +37,20 @@ typedef struct train_keeper {
     const train_checkpoints *plan; /* NULL: no checkpoints */
     train_replica *replica;
     weft_tensor *best;
-    double written_at, epoch_at; /* clock_seconds() of the last checkpoint, and of the last wish */
-    bool due, stop;              /* heard in this epoch */
+    double written_at, step_at; /* clock_seconds() of the last checkpoint, and of the last wish */
+    bool due, stop;             /* heard in this step */
 } train_keeper;
 
 /* replica and best live as long as the keeper. */
 void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
                  train_keeper *keeper);
-/* What this rank wants, to be summed over ranks, and the sums. trained: epochs over all runs, this one included. */
+/* What this rank wants, to be summed over ranks, and the sums. trained: epochs over all runs once this step is done; 0:
+ * it does not end one. */
 void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHES]);
 void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES]);
 
 /*
- * At the end of an epoch, or of a run (progress->run_ended): write what was asked for. over: nothing follows, so that
+ * After a step, an epoch, or a run (progress->run_ended): write what was asked for. over: nothing follows, so that
  * stopping has no meaning and the last checkpoint is written whenever any are. WEFT_STOPPED after a good checkpoint
  * that was asked for in order to stop. Collective.
  */

@@ -27,16 +27,18 @@ static void add_piece(rank_state *s, const char *name, int item_bytes, int64_t b
     s->bytes += bytes;
 }
 
+static const char *const slot_names[] = {"first", "second"};
+_Static_assert(sizeof slot_names / sizeof *slot_names == OPTIMIZER_SLOTS &&
+                   CHECKPOINT_FILES - FILE_FIRST == OPTIMIZER_SLOTS,
+               "every slot of the optimiser has a name and a file");
+
 static weft_status state_create(const train_replica *r, rank_state *s)
 {
     int item = (int)weft_dtype_bytes(r->params->dtype);
-    WEFT_TRY(WEFT_NEW(&s->piece, 3 + s->buffers, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&s->piece, 1 + OPTIMIZER_SLOTS + s->buffers, WEFT_MEM_WORKSPACE));
     add_piece(s, "parameters", item, r->params->elements * item);
-    if (r->optimizer.first.data != NULL) {
-        add_piece(s, "first", item, r->params->trained * item);
-    }
-    if (r->optimizer.second.data != NULL) {
-        add_piece(s, "second", item, r->params->trained * item);
+    for (int i = 0; i < OPTIMIZER_SLOTS && i < r->optimizer.slots; ++i) {
+        add_piece(s, slot_names[i], item, r->params->trained * item);
     }
     s->arrays = s->pieces;
     for (int i = 0; i < s->buffers; ++i) {
@@ -53,12 +55,15 @@ static void state_destroy(rank_state *s)
     weft_free(s->counts);
 }
 
-/* The tensor of piece i: parameters, then the moments that there are. */
-static weft_tensor *tensor_of(train_replica *r, const rank_state *s, int i)
+/* The tensor of piece i: parameters, then the optimiser's slots; and its file. */
+static weft_tensor *tensor_of(train_replica *r, int i)
 {
-    return i == 0                                   ? &r->params->value
-           : strcmp(s->piece[i].name, "first") == 0 ? &r->optimizer.first
-                                                    : &r->optimizer.second;
+    return i == 0 ? &r->params->value : &r->optimizer.slot[i - 1];
+}
+
+static checkpoint_file file_of(int i)
+{
+    return i == 0 ? FILE_LAST : (checkpoint_file)(FILE_FIRST + i - 1);
 }
 
 static weft_status state_fill(train_replica *r, rank_state *s)
@@ -66,7 +71,7 @@ static weft_status state_fill(train_replica *r, rank_state *s)
     unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
         if (i < s->arrays) {
-            WEFT_TRY(tensor_download(tensor_of(r, s, i), next));
+            WEFT_TRY(tensor_download(tensor_of(r, i), next));
         } else if (s->piece[i].bytes > 0) {
             memcpy(next, s->buffer[i - s->arrays].data, (size_t)s->piece[i].bytes);
         }
@@ -80,7 +85,7 @@ static weft_status state_spill(train_replica *r, const rank_state *s)
     const unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
         if (i < s->arrays) {
-            WEFT_TRY(tensor_upload(tensor_of(r, s, i), next));
+            WEFT_TRY(tensor_upload(tensor_of(r, i), next));
         } else if (s->piece[i].bytes > 0) {
             memcpy(s->buffer[i - s->arrays].data, next, (size_t)s->piece[i].bytes);
         }
@@ -236,8 +241,7 @@ static weft_status write_arrays(const train_keeper *k, rank_state *s, const chec
     const param_store *params = k->replica->params;
     unsigned char *next = s->data;
     for (int i = 0; i < s->arrays; ++i) {
-        checkpoint_file file = i == 0 ? FILE_LAST : strcmp(s->piece[i].name, "first") == 0 ? FILE_FIRST : FILE_SECOND;
-        WEFT_TRY(write_named(writer, file, params, next, i == 0 ? params->elements : params->trained));
+        WEFT_TRY(write_named(writer, file_of(i), params, next, i == 0 ? params->elements : params->trained));
         next += s->piece[i].bytes;
     }
     if (!best) {
@@ -284,14 +288,10 @@ static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_sta
     const param_store *params = k->replica->params;
     unsigned char *next = s->data + s->piece[0].bytes;
     for (int i = 1; i < s->arrays; ++i) {
-        weft_tensor *moment = tensor_of(k->replica, s, i);
-        weft_status status = WEFT_OK;
-        if (ck != NULL) {
-            status = read_moment(ck, moment == &k->replica->optimizer.first ? FILE_FIRST : FILE_SECOND, params, next);
-        }
+        weft_status status = ck != NULL ? read_moment(ck, file_of(i), params, next) : WEFT_OK;
         WEFT_TRY(comm_agree(k->comm, status));
         WEFT_TRY(comm_bcast(k->comm, 0, next, s->piece[i].bytes));
-        WEFT_TRY(tensor_upload(moment, next));
+        WEFT_TRY(tensor_upload(tensor_of(k->replica, i), next));
         next += s->piece[i].bytes;
     }
     return WEFT_OK;

@@ -16,15 +16,17 @@ typedef struct loop {
     weft_comm *comm;
     weft_hal *hal;
     train_model *model;
-    const train_targets *targets;
+    const train_source *source;
     const train_options *options;
     const train_observer *observer;
     train_replica replica;
     train_metrics metrics;
-    int64_t epochs;   /* of the longest rank */
-    bool ended;       /* the run's last average was taken */
-    weft_tensor best; /* parameters at the best validation score of the run */
+    int64_t epochs;                  /* of the longest rank */
+    bool ended;                      /* the run's last average was taken */
+    weft_tensor best;                /* parameters at the best validation score of the run */
+    weft_tensor best_own, first_own; /* a rank's own parameters then, and before the first run */
     weft_tensor loss; /* [1, 1] float64: this rank's sum of the step, read once it is told to the others */
+    double step_loss; /* of the step, over all ranks */
     train_keeper keeper;
     train_progress progress;
     bool resumed;  /* the progress is a checkpoint's, not yet gone on from */
@@ -68,12 +70,35 @@ static weft_status loop_create(loop *l)
 {
     param_store *params = l->model->params;
     WEFT_CHECK(
-        l->targets->loss_entries > 0, WEFT_ERR_DATA,
+        l->source->loss_entries > 0, WEFT_ERR_DATA,
         "no vertex is both labelled and in the training split: choose another --split-index or convert with --splits");
-    WEFT_TRY(metrics_create(l->comm, l->hal, params->dtype, l->targets, l->options->metric, &l->metrics));
+    const metrics_desc scores = {.metric = l->options->metric,
+                                 .loss = l->source->loss,
+                                 .outputs = l->source->outputs,
+                                 .rows = l->source->eval_rows,
+                                 .dtype = params->dtype};
+    WEFT_TRY(metrics_create(l->comm, l->hal, &scores, &l->metrics));
     WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->elements, WEFT_MEM_PARAMETER, &l->best));
+    WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->own, WEFT_MEM_PARAMETER, &l->best_own));
+    WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->own, WEFT_MEM_PARAMETER, &l->first_own));
+    WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->first_own));
     WEFT_TRY(tensor_create(l->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &l->loss));
+    WEFT_CHECK(
+        params->own == 0 || l->options->checkpoints == NULL, WEFT_ERR_UNSUPPORTED,
+        "%lld elements of the model are a rank's own, and checkpoints hold none of them: train without checkpoints",
+        (long long)params->own);
     return WEFT_NEW(&l->times, TIMES_KEPT, WEFT_MEM_GENERAL);
+}
+
+/* Ranks that disagreed would wait for each other for ever. */
+static weft_status check_steps(weft_comm *comm, const train_source *source)
+{
+    int64_t most[4] = {source->steps, -source->steps, source->eval_steps, -source->eval_steps};
+    WEFT_TRY(comm_allreduce(comm, most, 4, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_CHECK(-most[1] >= 1 && -most[3] >= 1 && most[0] == -most[1] && most[2] == -most[3], WEFT_ERR_INTERNAL,
+               "%lld to %lld steps an epoch, %lld to %lld an evaluation: all ranks have the same number, at least 1",
+               (long long)-most[1], (long long)most[0], (long long)-most[3], (long long)most[2]);
+    return WEFT_OK;
 }
 
 static void loop_destroy(loop *l)
@@ -81,20 +106,57 @@ static void loop_destroy(loop *l)
     replica_destroy(&l->replica);
     weft_free(l->times);
     tensor_destroy(&l->best);
+    tensor_destroy(&l->best_own);
+    tensor_destroy(&l->first_own);
     tensor_destroy(&l->loss);
     metrics_destroy(&l->metrics);
 }
 
-static double loss_scale(const loop *l)
+/* ---- a step ------------------------------------------------------------------------------------------------ */
+
+static bool is_last_step(const loop *l)
 {
-    return 1.0 / (double)l->targets->loss_entries;
+    return l->progress.step + 1 == l->source->steps;
+}
+
+static void begin_epoch(train_progress *p, const train_source *source)
+{
+    p->step = 0;
+    p->steps = source->steps;
+    p->loss = 0;
+    p->loss_entries = 0;
+}
+
+/* The mean goes on so that one step's loss is the epoch's to the bit: D. West, CACM 22(9), 1979,
+ * doi:10.1145/359146.359153. */
+static void add_loss(train_progress *p, double loss, int64_t entries)
+{
+    p->loss_entries += entries;
+    if (entries > 0) {
+        p->loss += (loss - p->loss) * ((double)entries / (double)p->loss_entries);
+    }
+}
+
+static progress_words say_step(const train_epoch *record)
+{
+    bool several = record->steps > 1;
+    const train_progress p = {.run = record->run,
+                              .epoch = record->epoch - (several ? 1 : 0),
+                              .step = several ? record->step : 0,
+                              .steps = record->steps};
+    return progress_say(&p);
+}
+
+/* A batch in which nothing is labelled has loss and gradient 0. */
+static double loss_scale(const train_targets *targets)
+{
+    return targets->loss_entries > 0 ? 1.0 / (double)targets->loss_entries : 0.0;
 }
 
 /* The local share of the loss, on the device, its gradient written over the logits. */
-static weft_status loss_and_gradient(loop *l, weft_tensor *logits)
+static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
-    const train_targets *t = l->targets;
-    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(l)};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(t)};
     WEFT_TRY(tensor_zero(&l->loss));
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
@@ -103,70 +165,95 @@ static weft_status loss_and_gradient(loop *l, weft_tensor *logits)
 }
 
 /* The loss, whether any rank's gradient is not finite, and who wants a checkpoint, in one message. */
-static weft_status sum_up(loop *l, train_epoch *record, bool *diverged)
+static weft_status sum_up(loop *l, const train_targets *targets, bool *diverged)
 {
     const char *tensor = NULL;
     double sum = 0;
     WEFT_TRY(tensor_download(&l->loss, &sum));
-    record->loss = sum * loss_scale(l);
-    double sums[2 + KEEPER_WISHES] = {record->loss, sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
-    keeper_wish(&l->keeper, l->progress.trained + 1, sums + 2);
+    double sums[2 + KEEPER_WISHES] = {sum * loss_scale(targets), sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
+    keeper_wish(&l->keeper, is_last_step(l) ? l->progress.trained + 1 : 0, sums + 2);
     WEFT_TRY(comm_allreduce(l->comm, sums, 2 + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
     keeper_hear(&l->keeper, sums + 2);
-    record->loss = sums[0];
+    l->step_loss = sums[0];
     *diverged = sums[1] > 0;
     return WEFT_OK;
 }
 
-/* Every rank ends in this epoch; the message names a rank and tensor. */
+/* Every rank ends in this step; the message names a rank and tensor. */
 static weft_status fail_diverged(loop *l, const train_epoch *record)
 {
     const char *tensor = NULL;
     weft_status mine = WEFT_OK;
     if (sync_diverged(l->replica.sync, &tensor)) {
         mine = weft_fail(WEFT_ERR_DIVERGED,
-                         "run %d, epoch %lld: the gradient of %s is not finite: lower --lr (now %g) or check the "
-                         "features",
-                         record->run + 1, (long long)record->epoch, tensor, record->lr);
+                         "%s: the gradient of %s is not finite: lower --lr (now %g) or check the features",
+                         say_step(record).text, tensor, record->lr);
     }
     return comm_agree(l->comm, mine);
 }
 
-static weft_status reduce(loop *l, train_epoch *record)
+static weft_status reduce(loop *l, const train_targets *targets, const train_epoch *record)
 {
     bool diverged = false;
     WEFT_TRY(replica_gradients(&l->replica));
-    WEFT_TRY(sum_up(l, record, &diverged));
+    WEFT_TRY(sum_up(l, targets, &diverged));
     if (diverged) {
         WEFT_TRY(fail_diverged(l, record));
     }
-    WEFT_CHECK(isfinite(record->loss), WEFT_ERR_DIVERGED,
-               "run %d, epoch %lld: the loss is %g: lower --lr (now %g) or check the features", record->run + 1,
-               (long long)record->epoch, number_plain(record->loss), record->lr);
+    WEFT_CHECK(isfinite(l->step_loss), WEFT_ERR_DIVERGED,
+               "%s: the loss is %g: lower --lr (now %g) or check the features", say_step(record).text,
+               number_plain(l->step_loss), record->lr);
     return WEFT_OK;
 }
 
-static weft_status train_step(loop *l, uint64_t seed, train_epoch *record)
+static weft_status train_step(loop *l, train_pass *pass, const train_epoch *record)
 {
-    const train_pass pass = {
-        .training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .hooks = replica_hooks(&l->replica)};
+    train_batch batch = {.input = NULL};
     weft_tensor logits;
+    WEFT_TRY(l->source->batch(l->source->self, pass, &batch));
+    pass->batch = &batch;
     /* A rank whose own epochs are over takes part in the others' with weight 0. */
     WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
-    WEFT_TRY(l->model->forward(l->model->self, &pass, &logits));
+    WEFT_TRY(l->model->forward(l->model->self, pass, &logits));
     activity_begin(ACTIVITY_LOSS);
-    weft_status status = loss_and_gradient(l, &logits);
+    weft_status status = loss_and_gradient(l, batch.targets, &logits);
     activity_end(ACTIVITY_LOSS);
     WEFT_TRY(status);
-    WEFT_TRY(l->model->backward(l->model->self, &pass, &logits));
+    WEFT_TRY(l->model->backward(l->model->self, pass, &logits));
     activity_begin(ACTIVITY_ALLREDUCE);
-    status = reduce(l, record);
+    status = reduce(l, batch.targets, record);
     activity_end(ACTIVITY_ALLREDUCE);
     WEFT_TRY(status);
     activity_begin(ACTIVITY_OPTIMIZER);
     status = replica_update(&l->replica);
     activity_end(ACTIVITY_OPTIMIZER);
+    add_loss(&l->progress, l->step_loss, batch.targets->loss_entries);
     return status;
+}
+
+/* What is left of the epoch: all of it, or the steps after a checkpoint. */
+static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
+{
+    train_progress *p = &l->progress;
+    train_pass pass = {
+        .training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .hooks = replica_hooks(&l->replica)};
+    for (bool last = false; !last;) {
+        last = is_last_step(l);
+        pass.step = p->step;
+        record->step = p->step + 1;
+        double begin = trace_begin();
+        WEFT_TRY(train_step(l, &pass, record));
+        trace_end(begin, TRACE_STEP, record->steps > 1 ? "step" : "epoch", -1);
+        p->step += 1;
+        record->loss = p->loss;
+        if (!last && l->observer->on_step != NULL) {
+            WEFT_TRY(l->observer->on_step(l->observer->self, record));
+        }
+        if (!last) {
+            WEFT_TRY(keeper_keep(&l->keeper, p, false));
+        }
+    }
+    return WEFT_OK;
 }
 
 /* The replicas' average; once the run ends, for good. */
@@ -182,15 +269,27 @@ static weft_status average(loop *l, bool last)
     return status;
 }
 
+static weft_status evaluate_step(loop *l, train_pass *pass)
+{
+    train_batch batch = {.input = NULL};
+    weft_tensor logits;
+    WEFT_TRY(l->source->batch(l->source->self, pass, &batch));
+    pass->batch = &batch;
+    WEFT_TRY(l->model->forward(l->model->self, pass, &logits));
+    return metrics_add(&l->metrics, &logits, batch.targets);
+}
+
 static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 {
-    const train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch};
-    weft_tensor logits;
+    train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch};
     WEFT_TRY(average(l, record->epoch == l->epochs));
     activity_begin(ACTIVITY_EVALUATE);
-    weft_status status = l->model->forward(l->model->self, &pass, &logits);
+    weft_status status = metrics_begin(&l->metrics);
+    for (; pass.step < l->source->eval_steps && status == WEFT_OK; ++pass.step) {
+        status = evaluate_step(l, &pass);
+    }
     if (status == WEFT_OK) {
-        status = metrics_score(&l->metrics, &logits, record->score);
+        status = metrics_end(&l->metrics, record->score);
     }
     activity_end(ACTIVITY_EVALUATE);
     record->evaluated = true;
@@ -204,13 +303,14 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     uint64_t allocations = weft_mem_usage_total().allocations;
     int64_t every = l->options->eval_every;
     record->lr = schedule_lr(&l->options->schedule, record->epoch - 1);
+    bool whole = l->progress.step == 0;
     double start = clock_seconds();
-    double begin = trace_begin();
-    WEFT_TRY(train_step(l, seed, record));
-    trace_end(begin, TRACE_STEP, "epoch", -1);
+    WEFT_TRY(train_steps(l, seed, record));
     double trained = clock_seconds();
     record->epoch_s = trained - start;
-    l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
+    if (whole) {
+        l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
+    }
     if (record->epoch == l->epochs || (every > 0 && record->epoch % every == 0)) {
         WEFT_TRY(evaluate(l, seed, record));
         record->eval_s = clock_seconds() - trained;
@@ -244,6 +344,7 @@ static weft_status note_score(loop *l, const train_epoch *record, train_run *run
     run->final_test = record->score[2];
     run->best_epoch = record->epoch;
     *since_best = 0;
+    WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->best_own));
     return tensor_axpby(1.0, &params->value, 0.0, &l->best);
 }
 
@@ -264,9 +365,11 @@ static weft_status begin_run(loop *l, int number, uint64_t seed)
     }
     l->progress.run = number;
     l->progress.epoch = 0;
+    begin_epoch(&l->progress, l->source);
     l->progress.since_best = 0;
     l->progress.run_ended = false;
     WEFT_TRY(param_initialise(params, seed));
+    WEFT_TRY(tensor_axpby(1.0, &l->first_own, 0.0, &params->own_value));
     if (l->options->init_weights != NULL) {
         WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
@@ -279,10 +382,11 @@ static weft_status next_epoch(loop *l, uint64_t seed, train_run *run, bool *over
 {
     train_progress *p = &l->progress;
     int64_t patience = l->options->patience;
-    train_epoch record = {.run = p->run, .epoch = p->epoch + 1};
+    train_epoch record = {.run = p->run, .epoch = p->epoch + 1, .steps = l->source->steps};
     WEFT_TRY(one_epoch(l, seed, &record));
     p->epoch += 1;
     p->trained += 1;
+    begin_epoch(p, l->source);
     run->epochs = p->epoch;
     run->final_loss = record.loss;
     if (record.evaluated) {
@@ -376,11 +480,18 @@ static weft_status find_start(loop *l, train_result *result)
 {
     l->progress.result = result->run;
     WEFT_TRY(keeper_find(&l->keeper, l->options->runs, &l->progress, &l->resumed));
+    WEFT_CHECK(l->progress.step == 0 || l->progress.steps == l->source->steps, WEFT_ERR_USAGE,
+               "the checkpoint is after step %lld of %lld of an epoch, and an epoch has %lld steps now: go on with the "
+               "data and batch size that it was written with",
+               (long long)l->progress.step, (long long)l->progress.steps, (long long)l->source->steps);
     if (l->observer->on_start != NULL) {
         WEFT_TRY(l->observer->on_start(l->observer->self, l->resumed ? &l->progress : NULL));
     }
     if (!l->resumed) {
         return WEFT_OK;
+    }
+    if (l->progress.step == 0) {
+        begin_epoch(&l->progress, l->source);
     }
     if (l->progress.epoch < l->epochs && !ended_early(l)) {
         l->progress.run_ended = false;
@@ -404,15 +515,26 @@ static weft_status all_runs(loop *l, train_result *result)
     return WEFT_OK;
 }
 
-weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
+static weft_status use_best(loop *l)
+{
+    param_store *params = l->model->params;
+    WEFT_TRY(tensor_axpby(1.0, &l->best_own, 0.0, &params->own_value));
+    return tensor_axpby(1.0, &l->best, 0.0, &params->value);
+}
+
+weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observer, train_result *result)
 {
-    loop l = {.comm = comm, .hal = hal, .model = model, .targets = targets, .options = options, .observer = observer};
+    loop l = {.comm = comm, .hal = hal, .model = model, .source = source, .options = options, .observer = observer};
     double start = clock_seconds();
     memset(result, 0, sizeof *result);
     weft_status status = comm_agree(comm, loop_create(&l));
     if (status == WEFT_OK) {
-        status = replica_create(comm, model->params, &options->sync, &options->optimizer, &l.replica);
+        status = check_steps(comm, source);
+    }
+    if (status == WEFT_OK) {
+        status = replica_create(comm, model->params, &options->sync, &options->optimizer, options->preconditioner,
+                                &l.replica);
     }
     if (status == WEFT_OK) {
         status = sync_agree_steps(comm, options->epochs, &l.epochs);
@@ -422,7 +544,7 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
         status = all_runs(&l, result);
     }
     if (status == WEFT_OK) {
-        status = tensor_axpby(1.0, &l.best, 0.0, &model->params->value);
+        status = use_best(&l);
         summarise(&l, result);
     } else if (status == WEFT_STOPPED) {
         summarise_times(&l, result);

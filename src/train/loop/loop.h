@@ -1,9 +1,11 @@
 /*
  * train/loop/loop.h: the training loop, the same for every kind of model.
  *
- * A run draws new weights and trains for `epochs`; the score of a run is the test score at its best validation score,
- * and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an epoch
- * allocates nothing. A loss or gradient that is not finite stops all ranks at the same epoch, before the update.
+ * A run draws new weights, sets a rank's own parameters (train/param.h) back to where they were, and trains for
+ * `epochs`, each the steps of a source (train/source.h); the score of a run is the test score at its best validation
+ * score, and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an
+ * epoch allocates nothing. A loss or gradient that is not finite stops all ranks at the same step, before the
+ * update.
  *
  * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
  * parameters are such an average; training goes on as comm/sync/sync.h says.
@@ -17,6 +19,7 @@
 #include "train/metrics.h"
 #include "train/model.h"
 #include "train/replica.h"
+#include "train/source.h"
 #include "train/weights.h"
 
 typedef struct train_options {
@@ -28,6 +31,7 @@ typedef struct train_options {
     train_metric metric;
     sync_options sync; /* momentum is the optimiser's */
     optimizer_options optimizer;
+    const train_preconditioner *preconditioner; /* NULL: none */
     train_schedule schedule;
     const train_weights *init_weights;    /* to start every run from, or NULL */
     const train_checkpoints *checkpoints; /* NULL: none */
@@ -40,13 +44,14 @@ typedef struct train_traffic {
 } train_traffic;
 
 typedef struct train_epoch {
-    int run;       /* from 0 */
-    int64_t epoch; /* from 1 */
-    double loss;   /* of the forward pass before the update */
+    int run;             /* from 0 */
+    int64_t epoch;       /* from 1 */
+    int64_t step, steps; /* done, and of the epoch */
+    double loss;         /* of the forward passes before their updates: the mean over the rows of the steps done */
     double lr;
     bool evaluated;
     double score[TRAIN_SPLITS]; /* train, valid, test after the update */
-    double epoch_s;             /* forward, backward, all-reduce, update */
+    double epoch_s;           /* forward, backward, all-reduce, update: the steps of this start */
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
     train_traffic traffic; /* the same by lane */
@@ -60,6 +65,8 @@ typedef struct train_epoch {
 typedef struct train_observer {
     void *self;
     weft_status (*on_start)(void *self, const train_progress *from); /* before the first epoch; from: or NULL; NULL */
+    /* After a step that is not an epoch's last: run, epoch, step, steps, loss and lr are set. NULL */
+    weft_status (*on_step)(void *self, const train_epoch *epoch);
     weft_status (*on_epoch)(void *self, const train_epoch *epoch);
     weft_status (*on_run)(void *self, int run, const train_run *result);
 } train_observer;
@@ -70,7 +77,7 @@ typedef struct train_result {
     double test_mean, test_std, valid_mean, valid_std, train_mean;
     double epoch_s_median, epoch_s_q1, epoch_s_q3;
     int64_t epochs;  /* over all runs, those before a resumed start included */
-    int64_t resumed; /* epochs of those */
+    int64_t resumed; /* epochs of those, one that an earlier start had begun included */
     double seconds;
     sync_mode sync; /* that ran */
     bool tracking;  /* of gradients */
@@ -79,8 +86,9 @@ typedef struct train_result {
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
  * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
- * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training. */
-weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_targets *targets,
+ * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training.
+ * WEFT_ERR_USAGE: the checkpoint lies within an epoch of another number of steps. */
+weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observer, train_result *result);
 
 #endif

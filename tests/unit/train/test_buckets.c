@@ -13,9 +13,9 @@ static void make_store(param_store *store)
 {
     param_store_begin(store, NULL, WEFT_DTYPE_F32);
     for (int i = 0; i < BLOCKS; ++i) {
-        assert_int_equal(param_add_block(store, 1, block_cols[i], true, true), i);
+        assert_int_equal(param_add_block(store, PARAM_GROUP_DECAY, 1, block_cols[i]), i);
     }
-    assert_int_equal(param_add_block(store, 1, 20, false, false), BLOCKS); /* state is in no bucket */
+    assert_int_equal(param_add_block(store, PARAM_GROUP_STATE, 1, 20), BLOCKS); /* state is in no bucket */
 }
 
 static int64_t block_end(const param_store *store, int block)

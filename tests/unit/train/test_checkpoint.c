@@ -10,7 +10,7 @@
 #include "support/folder.h"
 #include "train/checkpoint/checkpoint_internal.h"
 
-enum { ROWS = 3, COLS = 2, DAMAGES = 200 };
+enum { ROWS = 3, COLS = 2, STEPS = 20, DAMAGES = 200 };
 
 typedef struct small_model {
     weft_hal *hal;
@@ -21,8 +21,8 @@ static void open_model(small_model *m, weft_dtype dtype)
 {
     ASSERT_OK(weft_hal_open("ref", 1, &m->hal));
     param_store_begin(&m->params, m->hal, dtype);
-    int trained = param_add_block(&m->params, ROWS, COLS, true, true);
-    int state = param_add_block(&m->params, 1, COLS, false, false);
+    int trained = param_add_block(&m->params, PARAM_GROUP_DECAY, ROWS, COLS);
+    int state = param_add_block(&m->params, PARAM_GROUP_STATE, 1, COLS);
     ASSERT_OK(param_add(&m->params, trained, 0, 0, ROWS, COLS, param_glorot(ROWS, COLS), "layer0.weight"));
     ASSERT_OK(param_add(&m->params, state, 0, 0, 1, COLS, param_constant(1.0), "layer0.running_mean"));
     ASSERT_OK(param_store_commit(&m->params, NULL));
@@ -34,15 +34,23 @@ static void close_model(small_model *m)
     weft_hal_close(m->hal);
 }
 
-/* Epoch e of the training: parameters are e, moments 10 e, the rank's bytes 100 + e. */
-static weft_status write_epoch(void **state, small_model *m, int64_t epoch)
+/* Epoch e of the training, or a step of the next: parameters are e, moments 10 e, the rank's bytes 100 + e. */
+static weft_status write_place(void **state, small_model *m, checkpoint_place place)
 {
+    int64_t epoch = place.trained;
     checkpoint_writer writer;
     char path[FILE_PATH_MAX];
     double flat[64];
     float narrow[64];
     train_run runs[1] = {{.best_valid = 0.5, .final_test = (double)epoch, .best_epoch = epoch, .epochs = epoch}};
-    const train_progress progress = {.epoch = epoch, .trained = epoch, .since_best = 2, .result = runs};
+    const train_progress progress = {.epoch = epoch,
+                                     .trained = epoch,
+                                     .step = place.step,
+                                     .steps = STEPS,
+                                     .loss = 1.0 / 3.0,
+                                     .loss_entries = 8 * place.step,
+                                     .since_best = 2,
+                                     .result = runs};
     const checkpoint_facts facts = {.graph_hash = "0123",
                                     .sync = "topk",
                                     .ranks = 1,
@@ -53,7 +61,7 @@ static weft_status write_epoch(void **state, small_model *m, int64_t epoch)
     const checkpoint_piece pieces[] = {{"parameters", 8, 16}, {"residual of bucket 0", 1, 3}, {"nothing", 1, 0}};
     unsigned char bytes[19];
     memset(bytes, 100 + (int)epoch, sizeof bytes);
-    WEFT_TRY(checkpoint_writer_begin(in_folder(state, "ckpt"), epoch, &writer));
+    WEFT_TRY(checkpoint_writer_begin(in_folder(state, "ckpt"), place, &writer));
     for (int file = 0; file < CHECKPOINT_FILES; ++file) {
         for (int i = 0; i < 64; ++i) {
             flat[i] = (double)epoch * (file >= FILE_FIRST ? 10 : 1) + 0.25 * i;
@@ -67,6 +75,11 @@ static weft_status write_epoch(void **state, small_model *m, int64_t epoch)
     ASSERT_OK(checkpoint_rank_path(path, writer.temporary, 0));
     ASSERT_OK(checkpoint_write_rank(path, pieces, 3, bytes));
     return checkpoint_writer_commit(&writer, &facts, &progress);
+}
+
+static weft_status write_epoch(void **state, small_model *m, int64_t epoch)
+{
+    return write_place(state, m, (checkpoint_place){.trained = epoch});
 }
 
 static int64_t newest(void **state)
@@ -247,6 +260,38 @@ static void test_old_ones_go(void **state)
     ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
 }
 
+/* A place within an epoch comes after the epoch's end and before the next one's, and says where it is. */
+static void test_within_an_epoch(void **state)
+{
+    static const checkpoint_place places[] = {{1, 0}, {1, 2}, {1, 11}, {2, 0}, {2, 1}};
+    small_model m;
+    checkpoint *ck = NULL;
+    open_model(&m, WEFT_DTYPE_F32);
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        ASSERT_OK(write_place(state, &m, places[i]));
+        ASSERT_OK(checkpoint_open(in_folder(state, "ckpt"), &ck));
+        const train_progress *p = checkpoint_progress(ck);
+        assert_int_equal(p->trained, places[i].trained);
+        assert_int_equal(p->step, places[i].step);
+        assert_int_equal(p->steps, places[i].step > 0 ? STEPS : 0);
+        assert_int_equal(p->loss_entries, 8 * places[i].step);
+        assert_true(p->loss == (places[i].step > 0 ? 1.0 / 3.0 : 0.0));
+        checkpoint_close(ck);
+    }
+    assert_false(file_exists(in_folder(state, "ckpt/epoch-00000001-step-00000011")));
+    assert_true(file_exists(in_folder(state, "ckpt/epoch-00000002")));
+    assert_int_equal(unlink(in_folder(state, "ckpt/epoch-00000002-step-00000001/last.npz")), 0);
+    ASSERT_OK(checkpoint_open(in_folder(state, "ckpt"), &ck));
+    assert_string_equal(progress_say(checkpoint_progress(ck)).text, "run 1, epoch 2");
+    checkpoint_close(ck);
+    ASSERT_OK(write_place(state, &m, places[1])); /* a training that went on from elsewhere: later ones are stale */
+    ASSERT_OK(checkpoint_open(in_folder(state, "ckpt"), &ck));
+    assert_string_equal(progress_say(checkpoint_progress(ck)).text, "run 1, epoch 2, step 2 of 20");
+    checkpoint_close(ck);
+    close_model(&m);
+    ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
+}
+
 static void test_folder_that_refuses(void **state)
 {
     small_model m;
@@ -254,7 +299,8 @@ static void test_folder_that_refuses(void **state)
     ASSERT_OK(write_epoch(state, &m, 1));
     put_file(in_folder(state, "file"), "", 0);
     checkpoint_writer writer;
-    ASSERT_STATUS(checkpoint_writer_begin(in_folder(state, "file"), 2, &writer), WEFT_ERR_IO);
+    ASSERT_STATUS(checkpoint_writer_begin(in_folder(state, "file"), (checkpoint_place){.trained = 2}, &writer),
+                  WEFT_ERR_IO);
     ASSERT_MESSAGE("file");
     checkpoint_writer_discard(&writer);
     if (geteuid() != 0) { /* nobody refuses root */
@@ -270,9 +316,10 @@ static void test_folder_that_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_another_model),
-        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_changed_anywhere),
-        cmocka_unit_test(test_old_ones_go),  cmocka_unit_test(test_folder_that_refuses),
+        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_another_model),
+        cmocka_unit_test(test_cut_anywhere),        cmocka_unit_test(test_changed_anywhere),
+        cmocka_unit_test(test_old_ones_go),         cmocka_unit_test(test_within_an_epoch),
+        cmocka_unit_test(test_folder_that_refuses),
     };
     log_set_level(LOG_QUIET);
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

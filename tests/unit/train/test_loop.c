@@ -110,7 +110,7 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &hal), status, done);
     param_store_begin(&r.params, hal, WEFT_DTYPE_F64);
-    r.weight = param_add_block(&r.params, INPUTS, CLASSES, true, true);
+    r.weight = param_add_block(&r.params, PARAM_GROUP_DECAY, INPUTS, CLASSES);
     WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"), status,
                   done);
     WEFT_TRY_GOTO(param_store_commit(&r.params, comm), status, done);
@@ -124,7 +124,8 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
                                 .backward = regression_backward};
     const train_observer observer = {
         .self = c, .on_epoch = first ? watch_epoch : ignore_epoch, .on_run = first ? watch_run : ignore_run};
-    status = train_loop(comm, hal, &r.interface, &targets, &c->options, &observer, &result);
+    const train_source source = source_whole(&targets);
+    status = train_loop(comm, hal, &r.interface, &source, &c->options, &observer, &result);
     if (first) {
         c->result = result;
         c->result.run = NULL;
@@ -315,8 +316,8 @@ static void test_schedules(void **state)
 static void make_store(param_store *params, weft_hal *hal)
 {
     param_store_begin(params, hal, WEFT_DTYPE_F32);
-    int wide = param_add_block(params, 3, 10, true, true);
-    int state = param_add_block(params, 1, 5, false, false);
+    int wide = param_add_block(params, PARAM_GROUP_DECAY, 3, 10);
+    int state = param_add_block(params, PARAM_GROUP_STATE, 1, 5);
     ASSERT_OK(param_add(params, wide, 0, 0, 3, 5, param_glorot(3, 5), "a.self"));
     ASSERT_OK(param_add(params, wide, 0, 5, 3, 5, param_glorot(3, 5), "a.neigh"));
     ASSERT_OK(param_add(params, state, 0, 0, 1, 5, param_constant(1.0), "a.var"));

@@ -66,8 +66,29 @@ typedef struct score_case {
     float target[ROWS * 3];
     uint8_t split[ROWS];
     uint8_t mask[TRAIN_SPLITS][ROWS];
+    int64_t batch; /* rows */
     double score[TRAIN_SPLITS];
 } score_case;
+
+/* Batches of `most` rows, the last one shorter. */
+static weft_status add_in_batches(train_metrics *metrics, const weft_tensor *logits, const train_targets *all,
+                                  int64_t most)
+{
+    WEFT_TRY(metrics_begin(metrics));
+    for (int64_t begin = 0; begin < all->rows; begin += most) {
+        int64_t rows = all->rows - begin < most ? all->rows - begin : most;
+        weft_tensor view = tensor_view(logits, begin, rows, 0, logits->cols);
+        train_targets some = {.rows = rows, .outputs = all->outputs, .loss = all->loss};
+        some.label = some.label_host = all->label != NULL ? all->label + begin : NULL;
+        some.target = some.target_host = all->target != NULL ? all->target + begin * all->outputs : NULL;
+        some.split_host = all->split_host + begin;
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
+            some.mask[s] = all->mask[s] + begin;
+        }
+        WEFT_TRY(metrics_add(metrics, &view, &some));
+    }
+    return WEFT_OK;
+}
 
 static weft_status score_rank(weft_comm *comm, void *argument)
 {
@@ -98,8 +119,13 @@ static weft_status score_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, end - begin, c->outputs, WEFT_MEM_WORKSPACE, &logits), status,
                   done);
     WEFT_TRY_GOTO(tensor_upload(&logits, c->logits + begin * c->outputs), status, done);
-    WEFT_TRY_GOTO(metrics_create(comm, hal, WEFT_DTYPE_F32, &targets, c->metric, &metrics), status, done);
-    status = metrics_score(&metrics, &logits, score);
+    const metrics_desc desc = {
+        .metric = c->metric, .loss = c->loss, .outputs = c->outputs, .rows = end - begin, .dtype = WEFT_DTYPE_F32};
+    WEFT_TRY_GOTO(metrics_create(comm, hal, &desc, &metrics), status, done);
+    for (int again = 0; again < 2; ++again) {
+        WEFT_TRY_GOTO(add_in_batches(&metrics, &logits, &targets, c->batch), status, done);
+        WEFT_TRY_GOTO(metrics_end(&metrics, score), status, done);
+    }
     if (status == WEFT_OK && rank == size - 1) {
         memcpy(c->score, score, sizeof score);
     }
@@ -132,10 +158,14 @@ static void fill_case(score_case *c, int64_t outputs)
 static void check_everywhere(score_case *c, const double *expected)
 {
     static const int ranks[] = {1, 2, 5};
+    static const int64_t batches[] = {ROWS, 7, 1};
     for (int r = 0; r < 3; ++r) {
-        ASSERT_OK(comm_thread_run(ranks[r], score_rank, c));
-        for (int s = 0; s < TRAIN_SPLITS; ++s) {
-            ASSERT_NEAR(c->score[s], expected[s], 1e-12);
+        for (int b = 0; b < 3; ++b) {
+            c->batch = batches[b];
+            ASSERT_OK(comm_thread_run(ranks[r], score_rank, c));
+            for (int s = 0; s < TRAIN_SPLITS; ++s) {
+                ASSERT_NEAR(c->score[s], expected[s], 1e-12);
+            }
         }
     }
 }

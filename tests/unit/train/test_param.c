@@ -26,15 +26,15 @@ static void add_conv(resnet *net, const char *name, int64_t out, int64_t in, int
 {
     const int64_t shape[] = {out, in, kernel, kernel};
     const int64_t fan_in = in * kernel * kernel;
-    int block = param_add_block(net->store, out, fan_in, true, true);
+    int block = param_add_block(net->store, PARAM_GROUP_DECAY, out, fan_in);
     ASSERT_OK(param_add_tensor(net->store, block, 4, shape, param_kaiming(fan_in), "%s.weight", name));
 }
 
 static void add_norm(resnet *net, const char *name, int64_t cols)
 {
-    int gamma = param_add_block(net->store, 1, cols, true, false);
+    int gamma = param_add_block(net->store, PARAM_GROUP_NO_DECAY, 1, cols);
     ASSERT_OK(param_add(net->store, gamma, 0, 0, 1, cols, param_constant(1.0), "%s.weight", name));
-    int beta = param_add_block(net->store, 1, cols, true, false);
+    int beta = param_add_block(net->store, PARAM_GROUP_NO_DECAY, 1, cols);
     ASSERT_OK(param_add(net->store, beta, 0, 0, 1, cols, param_constant(0.0), "%s.bias", name));
     snprintf(net->norm_name[net->norms], PARAM_NAME_BYTES, "%s", name);
     net->norm_cols[net->norms++] = cols;
@@ -76,13 +76,13 @@ static void declare_resnet_152(resnet *net)
         }
     }
     const int64_t shape[] = {1000, in};
-    int fc = param_add_block(net->store, 1000, in, true, true);
+    int fc = param_add_block(net->store, PARAM_GROUP_DECAY, 1000, in);
     ASSERT_OK(param_add_tensor(net->store, fc, 2, shape, param_fan_uniform(in), "fc.weight"));
-    int bias = param_add_block(net->store, 1, 1000, true, false);
+    int bias = param_add_block(net->store, PARAM_GROUP_NO_DECAY, 1, 1000);
     ASSERT_OK(param_add(net->store, bias, 0, 0, 1, 1000, param_fan_uniform(in), "fc.bias"));
     for (int i = 0; i < net->norms; ++i) {
-        int mean = param_add_block(net->store, 1, net->norm_cols[i], false, false);
-        int var = param_add_block(net->store, 1, net->norm_cols[i], false, false);
+        int mean = param_add_block(net->store, PARAM_GROUP_STATE, 1, net->norm_cols[i]);
+        int var = param_add_block(net->store, PARAM_GROUP_STATE, 1, net->norm_cols[i]);
         ASSERT_OK(param_add(net->store, mean, 0, 0, 1, net->norm_cols[i], param_constant(0.0), "%s.running_mean",
                             net->norm_name[i]));
         ASSERT_OK(param_add(net->store, var, 0, 0, 1, net->norm_cols[i], param_constant(1.0), "%s.running_var",
@@ -200,7 +200,7 @@ static void test_names_have_a_limit(void **state)
     (void)state;
     param_store store;
     param_store_begin(&store, NULL, WEFT_DTYPE_F32);
-    int block = param_add_block(&store, 2, 2, true, true);
+    int block = param_add_block(&store, PARAM_GROUP_DECAY, 2, 2);
     ASSERT_STATUS(param_add(&store, block, 0, 0, 2, 2, param_constant(0), "%0*d", PARAM_NAME_BYTES, 7),
                   WEFT_ERR_UNSUPPORTED);
     assert_int_equal(store.entries, 0);

@@ -1,0 +1,785 @@
+/*
+ * Training in minibatches, on a model small enough to follow by hand: softmax regression, a short last batch, an
+ * unlabelled row, ranks without rows. Losses, scores and weights are compared with the same arithmetic written out in
+ * double precision here; a training that is stopped within an epoch, again and again, ends with the bits of one that
+ * was not.
+ */
+#include <math.h>
+
+#include "base/log.h"
+#include "support/folder.h"
+#include "support/labelled_graphs.h"
+#include "train/loop/loop.h"
+#include "train/norm.h"
+
+enum {
+    TRAINED = 26, /* the first rows; then come rows of validation and test */
+    ROWS = 40,
+    UNLABELLED = 11,
+    INPUTS = 4,
+    CLASSES = 3,
+    WEIGHTS = (INPUTS + 1) * CLASSES, /* the last row is the bias */
+    EPOCHS = 5,
+    MOST_STEPS = 16,
+    MOST_RANKS = 5
+};
+
+/* ---- the data and their order ---------------------------------------------------------------------------------- */
+
+typedef struct data_set {
+    double x[ROWS][INPUTS];
+    int32_t label[ROWS];
+    uint8_t split[ROWS];
+} data_set;
+
+static void make_data(data_set *d)
+{
+    draw_stream random = {.key = 8};
+    for (int i = 0; i < ROWS; ++i) {
+        d->label[i] = (int32_t)(draw_next(&random) % CLASSES);
+        d->split[i] = i == UNLABELLED ? TRAIN_SPLIT_NONE : i < TRAINED ? 0 : (uint8_t)(1 + i % 2);
+        for (int k = 0; k < INPUTS; ++k) {
+            d->x[i][k] = (double)philox_uniform(draw_next(&random)) + (k == d->label[i] ? 0.4 : 0.0);
+        }
+    }
+}
+
+/* Training rows in the order of an epoch: sorted by a number drawn for each. */
+static void order_of(uint64_t seed, uint32_t epoch, int order[TRAINED])
+{
+    uint32_t key[TRAINED];
+    for (int i = 0; i < TRAINED; ++i) {
+        int at = i;
+        key[i] = philox4x32((philox_block){{(uint32_t)i, epoch, 0, 0}}, seed).word[0];
+        while (at > 0 && key[order[at - 1]] > key[i]) {
+            order[at] = order[at - 1];
+            at -= 1;
+        }
+        order[at] = i;
+    }
+}
+
+/* ---- a rank's source and model --------------------------------------------------------------------------------- */
+
+typedef struct batch_case {
+    data_set data;
+    const char *backend;
+    weft_dtype dtype;
+    int64_t batch, eval_batch; /* rows over all ranks */
+    int ranks, odd_rank;       /* odd_rank: promises a step more; -1: nobody */
+    norm_kind norm;            /* of the inputs */
+    bool own_bias;             /* the bias is not replicated */
+    bool preconditioned;       /* gradients are scaled, each by its own number */
+    train_options options;
+    const char *folder; /* of checkpoints; NULL: none are written */
+    int64_t stop_after; /* steps of each start; 0: never */
+    /* results */
+    checkpoint *from;
+    int starts, stopped_within;
+    int64_t steps_here[MOST_RANKS];
+    int64_t steps_seen, epochs_seen;
+    double loss[EPOCHS], score[EPOCHS][TRAIN_SPLITS];
+    double value[MOST_RANKS][WEIGHTS]; /* at the end: those of the best epoch */
+    train_run run;
+    uint64_t late_allocations;
+} batch_case;
+
+typedef struct rank_view {
+    batch_case *c;
+    int rank;
+    int64_t rows; /* of the batch */
+    int32_t label[ROWS];
+    uint8_t split[ROWS], mask[ROWS];
+    weft_hal *hal;
+    void *device_label, *device_mask[TRAIN_SPLITS];
+    double x[ROWS * INPUTS];
+    float narrow[ROWS * INPUTS];
+    int64_t all_rows; /* of all ranks */
+    weft_tensor store, input, logits_store, logits, normed_store, gradient_store;
+    train_norm norm;
+    train_targets targets;
+    param_store params;
+    int weight, bias;
+} rank_view;
+
+static int64_t steps_of(int64_t rows, int64_t batch)
+{
+    return (rows + batch - 1) / batch;
+}
+
+/* This rank's rows of a batch: order[begin, end), or those rows themselves without an order. */
+static weft_status take_rows(rank_view *v, const int *order, int64_t begin, int64_t end)
+{
+    const data_set *d = &v->c->data;
+    int64_t from;
+    int64_t to;
+    hal_split_rows(end - begin, v->c->ranks, v->rank, &from, &to);
+    v->rows = to - from;
+    v->all_rows = end - begin;
+    v->targets = (train_targets){.rows = v->rows, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
+    v->targets.label_host = v->label;
+    v->targets.label = v->device_label;
+    v->targets.split_host = v->split;
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        v->targets.mask[s] = v->device_mask[s];
+    }
+    for (int64_t i = 0; i < end - begin; ++i) {
+        int row = order != NULL ? order[begin + i] : (int)(begin + i);
+        v->targets.loss_entries += d->split[row] == 0;
+        if (i < from || i >= to) {
+            continue;
+        }
+        v->label[i - from] = d->label[row];
+        v->split[i - from] = d->split[row];
+        for (int k = 0; k < INPUTS; ++k) {
+            v->x[(i - from) * INPUTS + k] = d->x[row][k];
+            v->narrow[(i - from) * INPUTS + k] = (float)d->x[row][k];
+        }
+    }
+    WEFT_TRY(v->hal->mem.upload(v->hal, v->device_label, v->label, (size_t)v->rows * sizeof *v->label));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        for (int64_t i = 0; i < v->rows; ++i) {
+            v->mask[i] = v->split[i] == s;
+        }
+        WEFT_TRY(v->hal->mem.upload(v->hal, v->device_mask[s], v->mask, (size_t)v->rows));
+    }
+    v->input = tensor_view(&v->store, 0, v->rows, 0, INPUTS);
+    return tensor_upload(&v->input, v->c->dtype == WEFT_DTYPE_F64 ? (const void *)v->x : (const void *)v->narrow);
+}
+
+static weft_status next_batch(void *self, const train_pass *pass, train_batch *batch)
+{
+    rank_view *v = self;
+    int order[TRAINED];
+    int64_t size = pass->training ? v->c->batch : v->c->eval_batch;
+    int64_t rows = pass->training ? TRAINED : ROWS;
+    int64_t begin = pass->step * size;
+    order_of(pass->seed, pass->epoch, order);
+    WEFT_TRY(take_rows(v, pass->training ? order : NULL, begin, begin + size < rows ? begin + size : rows));
+    *batch = (train_batch){.input = &v->input, .targets = &v->targets};
+    return WEFT_OK;
+}
+
+static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    rank_view *v = self;
+    const weft_tensor *x = pass->batch->input;
+    weft_tensor normed = tensor_view(&v->normed_store, 0, x->rows, 0, INPUTS);
+    if (v->c->norm != NORM_NONE) {
+        WEFT_TRY(train_need(pass, v->norm.gamma));
+        WEFT_TRY(train_need(pass, v->norm.beta));
+        norm_set_rows(&v->norm, x->rows, v->all_rows);
+        WEFT_TRY(norm_forward(&v->norm, pass->training, x, &normed));
+        x = &normed;
+    }
+    WEFT_TRY(train_need(pass, v->weight));
+    WEFT_TRY(train_need(pass, v->bias));
+    weft_tensor w = param_value(&v->params, v->weight);
+    weft_tensor b = param_value(&v->params, v->bias);
+    v->logits = tensor_view(&v->logits_store, 0, x->rows, 0, CLASSES);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = x, .b = &w, .bias = &b}, &v->logits));
+    *logits = v->logits;
+    return WEFT_OK;
+}
+
+static weft_status norm_gradient(rank_view *v, const train_pass *pass, const weft_tensor *dlogits)
+{
+    weft_tensor w = param_value(&v->params, v->weight);
+    weft_tensor dx = tensor_view(&v->gradient_store, 0, v->rows, 0, INPUTS);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = dlogits, .b = &w, .trans_b = true}, &dx));
+    WEFT_TRY(norm_backward(&v->norm, pass->batch->input, &dx));
+    WEFT_TRY(train_ready(pass, v->norm.beta));
+    return train_ready(pass, v->norm.gamma);
+}
+
+static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits)
+{
+    rank_view *v = self;
+    weft_tensor dw = param_grad(&v->params, v->weight);
+    weft_tensor db = param_grad(&v->params, v->bias);
+    bool normed = v->c->norm != NORM_NONE;
+    weft_tensor x = tensor_view(normed ? &v->normed_store : &v->store, 0, v->rows, 0, INPUTS);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &x, .b = dlogits, .trans_a = true}, &dw));
+    WEFT_TRY(tensor_col_sum(dlogits, 0.0, &db));
+    WEFT_TRY(train_ready(pass, v->bias));
+    WEFT_TRY(train_ready(pass, v->weight));
+    return normed ? norm_gradient(v, pass, dlogits) : WEFT_OK;
+}
+
+/* ---- a start --------------------------------------------------------------------------------------------------- */
+
+static weft_status on_step(void *self, const train_epoch *epoch)
+{
+    const rank_view *v = self;
+    WEFT_CHECK(epoch->step >= 1 && epoch->step < epoch->steps && isfinite(epoch->loss), WEFT_ERR_INTERNAL, "step");
+    if (v->rank == 0) {
+        v->c->steps_seen += 1;
+    }
+    return WEFT_OK;
+}
+
+static weft_status on_epoch(void *self, const train_epoch *epoch)
+{
+    const rank_view *v = self;
+    batch_case *c = v->c;
+    WEFT_CHECK(epoch->step == epoch->steps, WEFT_ERR_INTERNAL, "step");
+    if (v->rank == 0) {
+        c->loss[epoch->epoch - 1] = epoch->loss;
+        memcpy(c->score[epoch->epoch - 1], epoch->score, sizeof epoch->score);
+        c->late_allocations += epoch->epoch > 1 ? epoch->allocations : 0;
+        c->epochs_seen += 1;
+    }
+    return WEFT_OK;
+}
+
+static weft_status on_run(void *self, int run, const train_run *result)
+{
+    const rank_view *v = self;
+    (void)run;
+    if (v->rank == 0) {
+        v->c->run = *result;
+    }
+    return WEFT_OK;
+}
+
+static double scale_by_hand(int64_t row, int64_t col)
+{
+    return 0.5 + 0.25 * (double)row + 0.125 * (double)col;
+}
+
+/* Of a float64 case: the gradient must be the sum of all ranks by now, or the result is another. */
+static weft_status precondition(void *self, param_store *params, double lr)
+{
+    const rank_view *v = self;
+    double g[WEIGHTS];
+    WEFT_CHECK(lr > 0, WEFT_ERR_INTERNAL, "learning rate");
+    for (int b = 0; b < 2; ++b) {
+        weft_tensor grad = param_grad(params, b == 0 ? v->weight : v->bias);
+        WEFT_TRY(tensor_download(&grad, g));
+        for (int64_t i = 0; i < grad.rows * grad.cols; ++i) {
+            int64_t row = b == 0 ? i / CLASSES : INPUTS;
+            g[i] *= scale_by_hand(row, i % CLASSES);
+        }
+        WEFT_TRY(tensor_upload(&grad, g));
+    }
+    return WEFT_OK;
+}
+
+/* Asked once a step. */
+static bool asked(void *self)
+{
+    const rank_view *v = self;
+    return ++v->c->steps_here[v->rank] == v->c->stop_after;
+}
+
+static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
+{
+    weft_dtype dtype = v->c->dtype;
+    param_store *params = &v->params;
+    v->hal = hal;
+    WEFT_TRY(hal->mem.alloc(hal, sizeof v->label, WEFT_MEM_FEATURE, &v->device_label));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        WEFT_TRY(hal->mem.alloc(hal, sizeof v->mask, WEFT_MEM_FEATURE, &v->device_mask[s]));
+    }
+    param_store_begin(params, hal, dtype);
+    WEFT_TRY(norm_declare(&v->norm, v->c->norm, params, INPUTS, 0, PARAM_GROUP_NO_DECAY));
+    v->weight = param_add_block(params, PARAM_GROUP_DECAY, INPUTS, CLASSES);
+    WEFT_TRY(param_add(params, v->weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"));
+    const param_group own = {.trained = true, .lr_scale = 1.0};
+    int group = v->c->own_bias ? param_add_group(params, &own) : PARAM_GROUP_NO_DECAY;
+    v->bias = param_add_block(params, group, 1, CLASSES);
+    if (!v->c->own_bias) {
+        WEFT_TRY(param_add(params, v->bias, 0, 0, 1, CLASSES, param_constant(0.1), "b"));
+    }
+    WEFT_TRY(norm_declare_state(&v->norm, 0));
+    WEFT_TRY(param_store_commit(params, comm));
+    WEFT_TRY(norm_create(&v->norm, comm, ROWS));
+    if (v->c->own_bias) {
+        const double initial[CLASSES] = {0.1, 0.1, 0.1};
+        weft_tensor bias = param_value(params, v->bias);
+        WEFT_TRY(tensor_upload(&bias, initial));
+    }
+    WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_FEATURE, &v->store));
+    WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->normed_store));
+    WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->gradient_store));
+    return tensor_create(hal, dtype, ROWS, CLASSES, WEFT_MEM_ACTIVATION, &v->logits_store);
+}
+
+static weft_status take_values(rank_view *v)
+{
+    double *value = v->c->value[v->rank];
+    float narrow[WEIGHTS];
+    bool wide = v->c->dtype == WEFT_DTYPE_F64;
+    weft_tensor w = param_value(&v->params, v->weight);
+    weft_tensor b = param_value(&v->params, v->bias);
+    WEFT_TRY(tensor_download(&w, wide ? (void *)value : (void *)narrow));
+    WEFT_TRY(tensor_download(&b, wide ? (void *)(value + INPUTS * CLASSES) : (void *)(narrow + INPUTS * CLASSES)));
+    for (int i = 0; i < WEIGHTS && !wide; ++i) {
+        value[i] = narrow[i];
+    }
+    return WEFT_OK;
+}
+
+static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
+{
+    batch_case *c = v->c;
+    train_result result = {0};
+    train_options options = c->options;
+    int64_t begin;
+    int64_t end;
+    train_source source = {.self = v,
+                           .steps = steps_of(TRAINED, c->batch) + (v->rank == c->odd_rank),
+                           .eval_steps = steps_of(ROWS, c->eval_batch),
+                           .loss_entries = TRAINED - 1,
+                           .loss = TRAIN_LOSS_XENT,
+                           .outputs = CLASSES,
+                           .batch = next_batch};
+    for (int64_t step = 0; step < source.eval_steps; ++step) {
+        int64_t left = ROWS - step * c->eval_batch;
+        hal_split_rows(left < c->eval_batch ? left : c->eval_batch, c->ranks, v->rank, &begin, &end);
+        source.eval_rows += end - begin;
+    }
+    WEFT_TRY(make_model(comm, hal, v));
+    train_model model = {
+        .name = "regression", .self = v, .params = &v->params, .forward = forward, .backward = backward};
+    const train_checkpoints checkpoints = {.folder = c->folder,
+                                           .graph_hash = "of the test",
+                                           .threads = 1,
+                                           .self = v,
+                                           .asked_to_stop = asked,
+                                           .resume = v->rank == 0 ? c->from : NULL};
+    options.checkpoints = c->folder != NULL ? &checkpoints : NULL;
+    const train_preconditioner preconditioner = {.self = v, .apply = precondition};
+    options.preconditioner = c->preconditioned ? &preconditioner : NULL;
+    const train_observer observer = {.self = v, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
+    weft_status status = train_loop(comm, hal, &model, &source, &options, &observer, &result);
+    weft_free(result.run);
+    return status == WEFT_OK ? take_values(v) : status;
+}
+
+static weft_status start_rank(weft_comm *comm, void *argument)
+{
+    weft_hal *hal = NULL;
+    rank_view *v = calloc(1, sizeof *v);
+    v->c = argument;
+    v->rank = comm_rank(comm);
+    weft_status status = weft_hal_open(v->c->backend, 1, &hal);
+    status = status == WEFT_OK ? train_rank(comm, hal, v) : status;
+    tensor_destroy(&v->store);
+    tensor_destroy(&v->normed_store);
+    tensor_destroy(&v->gradient_store);
+    norm_destroy(&v->norm);
+    tensor_destroy(&v->logits_store);
+    if (v->hal != NULL) {
+        hal->mem.free(hal, v->device_label);
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
+            hal->mem.free(hal, v->device_mask[s]);
+        }
+        param_store_destroy(&v->params);
+    }
+    weft_hal_close(hal);
+    free(v);
+    return status;
+}
+
+static batch_case *make_case(weft_dtype dtype, int ranks)
+{
+    batch_case *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    make_data(&c->data);
+    c->backend = ranks == 2 ? "shadow" : "ref"; /* a device with memory of its own, on some */
+    c->dtype = dtype;
+    c->ranks = ranks;
+    c->odd_rank = -1;
+    c->batch = 8;
+    c->eval_batch = 9;
+    c->options =
+        (train_options){.epochs = EPOCHS,
+                        .runs = 1,
+                        .seed = 4,
+                        .eval_every = 1,
+                        .metric = TRAIN_METRIC_ACCURACY,
+                        .sync = sync_options_default(),
+                        .optimizer = {.kind = OPTIMIZER_SGD, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
+                        .schedule = {.kind = SCHEDULE_LINEAR, .base = 0.3, .epochs = EPOCHS}};
+    return c;
+}
+
+/* ---- the same by hand ------------------------------------------------------------------------------------------ */
+
+typedef struct by_hand {
+    double w[WEIGHTS], velocity[WEIGHTS], loss[EPOCHS], score[EPOCHS][TRAIN_SPLITS];
+    double after[EPOCHS][WEIGHTS];
+} by_hand;
+
+static void logits_by_hand(const by_hand *h, const double *x, double z[CLASSES])
+{
+    for (int k = 0; k < CLASSES; ++k) {
+        z[k] = h->w[INPUTS * CLASSES + k];
+        for (int j = 0; j < INPUTS; ++j) {
+            z[k] += x[j] * h->w[j * CLASSES + k];
+        }
+    }
+}
+
+/* The mean of a batch's labelled rows: its loss summed, its gradient. */
+static double gradient_by_hand(const by_hand *h, const data_set *d, const int *row, int rows, double g[WEIGHTS],
+                               int *labelled)
+{
+    double loss = 0;
+    *labelled = 0;
+    memset(g, 0, WEIGHTS * sizeof *g);
+    for (int i = 0; i < rows; ++i) {
+        *labelled += row[i] != UNLABELLED;
+    }
+    for (int i = 0; i < rows; ++i) {
+        double z[CLASSES];
+        double sum = 0;
+        if (row[i] == UNLABELLED) {
+            continue;
+        }
+        logits_by_hand(h, d->x[row[i]], z);
+        for (int k = 0; k < CLASSES; ++k) {
+            sum += exp(z[k]);
+        }
+        loss -= z[d->label[row[i]]] - log(sum);
+        for (int k = 0; k < CLASSES; ++k) {
+            double dz = (exp(z[k]) / sum - (k == d->label[row[i]])) / *labelled;
+            g[INPUTS * CLASSES + k] += dz;
+            for (int j = 0; j < INPUTS; ++j) {
+                g[j * CLASSES + k] += dz * d->x[row[i]][j];
+            }
+        }
+    }
+    return loss;
+}
+
+static void update_by_hand(by_hand *h, const double g[WEIGHTS], double lr, bool first)
+{
+    for (int i = 0; i < WEIGHTS; ++i) {
+        double gradient = g[i] + (i < INPUTS * CLASSES ? 0.01 * h->w[i] : 0.0);
+        h->velocity[i] = first ? gradient : 0.9 * h->velocity[i] + gradient;
+        h->w[i] -= lr * (gradient + 0.9 * h->velocity[i]);
+    }
+}
+
+static void score_by_hand(const by_hand *h, const data_set *d, double score[TRAIN_SPLITS])
+{
+    double right[TRAIN_SPLITS] = {0};
+    double all[TRAIN_SPLITS] = {0};
+    for (int i = 0; i < ROWS; ++i) {
+        double z[CLASSES];
+        int best = 0;
+        logits_by_hand(h, d->x[i], z);
+        for (int k = 1; k < CLASSES; ++k) {
+            best = z[k] > z[best] ? k : best;
+        }
+        if (d->split[i] < TRAIN_SPLITS) {
+            all[d->split[i]] += 1;
+            right[d->split[i]] += best == d->label[i];
+        }
+    }
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        score[s] = right[s] / all[s];
+    }
+}
+
+static void train_by_hand(const batch_case *c, by_hand *h)
+{
+    double limit = sqrt(6.0 / (INPUTS + CLASSES));
+    memset(h, 0, sizeof *h);
+    for (int i = 0; i < WEIGHTS; ++i) {
+        philox_block draw = philox4x32(philox_counter(0, (uint64_t)i / 4, WEFT_RNG_INIT, 0), c->options.seed);
+        h->w[i] = i < INPUTS * CLASSES ? limit * (2.0 * (double)philox_uniform(draw.word[i % 4]) - 1.0) : 0.1;
+    }
+    for (int epoch = 0; epoch < EPOCHS; ++epoch) {
+        int order[TRAINED];
+        double sum = 0;
+        order_of(c->options.seed, (uint32_t)epoch + 1, order);
+        for (int begin = 0; begin < TRAINED; begin += (int)c->batch) {
+            double g[WEIGHTS];
+            int labelled;
+            int rows = TRAINED - begin < (int)c->batch ? TRAINED - begin : (int)c->batch;
+            sum += gradient_by_hand(h, &c->data, order + begin, rows, g, &labelled);
+            for (int i = 0; i < WEIGHTS && c->preconditioned; ++i) {
+                g[i] *= scale_by_hand(i / CLASSES, i % CLASSES);
+            }
+            update_by_hand(h, g, c->options.schedule.base * (1.0 - (double)epoch / EPOCHS), epoch == 0 && begin == 0);
+        }
+        h->loss[epoch] = sum / (TRAINED - 1);
+        score_by_hand(h, &c->data, h->score[epoch]);
+        memcpy(h->after[epoch], h->w, sizeof h->w);
+    }
+}
+
+static void check_by_hand(const batch_case *c)
+{
+    by_hand h;
+    train_by_hand(c, &h);
+    assert_int_equal(c->epochs_seen, EPOCHS);
+    assert_int_equal(c->steps_seen, EPOCHS * (steps_of(TRAINED, c->batch) - 1));
+    for (int e = 0; e < EPOCHS; ++e) {
+        ASSERT_NEAR(c->loss[e], h.loss[e], 1e-12);
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
+            ASSERT_NEAR(c->score[e][s], h.score[e][s], 1e-12);
+        }
+    }
+    for (int i = 0; i < WEIGHTS; ++i) {
+        for (int r = 0; r < c->ranks; ++r) {
+            ASSERT_NEAR(c->value[r][i], h.after[c->run.best_epoch - 1][i], 1e-12);
+        }
+    }
+}
+
+static void test_batches_equal_hand_calculation(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {TRAINED, 13, 8, 3};
+    for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
+        for (int i = 0; i < 4; ++i) {
+            batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+            c->batch = sizes[i];
+            c->eval_batch = i == 0 ? ROWS : sizes[i] - 1;
+            c->options.sync.overlap = i % 2 == 0 ? OVERLAP_BACKWARD : OVERLAP_SPLIT;
+            ASSERT_OK(comm_thread_run(ranks, start_rank, c));
+            check_by_hand(c);
+            free(c);
+        }
+    }
+}
+
+/* Statistics over the ranks' shares of each batch are those of the batch: P ranks train as one does. */
+static void test_normalised_batches_do_not_know_ranks(void **state)
+{
+    (void)state;
+    batch_case *one = make_case(WEFT_DTYPE_F64, 1);
+    one->norm = NORM_BATCH;
+    ASSERT_OK(comm_thread_run(1, start_rank, one));
+    for (int ranks = 2; ranks <= MOST_RANKS; ++ranks) {
+        batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+        c->norm = NORM_BATCH;
+        ASSERT_OK(comm_thread_run(ranks, start_rank, c));
+        for (int e = 0; e < EPOCHS; ++e) {
+            ASSERT_NEAR(c->loss[e], one->loss[e], 1e-12);
+            assert_memory_equal(c->score[e], one->score[e], sizeof c->score[e]);
+        }
+        for (int i = 0; i < WEIGHTS; ++i) {
+            ASSERT_NEAR(c->value[ranks - 1][i], one->value[0][i], 1e-12);
+        }
+        free(c);
+    }
+    free(one);
+}
+
+/* Alone a rank's own parameters are trained as the others are; in files they have no place. */
+static void test_own_parameters(void **state)
+{
+    batch_case *c = make_case(WEFT_DTYPE_F64, 1);
+    c->own_bias = true;
+    c->options.schedule.base = 2.0; /* too much: the last epoch is not the best */
+    ASSERT_OK(comm_thread_run(1, start_rank, c));
+    check_by_hand(c);
+    assert_true(c->run.best_epoch < EPOCHS);
+    batch_case *again = make_case(WEFT_DTYPE_F64, 1); /* a second run is the first run of another seed */
+    again->own_bias = true;
+    again->options.schedule.base = 2.0;
+    again->options.seed -= 1;
+    again->options.runs = 2;
+    ASSERT_OK(comm_thread_run(1, start_rank, again));
+    assert_memory_equal(again->loss, c->loss, sizeof c->loss);
+    assert_memory_equal(again->value, c->value, sizeof c->value);
+    free(again);
+    c->folder = in_folder(state, "ckpt");
+    ASSERT_STATUS(comm_thread_run(1, start_rank, c), WEFT_ERR_UNSUPPORTED);
+    ASSERT_MESSAGE("train without checkpoints");
+    free(c);
+}
+
+static void test_preconditioner_turns_the_whole_gradient(void **state)
+{
+    (void)state;
+    static const sync_overlap overlaps[] = {OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF};
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        for (int i = 0; i < 3; ++i) {
+            batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+            c->preconditioned = true;
+            c->options.sync.overlap = overlaps[i];
+            c->options.sync.bucket_bytes = 128;
+            ASSERT_OK(comm_thread_run(ranks, start_rank, c));
+            check_by_hand(c);
+            free(c);
+        }
+    }
+}
+
+static void test_steps_allocate_nothing(void **state)
+{
+    (void)state;
+    batch_case *c = make_case(WEFT_DTYPE_F64, 1);
+    ASSERT_OK(comm_thread_run(1, start_rank, c));
+    assert_int_equal(c->late_allocations, 0);
+    free(c);
+}
+
+static void test_divergence_names_the_step(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ranks += 2) {
+        batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+        int order[TRAINED];
+        order_of(c->options.seed, 1, order);
+        c->data.x[order[17]][0] = NAN; /* in the third batch */
+        ASSERT_STATUS(comm_thread_run(ranks, start_rank, c), WEFT_ERR_DIVERGED);
+        ASSERT_MESSAGE("run 1, epoch 1, step 3 of 4: ");
+        free(c);
+    }
+}
+
+static void test_ranks_must_agree_on_steps(void **state)
+{
+    (void)state;
+    batch_case *c = make_case(WEFT_DTYPE_F64, 3);
+    c->odd_rank = 1;
+    ASSERT_STATUS(comm_thread_run(3, start_rank, c), WEFT_ERR_INTERNAL);
+    ASSERT_MESSAGE("4 to 5 steps an epoch");
+    free(c);
+}
+
+/* ---- checkpoints within an epoch ------------------------------------------------------------------------------- */
+
+/* Start after start until the training is complete. */
+static void train_in_pieces(batch_case *c)
+{
+    weft_status status = WEFT_STOPPED;
+    while (status == WEFT_STOPPED) {
+        memset(c->steps_here, 0, sizeof c->steps_here);
+        c->starts += 1;
+        status = comm_thread_run(c->ranks, start_rank, c);
+        checkpoint_close(c->from);
+        c->from = NULL;
+        if (status == WEFT_STOPPED) {
+            ASSERT_OK(checkpoint_open(c->folder, &c->from));
+            c->stopped_within += checkpoint_progress(c->from)->step > 0;
+        }
+        assert_true(c->starts <= EPOCHS * MOST_STEPS);
+    }
+    if (status != WEFT_OK) {
+        fail_msg("%d ranks, stopped after %lld steps: %s", c->ranks, (long long)c->stop_after, weft_error_message());
+    }
+}
+
+static void goes_on_to_the_bit(void **state, const batch_case *base, int64_t stop_after)
+{
+    batch_case *whole = malloc(sizeof *whole);
+    batch_case *pieces = malloc(sizeof *pieces);
+    *whole = *base;
+    *pieces = *base;
+    pieces->folder = in_folder(state, "ckpt");
+    pieces->stop_after = stop_after;
+    train_in_pieces(whole);
+    train_in_pieces(pieces);
+    assert_int_equal(whole->starts, 1);
+    assert_true(pieces->stopped_within > 0);
+    assert_memory_equal(pieces->value, whole->value, sizeof whole->value);
+    assert_memory_equal(pieces->loss, whole->loss, sizeof whole->loss);
+    assert_memory_equal(pieces->score, whole->score, sizeof whole->score);
+    assert_memory_equal(&pieces->run, &whole->run, sizeof whole->run);
+    ASSERT_OK(folder_remove(pieces->folder));
+    free(whole);
+    free(pieces);
+}
+
+static void test_stops_within_an_epoch(void **state)
+{
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        for (int64_t stop_after = 1; stop_after <= 7; stop_after += 2) {
+            batch_case *c = make_case(stop_after == 3 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32, ranks);
+            c->batch = 3;
+            c->options.sync.overlap = stop_after == 5 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
+            c->options.optimizer.kind = stop_after == 7 ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
+            c->options.optimizer.beta1 = 0.9;
+            c->options.optimizer.beta2 = 0.999;
+            c->options.optimizer.epsilon = 1e-8;
+            goes_on_to_the_bit(state, c, stop_after);
+            free(c);
+        }
+    }
+}
+
+static void test_stops_where_replicas_differ(void **state)
+{
+    static const sync_mode modes[] = {SYNC_TOPK, SYNC_DIVIDE_SHUFFLE, SYNC_SHADOW};
+    for (int i = 0; i < 3; ++i) {
+        batch_case *c = make_case(WEFT_DTYPE_F32, 2 + i % 2);
+        c->batch = 5;
+        c->options.sync.mode = modes[i];
+        c->options.sync.dense_below = 1;
+        c->options.sync.density = 0.3;
+        c->options.sync.group = 2;
+        c->options.sync.gap = 2;
+        goes_on_to_the_bit(state, c, 4);
+        free(c);
+    }
+}
+
+/* Running statistics of each rank go on from where they were, and scores are those of their mean. */
+static void test_stops_where_statistics_differ(void **state)
+{
+    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE};
+    for (int i = 0; i < 6; ++i) {
+        batch_case *c = make_case(WEFT_DTYPE_F32, 1 + i % 3);
+        c->batch = 5;
+        c->norm = i < 3 ? NORM_BATCH_LOCAL : NORM_BATCH;
+        c->options.sync.mode = modes[(i + i / 3) % 3];
+        c->options.sync.dense_below = 1;
+        c->options.sync.density = 0.3;
+        c->options.sync.group = 2;
+        goes_on_to_the_bit(state, c, 4);
+        free(c);
+    }
+    batch_case *c = make_case(WEFT_DTYPE_F32, 3); /* the usual way to train a network of convolutions */
+    c->norm = NORM_BATCH_LOCAL;
+    for (int64_t stop_after = 1; stop_after <= 5; stop_after += 2) {
+        goes_on_to_the_bit(state, c, stop_after);
+    }
+    free(c);
+}
+
+static void test_another_batch_size_is_refused(void **state)
+{
+    batch_case *c = make_case(WEFT_DTYPE_F64, 2);
+    c->folder = in_folder(state, "ckpt");
+    c->stop_after = 6;
+    ASSERT_STATUS(comm_thread_run(2, start_rank, c), WEFT_STOPPED);
+    ASSERT_MESSAGE("run 1, epoch 2, step 2 of 4");
+    assert_true(file_exists(in_folder(state, "ckpt/epoch-00000001-step-00000002")));
+    ASSERT_OK(checkpoint_open(c->folder, &c->from));
+    c->batch = 13;
+    ASSERT_STATUS(comm_thread_run(2, start_rank, c), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("an epoch has 2 steps now");
+    checkpoint_close(c->from);
+    ASSERT_OK(folder_remove(c->folder));
+    free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batches_equal_hand_calculation),
+        cmocka_unit_test(test_normalised_batches_do_not_know_ranks),
+        cmocka_unit_test(test_own_parameters),
+        cmocka_unit_test(test_preconditioner_turns_the_whole_gradient),
+        cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_divergence_names_the_step),
+        cmocka_unit_test(test_ranks_must_agree_on_steps),
+        cmocka_unit_test(test_stops_within_an_epoch),
+        cmocka_unit_test(test_stops_where_replicas_differ),
+        cmocka_unit_test(test_stops_where_statistics_differ),
+        cmocka_unit_test(test_another_batch_size_is_refused),
+    };
+    if (access("/dev/shm", W_OK) == 0) {
+        setenv("TMPDIR", "/dev/shm", 0); /* hundreds of checkpoints, each synced to the disk, cost nothing there */
+    }
+    log_set_level(LOG_QUIET);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
