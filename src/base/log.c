@@ -14,6 +14,7 @@ enum { LINE_BYTES = 4096 };
 
 static log_level level_now = LOG_INFO;
 static bool speaker = true;
+static char job_name[64];
 
 void log_set_level(log_level level)
 {
@@ -25,10 +26,21 @@ void log_set_speaker(bool speaks)
     speaker = speaks;
 }
 
+void log_set_name(const char *name)
+{
+    snprintf(job_name, sizeof job_name, "%s", name);
+}
+
+static const char *colon(void)
+{
+    return job_name[0] != '\0' ? ": " : "";
+}
+
 static void write_line(const char *prefix, const char *format, va_list args)
 {
     char raw[LINE_BYTES], line[LINE_BYTES];
-    vsnprintf(raw, sizeof raw, format, args);
+    const int named = snprintf(raw, sizeof raw, "%s%s", job_name, colon());
+    vsnprintf(raw + named, sizeof raw - (size_t)named, format, args);
     escape_text(line, sizeof line, raw);
     fprintf(stderr, "%s%s\n", prefix, line); /* one call, so that lines of ranks do not interleave */
 }
@@ -70,7 +82,7 @@ void log_fatal(int rank, weft_status status, const char *message)
 {
     char raw[LINE_BYTES], lines[LINE_BYTES];
     size_t used = 0;
-    snprintf(raw, sizeof raw, "%s", message[0] != '\0' ? message : weft_status_text(status));
+    snprintf(raw, sizeof raw, "%s%s%s", job_name, colon(), message[0] != '\0' ? message : weft_status_text(status));
     for (char *line = raw, *next; line != NULL && used + 2 < sizeof lines; line = next) {
         next = strchr(line, '\n');
         if (next != NULL) {

@@ -2,7 +2,7 @@
  * base/log.h: the log on stderr.
  *
  * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
- * through here: they go to stdout. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
+ * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
  * What a line quotes is escaped (base/escape.h), so that one call is one line.
  */
 #ifndef WEFT_BASE_LOG_H
@@ -16,6 +16,8 @@ typedef enum log_level { LOG_QUIET = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 
 
 void log_set_level(log_level level);
 void log_set_speaker(bool speaks);
+/* "NAME: " stands before each message; "": nothing does, as at the start. Names of more than 63 bytes are cut off. */
+void log_set_name(const char *name);
 
 /* One line each; the newline is added. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,9 +1,9 @@
 /*
  * train/model.h: what the training loop asks of a model, and what a model is trained towards.
  *
- * gnn and dense implement train_model; the loop never names them. A rank computes `rows` rows of the output: the
- * vertices it owns, or its samples of a batch. Losses and gradients are local shares, already divided by the global
- * count, so that their sum over ranks is the mean over the batch of all ranks.
+ * gnn and dense implement train_model; the loop never names them. A rank computes `rows` rows of the output: its share
+ * of the data, or of a batch. Losses and gradients are local shares, already divided by the global count, so that
+ * their sum over ranks is the mean over the batch of all ranks.
  */
 #ifndef WEFT_TRAIN_MODEL_H
 #define WEFT_TRAIN_MODEL_H

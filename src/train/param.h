@@ -3,7 +3,7 @@
  *
  * Values and gradients each lie in one contiguous array, so that the gradient all-reduce is one operation and the
  * optimiser one sweep. A *block* is a matrix in that array; named parameters are blocks or sub-matrices of a block:
- * GraphSAGE's two weights share a block so that one GEMM multiplies by both. Blocks start on 64-byte borders; the
+ * two weights that multiply the same rows share a block, so that one GEMM does for both. Blocks start on 64-byte borders; the
  * padding between them stays zero.
  *
  *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |      own_value | blocks |

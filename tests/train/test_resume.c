@@ -69,7 +69,7 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, stop_case *c, 
     rank_view view = {.c = c, .rank = rank};
     /* Any rank may ask: here the last one does. */
     const train_checkpoints checkpoints = {.folder = c->folder,
-                                           .graph_hash = "of the test",
+                                           .data_hash = "of the test",
                                            .threads = 1,
                                            .every_epochs = 4,
                                            .self = &view,
@@ -389,7 +389,7 @@ static void test_what_is_kept(void **state)
     assert_true(p->run == 0 && p->epoch == EPOCHS && p->trained == EPOCHS && p->run_ended);
     assert_true(p->result[0].best_valid == c->result[0].best_valid);
     assert_int_equal(checkpoint_ranks(ck), 2);
-    assert_string_equal(checkpoint_graph_hash(ck), "of the test");
+    assert_string_equal(checkpoint_data_hash(ck), "of the test");
     assert_string_equal(checkpoint_sync(ck), "allreduce");
     assert_null(checkpoint_option(ck, "model"));
     c->from = ck; /* the result once more, without an epoch */

@@ -11,8 +11,9 @@ static_assert(sizeof((weft_train_result *)0)->run_dir == FILE_PATH_MAX, "a run f
 
 static void fill_result(const train_job *job, weft_train_result *result)
 {
-    const app_context *context = &job->context;
+    const app_context *context = job->context;
     const train_result *trained = &job->result;
+    const train_model *model = job->work.model; /* NULL after a dry run */
     *result = (weft_train_result){.rank = comm_rank(context->comm),
                                   .ranks = comm_size(context->comm),
                                   .threads = context->placement.threads,
@@ -26,23 +27,28 @@ static void fill_result(const train_job *job, weft_train_result *result)
                                   .epoch_s_q3 = trained->epoch_s_q3,
                                   .seconds = trained->seconds,
                                   .epochs = trained->epochs,
-                                  .parameters = job->model.params.weights,
-                                  .replication_factor = job->data.report.replication_factor,
-                                  .predicted_peak_bytes = job->memory.peak};
+                                  .parameters = model != NULL ? model->params->weights : 0,
+                                  .replication_factor = job->work.replication,
+                                  .predicted_peak_bytes = job->work.memory.peak};
     memcpy(result->run_dir, job->dir.path, sizeof result->run_dir);
 }
 
 weft_status weft_train(const weft_options *options, weft_train_result *result)
 {
+    app_context context = {.comm = NULL};
     train_job *job = NULL;
     memset(result, 0, sizeof *result);
     WEFT_TRY(api_check_command(options, "train", "weft_train"));
     WEFT_TRY(app_set_log_level(options));
     WEFT_TRY(train_job_create(&job));
-    weft_status status = train_job_run(job, options);
+    weft_status status = app_context_open(options, &context);
+    if (status == WEFT_OK) {
+        status = train_job_run(job, &context);
+    }
     if (status == WEFT_OK) {
         fill_result(job, result);
     }
     train_job_destroy(job);
+    app_context_close(&context);
     return status;
 }

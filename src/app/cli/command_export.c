@@ -1,17 +1,17 @@
 /* app/cli/command_export.c: weft export MODEL --out FILE.safetensors. */
 #include "app/cli/command.h"
-#include "app/predict/saved_model.h"
+#include "app/workload/saved_model.h"
 #include "base/log.h"
 
 static weft_status write_model(const saved_model *model, const weft_options *options)
 {
     const char *out = option_text(options, OPT_EXPORT_OUT);
-    WEFT_CHECK(model->kind_known || option_is_set(options, OPT_MODEL), WEFT_ERR_USAGE,
+    WEFT_CHECK(option_is_set(model->known, OPT_MODEL), WEFT_ERR_USAGE,
                "%s does not say what model its weights belong to, and no run.json is beside it: say --model (and "
                "--aggregator)",
                model->path);
     WEFT_TRY(saved_model_export(model, out));
-    log_info("%s: %d layers, %d tensors, from %s", out, model->config.layers, model->weights.count, model->path);
+    log_info("%s: %d layers, %d tensors, from %s", out, model->layers, model->weights.count, model->path);
     return WEFT_OK;
 }
 

@@ -1,8 +1,8 @@
 /*
  * app/cli/command_predict.c: weft eval and weft predict: a trained model on a graph store, on any number of ranks.
  *
- * The model's options come from where the model comes from (app/predict/saved_model.h); graph, partition and model are built as
- * for training (app/train/train_job.h), then there is one forward pass. eval prints what it is worth, predict writes the
+ * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made
+ * as for training (app/workload/workload.h), then there is one forward pass. eval prints what it is worth, predict writes the
  * answers too. A store without labels, or without a split of them, gets predictions but no scores.
  */
 #include <string.h>
@@ -12,18 +12,16 @@
 #include "app/predict/predictions.h"
 #include "app/predict/score_table.h"
 #include "app/setup/comm_setup.h"
-#include "app/train/auto_options.h"
-#include "app/train/train_job.h"
-#include "base/clock.h"
+#include "app/workload/workload.h"
 #include "base/escape.h"
 #include "base/log.h"
 
 typedef struct predict_job {
-    train_job *job; /* its context is open */
+    app_context context;
+    workload work;
     const weft_options *asked;
     weft_options *options;       /* of the command train */
     saved_model *model;          /* on every rank */
-    char graph[64];              /* its name */
     char scratch[FILE_PATH_MAX]; /* a name; whoever needs the folder makes it */
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
@@ -34,7 +32,7 @@ typedef struct predict_job {
 
 static weft_status open_model(predict_job *p)
 {
-    const app_context *context = &p->job->context;
+    const app_context *context = &p->context;
     const char *path = option_text(p->asked, OPT_CHECKPOINT);
     WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,
                "--checkpoint is missing: name a run folder, a checkpoint, weights.npz or a .safetensors file");
@@ -42,45 +40,43 @@ static weft_status open_model(predict_job *p)
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(saved_model_share(context->comm, &p->model));
     WEFT_TRY(comm_agree(context->comm, saved_model_options(p->model, p->asked, &p->options)));
-    log_info("model %s, %d layers, %lld -> %lld, from %s", option_text(p->options, OPT_MODEL), p->model->config.layers,
-             (long long)p->model->config.inputs, (long long)p->model->config.outputs, p->model->path);
+    log_info("model %s, %d layers, %lld -> %lld, from %s", option_text(p->options, OPT_MODEL), p->model->layers,
+             (long long)p->model->inputs, (long long)p->model->outputs, p->model->path);
     return WEFT_OK;
 }
 
-/* The graph's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. */
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. */
 static weft_status check_fit(const predict_job *p)
 {
-    const gnn_config *made = &p->model->config;
-    const gnn_config *here = &p->job->config;
-    WEFT_CHECK(made->inputs == here->inputs, WEFT_ERR_DATA, "%s: made for %lld features, graph %s has %lld",
-               p->model->path, (long long)made->inputs, p->graph, (long long)here->inputs);
-    WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA,
-               "%s: answers with %lld classes or tasks, graph %s has %lld", p->model->path, (long long)made->outputs,
-               p->graph, (long long)here->outputs);
-    return weights_assign(&p->model->weights, p->model->path, &p->job->model.params);
+    const saved_model *made = p->model;
+    const workload *here = &p->work;
+    WEFT_CHECK(made->inputs == here->inputs, WEFT_ERR_DATA, "%s: made for %lld features, %s %s has %lld",
+               p->model->path, (long long)made->inputs, here->ops->data, here->name, (long long)here->inputs);
+    WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, %s %s has %lld",
+               p->model->path, (long long)made->outputs, here->ops->data, here->name, (long long)here->outputs);
+    return weights_assign(&p->model->weights, p->model->path, here->model->params);
 }
 
 static weft_status load(predict_job *p)
 {
-    train_job *job = p->job;
-    app_context *context = &job->context;
-    job->process = clock_rss_bytes();
+    app_context *context = &p->context;
+    workload *work = &p->work;
     WEFT_TRY(file_path(p->scratch, "weft-eval-%ld", (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
+    WEFT_TRY(workload_begin(workload_of(p->options), context, work));
     WEFT_TRY(comm_setup(context, false));
-    WEFT_TRY(train_data_open(context, p->scratch, &job->data));
-    WEFT_TRY(auto_options_decide(context, &job->data.graph, false));
-    const weft_graph *graph = &job->data.graph;
+    WEFT_TRY(work->ops->open(work, p->scratch));
+    WEFT_TRY(workload_decide(work, context, false));
     WEFT_CHECK(
-        graph->label != NULL || graph->target != NULL || option_choice(p->options, OPT_LOSS) != 0, WEFT_ERR_USAGE,
-        "%s does not say whether it answers with classes or tasks, and graph %s has no labels to tell: name the run "
+        work->labelled || option_choice(p->options, OPT_LOSS) != 0, WEFT_ERR_USAGE,
+        "%s does not say whether it answers with classes or tasks, and %s %s has no labels to tell: name the run "
         "folder, or a file of weft export",
-        p->model->path, graph->name);
-    WEFT_TRY(train_job_load(job, p->scratch, p->model->config.outputs, false));
-    memcpy(p->graph, job->data.graph.name, sizeof p->graph);
+        p->model->path, work->ops->data, work->name);
+    WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(work->ops->build(work));
     WEFT_TRY(comm_agree(context->comm, check_fit(p)));
-    return train_data_release(context, &job->data);
+    return work->ops->release(work);
 }
 
 /* ---- the answers ---- */
@@ -93,16 +89,16 @@ static train_metric metric_of(const weft_options *options, train_loss loss)
 
 static weft_status score(predict_job *p)
 {
-    train_job *job = p->job;
-    const train_targets *targets = &job->labels.targets;
+    const workload *work = &p->work;
+    const train_targets *targets = work->targets;
     weft_tensor view;
-    WEFT_TRY(comm_agree(job->context.comm, predictions_logits(&job->model, &view, &p->logits)));
-    WEFT_TRY(score_table_make(&job->context, targets, metric_of(p->options, targets->loss),
+    WEFT_TRY(comm_agree(p->context.comm, predictions_logits(work->model, &view, &p->logits)));
+    WEFT_TRY(score_table_make(&p->context, targets, metric_of(p->options, targets->loss),
                               (score_split)option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table));
     p->table.model = p->model->path;
-    p->table.graph = p->graph;
+    p->table.graph = work->name;
     if (!p->table.labelled) {
-        log_info("graph %s has no labels with a split: predictions only", p->graph);
+        log_info("%s %s has no labels with a split: predictions only", work->ops->data, work->name);
     }
     return WEFT_OK;
 }
@@ -141,12 +137,11 @@ static weft_status write_tables(const predict_job *p)
 
 static weft_status write_answers(predict_job *p)
 {
-    const train_job *job = p->job;
-    const app_context *context = &job->context;
-    const train_targets *targets = &job->labels.targets;
+    const app_context *context = &p->context;
+    const workload *work = &p->work;
     bool first = comm_rank(context->comm) == 0;
-    WEFT_TRY(predictions_write(context, p->folder, &job->data.part, targets, p->logits));
-    WEFT_TRY(predictions_write_probabilities(context, p->folder, &job->data.part, targets, p->logits));
+    WEFT_TRY(predictions_write(context, p->folder, &work->held, work->targets, p->logits));
+    WEFT_TRY(predictions_write_probabilities(context, p->folder, &work->held, work->targets, p->logits));
     WEFT_TRY(comm_agree(context->comm, first ? write_tables(p) : WEFT_OK));
     weft_status status = WEFT_OK;
     if (first) {
@@ -160,7 +155,7 @@ static weft_status write_answers(predict_job *p)
 
 static weft_status run(predict_job *p, bool answers)
 {
-    const app_context *context = &p->job->context;
+    const app_context *context = &p->context;
     WEFT_TRY(open_model(p));
     weft_status status = answers && comm_rank(context->comm) == 0 ? begin_folder(p) : WEFT_OK;
     WEFT_TRY(comm_agree(context->comm, status));
@@ -174,9 +169,9 @@ static weft_status clean_up(predict_job *p, weft_status status)
 {
     char message[FILE_PATH_MAX];
     snprintf(message, sizeof message, "%s", weft_error_message());
-    train_data_close(&p->job->data);
+    workload_abandon(&p->work);
     const char *const folders[] = {p->scratch, p->folder};
-    bool first = p->job->context.comm != NULL && comm_rank(p->job->context.comm) == 0;
+    bool first = p->context.comm != NULL && comm_rank(p->context.comm) == 0;
     for (int i = 0; first && i < 2; ++i) {
         if (folders[i][0] != '\0' && file_exists(folders[i]) && folder_remove(folders[i]) != WEFT_OK) {
             log_warn("left behind: %s", weft_error_message());
@@ -198,8 +193,8 @@ static void print_result(const predict_job *p, bool answers)
 
 static weft_status run_and_print(predict_job *p, const weft_options *options, bool answers)
 {
-    const app_context *context = &p->job->context;
-    weft_status status = app_context_open(options, &p->job->context);
+    const app_context *context = &p->context;
+    weft_status status = app_context_open(options, &p->context);
     if (status == WEFT_OK) {
         p->asked = context->options;
         status = run(p, answers);
@@ -217,15 +212,13 @@ static weft_status predict(const weft_options *options, bool answers)
 {
     predict_job *p = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&p, 1, WEFT_MEM_GENERAL));
-    weft_status status = train_job_create(&p->job);
-    if (status == WEFT_OK) {
-        status = run_and_print(p, options, answers);
-    }
+    weft_status status = run_and_print(p, options, answers);
     score_table_destroy(&p->table);
     weft_free(p->logits);
     saved_model_close(p->model);
     option_destroy(p->options);
-    train_job_destroy(p->job);
+    workload_end(&p->work);
+    app_context_close(&p->context);
     weft_free(p);
     return status;
 }

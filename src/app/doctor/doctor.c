@@ -22,7 +22,7 @@
 #include "app/cli/command.h"
 #include "app/setup/context.h"
 #include "app/setup/machine_limits.h"
-#include "app/setup/versions.h"
+#include "app/version/versions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "app/cli/command.h"
-#include "app/setup/versions.h"
+#include "app/version/versions.h"
 #include "base/escape.h"
 #include "base/file.h"
 

@@ -36,7 +36,7 @@ weft_status info_checkpoint(const char *folder)
         printf("best so far: valid %.4f, test %.4f at epoch %" PRId64 "\n", run->best_valid, run->final_test,
                run->best_epoch);
     }
-    info_text("graph hash", checkpoint_graph_hash(ck));
+    info_text("graph hash", checkpoint_data_hash(ck));
     printf("written by: %d ranks of %d threads, ", checkpoint_ranks(ck), checkpoint_threads(ck));
     info_text("weft", checkpoint_version(ck));
     info_text("sync", checkpoint_sync(ck));

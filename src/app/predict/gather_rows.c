@@ -8,10 +8,10 @@
 
 typedef struct row_gather {
     weft_comm *comm;
-    const weft_part *part;
+    const held_rows *held;
     int64_t width, stripe_rows, stripes;
     int64_t *start;  /* [stripes + 1] where each stripe begins in order */
-    int32_t *order;  /* [n_owned] owned rows by stripe */
+    int32_t *order;  /* [held->count] rows by stripe */
     int64_t *counts; /* [P] rows of the stripe, then bytes */
     int64_t *gid, *all_gid;
     uint32_t *word, *all_word, *sorted;
@@ -29,23 +29,23 @@ static void gather_free(row_gather *g)
     weft_free(g->sorted);
 }
 
-/* Owned rows sorted by stripe (not within one: rank 0 puts every row in its place). */
+/* Held rows sorted by stripe (not within one: rank 0 puts every row in its place). */
 static weft_status sort_by_stripe(row_gather *g)
 {
-    const weft_part *part = g->part;
+    const held_rows *held = g->held;
     int64_t most = 0;
     WEFT_TRY(WEFT_NEW_ZERO(&g->start, g->stripes + 2, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&g->order, part->n_owned, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&g->order, held->count, WEFT_MEM_WORKSPACE));
     int64_t *next = g->start + 1;
-    for (int64_t i = 0; i < part->n_owned; ++i) {
-        next[part->gid[i] / g->stripe_rows + 1] += 1;
+    for (int64_t i = 0; i < held->count; ++i) {
+        next[held->id[i] / g->stripe_rows + 1] += 1;
     }
     for (int64_t s = 1; s <= g->stripes; ++s) {
         most = next[s] > most ? next[s] : most;
         next[s] += next[s - 1];
     }
-    for (int64_t i = 0; i < part->n_owned; ++i) {
-        g->order[next[part->gid[i] / g->stripe_rows]++] = (int32_t)i;
+    for (int64_t i = 0; i < held->count; ++i) {
+        g->order[next[held->id[i] / g->stripe_rows]++] = (int32_t)i;
     }
     WEFT_TRY(WEFT_NEW(&g->gid, most, WEFT_MEM_WORKSPACE));
     return WEFT_NEW(&g->word, most * g->width, WEFT_MEM_WORKSPACE);
@@ -75,14 +75,14 @@ static weft_status collect(row_gather *g, const void *mine, int64_t count, int64
 
 static weft_status gather_stripe(row_gather *g, int64_t stripe, const uint32_t *rows, file_writer *writer)
 {
-    const weft_part *part = g->part;
+    const held_rows *held = g->held;
     int64_t first = stripe * g->stripe_rows;
-    int64_t size = part->n_global - first < g->stripe_rows ? part->n_global - first : g->stripe_rows;
+    int64_t size = held->total - first < g->stripe_rows ? held->total - first : g->stripe_rows;
     int64_t count = g->start[stripe + 1] - g->start[stripe];
     size_t row_bytes = (size_t)g->width * sizeof *rows;
     for (int64_t k = 0; k < count; ++k) {
         int64_t i = g->order[g->start[stripe] + k];
-        g->gid[k] = part->gid[i];
+        g->gid[k] = held->id[i];
         memcpy(g->word + k * g->width, rows + i * g->width, row_bytes);
     }
     WEFT_TRY(collect(g, g->gid, count, (int64_t)sizeof *g->gid, g->all_gid));
@@ -97,15 +97,15 @@ static weft_status gather_stripe(row_gather *g, int64_t stripe, const uint32_t *
     return comm_agree(g->comm, status);
 }
 
-weft_status gather_rows(weft_comm *comm, const weft_part *part, const void *rows, int64_t width, int64_t stripe_bytes,
+weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows, int64_t width, int64_t stripe_bytes,
                         file_writer *writer)
 {
     int64_t row_bytes = width * (int64_t)sizeof(uint32_t);
-    row_gather g = {.comm = comm, .part = part, .width = width, .stripe_rows = 1 + stripe_bytes / row_bytes};
-    g.stripe_rows = g.stripe_rows < part->n_global ? g.stripe_rows : part->n_global;
-    g.stripes = (part->n_global + g.stripe_rows - 1) / g.stripe_rows;
+    row_gather g = {.comm = comm, .held = held, .width = width, .stripe_rows = 1 + stripe_bytes / row_bytes};
+    g.stripe_rows = g.stripe_rows < held->total ? g.stripe_rows : held->total;
+    g.stripes = (held->total + g.stripe_rows - 1) / g.stripe_rows;
     weft_status status = comm_agree(comm, gather_allocate(&g));
-    log_progress progress = log_progress_begin("write rows", "rows", (double)part->n_global);
+    log_progress progress = log_progress_begin("write rows", "rows", (double)held->total);
     for (int64_t stripe = 0; stripe < g.stripes && status == WEFT_OK; ++stripe) {
         status = gather_stripe(&g, stripe, rows, writer);
         log_progress_update(&progress, (double)((stripe + 1) * g.stripe_rows));

@@ -2,7 +2,7 @@
  * app/predict/gather_rows.h: the rows of a matrix that is spread over the ranks, into one file in the order of global ids.
  *
  * Rank 0 never holds the matrix: global ids are cut into stripes, and a stripe is gathered, put in order and written
- * before the next one. Cost: every row travels once; memory `stripe_bytes` twice on rank 0 and 4 bytes an owned row on
+ * before the next one. Cost: every row travels once; memory `stripe_bytes` twice on rank 0 and 4 bytes a held row on
  * every rank; two messages a rank and stripe.
  */
 #ifndef WEFT_APP_PREDICT_GATHER_ROWS_H
@@ -10,17 +10,23 @@
 
 #include "base/file.h"
 #include "comm/comm.h"
-#include "partition/part.h"
 
 enum { GATHER_STRIPE_BYTES = 64 << 20 };
 
+/* Which rows of a matrix this rank has; each row has one rank. */
+typedef struct held_rows {
+    int64_t total;     /* over all ranks */
+    int64_t count;     /* here */
+    const int64_t *id; /* [count] global ids, from 0 to total - 1, in any order */
+} held_rows;
+
 /*
- * Append all rows to the writer, rank by rank those of the part's owned vertices.
- *   rows    [in]  [n_owned, width] words of 4 bytes
+ * Append all rows to the writer, in the order of their ids.
+ *   rows    [in]  [held->count, width] words of 4 bytes
  *   writer  [in]  open on rank 0, not used on the others
  * Collective.
  */
-weft_status gather_rows(weft_comm *comm, const weft_part *part, const void *rows, int64_t width, int64_t stripe_bytes,
+weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows, int64_t width, int64_t stripe_bytes,
                         file_writer *writer);
 
 #endif

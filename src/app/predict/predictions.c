@@ -6,11 +6,11 @@
 #include "app/predict/gather_rows.h"
 #include "io/npy.h"
 
-weft_status predictions_logits(gnn_model *model, weft_tensor *view, float **logits)
+weft_status predictions_logits(const train_model *model, weft_tensor *view, float **logits)
 {
     weft_tensor on_backend;
     const train_pass pass = {.training = false};
-    WEFT_TRY(model->interface.forward(model, &pass, &on_backend));
+    WEFT_TRY(model->forward(model->self, &pass, &on_backend));
     WEFT_TRY(WEFT_NEW(logits, on_backend.rows * on_backend.cols, WEFT_MEM_WORKSPACE));
     if (view != NULL) {
         *view = on_backend;
@@ -29,21 +29,21 @@ int32_t predictions_class(const float *logits, int64_t count)
     return best;
 }
 
-/* Rows [n_owned, width] of 4-byte words of every rank as FOLDER/NAME, written by rank 0. */
+/* Rows [held->count, width] of 4-byte words of every rank as FOLDER/NAME, written by rank 0. */
 static weft_status write_rows(const app_context *context, const char *folder, const char *name, char kind,
-                              const weft_part *part, const void *rows, int64_t width)
+                              const held_rows *held, const void *rows, int64_t width)
 {
     char path[FILE_PATH_MAX];
     file_writer writer;
     bool first = comm_rank(context->comm) == 0;
-    const int64_t shape[2] = {part->n_global, width};
+    const int64_t shape[2] = {held->total, width};
     weft_status status = WEFT_OK;
     if (first) {
         status = file_path(path, "%s/%s", folder, name);
         status = status == WEFT_OK ? npy_writer_begin(path, kind, 4, 2, shape, &writer) : status;
     }
     WEFT_TRY(comm_agree(context->comm, status));
-    status = gather_rows(context->comm, part, rows, width, GATHER_STRIPE_BYTES, &writer);
+    status = gather_rows(context->comm, held, rows, width, GATHER_STRIPE_BYTES, &writer);
     if (first && status == WEFT_OK) {
         status = file_writer_commit(&writer);
     } else if (first) {
@@ -52,19 +52,19 @@ static weft_status write_rows(const app_context *context, const char *folder, co
     return comm_agree(context->comm, status);
 }
 
-weft_status predictions_write(const app_context *context, const char *folder, const weft_part *part,
+weft_status predictions_write(const app_context *context, const char *folder, const held_rows *held,
                               const train_targets *targets, const float *logits)
 {
     int64_t outputs = targets->outputs;
     int32_t *answer = NULL;
     if (targets->loss != TRAIN_LOSS_XENT) {
-        return write_rows(context, folder, "predictions.npy", 'f', part, logits, outputs);
+        return write_rows(context, folder, "predictions.npy", 'f', held, logits, outputs);
     }
-    WEFT_TRY(comm_agree(context->comm, WEFT_NEW(&answer, part->n_owned, WEFT_MEM_WORKSPACE)));
-    for (int64_t i = 0; i < part->n_owned; ++i) {
+    WEFT_TRY(comm_agree(context->comm, WEFT_NEW(&answer, held->count, WEFT_MEM_WORKSPACE)));
+    for (int64_t i = 0; i < held->count; ++i) {
         answer[i] = predictions_class(logits + i * outputs, outputs);
     }
-    weft_status status = write_rows(context, folder, "predictions.npy", 'i', part, answer, 1);
+    weft_status status = write_rows(context, folder, "predictions.npy", 'i', held, answer, 1);
     weft_free(answer);
     return status;
 }
@@ -82,11 +82,11 @@ static void softmax(float *row, int64_t count)
     }
 }
 
-weft_status predictions_write_probabilities(const app_context *context, const char *folder, const weft_part *part,
+weft_status predictions_write_probabilities(const app_context *context, const char *folder, const held_rows *held,
                                             const train_targets *targets, float *logits)
 {
     int64_t outputs = targets->outputs;
-    for (int64_t i = 0; i < part->n_owned; ++i) {
+    for (int64_t i = 0; i < held->count; ++i) {
         float *row = logits + i * outputs;
         if (targets->loss == TRAIN_LOSS_XENT) {
             softmax(row, outputs);
@@ -96,5 +96,5 @@ weft_status predictions_write_probabilities(const app_context *context, const ch
             row[c] = (float)(1.0 / (1.0 + exp(-(double)row[c])));
         }
     }
-    return write_rows(context, folder, "probabilities.npy", 'f', part, logits, outputs);
+    return write_rows(context, folder, "probabilities.npy", 'f', held, logits, outputs);
 }

@@ -1,5 +1,5 @@
 /*
- * app/predict/predictions.h: what a model answers for every vertex, as files in the order of global ids.
+ * app/predict/predictions.h: what a model answers for every row of the data, as files in the order of global ids.
  *
  *   predictions.npy    int32 [n, 1] classes, or float32 [n, tasks] logits
  *   probabilities.npy  float32 [n, classes] softmax, or [n, tasks] logistic function
@@ -7,18 +7,18 @@
 #ifndef WEFT_APP_PREDICT_PREDICTIONS_H
 #define WEFT_APP_PREDICT_PREDICTIONS_H
 
+#include "app/predict/gather_rows.h"
 #include "app/setup/context.h"
-#include "gnn/gnn_model.h"
-#include "partition/part.h"
+#include "train/model.h"
 
-/* One forward pass without dropout: [out] logits  [n_owned, outputs] on the host, the caller's (weft_free).
+/* One forward pass without dropout: [out] logits  [rows, outputs] on the host, the caller's (weft_free).
  * view: the same on the backend, valid until the next pass; may be NULL. Collective; the status is this rank's. */
-weft_status predictions_logits(gnn_model *model, weft_tensor *view, float **logits);
-/* predictions.npy in `folder`, from logits [n_owned, outputs]. Collective. */
-weft_status predictions_write(const app_context *context, const char *folder, const weft_part *part,
+weft_status predictions_logits(const train_model *model, weft_tensor *view, float **logits);
+/* predictions.npy in `folder`, from logits [held->count, outputs]. Collective. */
+weft_status predictions_write(const app_context *context, const char *folder, const held_rows *held,
                               const train_targets *targets, const float *logits);
 /* probabilities.npy; the logits become probabilities. Collective. */
-weft_status predictions_write_probabilities(const app_context *context, const char *folder, const weft_part *part,
+weft_status predictions_write_probabilities(const app_context *context, const char *folder, const held_rows *held,
                                             const train_targets *targets, float *logits);
 /* The class of the largest of `count` logits; the first of equal ones. */
 int32_t predictions_class(const float *logits, int64_t count);

@@ -206,6 +206,26 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
 }
 
+static void speak_as(const weft_comm *comm, const char *name)
+{
+    log_set_speaker(comm_rank(comm) == 0);
+    log_set_name(name);
+}
+
+weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
+                                    const char *name, app_context *context)
+{
+    *context = (app_context){.host_job = host_job,
+                             .comm = comm,
+                             .machine = host_job->machine,
+                             .placement = host_job->placement,
+                             .hal = host_job->hal,
+                             .nodes = comm_get_layout(comm)->nodes};
+    memcpy(context->host, host_job->host, sizeof context->host);
+    speak_as(comm, name);
+    return share_options(context, options);
+}
+
 /* The ranks tell each other where they stand; the lowest one that is heard speaks, the others leave the end to it. */
 static _Noreturn void end_stalled(const app_context *context)
 {
@@ -235,13 +255,22 @@ void app_context_fail(const app_context *context, weft_status status)
     comm_abort(context->comm, status);
 }
 
-void app_context_close(app_context *context)
+static void close_own(app_context *context)
 {
     weft_hal_close(context->hal);
     placement_free(&context->placement);
     machine_free(&context->machine);
+    comm_destroy(context->comm);
+}
+
+void app_context_close(app_context *context)
+{
     option_destroy(context->decided);
     option_destroy(context->shared);
-    comm_destroy(context->comm);
+    if (context->host_job == NULL) {
+        close_own(context);
+    } else {
+        speak_as(context->host_job->comm, "");
+    }
     memset(context, 0, sizeof *context);
 }

@@ -9,17 +9,20 @@
 #include "machine/placement.h"
 #include "option/option.h"
 
-typedef struct app_context {
+typedef struct app_context app_context;
+
+struct app_context {
+    const app_context *host_job; /* whose machine, placement and backend these are; NULL: its own */
     weft_comm *comm;
     weft_options *shared;        /* rank 0's options on the other ranks */
-    weft_options *decided;       /* those with the graph's decisions (app/train/auto_options.h), or NULL */
+    weft_options *decided;       /* those without "auto" (app/workload/workload.h), or NULL */
     const weft_options *options; /* the ones to use */
     machine machine;
     placement placement;
     weft_hal *hal;
     char host[64];
     int nodes;
-} app_context;
+};
 
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
 weft_status app_set_log_level(const weft_options *options);
@@ -30,13 +33,23 @@ weft_status app_share_options(weft_comm *comm, const weft_options *options, weft
 /* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
  * node. --stall-timeout holds from here on. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);
+/*
+ * A job on some of another's ranks, beside jobs on the others: a communicator that was split from its (the caller's, and
+ * open longer), options of its own, and the machine, placement and backend of `host_job`, which its own options do not
+ * change. Its rank 0 speaks, as `name`, until it is closed. A node's memory is not divided between the jobs.
+ * Collective over `comm`.
+ */
+weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
+                                    const char *name, app_context *context);
+/* Collective. */
 void app_context_close(app_context *context);
 
 /*
  * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
  * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
- * told once. After a stall one rank speaks for all and names those that are missing (comm/core/inquest.h). With one rank it
- * returns and the command closes as usual.
+ * told once. After a stall one rank speaks for all and names those that are missing (comm/core/inquest.h). With one rank
+ * it returns and the command closes as usual. The end of a job within another is the end of that one too: whoever runs
+ * several looks at their statuses instead.
  */
 void app_context_fail(const app_context *context, weft_status status);
 

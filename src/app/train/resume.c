@@ -176,8 +176,7 @@ static weft_status check_options(const app_context *context, const checkpoint *c
     return WEFT_OK;
 }
 
-static weft_status open_and_check(const app_context *context, const run_dir *dir, const weft_graph *graph,
-                                  checkpoint **ck)
+static weft_status open_and_check(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
@@ -188,18 +187,18 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
         return WEFT_OK;
     }
     WEFT_TRY(status);
-    WEFT_CHECK(strcmp(checkpoint_graph_hash(*ck), graph->hash) == 0, WEFT_ERR_USAGE,
-               "--resume: the checkpoint %s belongs to another graph than %s (hashes %.16s, %.16s)",
-               checkpoint_path(*ck), graph->name, checkpoint_graph_hash(*ck), graph->hash);
+    WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
+               "--resume: the checkpoint %s belongs to another %s than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
+               work->ops->data, work->name, checkpoint_data_hash(*ck), work->hash);
     return check_options(context, *ck);
 }
 
-weft_status resume_open(const app_context *context, const run_dir *dir, const weft_graph *graph, checkpoint **ck)
+weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
 {
     weft_status status = WEFT_OK;
     *ck = NULL;
     if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
-        status = open_and_check(context, dir, graph, ck);
+        status = open_and_check(context, dir, work, ck);
     }
     return comm_agree(context->comm, status);
 }

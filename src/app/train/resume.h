@@ -1,7 +1,7 @@
 /*
  * app/train/resume.h: what --checkpoint-every, --resume and --max-hours mean.
  *
- * A training goes on from a checkpoint of the same graph, model and training options: one that differs is refused with
+ * A training goes on from a checkpoint of the same data, model and training options: one that differs is refused with
  * both values. --epochs may be another number if the schedule of the learning rate does not depend on it and no run has
  * ended before the checkpoint's; a run that had ended goes on, unless --patience ended it. Options that change only how
  * the work is divided or summed (ranks, threads, partition, communication, backend) may differ; the log names them,
@@ -16,9 +16,9 @@
 /* The intervals and the time limit of the options, counted from `started` (clock_seconds). WEFT_ERR_USAGE: neither a
  * number of epochs nor a time. Without folder, callbacks and checkpoint. */
 weft_status resume_plan(const weft_options *options, double started, train_checkpoints *plan);
-/* With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is none yet.
+/* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is none yet.
  * Collective. */
-weft_status resume_open(const app_context *context, const run_dir *dir, const weft_graph *graph, checkpoint **ck);
+weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "app/setup/shell.h"
-#include "app/setup/versions.h"
+#include "app/version/versions.h"
 #include "base/log.h"
 #include "io/json.h"
 
@@ -21,11 +21,12 @@ static double unix_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-weft_status run_dir_open(const app_context *context, run_dir *dir)
+weft_status run_dir_open(const app_context *context, const workload *work, run_dir *dir)
 {
     weft_status status = WEFT_OK;
     memset(dir, 0, sizeof *dir);
     dir->started = unix_seconds();
+    dir->work = work;
     if (comm_rank(context->comm) == 0) {
         status = run_folder_open(context->options, dir->path, &dir->folder);
     }
@@ -63,19 +64,6 @@ static void write_options(json_writer *json, const weft_options *options)
     json_end(json);
 }
 
-static void write_graph(json_writer *json, const weft_graph *graph)
-{
-    json_object(json, "graph");
-    json_text(json, "name", graph->name);
-    json_text(json, "hash", graph->hash);
-    json_int(json, "vertices", graph->vertices);
-    json_int(json, "edges", graph->edges);
-    json_int(json, "features", graph->features);
-    json_int(json, "classes", graph->classes);
-    json_bool(json, "symmetric", graph->symmetric);
-    json_end(json);
-}
-
 /* run.json; `exit` is -1 while running. */
 static weft_status write_manifest(const run_dir *dir, const app_context *context, int exit)
 {
@@ -97,7 +85,9 @@ static weft_status write_manifest(const run_dir *dir, const app_context *context
     json_int(&json, "threads_per_rank", context->placement.threads);
     json_text(&json, "placement", context->placement.reason);
     json_text(&json, "backend", context->hal->name);
-    write_graph(&json, &dir->facts);
+    json_object(&json, dir->work->ops->data);
+    dir->work->ops->describe_data(dir->work, &json);
+    json_end(&json);
     write_options(&json, context->options);
     write_time(&json, "started", dir->started);
     if (exit >= 0) {
@@ -132,14 +122,15 @@ static weft_status remove_traces(const run_dir *dir)
     }
 }
 
-/* What a killed start of this run left behind: generated graphs, half-written files, claims of its lock. */
+/* What a killed start of this run left behind: generated data, half-written files, claims of its lock. */
 static bool is_leftover(const char *name)
 {
-    const char *digits = name + strlen("graph-");
+    const size_t prefix = strlen(WORKLOAD_GENERATED);
+    const char *digits = name + prefix;
     bool claim = strncmp(name, RUN_LOCK_NAME ".", strlen(RUN_LOCK_NAME ".")) == 0;
-    bool graph = strncmp(name, "graph-", strlen("graph-")) == 0 && digits[0] != '\0' &&
-                 strspn(digits, "0123456789") == strlen(digits);
-    return graph || claim || strstr(name, ".tmp-") != NULL;
+    bool data = strncmp(name, WORKLOAD_GENERATED, prefix) == 0 && digits[0] != '\0' &&
+                strspn(digits, "0123456789") == strlen(digits);
+    return data || claim || strstr(name, ".tmp-") != NULL;
 }
 
 static weft_status remove_leftovers(const run_dir *dir)
@@ -226,17 +217,6 @@ static weft_status note_start(run_dir *dir, const app_context *context, const tr
         start.after_epoch = from->epoch;
     }
     return run_history_add(&dir->history, &start);
-}
-
-void run_dir_describe(run_dir *dir, const weft_graph *graph)
-{
-    dir->facts = (weft_graph){.vertices = graph->vertices,
-                              .edges = graph->edges,
-                              .features = graph->features,
-                              .classes = graph->classes,
-                              .symmetric = graph->symmetric};
-    memcpy(dir->facts.name, graph->name, sizeof graph->name);
-    memcpy(dir->facts.hash, graph->hash, sizeof graph->hash);
 }
 
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from)

@@ -9,7 +9,7 @@
  *   weights.npz        parameters at the best epoch of the last run
  *   events.out.tf...   with --tensorboard (app/train/train_events.h)
  *   trace-RANK.json    with --trace: what each rank did when; by each rank itself
- *   predictions.npy    the model's answer for every vertex at that epoch
+ *   predictions.npy    the model's answer for every row of the data at that epoch
  *   run.lock           while a job writes here: which (app/train/run_folder.h)
  *
  * Until training begins the folder may be taken back: a job that is refused leaves no folder that it made, and no file
@@ -21,8 +21,8 @@
 #include "app/setup/context.h"
 #include "app/train/run_folder.h"
 #include "app/train/run_history.h"
+#include "app/workload/workload.h"
 #include "base/file.h"
-#include "partition/partition.h"
 #include "train/loop/loop.h"
 
 typedef struct run_dir {
@@ -31,15 +31,13 @@ typedef struct run_dir {
     double started;           /* seconds since 1970 */
     run_folder folder;        /* rank 0 */
     bool begun;               /* rank 0: it holds files of this run */
-    weft_graph facts;         /* of the graph, for run.json; no arrays */
+    const workload *work;     /* whose data run.json describes; open when training begins */
     run_history history;      /* rank 0: starts of this run, this one last */
 } run_dir;
 
 /* Make the folder and lock it, or refuse (app/train/run_folder.h). Collective; other ranks wait for as long as rank 0 looks
  * for a sign of life of an earlier job, which may be half a minute: before comm_set_stall_timeout. */
-weft_status run_dir_open(const app_context *context, run_dir *dir);
-/* What run.json says about the graph. */
-void run_dir_describe(run_dir *dir, const weft_graph *graph);
+weft_status run_dir_open(const app_context *context, const workload *work, run_dir *dir);
 /* Training begins: removes results of a replaced run, opens metrics.jsonl, writes run.json. from: what training goes on
  * from, after whose epoch metrics.jsonl is cut, or NULL. Rank 0. */
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from);

@@ -6,7 +6,6 @@
 #include "app/train/advice.h"
 #include "base/clock.h"
 #include "comm/core/layout.h"
-#include "gnn/data/generate/generator.h"
 
 static double sum_of(const double seconds[ACTIVITY_COUNT], const weft_activity *activity, int count)
 {
@@ -39,7 +38,7 @@ static advice_facts facts_of(const train_report *report)
                       .cpu = avg->cpu,
                       .prepare = sum_of(avg->seconds, prepare, sizeof prepare / sizeof *prepare),
                       .partition = avg->seconds[ACTIVITY_PARTITION],
-                      .generated = generator_named(option_text(context->options, OPT_DATA)),
+                      .generated = report->work->generated,
                       .compute_avg = avg->compute,
                       .compute_max = report->spread.max.compute,
                       .halo = avg->seconds[ACTIVITY_HALO],
@@ -50,7 +49,7 @@ static advice_facts facts_of(const train_report *report)
                       .lossy = option_choice(context->options, OPT_WIRE) != 0 ||
                                report->options->sync.mode != SYNC_ALLREDUCE,
                       .partitioner = option_text(context->options, OPT_PARTITION),
-                      .edge_balance = report->edge_balance,
+                      .edge_balance = report->work->balance,
                       .own = report->load.own,
                       .others = report->load.others,
                       .stolen = report->load.stolen,

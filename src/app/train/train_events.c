@@ -131,7 +131,7 @@ static weft_status write_epoch(train_events *events, const train_epoch *epoch)
     int count = 0;
     value[count++] = (event_value){"loss", (float)epoch->loss};
     for (int s = 0; s < TRAIN_SPLITS && epoch->evaluated; ++s) {
-        if (isfinite(epoch->score[s])) { /* a split without vertices has no score */
+        if (isfinite(epoch->score[s])) { /* a split without rows has no score */
             value[count++] = (event_value){score_tag[s], (float)epoch->score[s]};
         }
     }

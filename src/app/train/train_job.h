@@ -7,11 +7,8 @@
 #ifndef WEFT_APP_TRAIN_TRAIN_JOB_H
 #define WEFT_APP_TRAIN_TRAIN_JOB_H
 
-#include "app/predict/saved_model.h"
-#include "app/train/memory_plan.h"
-#include "app/train/train_data.h"
 #include "app/train/train_report.h"
-#include "gnn/dataset.h"
+#include "app/workload/workload.h"
 
 /* Who may ask a job to end with a checkpoint: signals of the command (app/cli/signals.h), nobody for programs. */
 typedef struct train_stop {
@@ -21,14 +18,9 @@ typedef struct train_stop {
 
 /* Everything that a job holds, freed in one place. */
 typedef struct train_job {
-    app_context context;
+    app_context *context; /* the caller's */
     run_dir dir;
-    train_data data;
-    gnn_config config;
-    uint64_t process; /* resident bytes before anything was loaded */
-    memory_plan memory;
-    gnn_model model;
-    gnn_labels labels;
+    workload work;
     saved_model *initial; /* --init-weights, or NULL */
     train_options options;
     train_stop stop;
@@ -42,19 +34,15 @@ typedef struct train_job {
     bool traced; /* the process's trace is this job's */
 } train_job;
 
-/* An empty job: nothing is open. Free with train_job_destroy. */
+/* An empty job, whose clock and times by activity start here. Free with train_job_destroy. */
 weft_status train_job_create(train_job **job);
-/* WEFT_STOPPED: ended early after a good checkpoint; the message holds the command line that goes on. */
-/* Once a job. With --dry-run everything before the model. The job stays as far as it came, also on failure. Collective.
- */
-weft_status train_job_run(train_job *job, const weft_options *options);
 /*
- * The steps between graph and training: memory check, this rank's part, model, features and labels; job->context and
- * job->data are open. `folder` takes what is generated, and is made if need be. outputs: what the model answers with
- * where the store has no labels, or no split of them: job->labels then holds none; 0: labels are needed. With `dry`
- * everything before the model. Afterwards train_data_release. Collective.
+ * The job of context->options on the ranks of context->comm, all of them or some (app_context_open_within); with
+ * --dry-run everything before the model. Once a job. The context stays the caller's, open until the job is destroyed;
+ * the job stays as far as it came, also on failure. WEFT_STOPPED: ended early after a good checkpoint; the message holds
+ * the command line that goes on. Collective.
  */
-weft_status train_job_load(train_job *job, const char *folder, int64_t outputs, bool dry);
+weft_status train_job_run(train_job *job, app_context *context);
 /* Collective. NULL is allowed. */
 void train_job_destroy(train_job *job);
 

@@ -5,13 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-static train_rank row_of(const train_report *report, const train_figures *mine, const weft_part *part)
+static train_rank row_of(const train_report *report, const train_figures *mine)
 {
-    train_rank row = {.figures = *mine,
-                      .owned_vertices = part->n_owned,
-                      .held_vertices = part->n_local,
-                      .edges = part->edges,
-                      .halo_vertices = part->n_local - part->n_owned};
+    train_rank row = {.figures = *mine};
+    memcpy(row.shares, report->work->shares, sizeof row.shares);
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         row.shared_bytes += (double)comm_lane_stats(report->context->comm, (comm_lane)lane).shared_bytes;
     }
@@ -19,13 +16,12 @@ static train_rank row_of(const train_report *report, const train_figures *mine, 
     return row;
 }
 
-weft_status train_ranks_gather(const train_report *report, const train_figures *mine, const weft_part *part,
-                               train_rank **rows)
+weft_status train_ranks_gather(const train_report *report, const train_figures *mine, train_rank **rows)
 {
     weft_comm *comm = report->context->comm;
     int ranks = comm_size(comm);
     int64_t *bytes = NULL;
-    const train_rank row = row_of(report, mine, part);
+    const train_rank row = row_of(report, mine);
     *rows = NULL;
     weft_status status = WEFT_NEW(&bytes, ranks, WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK && comm_rank(comm) == 0) {
@@ -110,7 +106,14 @@ static void write_lanes(json_writer *json, const train_rank *rows, int ranks)
     json_end(json);
 }
 
-void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int64_t epochs)
+static void write_shares(json_writer *json, const workload_ops *ops, const train_rank *rows, int ranks)
+{
+    for (size_t i = 0; i < WORKLOAD_SHARES && ops->share_names[i] != NULL; ++i) {
+        write_count(json, ops->share_names[i], rows, ranks, offsetof(train_rank, shares) + i * sizeof(int64_t));
+    }
+}
+
+void train_ranks_write(json_writer *json, const workload_ops *ops, const train_rank *rows, int ranks, int64_t epochs)
 {
     json_object(json, "per_rank");
     json_int(json, "epochs", epochs);
@@ -119,10 +122,7 @@ void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int
         json_text(json, NULL, rows[r].host);
     }
     json_end(json);
-    write_count(json, "owned_vertices", rows, ranks, offsetof(train_rank, owned_vertices));
-    write_count(json, "held_vertices", rows, ranks, offsetof(train_rank, held_vertices));
-    write_count(json, "halo_vertices", rows, ranks, offsetof(train_rank, halo_vertices));
-    write_count(json, "edges", rows, ranks, offsetof(train_rank, edges));
+    write_shares(json, ops, rows, ranks);
     write_column(json, "peak_rss_bytes", rows, ranks, offsetof(train_rank, figures.peak_rss), WHOLE);
     write_column(json, "allocated_peak_bytes", rows, ranks, offsetof(train_rank, figures.allocated_peak), WHOLE);
     write_column(json, "wall_s", rows, ranks, offsetof(train_rank, figures.wall), PER_SECOND);

@@ -14,18 +14,14 @@
 /* One rank; sent to rank 0 as bytes. */
 typedef struct train_rank {
     train_figures figures;
-    double shared_bytes;    /* through memory that the ranks of a node share, in place of messages */
-    int64_t owned_vertices; /* it computes */
-    int64_t held_vertices;  /* those and replicas of others' */
-    int64_t edges;          /* of its part */
-    int64_t halo_vertices;  /* replicas of other ranks' vertices */
+    double shared_bytes;             /* through memory that the ranks of a node share, in place of messages */
+    int64_t shares[WORKLOAD_SHARES]; /* of the data, as workload_ops.share_names says */
     char host[sizeof(((app_context *)0)->host)];
 } train_rank;
 
 /* Collective. [out] rows  [P] on rank 0 (weft_free), NULL on the others. */
-weft_status train_ranks_gather(const train_report *report, const train_figures *mine, const weft_part *part,
-                               train_rank **rows);
+weft_status train_ranks_gather(const train_report *report, const train_figures *mine, train_rank **rows);
 /* The object "per_rank"; its seconds and bytes are those of `epochs` epochs. */
-void train_ranks_write(json_writer *json, const train_rank *rows, int ranks, int64_t epochs);
+void train_ranks_write(json_writer *json, const workload_ops *ops, const train_rank *rows, int ranks, int64_t epochs);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/number.h"
 #include "io/json.h"
 #include "io/npy.h"
-#include "partition/partition_store.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
@@ -25,7 +24,7 @@ static double percent(double score)
     return number_plain(100.0 * score);
 }
 
-/* A score in percent; "none" of a split without labelled vertices. */
+/* A score in percent; "none" of a split without labelled rows. */
 typedef struct score_words {
     char text[24];
 } score_words;
@@ -237,10 +236,10 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
 }
 
-static void print_score(const char *name, double mean, double std, const char *split)
+static void print_score(const train_report *report, const char *name, double mean, double std, const char *split)
 {
     if (isnan(mean)) {
-        printf("%s: no vertices in the %s split\n", name, split);
+        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, split);
     } else {
         printf("%s: %.2f ± %.2f\n", name, percent(mean), percent(std));
     }
@@ -249,8 +248,8 @@ static void print_score(const char *name, double mean, double std, const char *s
 static void print_result(const train_report *report, const train_result *result)
 {
     printf("All runs (%d), %s:\n", result->runs, report->metric);
-    print_score("Highest Valid", result->valid_mean, result->valid_std, "validation");
-    print_score("   Final Test", result->test_mean, result->test_std, "test");
+    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, "validation");
+    print_score(report, "   Final Test", result->test_mean, result->test_std, "test");
     train_outcome_print(&report->outcome, report->context->options, result);
     if (result->epochs > result->resumed) {
         printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
@@ -310,9 +309,9 @@ static void write_communication(json_writer *json, const train_result *result, c
     json_end(json);
 }
 
-static weft_status write_summary(const train_report *report, const train_result *result, const gnn_model *model,
-                                 const partition_report *partition, const train_rank *ranks, uint64_t predicted_bytes)
+static weft_status write_summary(const train_report *report, const train_result *result, const train_rank *ranks)
 {
+    const workload *work = report->work;
     const train_spread *s = &report->spread;
     char path[FILE_PATH_MAX];
     file_writer writer;
@@ -332,14 +331,13 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "epoch_s_q3", result->epoch_s_q3);
     json_int(&json, "epochs", result->epochs);
     json_int(&json, "peak_rss_bytes", (int64_t)s->max.peak_rss);
-    json_int(&json, "predicted_peak_bytes", (int64_t)predicted_bytes);
+    json_int(&json, "predicted_peak_bytes", (int64_t)work->memory.peak);
     json_int(&json, "allocated_peak_bytes", (int64_t)s->max.allocated_peak);
     json_int(&json, "allocations_after_first_epoch", (int64_t)report->late_allocations);
     json_int(&json, "ranks", comm_size(report->context->comm));
     json_int(&json, "threads_per_rank", report->context->placement.threads);
-    json_int(&json, "parameters", model->params.weights);
-    json_real(&json, "replication_factor", partition->replication_factor);
-    json_int(&json, "rows_per_layer", partition->rows_per_layer);
+    json_int(&json, "parameters", work->model->params->weights);
+    json_real(&json, "replication_factor", work->replication);
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
@@ -349,27 +347,23 @@ static weft_status write_summary(const train_report *report, const train_result 
     write_runs(&json, result);
     train_outcome_write(&json, &report->outcome, report->context->options, result);
     train_advice_write(&json, report);
-    json_object(&json, "partition");
-    partition_report_json(&json, partition);
-    json_end(&json);
-    train_ranks_write(&json, ranks, comm_size(report->context->comm), report->measured);
+    work->ops->summarise(work, &json);
+    train_ranks_write(&json, work->ops, ranks, comm_size(report->context->comm), report->measured);
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
 }
 
-weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes)
+weft_status train_report_close(train_report *report, const train_result *result)
 {
     const train_figures mine = figures_of_rank(report);
     train_rank *ranks = NULL;
-    report->edge_balance = comm_size(report->context->comm) > 1 ? partition->edge_balance : 1.0;
     WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
     WEFT_TRY(train_load_gather(&report->load, report->context));
-    WEFT_TRY(train_ranks_gather(report, &mine, part, &ranks));
+    WEFT_TRY(train_ranks_gather(report, &mine, &ranks));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
-        status = write_summary(report, result, model, partition, ranks, predicted_bytes);
+        status = write_summary(report, result, ranks);
     }
     weft_free(ranks);
     return comm_agree(report->context->comm, status);

@@ -8,8 +8,8 @@
 #include "app/train/train_events.h"
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
+#include "app/workload/workload.h"
 #include "base/activity.h"
-#include "gnn/gnn_model.h"
 #include "train/loop/loop.h"
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */
@@ -29,6 +29,7 @@ typedef struct train_spread {
 
 typedef struct train_report {
     const app_context *context;
+    const workload *work; /* built */
     run_dir *dir;
     train_events *events; /* rank 0's */
     const train_options *options;
@@ -43,7 +44,6 @@ typedef struct train_report {
     sync_figures figures;      /* of the last epoch */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
     train_load load;           /* who else used the CPUs while it trained */
-    double edge_balance;       /* of the partition, once closed */
     train_spread spread;       /* of the whole job, once closed */
     train_outcome outcome;     /* measured before it is closed; train_report_destroy */
 } train_report;
@@ -52,8 +52,7 @@ void train_report_destroy(train_report *report);
 train_observer train_report_observer(train_report *report);
 
 /* Sum up over the ranks and write summary.json. Collective. */
-weft_status train_report_close(train_report *report, const train_result *result, const gnn_model *model,
-                               const partition_report *partition, const weft_part *part, uint64_t predicted_bytes);
+weft_status train_report_close(train_report *report, const train_result *result);
 /* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
 

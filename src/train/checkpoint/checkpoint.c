@@ -182,9 +182,9 @@ const char *checkpoint_version(const checkpoint *ck)
     return ck->version;
 }
 
-const char *checkpoint_graph_hash(const checkpoint *ck)
+const char *checkpoint_data_hash(const checkpoint *ck)
 {
-    return ck->graph_hash;
+    return ck->data_hash;
 }
 
 const char *checkpoint_sync(const checkpoint *ck)

@@ -74,7 +74,7 @@ const train_progress *checkpoint_progress(const checkpoint *ck);
 int checkpoint_ranks(const checkpoint *ck);                            /* that wrote it */
 int checkpoint_threads(const checkpoint *ck);                          /* of each */
 const char *checkpoint_version(const checkpoint *ck);                  /* of Weft */
-const char *checkpoint_graph_hash(const checkpoint *ck);               /* partition/partition.h: weft_graph.hash */
+const char *checkpoint_data_hash(const checkpoint *ck);                /* of what it was trained on */
 const char *checkpoint_sync(const checkpoint *ck);                     /* the mode that ran, by name */
 const char *checkpoint_option(const checkpoint *ck, const char *name); /* value as text; NULL: not listed */
 weft_dtype checkpoint_dtype(const checkpoint *ck);                     /* of the parameters */

@@ -25,13 +25,16 @@ enum {
     RESULT_COLUMNS = 7
 };
 
+/* The data hash's key in the manifest: the word of the checkpoints that lie on disks. */
+#define CHECKPOINT_KEY_DATA "graph_hash"
+
 /* Arrays of parameters, by file; the optimiser's slots last, in their order. */
 typedef enum checkpoint_file { FILE_LAST, FILE_BEST, FILE_FIRST, FILE_SECOND, CHECKPOINT_FILES } checkpoint_file;
 extern const char *const checkpoint_file_names[CHECKPOINT_FILES];
 
 struct checkpoint {
     char path[FILE_PATH_MAX];
-    char version[32], graph_hash[33], sync[32];
+    char version[32], data_hash[33], sync[32];
     int ranks, threads;
     weft_dtype dtype;
     bool has[CHECKPOINT_FILES];
@@ -80,7 +83,7 @@ weft_status checkpoint_rank_path(char path[FILE_PATH_MAX], const char *folder, i
 
 typedef struct checkpoint_facts {
     const weft_options *options; /* NULL: none are listed */
-    const char *graph_hash, *sync;
+    const char *data_hash, *sync;
     int ranks, threads;
     weft_dtype dtype;
     bool has_ranks, tracking;

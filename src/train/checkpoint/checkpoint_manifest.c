@@ -123,7 +123,7 @@ static weft_status read_tracking(const char *name, const json_value *root, check
 static weft_status read_facts(const char *name, const json_value *root, checkpoint *ck)
 {
     WEFT_TRY(read_text(name, root, "weft", ck->version, sizeof ck->version));
-    WEFT_TRY(read_text(name, root, "graph_hash", ck->graph_hash, sizeof ck->graph_hash));
+    WEFT_TRY(read_text(name, root, CHECKPOINT_KEY_DATA, ck->data_hash, sizeof ck->data_hash));
     WEFT_TRY(read_text(name, root, "sync", ck->sync, sizeof ck->sync));
     WEFT_TRY(read_int(name, root, "ranks", 1, &ck->ranks));
     WEFT_TRY(read_int(name, root, "threads_per_rank", 0, &ck->threads));

@@ -126,7 +126,7 @@ static weft_status write_body(json_writer *json, const char *folder, const check
     json_int(json, "evaluations_since_best", p->since_best);
     json_int(json, "optimizer_steps", facts->optimizer_steps);
     json_text(json, "dtype", weft_dtype_name(facts->dtype));
-    json_text(json, "graph_hash", facts->graph_hash);
+    json_text(json, CHECKPOINT_KEY_DATA, facts->data_hash);
     json_int(json, "ranks", facts->ranks);
     json_int(json, "threads_per_rank", facts->threads);
     json_text(json, "sync", facts->sync);

@@ -58,7 +58,7 @@ static checkpoint_facts facts_of(const train_keeper *keeper)
     const train_checkpoints *plan = keeper->plan;
     const train_replica *replica = keeper->replica;
     return (checkpoint_facts){.options = plan->options,
-                              .graph_hash = plan->graph_hash,
+                              .data_hash = plan->data_hash,
                               .sync = sync_mode_name(sync_running(replica->sync)),
                               .tracking = sync_running_tracks(replica->sync),
                               .ranks = comm_size(keeper->comm),

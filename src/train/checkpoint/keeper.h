@@ -19,7 +19,7 @@
 typedef struct train_checkpoints {
     const char *folder;          /* RUN_DIR/ckpt */
     const weft_options *options; /* listed in the manifest; NULL: none */
-    const char *graph_hash;
+    const char *data_hash;       /* of what is trained on: up to 32 characters, whose meaning is the caller's */
     int threads;
     int64_t every_epochs; /* 0: not by count */
     double every_s;       /* 0: not by time */

@@ -69,9 +69,7 @@ static double exposed(const loop *l)
 static weft_status loop_create(loop *l)
 {
     param_store *params = l->model->params;
-    WEFT_CHECK(
-        l->source->loss_entries > 0, WEFT_ERR_DATA,
-        "no vertex is both labelled and in the training split: choose another --split-index or convert with --splits");
+    WEFT_CHECK(l->source->loss_entries > 0, WEFT_ERR_DATA, "no row is both labelled and in the training split");
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
@@ -323,7 +321,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     return l->observer->on_epoch(l->observer->self, record);
 }
 
-/* Without validation vertices the last evaluation counts. NaN never compares greater. */
+/* Without validation rows the last evaluation counts. NaN never compares greater. */
 static bool is_best(const train_epoch *record, const train_run *run)
 {
     return run->best_epoch == 0 || isnan(record->score[1]) || record->score[1] > run->best_valid;

@@ -86,7 +86,7 @@ typedef struct train_result {
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
  * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
- * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no vertex is labelled for training.
+ * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no row is labelled for training.
  * WEFT_ERR_USAGE: the checkpoint lies within an epoch of another number of steps. */
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observer, train_result *result);

@@ -2,38 +2,38 @@
 #include "app/predict/gather_rows.h"
 #include "support/folder.h"
 
-enum { VERTICES = 300, WIDTH = 3 };
+enum { ROWS = 300, WIDTH = 3 };
 
 typedef struct gather_case {
     int64_t stripe_bytes;
     const char *path;
 } gather_case;
 
-static uint32_t word_of(int64_t gid, int64_t col)
+static uint32_t word_of(int64_t id, int64_t col)
 {
-    return (uint32_t)(gid * 7919 + col * 104729);
+    return (uint32_t)(id * 7919 + col * 104729);
 }
 
-/* Vertex v belongs to rank (v * v) % P, and stands there in descending order; the last rank of several owns nothing. */
+/* Row v belongs to rank (v * v) % P, and stands there in descending order; the last rank of several has nothing. */
 static weft_status gather_rank(weft_comm *comm, void *argument)
 {
     const gather_case *c = argument;
     int owners = comm_size(comm) > 1 ? comm_size(comm) - 1 : 1;
-    int64_t gid[VERTICES];
-    uint32_t rows[VERTICES * WIDTH];
-    weft_part part = {.n_global = VERTICES, .gid = gid};
-    for (int64_t v = VERTICES - 1; v >= 0; --v) {
+    int64_t id[ROWS];
+    uint32_t rows[ROWS * WIDTH];
+    held_rows held = {.total = ROWS, .id = id};
+    for (int64_t v = ROWS - 1; v >= 0; --v) {
         if ((v * v) % owners == comm_rank(comm)) {
             for (int64_t col = 0; col < WIDTH; ++col) {
-                rows[part.n_owned * WIDTH + col] = word_of(v, col);
+                rows[held.count * WIDTH + col] = word_of(v, col);
             }
-            gid[part.n_owned++] = v;
+            id[held.count++] = v;
         }
     }
     file_writer writer;
     bool first = comm_rank(comm) == 0;
     WEFT_TRY(comm_agree(comm, first ? file_writer_open(c->path, &writer) : WEFT_OK));
-    WEFT_TRY(gather_rows(comm, &part, rows, WIDTH, c->stripe_bytes, &writer));
+    WEFT_TRY(gather_rows(comm, &held, rows, WIDTH, c->stripe_bytes, &writer));
     return first ? file_writer_commit(&writer) : WEFT_OK;
 }
 
@@ -47,8 +47,8 @@ static void test_every_row_in_its_place(void **state)
             ASSERT_OK(comm_thread_run(ranks, gather_rank, &c));
             size_t bytes = 0;
             uint8_t *content = get_file(c.path, &bytes);
-            assert_int_equal(bytes, VERTICES * WIDTH * 4);
-            for (int64_t i = 0; i < VERTICES * WIDTH; ++i) {
+            assert_int_equal(bytes, ROWS * WIDTH * 4);
+            for (int64_t i = 0; i < ROWS * WIDTH; ++i) {
                 uint32_t word;
                 memcpy(&word, content + 4 * i, 4);
                 assert_int_equal(word, word_of(i / WIDTH, i % WIDTH));

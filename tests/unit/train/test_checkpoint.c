@@ -51,7 +51,7 @@ static weft_status write_place(void **state, small_model *m, checkpoint_place pl
                                      .loss_entries = 8 * place.step,
                                      .since_best = 2,
                                      .result = runs};
-    const checkpoint_facts facts = {.graph_hash = "0123",
+    const checkpoint_facts facts = {.data_hash = "0123",
                                     .sync = "topk",
                                     .ranks = 1,
                                     .threads = 4,

@@ -343,7 +343,7 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
     train_model model = {
         .name = "regression", .self = v, .params = &v->params, .forward = forward, .backward = backward};
     const train_checkpoints checkpoints = {.folder = c->folder,
-                                           .graph_hash = "of the test",
+                                           .data_hash = "of the test",
                                            .threads = 1,
                                            .self = v,
                                            .asked_to_stop = asked,

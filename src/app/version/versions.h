@@ -1,9 +1,9 @@
 /*
- * app/setup/versions.h: what this program is made of, in one table: for `weft --version -v`, `weft info build`, run.json and
+ * app/version/versions.h: what this program is made of, in one table: for `weft --version -v`, `weft info build`, run.json and
  * `weft doctor`.
  */
-#ifndef WEFT_APP_SETUP_VERSIONS_H
-#define WEFT_APP_SETUP_VERSIONS_H
+#ifndef WEFT_APP_VERSION_VERSIONS_H
+#define WEFT_APP_VERSION_VERSIONS_H
 
 #include <stdio.h>
 

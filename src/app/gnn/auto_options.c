@@ -1,5 +1,5 @@
-/* app/train/auto_options.c: see app/train/auto_options.h. */
-#include "app/train/auto_options.h"
+/* app/gnn/auto_options.c: see app/gnn/auto_options.h. */
+#include "app/gnn/auto_options.h"
 
 #include <string.h>
 
@@ -58,24 +58,13 @@ static weft_status decide(weft_options *options, const gnn_facts *facts, bool tr
     return is_auto(options, OPT_NORMALIZE) ? decide_scaling(options, facts) : WEFT_OK;
 }
 
-weft_status auto_options_decide(app_context *context, const weft_graph *graph, bool training)
+weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options)
 {
     gnn_facts facts = {0};
-    if (training && comm_rank(context->comm) == 0) {
+    if (training && comm_rank(comm) == 0) {
         facts = gnn_facts_of(graph);
         graph_release_pages(graph);
     }
-    WEFT_TRY(comm_bcast(context->comm, 0, &facts, (int64_t)sizeof facts));
-    weft_options *copy = NULL;
-    weft_status status = option_copy(context->options, &copy);
-    if (status == WEFT_OK) {
-        status = decide(copy, &facts, training);
-    }
-    if (status == WEFT_OK) {
-        context->decided = copy;
-        context->options = copy;
-    } else {
-        option_destroy(copy);
-    }
-    return comm_agree(context->comm, status);
+    WEFT_TRY(comm_bcast(comm, 0, &facts, (int64_t)sizeof facts));
+    return comm_agree(comm, decide(options, &facts, training));
 }

@@ -1,14 +1,12 @@
-/* app/predict/saved_model.c: see app/predict/saved_model.h. */
-#include "app/predict/saved_model.h"
+/* app/workload/saved_model.c: see app/workload/saved_model.h. */
+#include "app/workload/saved_model.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "app/setup/context.h"
-#include "base/number.h"
-#include "gnn/pyg.h"
+#include "app/workload/workload.h"
 #include "io/json.h"
 #include "train/checkpoint/checkpoint.h"
 
@@ -48,15 +46,21 @@ static weft_status note(saved_model *model, const char *origin, option_id id, co
     return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", origin);
 }
 
-/* --loss auto followed the labels of the graph: a run's record of the graph tells which. */
-static weft_status note_loss(saved_model *model, const char *origin, const json_value *graph)
+/* --loss auto followed the labels of the data: a run's record of them tells which. */
+static weft_status note_loss(saved_model *model, const char *origin, const json_value *data)
 {
-    if (option_choice(model->known, OPT_LOSS) != 0 || json_find(graph, "classes") == NULL) {
+    if (option_choice(model->known, OPT_LOSS) != 0 || json_find(data, "classes") == NULL) {
         return WEFT_OK;
     }
     int64_t classes = 0;
-    WEFT_TRY(json_get_int(origin, graph, "classes", 0, INT64_MAX, &classes));
+    WEFT_TRY(json_get_int(origin, data, "classes", 0, INT64_MAX, &classes));
     return note(model, origin, OPT_LOSS, classes > 0 ? "xent" : "bce");
+}
+
+/* The kind that is known, or else asked for. */
+static const workload_ops *kind_of(const saved_model *model, const weft_options *given)
+{
+    return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root)
@@ -72,7 +76,7 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
             WEFT_TRY(note(model, path, recorded[i], text));
         }
     }
-    return note_loss(model, path, json_find(root, "graph"));
+    return note_loss(model, path, json_find(root, workload_of(model->known)->data));
 }
 
 /* run.json in the folder of the weights, if there is one. */
@@ -115,13 +119,12 @@ static bool ends_with(const char *text, const char *end)
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
-static weft_status read_safetensors(saved_model *model)
+static weft_status read_safetensors(saved_model *model, const weft_options *given, bool alone)
 {
     safetensors_file *file = NULL;
     WEFT_TRY(safetensors_open(model->path, &file));
-    weft_status status = pyg_read(file, model->path, &model->weights, &model->config);
-    model->kind_known = status == WEFT_OK;
-    status = status == WEFT_OK ? describe_by_metadata(model, file) : status;
+    weft_status status = alone ? WEFT_OK : describe_by_metadata(model, file);
+    status = status == WEFT_OK ? kind_of(model, given)->read_named(file, model) : status;
     safetensors_close(file);
     return status;
 }
@@ -140,7 +143,7 @@ static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *
 }
 
 /* The newest good checkpoint at `path`: its best parameters so far, or those after its last epoch. */
-static weft_status read_checkpoint(saved_model *model, const char *path, bool best)
+static weft_status read_checkpoint(saved_model *model, const char *path, bool best, bool alone)
 {
     checkpoint *ck = NULL;
     WEFT_TRY(checkpoint_open(path, &ck));
@@ -149,34 +152,34 @@ static weft_status read_checkpoint(saved_model *model, const char *path, bool be
         status = file_path(model->path, "%s/last.npz", checkpoint_path(ck));
     }
     status = status == WEFT_OK ? weights_read_npz(model->path, &model->weights) : status;
-    status = status == WEFT_OK ? describe_by_checkpoint(model, ck) : status;
+    status = status == WEFT_OK && !alone ? describe_by_checkpoint(model, ck) : status;
     checkpoint_close(ck);
     return status;
 }
 
 /* ---- what the user named ---- */
 
-static weft_status read_file(saved_model *model, bool alone)
+static weft_status read_file(saved_model *model, const weft_options *given, bool alone)
 {
     if (ends_with(model->path, ".safetensors")) {
-        return read_safetensors(model);
+        return read_safetensors(model, given, alone);
     }
     WEFT_TRY(weights_read_npz(model->path, &model->weights));
     return alone ? WEFT_OK : describe_by_run(model);
 }
 
 /* A run that has not ended has no weights.npz: its newest checkpoint knows the best ones so far. */
-static weft_status read_model(saved_model *model, const char *path, bool alone)
+static weft_status read_model(saved_model *model, const char *path, const weft_options *given, bool alone)
 {
     struct stat facts;
     bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
     char record[FILE_PATH_MAX];
     WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
     if (!folder || file_exists(model->path)) {
-        return read_file(model, alone);
+        return read_file(model, given, alone);
     }
     WEFT_TRY(file_path(record, "%s/run.json", path));
-    return read_checkpoint(model, path, file_exists(record));
+    return read_checkpoint(model, path, file_exists(record), alone);
 }
 
 /* ---- what the options of the command add ---- */
@@ -195,16 +198,8 @@ static weft_status check_given(const saved_model *model, const weft_options *giv
     return WEFT_OK;
 }
 
-/* Kind and aggregator from the files' description, or from the command line. */
-static void choose_kind(saved_model *model, const weft_options *given)
-{
-    const weft_options *from = model->kind_known ? model->known : given;
-    model->config.kind = (gnn_kind)option_choice(from, OPT_MODEL);
-    model->config.aggregator = (gnn_sage_aggregator)option_choice(from, OPT_AGGREGATOR);
-}
-
-/* What the weights show, as options; a description that says otherwise belongs to other weights. */
-static weft_status note_shown(saved_model *model, option_id id, const char *text)
+/* A description that says otherwise belongs to other weights. */
+weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 {
     bool told = option_is_set(model->known, id);
     WEFT_CHECK(!told || strcmp(option_value_text(model->known, id), text) == 0, WEFT_ERR_DATA,
@@ -213,57 +208,36 @@ static weft_status note_shown(saved_model *model, option_id id, const char *text
     return note(model, model->path, id, text);
 }
 
-static weft_status note_weights(saved_model *model, bool kind)
-{
-    static const char *const kinds[] = {"sage", "gcn", "mlp"};
-    static const char *const aggregators[] = {"mean", "gcn"};
-    static const char *const norms[] = {"none", "batch", "layer"};
-    const gnn_config *config = &model->config;
-    char text[NUMBER_TEXT_MAX];
-    snprintf(text, sizeof text, "%d", config->layers);
-    WEFT_TRY(note_shown(model, OPT_LAYERS, text));
-    WEFT_TRY(note_shown(model, OPT_NORM,
-                        config->layers > 1 || !option_is_set(model->known, OPT_NORM)
-                            ? norms[config->norm]
-                            : option_value_text(model->known, OPT_NORM)));
-    if (config->hidden > 0) {
-        snprintf(text, sizeof text, "%" PRId64, config->hidden);
-        WEFT_TRY(note_shown(model, OPT_HIDDEN, text));
-    }
-    if (kind) {
-        WEFT_TRY(note_shown(model, OPT_MODEL, kinds[config->kind]));
-    }
-    return kind && config->kind == GNN_SAGE ? note_shown(model, OPT_AGGREGATOR, aggregators[config->aggregator])
-                                            : WEFT_OK;
-}
-
-static weft_status describe(saved_model *model, const weft_options *given)
-{
-    bool named = ends_with(model->path, ".safetensors");
-    if (!named) {
-        model->kind_known = option_is_set(model->known, OPT_MODEL);
-        choose_kind(model, given);
-        gnn_config told = model->config;
-        WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &model->config));
-        /* Two matrices a layer are sage's own; one may be any other's. */
-        bool own = model->config.kind == GNN_SAGE && model->config.aggregator == GNN_SAGE_MEAN;
-        WEFT_CHECK(!model->kind_known || !own || (told.kind == GNN_SAGE && told.aggregator == GNN_SAGE_MEAN),
-                   WEFT_ERR_DATA, "%s: the weights are those of sage with aggregator mean, run.json says otherwise",
-                   model->path);
-        model->kind_known = model->kind_known || own;
-    }
-    WEFT_TRY(note_weights(model, model->kind_known));
-    return check_given(model, given);
-}
-
-weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
+static weft_status create(saved_model **model)
 {
     const option_command *train = NULL;
     WEFT_TRY(option_command_find("train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
-    WEFT_TRY(option_create(train, &(*model)->known));
-    WEFT_TRY(read_model(*model, path, given == NULL));
-    return given != NULL ? describe(*model, given) : WEFT_OK;
+    return option_create(train, &(*model)->known);
+}
+
+weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
+{
+    WEFT_TRY(create(model));
+    WEFT_TRY(read_model(*model, path, given, false));
+    WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
+    return check_given(*model, given);
+}
+
+weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model)
+{
+    WEFT_TRY(create(model));
+    return read_model(*model, path, given, true);
+}
+
+bool saved_model_agrees(const saved_model *model, const weft_options *options)
+{
+    for (int i = 0; i < RECORDED; ++i) {
+        if (option_is_set(model->known, recorded[i]) && !same_value(model->known, options, recorded[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void saved_model_close(saved_model *model)
@@ -283,8 +257,9 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     WEFT_TRY(comm_agree(comm, status));
     saved_model *m = *model;
     WEFT_TRY(comm_bcast(comm, 0, m->path, (int64_t)sizeof m->path));
-    WEFT_TRY(comm_bcast(comm, 0, &m->config, (int64_t)sizeof m->config));
-    WEFT_TRY(comm_bcast(comm, 0, &m->kind_known, (int64_t)sizeof m->kind_known));
+    WEFT_TRY(comm_bcast(comm, 0, &m->layers, (int64_t)sizeof m->layers));
+    WEFT_TRY(comm_bcast(comm, 0, &m->inputs, (int64_t)sizeof m->inputs));
+    WEFT_TRY(comm_bcast(comm, 0, &m->outputs, (int64_t)sizeof m->outputs));
     WEFT_TRY(app_share_options(comm, m->known, &received));
     m->known = received != NULL ? received : m->known;
     return weights_share(comm, &m->weights);
@@ -324,5 +299,5 @@ weft_status saved_model_export(const saved_model *model, const char *path)
             texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
         }
     }
-    return pyg_write(path, &model->config, &model->weights, texts, count);
+    return workload_of(model->known)->write_named(model, path, texts, count);
 }

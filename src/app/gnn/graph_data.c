@@ -1,5 +1,5 @@
-/* app/train/train_data.c: see app/train/train_data.h. */
-#include "app/train/train_data.h"
+/* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
+#include "app/gnn/graph_data.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -14,10 +14,10 @@
 #include "partition/partition_store.h"
 #include "partition/reorder.h"
 
-static weft_status generate(const app_context *context, const char *spec, const char *folder, train_data *data)
+static weft_status generate(const app_context *context, const char *spec, const char *folder, graph_data *data)
 {
     weft_status status = WEFT_OK;
-    WEFT_TRY(file_path(data->store, "%s/graph-%ld", folder, (long)getpid()));
+    WEFT_TRY(file_path(data->store, "%s/" WORKLOAD_GENERATED "%ld", folder, (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
     if (comm_rank(context->comm) == 0) {
         log_info("generating %s", spec);
@@ -29,19 +29,18 @@ done:
     return comm_agree(context->comm, status);
 }
 
-/* The same answer on every rank; data->temporary is true on the one that removes the store again. */
-static bool is_generated(const app_context *context)
+bool graph_data_is_generated(const app_context *context)
 {
     return generator_named(option_text(context->options, OPT_DATA));
 }
 
-static weft_status open_store(const app_context *context, const char *folder, train_data *data)
+static weft_status open_store(const app_context *context, const char *folder, graph_data *data)
 {
     const weft_options *o = context->options;
     const char *source = option_text(o, OPT_DATA);
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "--data is missing: name a graph store, or a generated graph such as synth:quickstart");
-    if (is_generated(context)) {
+    if (graph_data_is_generated(context)) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {
         WEFT_TRY(file_path(data->store, "%s", source));
@@ -79,7 +78,7 @@ static bool is_of_disk(weft_status status)
 
 /* Keep a new partition beside the store, or in `folder` when the store is read-only: `place`. "" when it can be kept
  * nowhere and stays in memory. */
-static weft_status keep_partition(const char *folder, const train_data *data, const partition_options *options,
+static weft_status keep_partition(const char *folder, const graph_data *data, const partition_options *options,
                                   const weft_partition *partition, char place[FILE_PATH_MAX])
 {
     const bool writable = access(data->store, W_OK) == 0;
@@ -99,7 +98,7 @@ static weft_status keep_partition(const char *folder, const train_data *data, co
 }
 
 /* Rank 0: the stored partition (nothing in *fresh, a path in `place`), or a new one, kept or in memory. */
-static weft_status find_partition(const char *folder, train_data *data, const partition_options *options,
+static weft_status find_partition(const char *folder, graph_data *data, const partition_options *options,
                                   weft_partition *fresh, char place[FILE_PATH_MAX])
 {
     weft_partition stored = {0};
@@ -133,7 +132,7 @@ static weft_status send_partition(weft_comm *comm, partition_report *report, wef
     return comm_bcast(comm, 0, partition->root, partition->vertices * (int64_t)sizeof *partition->root);
 }
 
-static weft_status share_partition(const app_context *context, const char *folder, train_data *data,
+static weft_status share_partition(const app_context *context, const char *folder, graph_data *data,
                                    weft_partition *partition)
 {
     weft_comm *comm = context->comm;
@@ -158,7 +157,7 @@ static weft_status share_partition(const app_context *context, const char *folde
     return comm_agree(comm, partition_load(place, &data->graph, &options, partition, &data->report));
 }
 
-static void log_partition(const app_context *context, const train_data *data)
+static void log_partition(const app_context *context, const graph_data *data)
 {
     if (comm_size(context->comm) > 1) {
         log_info("partition %s into %d parts%s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, "
@@ -179,7 +178,7 @@ static bool wants_clustering(const weft_options *options, const weft_graph *grap
 }
 
 /* Rank 0: the stored order (NULL in *position, a file in `path`), or a new one, kept or in memory. */
-static weft_status find_order(const app_context *context, const char *folder, const train_data *data,
+static weft_status find_order(const app_context *context, const char *folder, const graph_data *data,
                               int32_t **position, char path[FILE_PATH_MAX])
 {
     const bool writable = access(data->store, W_OK) == 0;
@@ -212,7 +211,7 @@ typedef struct vertex_order {
     const int32_t *position; /* [n]: either */
 } vertex_order;
 
-static weft_status cluster_order(const app_context *context, const char *folder, const train_data *data,
+static weft_status cluster_order(const app_context *context, const char *folder, const graph_data *data,
                                  vertex_order *order)
 {
     weft_comm *comm = context->comm;
@@ -235,13 +234,13 @@ static weft_status cluster_order(const app_context *context, const char *folder,
 }
 
 /* Parts as an earlier job cut them. *found: on every rank, or on none. */
-static weft_status load_cut(const app_context *context, train_data *data, bool *found)
+static weft_status load_cut(const app_context *context, graph_data *data, bool *found)
 {
     weft_comm *comm = context->comm;
     const partition_options options = partition_options_of(context);
     int32_t have = 0;
     *found = false;
-    if (options.parts == 1 || is_generated(context)) {
+    if (options.parts == 1 || graph_data_is_generated(context)) {
         return WEFT_OK;
     }
     weft_status status = partition_load_report(data->store, &data->graph, &options, &data->report);
@@ -266,11 +265,11 @@ static weft_status load_cut(const app_context *context, train_data *data, bool *
 }
 
 /* For the next job; one that cannot be kept is cut again. */
-static void keep_cut(const app_context *context, const train_data *data)
+static void keep_cut(const app_context *context, const graph_data *data)
 {
     const partition_options options = partition_options_of(context);
     char folder[FILE_PATH_MAX];
-    bool stored = options.parts > 1 && !is_generated(context) &&
+    bool stored = options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
     if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {
         log_warn("rank %d: its part is not kept for the next job: %s", comm_rank(context->comm), weft_error_message());
@@ -278,7 +277,7 @@ static void keep_cut(const app_context *context, const train_data *data)
     weft_error_clear();
 }
 
-static weft_status cut(const app_context *context, const char *folder, train_data *data)
+static weft_status cut(const app_context *context, const char *folder, graph_data *data)
 {
     weft_status status = WEFT_OK;
     weft_partition partition = {0};
@@ -297,7 +296,7 @@ done:
     return status;
 }
 
-weft_status train_data_open(const app_context *context, const char *folder, train_data *data)
+weft_status graph_data_open(const app_context *context, const char *folder, graph_data *data)
 {
     memset(data, 0, sizeof *data);
     activity_begin(ACTIVITY_LOAD);
@@ -312,7 +311,7 @@ weft_status train_data_open(const app_context *context, const char *folder, trai
     return WEFT_OK;
 }
 
-weft_status train_data_cut(const app_context *context, const char *folder, train_data *data)
+weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data)
 {
     bool found = false;
     activity_begin(ACTIVITY_PARTITION);
@@ -328,7 +327,7 @@ weft_status train_data_cut(const app_context *context, const char *folder, train
     return WEFT_OK;
 }
 
-weft_status train_data_release(const app_context *context, train_data *data)
+weft_status graph_data_release(const app_context *context, graph_data *data)
 {
     weft_status status = WEFT_OK;
     graph_close(&data->graph);
@@ -340,7 +339,7 @@ weft_status train_data_release(const app_context *context, train_data *data)
     return comm_agree(context->comm, status);
 }
 
-void train_data_close(train_data *data)
+void graph_data_close(graph_data *data)
 {
     part_destroy(&data->part);
     graph_close(&data->graph);

@@ -1,5 +1,5 @@
-/* app/setup/versions.c: see app/setup/versions.h. */
-#include "app/setup/versions.h"
+/* app/version/versions.c: see app/version/versions.h. */
+#include "app/version/versions.h"
 
 #include <string.h>
 

@@ -1,0 +1,18 @@
+/*
+ * app/gnn/auto_options.h: the options that follow from the graph: --recipe auto and --normalize auto.
+ *
+ * They are decided once, when the graph is open, and from then on stand in the options as if somebody had typed them,
+ * so that run.json, checkpoints and whatever reads those know values and never "auto".
+ */
+#ifndef WEFT_APP_GNN_AUTO_OPTIONS_H
+#define WEFT_APP_GNN_AUTO_OPTIONS_H
+
+#include "comm/comm.h"
+#include "graph/graph.h"
+#include "option/option.h"
+
+/* Both in `options`, logged with the reason. training: false for a trained model, whose features stay as they are unless
+ * its makers or the user say otherwise. Collective. */
+weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options);
+
+#endif

@@ -1,0 +1,54 @@
+/* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
+#include "app/gnn/gnn_job.h"
+#include "partition/partition_store.h"
+
+void gnn_describe_data(const workload *work, json_writer *json)
+{
+    const gnn_job *job = work->self;
+    const weft_graph *graph = &job->facts;
+    json_text(json, "name", graph->name);
+    json_text(json, "hash", graph->hash);
+    json_int(json, "vertices", graph->vertices);
+    json_int(json, "edges", graph->edges);
+    json_int(json, "features", graph->features);
+    json_int(json, "classes", graph->classes);
+    json_bool(json, "symmetric", graph->symmetric);
+}
+
+void gnn_describe_plan(const workload *work, FILE *out)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const partition_report *report = &job->data.report;
+    const double rows = (double)report->rows_per_layer;
+    double bytes = 0;
+    gnn_plan plan;
+    gnn_plan_make(&job->config, job->data.part.n_owned, job->data.part.n_local, context->placement.threads,
+                  WEFT_DTYPE_F32, &plan);
+    if (comm_size(context->comm) > 1) {
+        fprintf(out,
+                "partition %s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, root balance %.3f\n",
+                option_text(context->options, OPT_PARTITION), report->replication_factor, report->edge_balance,
+                report->vertex_balance, report->root_balance);
+    }
+    for (int l = 0; l < plan.config.layers; ++l) {
+        const gnn_layer_plan *layer = &plan.layer[l];
+        int legs = layer->flow == GNN_FLOW_CONSTANT || layer->flow == GNN_FLOW_DENSE ? 0
+                   : l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST               ? 1
+                                                                                     : 2;
+        fprintf(out, "layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
+                gnn_flow_text(layer->flow));
+        bytes += rows * legs * (double)layer->width * 4.0;
+    }
+    fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch\n", rows, bytes / 1e6);
+    fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameter_bytes / 5.0 / 1e6);
+}
+
+void gnn_summarise(const workload *work, json_writer *json)
+{
+    const gnn_job *job = work->self;
+    json_int(json, "rows_per_layer", job->data.report.rows_per_layer);
+    json_object(json, "partition");
+    partition_report_json(json, &job->data.report);
+    json_end(json);
+}

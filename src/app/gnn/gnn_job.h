@@ -1,0 +1,30 @@
+/* app/gnn/gnn_job.h: what the files of app/gnn/gnn_workload.h share. */
+#ifndef WEFT_APP_GNN_GNN_JOB_H
+#define WEFT_APP_GNN_GNN_JOB_H
+
+#include "app/gnn/gnn_workload.h"
+#include "app/gnn/graph_data.h"
+#include "gnn/dataset.h"
+#include "gnn/gnn_model.h"
+
+/* Everything that a workload of this kind holds; freed by its end(). */
+typedef struct gnn_job {
+    graph_data data;
+    weft_graph facts; /* of the graph, also once it is closed; no arrays */
+    gnn_config config;
+    bool labels_needed;
+    gnn_model model;
+    gnn_labels labels;
+} gnn_job;
+
+/* See workload_ops; in app/gnn/gnn_describe.c. */
+void gnn_describe_data(const workload *work, json_writer *json);
+void gnn_describe_plan(const workload *work, FILE *out);
+void gnn_summarise(const workload *work, json_writer *json);
+
+/* In app/gnn/gnn_saved.c. */
+weft_status gnn_recognise(saved_model *model, const weft_options *given);
+weft_status gnn_read_named(const safetensors_file *file, saved_model *model);
+weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+
+#endif

@@ -1,0 +1,72 @@
+/* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
+#include "app/gnn/gnn_memory.h"
+
+/* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
+ * few hundred vertices. */
+#define LAZY_BYTES ((uint64_t)4 << 20)
+
+/* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, plus row pointers; see
+ * hal_spmm_form. Rows that meet many edges go to blocks. */
+static uint64_t matrix_bytes(int64_t rows, int64_t edges)
+{
+    double a_row = rows > 0 ? (double)edges / (double)rows : 0.0;
+    uint64_t pointers = 8 * (uint64_t)rows;
+    if (a_row > 64.0) {
+        uint64_t blocks = (uint64_t)rows / 16384 + 1;
+        return 2 * (uint64_t)edges + 4 * (uint64_t)rows * blocks;
+    }
+    return 4 * (uint64_t)edges + pointers;
+}
+
+static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t ab = a > b ? a : b;
+    return ab > c ? ab : c;
+}
+
+/* Pages of the graph and its partition, while the part is cut out. */
+static uint64_t mapped_bytes(const gnn_memory_facts *f)
+{
+    const uint64_t id_bytes = f->graph->source64 != NULL ? 8 : 4;
+    const uint64_t e = (uint64_t)f->graph->edges;
+    const uint64_t n = (uint64_t)f->graph->vertices;
+    return e * id_bytes + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
+}
+
+/* Both directions, with the packing buffer. */
+static uint64_t aggregation_bytes(const gnn_memory_facts *f)
+{
+    if (f->plan->config.kind == GNN_MLP) {
+        return 0;
+    }
+    const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);
+    return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
+}
+
+memory_plan gnn_memory_plan(const gnn_memory_facts *f)
+{
+    const gnn_plan *plan = f->plan;
+    const uint64_t local = (uint64_t)plan->n_local;
+    const uint64_t process = f->process + LAZY_BYTES;
+    const uint64_t mapped = mapped_bytes(f);
+    const uint64_t edges = (uint64_t)f->edges * 4 + local * 16;
+    const uint64_t matrix = aggregation_bytes(f);
+    const uint64_t communication = 2 * (uint64_t)f->halo_rows * (uint64_t)plan->max_width * 4 + f->sync_bytes;
+    const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * 4 : 0); /* a copy of a part */
+    const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
+                              communication + plan->setup_bytes + local * 24;
+    memory_plan memory = {
+        .peak = process + max3(mapped + edges, building, training),
+        .cure = "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
+    };
+    memory_plan_add(&memory, "process", process);
+    memory_plan_add(&memory, "mapped graph (while loading)", mapped);
+    memory_plan_add(&memory, "local edges (until the matrix is built)", edges);
+    memory_plan_add(&memory, "aggregation matrix", matrix);
+    memory_plan_add(&memory, "features", plan->feature_bytes);
+    memory_plan_add(&memory, "activations", plan->activation_bytes);
+    memory_plan_add(&memory, "parameters and optimiser", plan->parameter_bytes);
+    memory_plan_add(&memory, "communication buffers", communication);
+    memory_plan_add(&memory, "set-up", plan->setup_bytes);
+    return memory;
+}

@@ -1,0 +1,29 @@
+/*
+ * app/gnn/gnn_memory.h: the memory that a rank of a graph network will need.
+ *
+ * The peak is the largest of three phases: cutting out the part (graph mapped, local edges copied), building the
+ * aggregation matrix (local edges and matrix), training (features, activations, matrix, buffers). The plan counts the
+ * same matrices that gnn/layers/layer_plan.h allocates, plus what the process held when it started.
+ */
+#ifndef WEFT_APP_GNN_GNN_MEMORY_H
+#define WEFT_APP_GNN_GNN_MEMORY_H
+
+#include "app/workload/memory_plan.h"
+#include "gnn/layers/layer_plan.h"
+#include "graph/graph.h"
+
+typedef struct gnn_memory_facts {
+    const weft_graph *graph;
+    const gnn_plan *plan; /* for the rank's local sizes */
+    int parts;
+    int64_t edges;       /* local */
+    int64_t halo_rows;   /* replica rows that it sends or receives in the larger direction */
+    bool symmetric;      /* forward and backward share one matrix */
+    bool hides;          /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
+    uint64_t process;    /* resident before anything was loaded */
+    uint64_t sync_bytes; /* of the synchronisation mode, which live while the model trains */
+} gnn_memory_facts;
+
+memory_plan gnn_memory_plan(const gnn_memory_facts *facts);
+
+#endif

@@ -1,0 +1,72 @@
+/* app/gnn/gnn_saved.c: graph networks on disk: what weights show, and names in PyTorch Geometric (gnn/pyg.h). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "app/gnn/gnn_job.h"
+#include "base/number.h"
+#include "gnn/pyg.h"
+
+static gnn_config kind_of(const weft_options *options)
+{
+    return (gnn_config){.kind = (gnn_kind)option_choice(options, OPT_MODEL),
+                        .aggregator = (gnn_sage_aggregator)option_choice(options, OPT_AGGREGATOR)};
+}
+
+static bool has_two_matrices(const gnn_config *config)
+{
+    return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
+}
+
+static weft_status show_kind(saved_model *model, const gnn_config *config)
+{
+    static const char *const kinds[] = {"sage", "gcn", "mlp"};
+    static const char *const aggregators[] = {"mean", "gcn"};
+    WEFT_TRY(saved_model_show(model, OPT_MODEL, kinds[config->kind]));
+    return config->kind == GNN_SAGE ? saved_model_show(model, OPT_AGGREGATOR, aggregators[config->aggregator])
+                                    : WEFT_OK;
+}
+
+/* One layer has no norm to show. */
+static weft_status show_shape(saved_model *model, const gnn_config *config)
+{
+    static const char *const norms[] = {"none", "batch", "layer"};
+    char text[NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, "%d", config->layers);
+    WEFT_TRY(saved_model_show(model, OPT_LAYERS, text));
+    if (config->layers > 1 || !option_is_set(model->known, OPT_NORM)) {
+        WEFT_TRY(saved_model_show(model, OPT_NORM, norms[config->norm]));
+    }
+    snprintf(text, sizeof text, "%" PRId64, config->hidden);
+    return config->hidden > 0 ? saved_model_show(model, OPT_HIDDEN, text) : WEFT_OK;
+}
+
+/* Two matrices a layer are the own of sage with aggregator mean; one may be any other's. */
+weft_status gnn_recognise(saved_model *model, const weft_options *given)
+{
+    const bool told = option_is_set(model->known, OPT_MODEL);
+    const gnn_config said = kind_of(told ? model->known : given);
+    gnn_config config = said;
+    WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
+    const bool own = has_two_matrices(&config);
+    WEFT_CHECK(!told || !own || has_two_matrices(&said), WEFT_ERR_DATA,
+               "%s: the weights are those of sage with aggregator mean, run.json says otherwise", model->path);
+    model->layers = config.layers;
+    model->inputs = config.inputs;
+    model->outputs = config.outputs;
+    WEFT_TRY(show_shape(model, &config));
+    return told || own || option_is_set(given, OPT_MODEL) ? show_kind(model, &config) : WEFT_OK;
+}
+
+weft_status gnn_read_named(const safetensors_file *file, saved_model *model)
+{
+    gnn_config config = {.kind = GNN_SAGE};
+    WEFT_TRY(pyg_read(file, model->path, &model->weights, &config));
+    return show_kind(model, &config);
+}
+
+weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count)
+{
+    gnn_config config = kind_of(model->known);
+    WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
+    return pyg_write(path, &config, &model->weights, texts, count);
+}

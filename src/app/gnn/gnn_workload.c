@@ -1,0 +1,262 @@
+/* app/gnn/gnn_workload.c: see app/gnn/gnn_workload.h. What is told is in gnn_describe.c, models on disk in gnn_saved.c. */
+#include "app/gnn/gnn_workload.h"
+
+#include <string.h>
+
+#include "app/gnn/auto_options.h"
+#include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_memory.h"
+#include "base/activity.h"
+#include "base/alloc.h"
+
+/* ---- what the options ask for ---- */
+
+static gnn_config model_config(const weft_options *o, const weft_graph *graph, int64_t outputs)
+{
+    double dropout = option_real(o, OPT_DROPOUT);
+    double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    return (gnn_config){.kind = (gnn_kind)option_choice(o, OPT_MODEL),
+                        .aggregator = (gnn_sage_aggregator)option_choice(o, OPT_AGGREGATOR),
+                        .layers = (int)option_int(o, OPT_LAYERS),
+                        .inputs = graph->features,
+                        .hidden = option_int(o, OPT_HIDDEN),
+                        .outputs = outputs,
+                        .norm = (norm_kind)option_choice(o, OPT_NORM),
+                        .dropout = (float)dropout,
+                        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
+                        .order = (gnn_order)option_choice(o, OPT_ORDER),
+                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == 1,
+                        .overlap = (gnn_overlap)option_choice(o, OPT_HALO_OVERLAP)};
+}
+
+static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
+{
+    int choice = option_choice(o, OPT_LOSS);
+    if (choice == 0) {
+        return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
+    }
+    return choice == 1 ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+}
+
+/* ---- the data ---- */
+
+static weft_status gnn_begin(workload *work)
+{
+    gnn_job *job = NULL;
+    weft_status status = WEFT_NEW_ZERO(&job, 1, WEFT_MEM_GENERAL);
+    work->self = job;
+    return status;
+}
+
+static weft_status gnn_open(workload *work, const char *folder)
+{
+    gnn_job *job = work->self;
+    const weft_graph *graph = &job->data.graph;
+    WEFT_TRY(graph_data_open(work->context, folder, &job->data));
+    job->facts = (weft_graph){.vertices = graph->vertices,
+                              .edges = graph->edges,
+                              .features = graph->features,
+                              .classes = graph->classes,
+                              .symmetric = graph->symmetric};
+    memcpy(job->facts.name, graph->name, sizeof graph->name);
+    memcpy(job->facts.hash, graph->hash, sizeof graph->hash);
+    memcpy(work->name, graph->name, sizeof work->name);
+    memcpy(work->hash, graph->hash, sizeof work->hash);
+    work->generated = graph_data_is_generated(work->context);
+    work->labelled = graph->label != NULL || graph->target != NULL;
+    return WEFT_OK;
+}
+
+static weft_status gnn_decide(workload *work, weft_options *options, bool training)
+{
+    const gnn_job *job = work->self;
+    return auto_options_decide(work->context->comm, &job->data.graph, training, options);
+}
+
+static weft_status gnn_release(workload *work)
+{
+    gnn_job *job = work->self;
+    return graph_data_release(work->context, &job->data);
+}
+
+static void gnn_abandon(workload *work)
+{
+    gnn_job *job = work->self;
+    graph_data_close(&job->data);
+}
+
+/* ---- the plan ---- */
+
+static weft_status check_data(const workload *work, bool labels_needed)
+{
+    const gnn_job *job = work->self;
+    const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(
+        graph->features > 0, WEFT_ERR_DATA,
+        "%s has no features (feature.npy), and a model reads them: weft convert INPUT --features degree --out STORE "
+        "makes some of the graph's input; so do onehot, random:D and spectral:D, or give a file (docs/formats.md)",
+        graph->name);
+    WEFT_CHECK(
+        !labels_needed || work->labelled, WEFT_ERR_DATA,
+        "%s has no labels (label.npy or target.npy) to train for: weft convert INPUT --labels FILE --random-split "
+        "60/20/20 --out STORE takes a class for each vertex (docs/formats.md)",
+        graph->name);
+    return WEFT_OK;
+}
+
+static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const int ranks = comm_size(context->comm);
+    const sync_options sync = sync_options_of(context->options, gnn_workload.shards);
+    gnn_plan plan;
+    gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    facts.graph = &job->data.graph;
+    facts.plan = &plan;
+    facts.parts = ranks;
+    facts.hides = gnn_overlaps(context->comm, job->config.overlap);
+    facts.process = work->process;
+    facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
+    work->memory = gnn_memory_plan(&facts);
+    return memory_plan_check(context, &work->memory, option_size(context->options, OPT_MEMORY_LIMIT));
+}
+
+/* Before anything is allocated: a rank's even share without replicas, the least it will need. */
+static weft_status check_memory_early(workload *work)
+{
+    const gnn_job *job = work->self;
+    const weft_graph *graph = &job->data.graph;
+    const int ranks = comm_size(work->context->comm);
+    const int64_t n = graph->vertices / ranks;
+    return check_memory(work, n, n, (gnn_memory_facts){.edges = graph->edges / ranks, .symmetric = graph->symmetric});
+}
+
+static int64_t halo_rows(const weft_part *part)
+{
+    int64_t own = part->sources.own_offset != NULL ? part->sources.own_offset[part->parts] : 0;
+    int64_t leaf = part->sources.leaf_offset != NULL ? part->sources.leaf_offset[part->parts] : 0;
+    return own + leaf;
+}
+
+/* With the part known: what will be allocated. */
+static weft_status check_memory_of_part(workload *work)
+{
+    const gnn_job *job = work->self;
+    const weft_part *part = &job->data.part;
+    return check_memory(
+        work, part->n_owned, part->n_local,
+        (gnn_memory_facts){.edges = part->edges, .halo_rows = halo_rows(part), .symmetric = part->symmetric});
+}
+
+static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_graph *graph = &job->data.graph;
+    const weft_part *part = &job->data.part;
+    const partition_report *report = &job->data.report;
+    job->labels_needed = outputs == 0;
+    WEFT_TRY(check_data(work, job->labels_needed));
+    if (work->labelled) {
+        int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+        outputs = chosen_loss(context->options, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
+    }
+    job->config = model_config(context->options, graph, outputs);
+    work->inputs = job->config.inputs;
+    work->outputs = job->config.outputs;
+    WEFT_TRY(check_memory_early(work));
+    WEFT_TRY(graph_data_cut(context, folder, &job->data));
+    work->shares[0] = part->n_owned;
+    work->shares[1] = part->n_local;
+    work->shares[2] = part->n_local - part->n_owned;
+    work->shares[3] = part->edges;
+    work->balance = comm_size(context->comm) > 1 ? report->edge_balance : 1.0;
+    work->replication = report->replication_factor;
+    return check_memory_of_part(work);
+}
+
+/* ---- the model ---- */
+
+/* Labels of the owned rows; without any, the number of answers alone. */
+static weft_status load_labels(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_graph *graph = &job->data.graph;
+    train_loss loss = chosen_loss(context->options, graph);
+    if (!job->labels_needed && !(work->labelled && graph->split != NULL)) {
+        job->labels.targets =
+            (train_targets){.rows = job->data.part.n_owned, .outputs = job->config.outputs, .loss = loss};
+        return WEFT_OK;
+    }
+    WEFT_TRY(gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, &job->labels));
+    WEFT_CHECK(
+        !job->labels_needed || job->labels.targets.loss_entries > 0, WEFT_ERR_DATA,
+        "no vertex of %s is both labelled and in the training split: choose another --split-index or convert with "
+        "--splits",
+        graph->name);
+    return WEFT_OK;
+}
+
+static weft_status gnn_build(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    graph_data *data = &job->data;
+    activity_begin(ACTIVITY_PREPARE);
+    weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
+                                          (hal_spmm_form)option_choice(o, OPT_SPMM), &job->model);
+    activity_end(ACTIVITY_PREPARE);
+    WEFT_TRY(comm_agree(context->comm, status));
+    activity_begin(ACTIVITY_LOAD);
+    weft_tensor features = gnn_model_features(&job->model);
+    status = gnn_load_features(context->comm, &data->graph, &data->part,
+                               (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
+    if (status == WEFT_OK) {
+        status = load_labels(work);
+    }
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    activity_begin(ACTIVITY_PREPARE);
+    status = gnn_model_prepare(&job->model);
+    activity_end(ACTIVITY_PREPARE);
+    work->model = &job->model.interface;
+    work->targets = &job->labels.targets;
+    work->source = source_whole(work->targets);
+    work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
+    return status;
+}
+
+static void gnn_end(workload *work)
+{
+    gnn_job *job = work->self;
+    gnn_labels_destroy(&job->labels);
+    gnn_model_destroy(&job->model);
+    weft_free(job);
+}
+
+static const char *const models[] = {"sage", "gcn", "mlp", NULL};
+
+const workload_ops gnn_workload = {
+    .models = models,
+    .data = "graph",
+    .rows = "vertices",
+    .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
+    .shards = SYNC_SHARDS_REGIONS,
+    .begin = gnn_begin,
+    .open = gnn_open,
+    .decide = gnn_decide,
+    .plan = gnn_plan_job,
+    .build = gnn_build,
+    .release = gnn_release,
+    .abandon = gnn_abandon,
+    .end = gnn_end,
+    .describe_data = gnn_describe_data,
+    .describe_plan = gnn_describe_plan,
+    .summarise = gnn_summarise,
+    .recognise = gnn_recognise,
+    .read_named = gnn_read_named,
+    .write_named = gnn_write_named,
+};

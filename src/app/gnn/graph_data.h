@@ -1,0 +1,33 @@
+/*
+ * app/gnn/graph_data.h: from --data and --partition to this rank's part of the graph.
+ */
+#ifndef WEFT_APP_GNN_GRAPH_DATA_H
+#define WEFT_APP_GNN_GRAPH_DATA_H
+
+#include "app/workload/workload.h"
+#include "base/file.h"
+#include "partition/part.h"
+
+typedef struct graph_data {
+    char store[FILE_PATH_MAX];
+    bool temporary; /* rank 0: a generated graph, whose store is removed once every rank has loaded it */
+    weft_graph graph;
+    partition_report report; /* of more than one part; valid on every rank */
+    bool partition_was_stored;
+    bool reordered;
+    weft_part part;
+} graph_data;
+
+/* --data names a graph to be generated: the same answer on every rank. data->temporary is true on the one that removes
+ * its store again. */
+bool graph_data_is_generated(const app_context *context);
+/* Open or generate the graph. `folder` takes what is generated and is made if need be. Collective. */
+weft_status graph_data_open(const app_context *context, const char *folder, graph_data *data);
+/* Find or compute the partition and cut out this rank's part. Collective. */
+weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data);
+/* Unmap the store; remove a generated one. Collective. */
+weft_status graph_data_release(const app_context *context, graph_data *data);
+/* Also after a failure: nothing generated stays. */
+void graph_data_close(graph_data *data);
+
+#endif

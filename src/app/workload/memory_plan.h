@@ -1,0 +1,31 @@
+/*
+ * app/workload/memory_plan.h: how much memory a rank will need, before it is taken: what the workload counted, held
+ * against what there is.
+ */
+#ifndef WEFT_APP_WORKLOAD_MEMORY_PLAN_H
+#define WEFT_APP_WORKLOAD_MEMORY_PLAN_H
+
+#include "app/setup/context.h"
+
+enum { MEMORY_ROWS = 12 };
+
+typedef struct memory_row {
+    const char *name;
+    uint64_t bytes;
+} memory_row;
+
+typedef struct memory_plan {
+    memory_row row[MEMORY_ROWS]; /* what it is made of; rows of different phases do not add up to the peak */
+    int rows;
+    uint64_t peak;    /* of the phase that needs most, with what the process held when it started */
+    const char *cure; /* options that need less, for the message of a job that cannot fit */
+} memory_plan;
+
+void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);
+/* The need of each node against what it has (or limit bytes, --memory-limit; 0: none): WEFT_ERR_RESOURCE with both
+ * figures. Collective. */
+weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit);
+/* A line a row, on stdout. */
+void memory_plan_print(const memory_plan *memory);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * app/workload/saved_model.h: a trained model on disk, in any of its forms, and what is known about its making.
+ *
+ *   a run folder          weights.npz of the best epoch, options from run.json; before its end, the best of its newest
+ *                         checkpoint
+ *   a checkpoint          parameters after its epoch, options from its manifest (train/checkpoint/checkpoint.h)
+ *   a file .npz           the same, with run.json beside it if there is one
+ *   a file .safetensors   names of another program; options from its metadata, "weft.NAME"
+ *
+ * What the weights themselves show, layers and widths, is never taken from a description, which must agree with them:
+ * the workload of the model looks (app/workload/workload.h). One rank opens, saved_model_share hands it to the others.
+ */
+#ifndef WEFT_APP_WORKLOAD_SAVED_MODEL_H
+#define WEFT_APP_WORKLOAD_SAVED_MODEL_H
+
+#include "base/file.h"
+#include "comm/comm.h"
+#include "option/option.h"
+#include "train/weights.h"
+
+typedef struct saved_model {
+    char path[FILE_PATH_MAX]; /* the file of the weights */
+    train_weights weights;
+    weft_options *known; /* of the command train; option_is_set tells which are known */
+    int layers;          /* as the weights show, with the next two; 0: nobody looked */
+    int64_t inputs, outputs;
+} saved_model;
+
+/*
+ * `given`: options of the command, which takes the model section: used where the files do not describe the model, and
+ * may not contradict them. WEFT_ERR_NOINPUT: nothing there; WEFT_ERR_DATA: malformed, or weights and description
+ * contradict each other; WEFT_ERR_USAGE: an option of `given` contradicts the model (both are named). Free with
+ * saved_model_close, also after a failure.
+ */
+weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
+/* The weights alone, whatever is said of their making: `known` holds what the names of another program tell. given:
+ * options of the command train; their --model says whose names those may be. Codes and ownership as above. */
+weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
+void saved_model_close(saved_model *model); /* NULL is allowed */
+
+/* Rank 0's model (NULL on the others) on every rank. Collective. */
+weft_status saved_model_share(weft_comm *comm, saved_model **model);
+
+/* Options of the command train for this model: what is known of its making, and what else `given` says. The caller's,
+ * for option_destroy. */
+weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options);
+
+/* Nothing that is known contradicts these options of the command train. */
+bool saved_model_agrees(const saved_model *model, const weft_options *options);
+
+/* The weights are those of this value: it becomes known. WEFT_ERR_DATA when the description says another. */
+weft_status saved_model_show(saved_model *model, option_id id, const char *text);
+
+/* Write the model as safetensors, with what is known as metadata. --model must be known. */
+weft_status saved_model_export(const saved_model *model, const char *path);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * app/workload/workload.h: what a job asks of the kind of data and model that it works on: one table of functions a kind.
+ *
+ * Training (app/train/train_job.h), eval and predict take a workload through the same steps, and know no more of it:
+ *
+ *     workload_begin   nothing is open
+ *     open             the data, as they lie on disk: name, hash, generated, labelled
+ *     workload_decide  options that said "auto" have values
+ *     plan             this rank's share of the data, and the memory for it: shares, balance, memory, inputs, outputs
+ *     build            model, source, targets, held: everything that epochs and a forward pass read      (not of a dry run)
+ *     release          the data's files are given back
+ *     ...              epochs, or a forward pass: of train_model, train_targets and held_rows alone
+ *     workload_end
+ *
+ * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one that
+ * fills a workload_ops, and a row of workload_list.
+ */
+#ifndef WEFT_APP_WORKLOAD_WORKLOAD_H
+#define WEFT_APP_WORKLOAD_WORKLOAD_H
+
+#include <stdio.h>
+
+#include "app/predict/gather_rows.h"
+#include "app/setup/context.h"
+#include "app/setup/sync_setup.h"
+#include "app/workload/memory_plan.h"
+#include "app/workload/saved_model.h"
+#include "base/file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "train/source.h"
+
+enum { WORKLOAD_SHARES = 4 };
+
+/* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
+#define WORKLOAD_GENERATED "graph-"
+
+typedef struct workload workload;
+
+/* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
+typedef struct workload_ops {
+    const char *const *models;                /* choices of --model, NULL at the end */
+    const char *data;                         /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *rows;                         /* what a row of that is: "vertices" */
+    const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
+    sync_shards shards;                       /* what a rank's share of the rows is */
+
+    /* work->self, empty. Not collective. */
+    weft_status (*begin)(workload *work);
+    /* --data, found or generated, and checked. folder: takes what is generated, and is made if need be. Collective. */
+    weft_status (*open)(workload *work, const char *folder);
+    /* Values for the options that say "auto", logged with their reason. training: false for a trained model, whose inputs
+     * stay as they are unless its makers or the user say otherwise. Collective. */
+    weft_status (*decide)(workload *work, weft_options *options, bool training);
+    /*
+     * Find this rank's share and what it needs. outputs: what a trained model answers with where the data have no labels,
+     * or no split of them: targets then hold none; 0: labels are needed. WEFT_ERR_DATA: the data lack something, with the
+     * command that adds it; WEFT_ERR_RESOURCE: the job cannot fit. Collective.
+     */
+    weft_status (*plan)(workload *work, const char *folder, int64_t outputs);
+    /* The model, its input and its targets. Collective. */
+    weft_status (*build)(workload *work);
+    /* The data are not read any more; what was generated is removed. Collective. */
+    weft_status (*release)(workload *work);
+    /* The same for a job that ends, as far as this rank can alone; also after release. */
+    void (*abandon)(workload *work);
+    void (*end)(workload *work); /* frees work->self; after abandon */
+
+    /* What run.json tells of the data, also after release: keys of an open object. */
+    void (*describe_data)(const workload *work, json_writer *json);
+    /* The share and the model in words, as --dry-run prints them. After plan. */
+    void (*describe_plan)(const workload *work, FILE *out);
+    /* The kind's own keys of summary.json. After plan. */
+    void (*summarise)(const workload *work, json_writer *json);
+
+    /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
+
+    /* From the weights themselves: layers, inputs, outputs, and options by saved_model_show. given: options of the
+     * command, which say what neither files nor weights do. WEFT_ERR_DATA: no model of this kind, or description and
+     * weights contradict each other. */
+    weft_status (*recognise)(saved_model *model, const weft_options *given);
+    /* The weights under the names of another program; what those names tell, by saved_model_show. WEFT_ERR_DATA: a
+     * tensor that no model of this kind has. */
+    weft_status (*read_named)(const safetensors_file *file, saved_model *model);
+    /* A recognised model under those names. texts: [count] metadata. */
+    weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+} workload_ops;
+
+/* One job's workload. */
+struct workload {
+    const workload_ops *ops;
+    const app_context *context; /* the job's */
+    void *self;                 /* the kind's own */
+    uint64_t process;           /* resident bytes before anything was loaded */
+
+    char name[64], hash[33]; /* of the data */
+    bool generated;          /* for this job alone */
+    bool labelled;           /* they say what to answer with */
+
+    int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
+    double balance;                  /* work of the rank that has most / mean; 1: even */
+    double replication;              /* ranks that hold a row, on average; 0 of one rank */
+    memory_plan memory;
+    int64_t inputs, outputs; /* of the model: figures a row */
+
+    train_model *model;
+    train_source source;          /* what epochs go through */
+    const train_targets *targets; /* of this rank's rows: the answers of a forward pass */
+    held_rows held;               /* which of all rows they are */
+};
+
+extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */
+/* The kind that --model belongs to. */
+const workload_ops *workload_of(const weft_options *options);
+
+/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. */
+weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work);
+/* context->options become a copy of what they were without "auto"; the copy is the context's, which is the workload's
+ * own. Collective. */
+weft_status workload_decide(workload *work, app_context *context, bool training);
+/* Whatever the job came to, nothing generated stays on the disk. Harmless before workload_begin, and twice. */
+void workload_abandon(workload *work);
+/* The same, and frees what it holds. */
+void workload_end(workload *work);
+
+#endif
