@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/option_words.h"
 #include "base/status.h"
 #include "hal/hal.h"
 
@@ -110,23 +111,27 @@ weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t se
 weft_status comm_agree(weft_comm *comm, weft_status local);
 
 /* ---- planned operations ----------------------------------------------------------------------------------------- */
-typedef enum comm_algorithm {
-    COMM_ALGO_AUTO,
-    COMM_ALGO_RECURSIVE_DOUBLING, /* small */
-    COMM_ALGO_HALVING_DOUBLING,   /* large; bit-stable in the position of an element */
-    COMM_ALGO_RING,               /* large, bandwidth-optimal for any P */
-    COMM_ALGO_FIXED_ORDER,        /* sums in rank order 0..P-1 on every element: bit-deterministic */
-    COMM_ALGO_SHARED,             /* one node: direct sums in shared memory, in rank order */
-    COMM_ALGO_TWO_LEVEL, /* 2-D: sum in the node, one all-reduce a local rank between nodes, gather in the node */
-    COMM_ALGO_MASTER     /* reduce to one rank a node, all-reduce among those, broadcast in the node */
-} comm_algorithm;
+#define COMM_ALGORITHMS(X)                                                                                             \
+    X(COMM_ALGO_AUTO, "auto")                                                                                          \
+    X(COMM_ALGO_RECURSIVE_DOUBLING, "recursive-doubling") /* small */                                                  \
+    X(COMM_ALGO_HALVING_DOUBLING, "halving-doubling")     /* large; bit-stable in the position of an element */        \
+    X(COMM_ALGO_RING, "ring")                             /* large, bandwidth-optimal for any P */                     \
+    X(COMM_ALGO_FIXED_ORDER, "fixed-order") /* sums in rank order 0..P-1 on every element: bit-deterministic */        \
+    X(COMM_ALGO_SHARED, "shared")           /* one node: direct sums in shared memory, in rank order */                \
+    X(COMM_ALGO_TWO_LEVEL, "two-level")     /* 2-D: sum in the node, an all-reduce a local rank, gather in the node */ \
+    X(COMM_ALGO_MASTER, "master")           /* reduce to one rank a node, all-reduce among those, broadcast */
+typedef enum comm_algorithm { COMM_ALGORITHMS(CHOICE_VALUE) } comm_algorithm;
 
 /*
  * What float32 travels as between nodes; sums are always float32. Everything but SAME rounds: opt-in. For float32 sums
  * by two-level and master (between nodes only), by fixed-order (between all ranks) and by AUTO, which ignores it on a
  * single node. The error bound is in comm/coll/direct.h.
  */
-typedef enum comm_wire { COMM_WIRE_SAME, COMM_WIRE_BF16, COMM_WIRE_FP16 } comm_wire;
+#define COMM_WIRES(X)                                                                                                  \
+    X(COMM_WIRE_SAME, "same")                                                                                          \
+    X(COMM_WIRE_BF16, "bf16")                                                                                          \
+    X(COMM_WIRE_FP16, "fp16")
+typedef enum comm_wire { COMM_WIRES(CHOICE_VALUE) } comm_wire;
 
 /*
  * An all-reduce, or one half of it. The reduce-scatter leaves a part of the vector complete on this rank

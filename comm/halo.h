@@ -17,6 +17,7 @@
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 
 typedef struct comm_halo comm_halo;
@@ -28,6 +29,13 @@ typedef struct comm_halo_desc {
     const int64_t *leaf_offset; /* [P + 1] */
     const int32_t *leaf_row;
 } comm_halo_desc;
+
+/* Whether callers compute with their own rows between post and wait; auto: where messages move meanwhile. */
+#define HALO_OVERLAPS(X)                                                                                               \
+    X(HALO_OVERLAP_AUTO, "auto")                                                                                       \
+    X(HALO_OVERLAP_ON, "on")                                                                                           \
+    X(HALO_OVERLAP_OFF, "off")
+typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
 
 typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } halo_direction;
 

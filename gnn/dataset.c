@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "gnn/data/convert_options.def"
+#include "train/train_options.def"
 
 enum { PIECE_BYTES = 8 << 20 };
 
@@ -135,13 +137,14 @@ static weft_status check_labels(const weft_graph *graph, train_loss loss)
     WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
                "%s has no labels: training needs label.npy or target.npy (docs/formats.md)", graph->name);
     WEFT_CHECK(graph->split != NULL, WEFT_ERR_DATA,
-               "%s has no train/valid/test split: convert it again with --splits FILE or --random-split 60/20/20",
+               "%s has no train/valid/test split: convert it again with " FLAG_SPLIT " FILE or " FLAG_RANDOM_SPLIT
+               " 60/20/20",
                graph->name);
     WEFT_CHECK(loss == TRAIN_LOSS_BCE || graph->label != NULL, WEFT_ERR_USAGE,
-               "%s has %lld binary tasks: use --loss bce", graph->name, (long long)graph->tasks);
+               "%s has %lld binary tasks: use " FLAG_LOSS " bce", graph->name, (long long)graph->tasks);
     WEFT_CHECK(loss == TRAIN_LOSS_XENT || graph->target != NULL || graph->classes == 2, WEFT_ERR_USAGE,
-               "--loss bce needs binary tasks or two classes, %s has %lld classes: use --loss xent", graph->name,
-               (long long)graph->classes);
+               FLAG_LOSS " bce needs binary tasks or two classes, %s has %lld classes: use " FLAG_LOSS " xent",
+               graph->name, (long long)graph->classes);
     return WEFT_OK;
 }
 

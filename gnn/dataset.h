@@ -7,16 +7,18 @@
 #ifndef WEFT_GNN_DATASET_H
 #define WEFT_GNN_DATASET_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 #include "partition/part.h"
 #include "train/model.h"
 
-typedef enum gnn_feature_scaling {
-    GNN_SCALE_NONE,
-    GNN_SCALE_ROW,
-    GNN_SCALE_STANDARD,
-    GNN_SCALE_LENGTH
-} gnn_feature_scaling; /* --normalize */
+#define GNN_FEATURE_SCALINGS(X)                                                                                        \
+    X(GNN_SCALE_NONE, "none")                                                                                          \
+    X(GNN_SCALE_ROW, "row")                                                                                            \
+    X(GNN_SCALE_STANDARD, "standard")                                                                                  \
+    X(GNN_SCALE_LENGTH, "length")                                                                                      \
+    X(GNN_SCALE_AUTO, "auto") /* not decided yet (gnn/facts.h) */
+typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feature_scaling;
 
 /* Copy the owned rows into x [n_owned, f] and scale them: by row sum, or to zero mean and unit variance by column over
  * all vertices of all ranks (constant columns stay 0). Collective. */

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/activity.h"
 #include "base/philox.h"
+#include "base/trace/activity.h"
 
 static int layer_count(const gnn_model *model)
 {

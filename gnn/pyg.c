@@ -1,5 +1,6 @@
 /* gnn/pyg.c: see gnn/pyg.h. */
 #include "gnn/pyg.h"
+#include "gnn/gnn_options.def"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,7 +130,9 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
         config->aggregator = GNN_SAGE_MEAN;
     }
     WEFT_CHECK(self || config->kind != GNN_SAGE || config->aggregator == GNN_SAGE_GCN, WEFT_ERR_DATA,
-               "%s: one matrix a layer, where sage with aggregator mean has two: say --model and --aggregator", origin);
+               "%s: one matrix a layer, where sage with aggregator mean has two: say " FLAG_MODEL
+               " and " FLAG_AGGREGATOR,
+               origin);
     config->layers = layers;
     config->hidden = 0;
     config->norm = weights_find(weights, "norm0.mean") != NULL    ? NORM_BATCH

@@ -10,7 +10,15 @@
 
 #include <stdbool.h>
 
+#include "base/option_words.h"
 #include "graph/graph.h"
+
+/* The vertex order that is asked for; auto: graph_prefers_clustering decides. */
+#define REORDER_CHOICES(X)                                                                                             \
+    X(REORDER_AUTO, "auto")                                                                                            \
+    X(REORDER_NONE, "none")                                                                                            \
+    X(REORDER_CLUSTER, "cluster")
+typedef enum reorder_choice { REORDER_CHOICES(CHOICE_VALUE) } reorder_choice;
 
 /* [out] position  [n], position[v] = place of v in the new order (a permutation). Caller frees with weft_free.
  * Deterministic for a seed, whatever the number of threads. */

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "comm/comm_options.def"
 #include "comm/core/inquest.h"
 
 enum { LINES = 8, NAMES = 16 };
@@ -80,7 +81,7 @@ static void name_silent(const inquest_facts *facts, int silent, inquest_text *te
 
 static void name_cause_of_silence(const inquest_facts *facts, int silent, inquest_text *text)
 {
-    static const char process[] = "stopped (SIGSTOP, a debugger), killed, or busy for longer than --stall-timeout";
+    static const char process[] = "stopped (SIGSTOP, a debugger), killed, or busy for longer than " FLAG_STALL_TIMEOUT;
     bool any = false;
     bool every = false;
     look_at_nodes(facts, &any, &every);

@@ -19,7 +19,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
+#include "comm/comm_options.def"
 #include "comm/core/progress_internal.h"
 #include "machine/placement.h"
 
@@ -108,7 +109,7 @@ weft_status progress_thread_start(comm_progress *engine, int cpu)
     atomic_store(&thread->posted, true); /* its first look is at what was posted before */
     int error = pthread_create(&thread->id, NULL, thread_main, engine);
     WEFT_CHECK(error == 0, WEFT_ERR_RESOURCE,
-               "no communication thread: %s; raise the limit of processes (ulimit -u) or use --comm-thread off",
+               "no communication thread: %s; raise the limit of processes (ulimit -u) or use " FLAG_COMM_THREAD " off",
                strerror(error));
     pthread_setname_np(thread->id, "weft-comm");
     atomic_store(&thread->running, true);

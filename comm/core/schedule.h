@@ -18,12 +18,12 @@
 #ifndef WEFT_COMM_CORE_SCHEDULE_H
 #define WEFT_COMM_CORE_SCHEDULE_H
 
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "comm/comm.h"
 #include "comm/core/progress.h"
 #include "comm/core/transfer.h"
 
-typedef enum schedule_kind {
+typedef enum schedule_step_kind {
     STEP_SEND,
     STEP_RECEIVE,
     STEP_REDUCE,
@@ -33,7 +33,7 @@ typedef enum schedule_kind {
     STEP_DECODE_ADD,
     STEP_CALL,
     STEP_AWAIT
-} schedule_kind;
+} schedule_step_kind;
 
 /* Local work of an algorithm; runs on whichever thread drives. post: 1 for the first time the schedule was posted. */
 typedef weft_status (*schedule_fn)(void *argument, uint64_t post);
@@ -41,7 +41,7 @@ typedef weft_status (*schedule_fn)(void *argument, uint64_t post);
 typedef bool (*schedule_ready_fn)(void *argument, uint64_t post);
 
 typedef struct schedule_step {
-    schedule_kind kind;
+    schedule_step_kind kind;
     int round;
     int peer;
     weft_dtype dtype;

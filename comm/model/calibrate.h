@@ -20,7 +20,15 @@
 #ifndef WEFT_COMM_MODEL_CALIBRATE_H
 #define WEFT_COMM_MODEL_CALIBRATE_H
 
+#include "base/option_words.h"
 #include "comm/core/cost.h"
+
+/* When a job measures; auto: unless what was kept fits these nodes. */
+#define CALIBRATE_WHENS(X)                                                                                             \
+    X(CALIBRATE_AUTO, "auto")                                                                                          \
+    X(CALIBRATE_ALWAYS, "always")                                                                                      \
+    X(CALIBRATE_NEVER, "never")
+typedef enum calibrate_when { CALIBRATE_WHENS(CHOICE_VALUE) } calibrate_when;
 
 /*
  * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/version.h"
+#include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
 #include "io/json.h"
 #include "machine/cache.h"
@@ -124,7 +125,7 @@ weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
     weft_status status = cache_path(name, path);
     return status == WEFT_ERR_NOINPUT
                ? weft_fail(status,
-                           "no cache folder: neither XDG_CACHE_HOME nor HOME is set; name a file with --comm-model")
+                           "no cache folder: neither XDG_CACHE_HOME nor HOME is set; name a file with " FLAG_COMM_MODEL)
                : status;
 }
 

@@ -13,9 +13,14 @@
 
 #include <stdint.h>
 
+#include "base/option_words.h"
 #include "base/status.h"
 
-typedef enum select_method { SELECT_RADIX, SELECT_MSTOPK, SELECT_REUSE } select_method; /* order of --topk-select */
+#define SELECT_METHODS(X)                                                                                              \
+    X(SELECT_RADIX, "radix")                                                                                           \
+    X(SELECT_MSTOPK, "mstopk")                                                                                         \
+    X(SELECT_REUSE, "reuse")
+typedef enum select_method { SELECT_METHODS(CHOICE_VALUE) } select_method;
 
 typedef struct select_options {
     select_method method;

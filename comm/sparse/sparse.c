@@ -17,7 +17,7 @@ enum { JUDGED_DENSITY = 100 }; /* AUTO chooses an exchange for one element in so
 
 const char *sparse_exchange_name(sparse_exchange exchange)
 {
-    static const char *const names[] = {"auto", "hierarchical", "ok-topk", "all-gather"};
+    static const char *const names[] = {SPARSE_EXCHANGES(CHOICE_NAME)};
     return exchange >= SPARSE_AUTO && exchange <= SPARSE_ALL_GATHER ? names[exchange] : "unknown";
 }
 

@@ -20,17 +20,18 @@
 #ifndef WEFT_COMM_SPARSE_SPARSE_H
 #define WEFT_COMM_SPARSE_SPARSE_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 #include "comm/sparse/select.h"
 
-typedef enum sparse_exchange { /* order of --topk-exchange's choices */
-                               SPARSE_AUTO,
-                               SPARSE_HIERARCHICAL,
-                               SPARSE_OK_TOPK,
-                               SPARSE_ALL_GATHER
-} sparse_exchange;
+#define SPARSE_EXCHANGES(X)                                                                                            \
+    X(SPARSE_AUTO, "auto")                                                                                             \
+    X(SPARSE_HIERARCHICAL, "hierarchical")                                                                             \
+    X(SPARSE_OK_TOPK, "ok-topk")                                                                                       \
+    X(SPARSE_ALL_GATHER, "all-gather")
+typedef enum sparse_exchange { SPARSE_EXCHANGES(CHOICE_VALUE) } sparse_exchange;
 
 typedef struct sparse_desc {
     comm_lane lane;

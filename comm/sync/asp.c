@@ -43,6 +43,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/comm_options.def"
 #include "comm/sync/asp_link.h"
 #include "comm/sync/mode.h"
 #include "comm/sync/racks.h"
@@ -122,16 +123,16 @@ static weft_status allocate(comm_sync *sync)
     a->moved = tracking_travelling(sync, SYNC_ASP);
     a->runs = a->moved > sync->desc.trained ? 2 * a->buckets : a->buckets;
     WEFT_CHECK(options->slack >= 0 && options->slack <= MOST_SLACK, WEFT_ERR_USAGE,
-               "--asp-slack %lld: each step takes memory for the parameters; use 0 to %d", (long long)options->slack,
-               MOST_SLACK);
+               FLAG_ASP_SLACK " %lld: each step takes memory for the parameters; use 0 to %d",
+               (long long)options->slack, MOST_SLACK);
     WEFT_CHECK(options->threshold >= 0 && options->flush_every >= 0 && options->bandwidth > 0, WEFT_ERR_USAGE,
-               "--asp-threshold %g, --asp-flush %lld, --asp-bandwidth %g: the first two are not negative, the last is "
-               "positive",
+               FLAG_ASP_THRESHOLD " %g, " FLAG_ASP_FLUSH " %lld, " FLAG_ASP_BANDWIDTH
+                                  " %g: the first two are not negative, the last is positive",
                options->threshold, (long long)options->flush_every, options->bandwidth);
     for (int b = 0; b < a->buckets; ++b) {
         WEFT_CHECK(sync->desc.bucket[b].count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-                   "bucket %d has %lld elements: --sync asp takes at most 2^31 - 1, use a smaller --bucket", b,
-                   (long long)sync->desc.bucket[b].count);
+                   "bucket %d has %lld elements: " FLAG_SYNC " asp takes at most 2^31 - 1, use a smaller " FLAG_BUCKET,
+                   b, (long long)sync->desc.bucket[b].count);
     }
     WEFT_TRY(WEFT_NEW_ZERO(&a->sum, a->buckets, WEFT_MEM_COMM));
     return WEFT_NEW_ZERO(&a->before, a->moved, WEFT_MEM_COMM);

@@ -32,6 +32,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/coll/coll.h"
+#include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
 #include "comm/sync/groups.h"
 #include "comm/sync/tracking.h"
@@ -369,7 +370,7 @@ static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], s
     if (chosen != SYNC_ALLREDUCE) {
         why = "the fastest";
     } else if (fastest != SYNC_ALLREDUCE && !sync->options.allow_lossy) {
-        why = "the others are not exact; --allow-lossy would let them run";
+        why = "the others are not exact; " FLAG_ALLOW_LOSSY " would let them run";
     }
     for (int mode = 0; mode < SYNC_AUTO; ++mode) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", mode > 0 ? ", " : "",

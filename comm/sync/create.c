@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
 #include "comm/sync/tracking.h"
 
-static const char *const mode_names[] = {"allreduce", "topk", "divide-shuffle", "shadow", "asp", "auto"};
+static const char *const mode_names[] = {SYNC_MODES(CHOICE_NAME)};
 
 static const sync_ops *const mode_ops[SYNC_AUTO] = {
     [SYNC_ALLREDUCE] = &sync_allreduce_ops,
@@ -62,8 +63,8 @@ bool sync_tracks(const sync_options *options, sync_mode mode)
 weft_status sync_check_options(const sync_options *options)
 {
     WEFT_CHECK(options->tracking != SYNC_TRACKING_ON || sync_mode_tracks(options->mode), WEFT_ERR_USAGE,
-               "--sync %s has no use for --gradient-tracking on: leave it out, or take --sync divide-shuffle, shadow "
-               "or asp",
+               FLAG_SYNC " %s has no use for " FLAG_GRADIENT_TRACKING " on: leave it out, or take " FLAG_SYNC
+                         " divide-shuffle, shadow or asp",
                sync_mode_name(options->mode));
     return WEFT_OK;
 }
@@ -129,7 +130,7 @@ static weft_status check_desc(const sync_desc *desc, const sync_options *options
     WEFT_CHECK(options->mode >= 0 && options->mode <= SYNC_AUTO, WEFT_ERR_INTERNAL, "synchronisation mode %d of %d",
                (int)options->mode, (int)SYNC_AUTO);
     WEFT_CHECK(desc->dtype == WEFT_DTYPE_F32 || options->mode == SYNC_ALLREDUCE || options->mode == SYNC_AUTO,
-               WEFT_ERR_UNSUPPORTED, "--sync %s needs float32 gradients, these are %s: use --sync allreduce",
+               WEFT_ERR_UNSUPPORTED, FLAG_SYNC " %s needs float32 gradients, these are %s: use " FLAG_SYNC " allreduce",
                sync_mode_name(options->mode), weft_dtype_name(desc->dtype));
     return sync_check_options(options);
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/philox.h"
+#include "comm/comm_options.def"
 
 enum { ATTEMPTS = 1000 };
 
@@ -225,7 +226,7 @@ weft_status groups_create(const comm_topology *racks, int group, uint64_t seed, 
 {
     builder b = {.racks = racks, .group = group, .seed = seed};
     *groups = NULL;
-    WEFT_CHECK(group >= 2, WEFT_ERR_USAGE, "groups of %d ranks: --group-size is at least 2", group);
+    WEFT_CHECK(group >= 2, WEFT_ERR_USAGE, "groups of %d ranks: " FLAG_GROUP_SIZE " is at least 2", group);
     weft_status status = build(&b);
     if (status == WEFT_OK) {
         *groups = b.groups;

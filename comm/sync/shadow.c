@@ -35,6 +35,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/comm_options.def"
 #include "comm/sync/mode.h"
 
 /* What a checkpoint keeps beside the vectors. */
@@ -67,7 +68,8 @@ static weft_status allocate(comm_sync *sync)
     WEFT_TRY(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_COMM));
     sync->self = s;
     WEFT_CHECK(sync->options.mix >= 0 && sync->options.mix <= 1 && sync->options.gap >= 0, WEFT_ERR_USAGE,
-               "--shadow-mix %g and --shadow-gap %lld: the mix lies between 0 and 1, the gap is not negative",
+               FLAG_SHADOW_MIX " %g and " FLAG_SHADOW_GAP
+                               " %lld: the mix lies between 0 and 1, the gap is not negative",
                sync->options.mix, (long long)sync->options.gap);
     WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 1, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&s->snapshot, elements, WEFT_MEM_COMM));

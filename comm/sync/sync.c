@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "comm/sync/tracking.h"
 
 /* ---- a step ---------------------------------------------------------------------------------------------- */

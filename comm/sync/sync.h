@@ -34,26 +34,42 @@
 #ifndef WEFT_COMM_SYNC_SYNC_H
 #define WEFT_COMM_SYNC_SYNC_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 #include "comm/sparse/sparse.h"
 
-typedef enum sync_mode { /* order of --sync's choices */
-                         SYNC_ALLREDUCE,
-                         SYNC_TOPK,
-                         SYNC_DIVIDE_SHUFFLE,
-                         SYNC_SHADOW,
-                         SYNC_ASP,
-                         SYNC_AUTO
-} sync_mode;
+#define SYNC_MODES(X)                                                                                                  \
+    X(SYNC_ALLREDUCE, "allreduce")                                                                                     \
+    X(SYNC_TOPK, "topk")                                                                                               \
+    X(SYNC_DIVIDE_SHUFFLE, "divide-shuffle")                                                                           \
+    X(SYNC_SHADOW, "shadow")                                                                                           \
+    X(SYNC_ASP, "asp")                                                                                                 \
+    X(SYNC_AUTO, "auto")
+typedef enum sync_mode { SYNC_MODES(CHOICE_VALUE) } sync_mode;
 
-typedef enum sync_shadow_algorithm { SHADOW_MA, SHADOW_BMUF, SHADOW_EASGD } sync_shadow_algorithm;
-typedef enum sync_asp_policy { ASP_FIXED, ASP_LEARNING_RATE, ASP_BANDWIDTH } sync_asp_policy;
-typedef enum sync_tracking { /* order of --gradient-tracking's choices */
-                             SYNC_TRACKING_AUTO,
-                             SYNC_TRACKING_ON,
-                             SYNC_TRACKING_OFF
-} sync_tracking;
-typedef enum sync_overlap { OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF } sync_overlap;
+#define SYNC_SHADOW_ALGORITHMS(X)                                                                                      \
+    X(SHADOW_MA, "ma")                                                                                                 \
+    X(SHADOW_BMUF, "bmuf")                                                                                             \
+    X(SHADOW_EASGD, "easgd")
+typedef enum sync_shadow_algorithm { SYNC_SHADOW_ALGORITHMS(CHOICE_VALUE) } sync_shadow_algorithm;
+
+#define SYNC_ASP_POLICIES(X)                                                                                           \
+    X(ASP_FIXED, "fixed")                                                                                              \
+    X(ASP_LEARNING_RATE, "learning-rate")                                                                              \
+    X(ASP_BANDWIDTH, "bandwidth")
+typedef enum sync_asp_policy { SYNC_ASP_POLICIES(CHOICE_VALUE) } sync_asp_policy;
+
+#define SYNC_TRACKINGS(X)                                                                                              \
+    X(SYNC_TRACKING_AUTO, "auto")                                                                                      \
+    X(SYNC_TRACKING_ON, "on")                                                                                          \
+    X(SYNC_TRACKING_OFF, "off")
+typedef enum sync_tracking { SYNC_TRACKINGS(CHOICE_VALUE) } sync_tracking;
+
+#define SYNC_OVERLAPS(X)                                                                                               \
+    X(OVERLAP_BACKWARD, "backward")                                                                                    \
+    X(OVERLAP_SPLIT, "split")                                                                                          \
+    X(OVERLAP_OFF, "off")
+typedef enum sync_overlap { SYNC_OVERLAPS(CHOICE_VALUE) } sync_overlap;
 
 typedef struct sync_options {
     sync_mode mode;

@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "comm/comm.h"
+#include "comm/comm_options.def"
 #include "comm/transport/call_watch.h"
 #include "comm/transport/transport.h"
 
@@ -271,11 +272,10 @@ static void mpi_abandon(transport *t)
 static weft_status mpi_allow_thread(transport *t)
 {
     (void)t;
-    WEFT_CHECK(
-        mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
-        "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): use "
-        "--comm-thread off, or a library with thread support",
-        mpi_process.provided, MPI_THREAD_SERIALIZED);
+    WEFT_CHECK(mpi_process.provided >= MPI_THREAD_SERIALIZED, WEFT_ERR_LAUNCH,
+               "this MPI library gives thread level %d and a communication thread needs %d (MPI_THREAD_SERIALIZED): "
+               "use " FLAG_COMM_THREAD " off, or a library with thread support",
+               mpi_process.provided, MPI_THREAD_SERIALIZED);
     return WEFT_OK;
 }
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/activity.h"
 #include "base/clock.h"
+#include "base/trace/activity.h"
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
 static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
@@ -146,10 +146,10 @@ static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, con
     return status;
 }
 
-bool gnn_overlaps(const weft_comm *comm, gnn_overlap overlap)
+bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap)
 {
     return comm_size(comm) > 1 &&
-           (overlap == GNN_OVERLAP_ON || (overlap == GNN_OVERLAP_AUTO && comm_moves_alone(comm)));
+           (overlap == HALO_OVERLAP_ON || (overlap == HALO_OVERLAP_AUTO && comm_moves_alone(comm)));
 }
 
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,

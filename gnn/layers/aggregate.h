@@ -66,12 +66,12 @@ typedef struct gnn_aggregator {
 typedef struct gnn_aggregator_options {
     gnn_normalisation normalisation;
     hal_spmm_form form;
-    int64_t max_width;   /* widest matrix that will be aggregated */
-    gnn_overlap overlap; /* AUTO: where messages move while the rank computes */
+    int64_t max_width;    /* widest matrix that will be aggregated */
+    halo_overlap overlap; /* AUTO: where messages move while the rank computes */
 } gnn_aggregator_options;
 
 /* Is the halo of such an aggregator hidden? */
-bool gnn_overlaps(const weft_comm *comm, gnn_overlap overlap);
+bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);
 /* Builds both directions and the halos; the part's CSR may be released afterwards. Collective. */
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);

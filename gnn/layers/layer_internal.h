@@ -5,7 +5,7 @@
 #ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 #define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 
-#include "base/activity.h"
+#include "base/trace/activity.h"
 #include "gnn/layers/layer.h"
 
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)

@@ -14,16 +14,28 @@
 #ifndef WEFT_GNN_LAYERS_LAYER_PLAN_H
 #define WEFT_GNN_LAYERS_LAYER_PLAN_H
 
+#include "base/option_words.h"
+#include "comm/halo.h"
 #include "train/norm.h"
 
 enum { GNN_MAX_LAYERS = 64, GNN_STRIP = 64 };
 
-typedef enum gnn_kind { GNN_SAGE, GNN_GCN, GNN_MLP } gnn_kind;                        /* order of --model's choices */
-typedef enum gnn_sage_aggregator { GNN_SAGE_MEAN, GNN_SAGE_GCN } gnn_sage_aggregator; /* --aggregator */
-typedef enum gnn_order { GNN_ORDER_AUTO, GNN_ORDER_AGGREGATE_FIRST, GNN_ORDER_LINEAR_FIRST } gnn_order; /* --order */
+#define GNN_KINDS(X)                                                                                                   \
+    X(GNN_SAGE, "sage")                                                                                                \
+    X(GNN_GCN, "gcn")                                                                                                  \
+    X(GNN_MLP, "mlp")
+typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
-/* Whether aggregation hides the halo (gnn/layers/aggregate.h); order of --halo-overlap's choices. */
-typedef enum gnn_overlap { GNN_OVERLAP_AUTO, GNN_OVERLAP_ON, GNN_OVERLAP_OFF } gnn_overlap;
+#define GNN_SAGE_AGGREGATORS(X)                                                                                        \
+    X(GNN_SAGE_MEAN, "mean")                                                                                           \
+    X(GNN_SAGE_GCN, "gcn")
+typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage_aggregator;
+
+#define GNN_ORDERS(X)                                                                                                  \
+    X(GNN_ORDER_AUTO, "auto")                                                                                          \
+    X(GNN_ORDER_AGGREGATE_FIRST, "aggregate-first")                                                                    \
+    X(GNN_ORDER_LINEAR_FIRST, "linear-first")
+typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
 typedef struct gnn_config {
     gnn_kind kind;
@@ -34,7 +46,7 @@ typedef struct gnn_config {
     float dropout, input_dropout;
     gnn_order order;
     bool decay_first_only;
-    gnn_overlap overlap; /* how, not what: no part of a saved model */
+    halo_overlap overlap; /* how, not what: no part of a saved model */
 } gnn_config;
 
 typedef enum gnn_flow {

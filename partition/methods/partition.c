@@ -14,6 +14,7 @@
 #include "machine/thread_ranges.h"
 #include "partition/methods/method.h"
 #include "partition/methods/root.h"
+#include "partition/partition_options.def"
 #include "partition/partition_store.h"
 
 static weft_status check_method(const char *name)
@@ -39,8 +40,8 @@ static weft_status check_method(const char *name)
 static weft_status check_options(const partition_options *options)
 {
     WEFT_CHECK(options->parts >= 1 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
-               "--parts %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
-    WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, "--balance %g: must be at least 1", options->balance);
+               FLAG_PARTS " %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
+    WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, FLAG_BALANCE " %g: must be at least 1", options->balance);
     return check_method(options->method);
 }
 
@@ -145,10 +146,9 @@ weft_status partition_compute(const weft_graph *graph, const partition_options *
         report->seconds = seconds;
         report->peak_rss_bytes = peak_bytes();
         if (report->edge_balance > options->balance && graph->edges > 64 * (int64_t)options->parts) {
-            log_info(
-                "partition %s: the largest part has %.2f times the mean number of edges (--balance %g); metis keeps "
-                "the balance",
-                partition->method, report->edge_balance, options->balance);
+            log_info("partition %s: the largest part has %.2f times the mean number of edges (" FLAG_BALANCE
+                     " %g); metis keeps the balance",
+                     partition->method, report->edge_balance, options->balance);
         }
     }
 done:

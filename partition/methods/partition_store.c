@@ -16,6 +16,7 @@
 #include "machine/thread_ranges.h"
 #include "partition/methods/method.h"
 #include "partition/partition.h"
+#include "partition/partition_options.def"
 #include "partition/partition_store.h"
 
 enum { STORE_VERSION = 1, REPORT_MAX_BYTES = 65536 };
@@ -129,8 +130,8 @@ static weft_status check_report(const char *name, const json_value *root, const 
                options->method);
     WEFT_TRY(json_get_int(name, root, "parts", options->parts, options->parts, &number));
     WEFT_TRY(get_real(name, root, "balance", &balance));
-    WEFT_CHECK(balance == options->balance, WEFT_ERR_NOINPUT, "%s: made with --balance %g, not %g", name, balance,
-               options->balance);
+    WEFT_CHECK(balance == options->balance, WEFT_ERR_NOINPUT, "%s: made with " FLAG_BALANCE " %g, not %g", name,
+               balance, options->balance);
     WEFT_TRY(json_get_text(name, root, "graph_hash", &text));
     WEFT_CHECK(strcmp(text, graph->hash) == 0, WEFT_ERR_DATA,
                "%s: made for graph %s, this one is %s: run weft partition again", name, text, graph->hash);
@@ -194,7 +195,7 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
     }
     WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_CHECK(file_exists(folder), WEFT_ERR_NOINPUT,
-               "%s: no such partition: run weft partition %s --parts %d --method %s", folder, store_path,
+               "%s: no such partition: run weft partition %s " FLAG_PARTS " %d " FLAG_METHOD " %s", folder, store_path,
                options->parts, options->method);
     WEFT_TRY(file_path(path, "%s/report.json", folder));
     WEFT_TRY(read_report(path, graph, options, report));

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/order/propagate.h"
+#include "partition/partition_options.def"
 
 enum { LEVELS_MAX = 12, FIRST_LIMIT = 4096, GROWTH = 8 };
 
@@ -159,7 +160,8 @@ weft_status graph_cluster_order(const weft_graph *graph, uint64_t seed, int thre
     cluster_graph bottom = {.vertices = graph->vertices, .offset = graph->offset};
     *position = NULL;
     WEFT_CHECK(graph->vertices < INT32_MAX, WEFT_ERR_UNSUPPORTED,
-               "%lld vertices: a vertex order takes fewer than 2^31; use --reorder none", (long long)graph->vertices);
+               "%lld vertices: a vertex order takes fewer than 2^31; use " FLAG_REORDER " none",
+               (long long)graph->vertices);
     threads = threads > 0 ? threads : omp_get_max_threads();
     WEFT_TRY_GOTO(narrow_sources(graph, threads, &bottom.neighbour, &copy), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(position, graph->vertices, WEFT_MEM_GRAPH), status, done);

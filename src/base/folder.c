@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_options.def"
 #include "base/file.h"
 
 enum { NAME_TRIES = 100, DEPTH_MAX = 32 };
@@ -34,7 +35,7 @@ static weft_status trim_slashes(const char *path, char trimmed[FILE_PATH_MAX])
 
 static weft_status refuse_existing(const char *path)
 {
-    return weft_fail(WEFT_ERR_USAGE, "%s: exists already; choose another name, or replace it with --force", path);
+    return weft_fail(WEFT_ERR_USAGE, "%s: exists already; choose another name, or replace it with " FLAG_FORCE, path);
 }
 
 /* The process that a temporary name of `base` on this host carries, or 0. */

@@ -148,7 +148,7 @@ static weft_status check_arrays(const char *store, const graph_manifest *m, cons
 static weft_status check_split_index(const char *store, const graph_manifest *manifest, int split_index)
 {
     WEFT_CHECK(manifest->splits > 0 || split_index == 0, WEFT_ERR_USAGE,
-               "%s: split %d is asked for, but the store holds none (weft convert --splits FILE adds one)", store,
+               "%s: split %d is asked for, but the store holds none: weft convert makes one with it", store,
                split_index);
     WEFT_CHECK(manifest->splits == 0 || (split_index >= 0 && split_index < manifest->splits), WEFT_ERR_USAGE,
                "%s: split %d is asked for; the store holds 0 to %" PRId64, store, split_index, manifest->splits - 1);

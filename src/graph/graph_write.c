@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/base_options.def"
 #include "base/log.h"
 #include "graph/graph_manifest.h"
 
@@ -153,7 +154,7 @@ static weft_status check_replaceable(const char *path)
     }
     /* rmdir succeeds on an empty folder alone; it is about to be replaced anyway. */
     WEFT_CHECK(rmdir(path) == 0, WEFT_ERR_USAGE,
-               "%s: exists and is not a graph store: --force does not replace it; choose another name", path);
+               "%s: exists and is not a graph store: " FLAG_FORCE " does not replace it; choose another name", path);
     return WEFT_OK;
 }
 

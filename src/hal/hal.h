@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/option_words.h"
 #include "base/status.h"
 
 typedef enum weft_dtype {
@@ -173,12 +174,12 @@ typedef struct hal_csr {
     const int32_t *column; /* host [offset[rows]], each in [0, cols); any order within a row, duplicates count */
 } hal_csr;
 
-typedef enum hal_spmm_form {
-    HAL_SPMM_AUTO,   /* measured at creation */
-    HAL_SPMM_ROWS,   /* row loop with prefetch: sparse graphs */
-    HAL_SPMM_BLOCKS, /* source blocks, 16-bit local columns, feature strips: dense graphs */
-    HAL_SPMM_LISTS   /* source blocks with lists of their non-empty rows: in between */
-} hal_spmm_form;
+#define HAL_SPMM_FORMS(X)                                                                                              \
+    X(HAL_SPMM_AUTO, "auto")     /* measured at creation */                                                            \
+    X(HAL_SPMM_ROWS, "rows")     /* row loop with prefetch: sparse graphs */                                           \
+    X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
+    X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */
+typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
 
 typedef struct hal_spmm hal_spmm; /* a prepared matrix, owned by the backend */
 

@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/trace_ring.h"
+#include "base/trace/trace_ring.h"
 #include "io/json.h"
 
 enum { ROWS = 16, ROW_DEPTH = 32, ROW_NAME_BYTES = 64 };

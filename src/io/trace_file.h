@@ -1,5 +1,5 @@
 /*
- * io/trace_file.h: a trace (base/trace.h) as a file for chrome://tracing or ui.perfetto.dev.
+ * io/trace_file.h: a trace (base/trace/trace.h) as a file for chrome://tracing or ui.perfetto.dev.
  *
  * The file is JSON (trace event format, complete events "X", microseconds): pid = rank; each thread of the process has
  * one row or, where its spans overlap without being nested (operations under way together), several. otherData tells

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "machine/machine_options.def"
 
 /* What the launcher gave the ranks of this node. */
 typedef struct survey {
@@ -211,11 +212,10 @@ static weft_status put_threads(const machine *m, const int *cores, int count, bo
             }
         }
     }
-    WEFT_CHECK(
-        placed == plan->threads, WEFT_ERR_LAUNCH,
-        "%d threads a rank do not fit on the %d CPUs (%d cores) of a rank: use --threads %d, fewer ranks a node, or "
-        "--pin off to oversubscribe on purpose",
-        plan->threads, placed, count, count);
+    WEFT_CHECK(placed == plan->threads, WEFT_ERR_LAUNCH,
+               "%d threads a rank do not fit on the %d CPUs (%d cores) of a rank: use " FLAG_THREADS
+               " %d, fewer ranks a node, or " FLAG_PIN " off to oversubscribe on purpose",
+               plan->threads, placed, count, count);
     plan->pinned = true;
     return WEFT_OK;
 }
@@ -266,7 +266,7 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
     plan->oversubscribed = (int64_t)plan->threads * request->node_ranks > s->cpus;
     if (request->pin == PIN_OFF || s->overlapping) {
         snprintf(plan->reason, sizeof plan->reason, "%s: threads are left loose",
-                 request->pin == PIN_OFF ? "--pin off" : "the launcher's masks overlap");
+                 request->pin == PIN_OFF ? FLAG_PIN " off" : "the launcher's masks overlap");
         return WEFT_OK;
     }
     int *mine = NULL;
@@ -282,8 +282,8 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
     }
     WEFT_CHECK_GOTO(
         plan->threads <= cpus, status, done, WEFT_ERR_LAUNCH,
-        "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use --threads "
-        "%d, or --pin on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
+        "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use " FLAG_THREADS
+        " %d, or " FLAG_PIN " on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
         plan->threads, request->node_rank, count, cpus, count, plan->threads);
     WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &request->masks[request->node_rank], plan), status, done);
     if (s->together == s->cores && request->node_ranks == 1) {
@@ -387,12 +387,13 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
         snprintf(plan->reason, sizeof plan->reason, "%d ranks on %d cores: threads are left loose", request->node_ranks,
                  s.cores);
     } else {
-        WEFT_CHECK_GOTO((int64_t)plan->threads * request->node_ranks <= s.cpus && request->node_ranks <= s.cores,
-                        status, done, WEFT_ERR_LAUNCH,
-                        "%d rank(s) on this node with %d threads each, but only %d cores (%d CPUs) may be used: use "
-                        "--threads %d, fewer ranks a node, or --pin off to oversubscribe on purpose",
-                        request->node_ranks, plan->threads, s.cores, s.cpus,
-                        s.cores >= request->node_ranks ? s.cores / request->node_ranks : 1);
+        WEFT_CHECK_GOTO(
+            (int64_t)plan->threads * request->node_ranks <= s.cpus && request->node_ranks <= s.cores, status, done,
+            WEFT_ERR_LAUNCH,
+            "%d rank(s) on this node with %d threads each, but only %d cores (%d CPUs) may be used: use " FLAG_THREADS
+            " %d, fewer ranks a node, or " FLAG_PIN " off to oversubscribe on purpose",
+            request->node_ranks, plan->threads, s.cores, s.cpus,
+            s.cores >= request->node_ranks ? s.cores / request->node_ranks : 1);
         WEFT_TRY_GOTO(plan_share(m, request, &s, aside, plan), status, done);
     }
     add_comm_thread(aside, plan);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/option_words.h"
 #include "base/status.h"
 
 /* A set of logical CPUs of one node, by operating-system number. */
@@ -54,10 +55,19 @@ weft_status machine_from_synthetic(const char *description, const char *allowed_
 weft_status machine_from_xml(const char *path, machine *m);
 void machine_free(machine *m);
 
-typedef enum pin_mode { PIN_AUTO, PIN_ON, PIN_OFF, PIN_INHERIT } pin_mode; /* order of --pin's choices */
+#define PIN_MODES(X)                                                                                                   \
+    X(PIN_AUTO, "auto")                                                                                                \
+    X(PIN_ON, "on")                                                                                                    \
+    X(PIN_OFF, "off")                                                                                                  \
+    X(PIN_INHERIT, "inherit")
+typedef enum pin_mode { PIN_MODES(CHOICE_VALUE) } pin_mode;
 
-/* A thread that moves messages beside the computing ones; order of --comm-thread's choices. */
-typedef enum comm_thread_mode { COMM_THREAD_AUTO, COMM_THREAD_ON, COMM_THREAD_OFF } comm_thread_mode;
+/* A thread that moves messages beside the computing ones. */
+#define COMM_THREAD_MODES(X)                                                                                           \
+    X(COMM_THREAD_AUTO, "auto")                                                                                        \
+    X(COMM_THREAD_ON, "on")                                                                                            \
+    X(COMM_THREAD_OFF, "off")
+typedef enum comm_thread_mode { COMM_THREAD_MODES(CHOICE_VALUE) } comm_thread_mode;
 
 typedef struct placement_request {
     int node_ranks, node_rank;

@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "machine/machine_options.def"
 #include "machine/placement.h"
 
 /* The CPU this thread is pinned to by us, -1 = none. */
@@ -92,7 +93,8 @@ weft_status placement_apply(const placement *plan)
     int team = 0;
     int refused = pin_team(plan, &team);
     WEFT_CHECK(team == plan->threads, WEFT_ERR_LAUNCH,
-               "OpenMP gives %d of %d threads: unset OMP_THREAD_LIMIT, or use --threads %d", team, plan->threads, team);
+               "OpenMP gives %d of %d threads: unset OMP_THREAD_LIMIT, or use " FLAG_THREADS " %d", team, plan->threads,
+               team);
     if (bound && refused > 0) {
         log_warn("the operating system refused to pin %d of %d threads", refused, plan->threads);
     }

@@ -1,5 +1,23 @@
 /*
- * option/option.h: options, from one table (option/options.def).
+ * option/option.h: options, from a catalogue of rows that the program hands in.
+ *
+ * A row is a line of a table, which stands with the room whose work it asks for (ROOM_options.def):
+ *
+ *   OPTION(id, name, aliases, type, section, unit, default, min, max, choices, help)
+ *     name      the long option with its dashes; '-' and '_' are interchangeable when typed. FLAG_id where messages
+ *               name it
+ *     aliases   other accepted spellings (OGB, DGL), comma separated, without dashes
+ *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST
+ *     default   as typed by a user; "" = unset
+ *     min, max  for INT, REAL, SIZE, TIME (inclusive)
+ *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),
+ *               which are read as text; "" for others
+ *
+ *   NEED(id, other, choices)
+ *     `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*")
+ *
+ * Names are unique within a command, not over all of them (--format reads in convert and writes in bench). Parser, help,
+ * man page, bash completion, --print-config and docs/options.md come from the rows, in their order.
  *
  * Precedence: default < recipe < config file < environment (WEFT_NAME) < command line < the calling program; each value
  * remembers where it came from. Unknown, misspelt, out-of-range or repeated-with-different-value options are
@@ -20,12 +38,19 @@
 
 #include "base/status.h"
 
-typedef enum option_id {
-#define OPTION(id, ...) OPT_##id,
-#include "option/options.def"
+typedef int option_id; /* a row's place in the catalogue */
+
+/* The rows that this room answers are the first of every catalogue. */
+enum {
+    OPTION_NONE = -1,
 #undef OPTION
-    OPT_COUNT
-} option_id;
+#define OPTION(id, ...) OPT_##id,
+#include "option/general_options.def"
+#undef OPTION
+    OPTION_OWN_COUNT
+};
+
+enum { OPTION_WORD_MAX = 64 }; /* bytes of a name or choice, with its NUL */
 
 typedef enum option_type {
     OPTION_FLAG,
@@ -49,15 +74,24 @@ typedef enum option_source {
 } option_source;
 
 typedef struct option_row {
-    const char *id, *name, *aliases;
+    const char *id, *name, *aliases; /* name: without the dashes */
     option_type type;
     const char *section, *unit, *default_text;
     double min, max;
     const char *choices, *help;
 } option_row;
 
-/* A command: which sections of the table it takes, and its positional arguments. */
+typedef struct option_section {
+    const char *name, *title, *about;
+    const char *topic; /* what --help=TOPIC also knows for commands with the section, printed by the program; or NULL */
+} option_section;
+
+typedef struct weft_options weft_options;
+typedef struct option_catalog option_catalog;
+
+/* A command: which sections it takes, and its positional arguments. */
 typedef struct option_command {
+    const option_catalog *catalog;
     const char *name;
     const char *summary;
     const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
@@ -66,12 +100,34 @@ typedef struct option_command {
     const char *examples; /* lines for the help text */
 } option_command;
 
-extern const option_command option_commands[];   /* ends with name == NULL */
-extern const option_command option_command_bare; /* `weft --version`: no command, general options only */
+/* What to say to options of other programs. */
+typedef struct option_foreign {
+    const char *words; /* comma separated */
+    const char *answer;
+} option_foreign;
 
-typedef struct weft_options weft_options;
+/* A recipe is its settings, one a row; a recipe without rows is the built-in defaults. */
+typedef struct option_recipe_setting {
+    const char *recipe;
+    option_id id;
+    const char *text;
+} option_recipe_setting;
 
-const option_row *option_row_of(option_id id);
+/* All that a program can be asked. */
+struct option_catalog {
+    const option_row *rows; /* [count] */
+    int count;
+    const option_section *sections;       /* in the order of help; ends with name == NULL */
+    const option_command *commands;       /* ends with name == NULL */
+    const option_command *bare;           /* no command */
+    const option_foreign *foreigns;       /* ends with words == NULL */
+    option_id recipe;                     /* the option that names a recipe; its choices are all recipes */
+    const option_recipe_setting *recipes; /* ends with recipe == NULL */
+    /* Does the command take as an argument what an option of this name gives to others? */
+    bool (*is_argument)(const option_command *command, const char *name);
+    /* The option that an argument too many was meant for, or OPTION_NONE. */
+    option_id (*of_argument)(const weft_options *options, const char *argument);
+};
 
 /* argv[0] is the command's name. [out] options, freed with option_destroy. */
 weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);
@@ -93,6 +149,9 @@ weft_status option_decide(weft_options *options, option_id id, const char *text)
 void option_destroy(weft_options *options);
 
 const option_command *option_command_of(const weft_options *options);
+/* The row of an option of the options' catalogue, and how many there are. */
+const option_row *option_row_in(const weft_options *options, option_id id);
+int option_count(const weft_options *options);
 int option_argument_count(const weft_options *options);
 const char *option_argument(const weft_options *options, int i);
 
@@ -101,7 +160,7 @@ int64_t option_int(const weft_options *options, option_id id);      /* INT */
 double option_real(const weft_options *options, option_id id);      /* REAL, TIME in seconds */
 uint64_t option_size(const weft_options *options, option_id id);    /* SIZE in bytes */
 const char *option_text(const weft_options *options, option_id id); /* TEXT, CHOICE; "" when unset */
-int option_choice(const weft_options *options, option_id id);       /* CHOICE: index among the choices */
+int option_choice_index(const weft_options *options, option_id id); /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
 bool option_is_set(const weft_options *options, option_id id);                             /* by somebody */
 option_source option_source_of(const weft_options *options, option_id id);
@@ -112,28 +171,32 @@ bool option_applies(const option_command *command, option_id id);
 /* Help, version and print-config act at once and stand on the command line only; so does config in a config file. */
 bool option_allowed_from(option_id id, option_source source);
 /* The command of this name; WEFT_ERR_USAGE with the nearest name. */
-weft_status option_command_find(const char *name, const option_command **command);
+weft_status option_command_find(const option_catalog *catalog, const char *name, const option_command **command);
 /* Is this a topic of --help=TOPIC for the command? WEFT_ERR_USAGE with the nearest one. */
 weft_status option_check_topic(const option_command *command, const char *topic);
 
-/*
- * Options against each other: WEFT_ERR_USAGE when two contradict each other; a warning for each that differs from its
- * default but has no effect because of another. Values and their sources are named.
- */
-weft_status option_check_rules(const weft_options *options);
-
 /* All values as one blob (malloc'ed with base/alloc.h), for sending to other ranks. */
 weft_status option_pack(const weft_options *options, void **blob, size_t *bytes);
-weft_status option_unpack(const void *blob, size_t bytes, weft_options **options);
+weft_status option_unpack(const option_catalog *catalog, const void *blob, size_t bytes, weft_options **options);
 
-/* Generated from the table. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows (not
- * "formats", which is the readers' to print). */
+/* ---- words and lists of the tables ---- */
+/* Next item of a list such as "a,b,c"; false at its end. *cursor starts at the list. */
+bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX]);
+bool option_list_has(const char *list, char separator, const char *word);
+/* '-' and '_' alike. */
+bool option_same_name(const char *a, const char *b);
+/* The first option of any command with this name or long alias; OPTION_NONE when there is none. */
+option_id option_find_any(const option_catalog *catalog, const char *name);
+/* Does the command take this section? */
+bool option_section_used(const option_command *command, const char *section);
+
+/* Generated from the catalogue. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows
+ * (not a section's own topic, which is the program's to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
-void option_print_overview(FILE *out);                            /* weft --help */
 void option_print_config(FILE *out, const weft_options *options); /* the template of their command, by their recipe */
-void option_print_man(FILE *out);                                 /* weft.1 */
-void option_print_completion(FILE *out);                          /* bash */
-void option_print_markdown(FILE *out);                            /* docs/options.md */
-void option_print_json(FILE *out);                                /* the whole table, for programs */
+void option_print_overview(const option_catalog *catalog, FILE *out);   /* weft --help */
+void option_print_man(const option_catalog *catalog, FILE *out);        /* weft.1 */
+void option_print_completion(const option_catalog *catalog, FILE *out); /* bash */
+void option_print_markdown(const option_catalog *catalog, FILE *out);   /* docs/options.md */
 
 #endif

@@ -64,8 +64,9 @@ static weft_status parse_header(config_reader *config, char *text)
                config->line);
     text[length - 1] = '\0';
     char *name = trim(text + 1);
-    if (option_section_find(name) == NULL) {
-        for (const option_section *section = option_sections; section->name != NULL; section++) {
+    const option_catalog *catalog = config->options->command->catalog;
+    if (option_section_find(catalog, name) == NULL) {
+        for (const option_section *section = catalog->sections; section->name != NULL; section++) {
             names[count++] = section->name;
         }
         const char *near = nearest_word(name, names, count);
@@ -81,9 +82,9 @@ static weft_status find_option(const config_reader *config, const char *name, op
     char found[OPTION_WORD_MAX];
     const option_command *command = config->options->command;
     *id = option_find(command, name, false);
-    if (*id == OPT_COUNT) {
-        const char *near = option_nearest_name(command, name, found);
-        const char *foreign = option_foreign_answer(name);
+    if (*id == OPTION_NONE) {
+        const char *near = option_nearest_name(command->catalog, command, name, found);
+        const char *foreign = option_foreign_answer(command->catalog, name);
         if (foreign != NULL) {
             return weft_fail(WEFT_ERR_USAGE, "%s: line %d: unknown option \"%s\": %s", config->name, config->line, name,
                              foreign);
@@ -94,7 +95,7 @@ static weft_status find_option(const config_reader *config, const char *name, op
     }
     WEFT_CHECK(option_allowed_from(*id, OPTION_FILE), WEFT_ERR_USAGE, "%s: line %d: %s belongs on the command line",
                config->name, config->line, name);
-    const char *section = option_row_of(*id)->section;
+    const char *section = option_row_in(config->options, *id)->section;
     WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0, WEFT_ERR_USAGE,
                "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name, section,
                config->section);
@@ -121,7 +122,7 @@ static weft_status parse_assignment(const config_reader *config, char *text)
 {
     char *equals = strchr(text, '=');
     char spelled[CONFIG_PLACE_MAX];
-    option_id id = OPT_COUNT;
+    option_id id = OPTION_NONE;
     WEFT_CHECK(equals != NULL && equals != text, WEFT_ERR_USAGE,
                "%s: line %d: expected \"name = value\" or \"[section]\"", config->name, config->line);
     *equals = '\0';

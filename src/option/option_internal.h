@@ -1,15 +1,14 @@
 /*
  * option/option_internal.h: what the files option_*.c share.
  *
- *   option_table.c    the rows, commands and sections; looking them up
+ *   option_table.c    looking up rows, commands and sections
  *   option_nearest.c  edit distance and suggestions
- *   option_foreign.c  words of other programs, and options that are arguments
+ *   option_foreign.c  words of other programs
  *   option_value.c    text to value by type; the weft_options object and its getters
  *   option_parse.c    the command line and the environment
  *   option_config.c   the config file
  *   option_assign.c   values from the program that uses the library
  *   option_recipe.c   named sets of defaults
- *   option_rules.c    options that need or contradict each other
  *   option_pack.c     the blob for other ranks
  *   option_print_*.c  everything that is generated from the table
  */
@@ -18,7 +17,7 @@
 
 #include "option/option.h"
 
-enum { OPTION_LIST_MAX = 64, OPTION_WORD_MAX = 64, OPTION_ENV_MAX = OPTION_WORD_MAX + 8 };
+enum { OPTION_LIST_MAX = 64, OPTION_ENV_MAX = OPTION_WORD_MAX + 8 };
 
 typedef struct option_value {
     option_source source;
@@ -30,53 +29,33 @@ typedef struct option_value {
 
 struct weft_options {
     const option_command *command;
-    option_value values[OPT_COUNT];
-    char **arguments; /* positional, owned */
+    option_value *values; /* [count of the catalogue] */
+    char **arguments;     /* positional, owned */
     int argument_count;
 };
-
-typedef struct option_section {
-    const char *name, *title, *about;
-} option_section;
-
-extern const option_section option_sections[]; /* ends with name == NULL */
 
 /* ---- table ---- */
 /* A choice that has on and off among its choices: --name alone is on, --no-name is off, as with flags. */
 bool option_is_switch(const option_row *row);
-/* Next item of a list such as "a,b,c"; false at its end. *cursor starts at the list. */
-bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX]);
-bool option_list_has(const char *list, char separator, const char *word);
-/* '-' and '_' alike. */
-bool option_same_name(const char *a, const char *b);
-/* The option of the command (any command when NULL) with this name or alias, '-' and '_' alike; OPT_COUNT when none.
- * One-letter aliases are found only when `letter`. */
+/* The option of the command with this name or alias, '-' and '_' alike; OPTION_NONE when there is none. One-letter
+ * aliases are found only when `letter`. */
 option_id option_find(const option_command *command, const char *name, bool letter);
-const option_section *option_section_find(const char *name);
+const option_section *option_section_find(const option_catalog *catalog, const char *name);
 /* Names and long aliases of the command's options (of all when NULL), for suggestions. Returns their number. */
 enum { OPTION_NAMES_MAX = 256 };
-int option_collect_names(const option_command *command, char names[OPTION_NAMES_MAX][OPTION_WORD_MAX]);
+int option_collect_names(const option_catalog *catalog, const option_command *command,
+                         char names[OPTION_NAMES_MAX][OPTION_WORD_MAX]);
 /* WEFT_NAME of a name. */
 void option_environment_name(const char *name, char text[OPTION_ENV_MAX]);
 
 /* ---- nearest ---- */
-/* The near name of the command's options, copied to `found`, or NULL. */
-const char *option_nearest_name(const option_command *command, const char *word, char found[OPTION_WORD_MAX]);
+/* The near name of the command's options (of all when NULL), copied to `found`, or NULL. */
+const char *option_nearest_name(const option_catalog *catalog, const option_command *command, const char *word,
+                                char found[OPTION_WORD_MAX]);
 
 /* ---- foreign words ---- */
-typedef struct option_foreign {
-    const char *words; /* comma separated */
-    const char *answer;
-} option_foreign;
-
-extern const option_foreign option_foreigns[]; /* ends with words == NULL */
-
 /* What to say to an option of another program, or NULL. */
-const char *option_foreign_answer(const char *name);
-/* Does the command take as an argument what this option gives to others? */
-bool option_is_argument(const option_command *command, const char *name);
-/* The option that an argument too many is or was meant for; OPT_COUNT when nothing fits. */
-option_id option_of_argument(const weft_options *options, const char *argument);
+const char *option_foreign_answer(const option_catalog *catalog, const char *name);
 
 /* ---- refusals ---- */
 /* WEFT_ERR_USAGE for an option that the command does not have; `dashes` as written before the name. */
@@ -102,18 +81,10 @@ weft_status option_apply_config(weft_options *options, const char *name, const c
 weft_status option_use_recipe(weft_options *options);
 /* "kipf = --model gcn --layers 2 ...": the recipe as options. */
 enum { OPTION_RECIPE_MAX = 512 };
-void option_describe_recipe(const char *recipe, char text[OPTION_RECIPE_MAX]);
+void option_describe_recipe(const option_catalog *catalog, const char *recipe, char text[OPTION_RECIPE_MAX]);
 /* The next recipe so described, leaving out those without options of their own; false at the end. *cursor starts at the
  * choices. */
-bool option_recipe_listed(const char **cursor, char text[OPTION_RECIPE_MAX]);
-
-/* ---- rules ---- */
-typedef struct option_need {
-    option_id id, other;
-    const char *choices;
-} option_need;
-
-extern const option_need option_needs[]; /* ends with choices == NULL */
+bool option_recipe_listed(const option_catalog *catalog, const char **cursor, char text[OPTION_RECIPE_MAX]);
 
 /* ---- printing ---- */
 /* "N", "mean|gcn", ...: what stands for the value; "" for flags. */
@@ -125,8 +96,6 @@ void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX]);
 void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX]);
 /* A bound as in messages: 65536, 0.999, 1e+06. */
 const char *option_bound_text(const option_row *row, double bound, char text[32]);
-/* Does the command take this section? */
-bool option_section_used(const option_command *command, const char *section);
 /* An exit code that is not a status: those that mpirun reports. NULL past the end. */
 const char *option_launcher_code(int i, int *code);
 

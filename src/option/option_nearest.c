@@ -4,11 +4,12 @@
 #include "base/nearest.h"
 #include "option/option_internal.h"
 
-const char *option_nearest_name(const option_command *command, const char *word, char found[OPTION_WORD_MAX])
+const char *option_nearest_name(const option_catalog *catalog, const option_command *command, const char *word,
+                                char found[OPTION_WORD_MAX])
 {
     char names[OPTION_NAMES_MAX][OPTION_WORD_MAX];
     const char *pointers[OPTION_NAMES_MAX];
-    int count = option_collect_names(command, names);
+    int count = option_collect_names(catalog, command, names);
     for (int i = 0; i < count; i++) {
         pointers[i] = names[i];
     }

@@ -18,11 +18,10 @@
 enum { BLOB_MAGIC = 0x54464557, BLOB_HEADER = 5 }; /* "WEFT" */
 
 /* Both ends must have the same table: ids are positions in it. */
-static uint32_t table_hash(void)
+static uint32_t table_hash(const option_catalog *catalog)
 {
     XXH64_hash_t hash = 0;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
+    for (const option_row *row = catalog->rows; row < catalog->rows + catalog->count; row++) {
         hash = XXH64(row->id, strlen(row->id), hash);
         hash = XXH64(row->choices, strlen(row->choices), hash + (XXH64_hash_t)row->type);
     }
@@ -56,8 +55,9 @@ static void put_text(blob_writer *blob, const char *text)
 
 static size_t command_index(const option_command *command)
 {
+    const option_command *commands = command->catalog->commands;
     size_t index = 0;
-    while (option_commands[index].name != NULL && &option_commands[index] != command) {
+    while (commands[index].name != NULL && &commands[index] != command) {
         index++;
     }
     return index; /* the bare command is one past the table */
@@ -65,20 +65,21 @@ static size_t command_index(const option_command *command)
 
 static void write_blob(const weft_options *options, blob_writer *blob)
 {
+    const int count = option_count(options);
     size_t values = 0;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        values += option_is_set(options, (option_id)id);
+    for (option_id id = 0; id < count; id++) {
+        values += option_is_set(options, id);
     }
     put_number(blob, BLOB_MAGIC);
-    put_number(blob, table_hash());
+    put_number(blob, table_hash(options->command->catalog));
     put_number(blob, command_index(options->command));
     put_number(blob, (size_t)options->argument_count);
     put_number(blob, values);
     for (int i = 0; i < options->argument_count; i++) {
         put_text(blob, options->arguments[i]);
     }
-    for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_is_set(options, (option_id)id)) {
+    for (option_id id = 0; id < count; id++) {
+        if (option_is_set(options, id)) {
             put_number(blob, (size_t)id);
             put_number(blob, (size_t)options->values[id].source);
             put_text(blob, options->values[id].text);
@@ -107,7 +108,8 @@ typedef struct blob_reader {
 
 static weft_status get_number(blob_reader *blob, uint32_t *number)
 {
-    WEFT_CHECK(blob->left >= sizeof *number, WEFT_ERR_INTERNAL, "the options received from rank 0 are cut short");
+    WEFT_CHECK(blob->at != NULL && blob->left >= sizeof *number, WEFT_ERR_INTERNAL,
+               "the options received from rank 0 are cut short");
     memcpy(number, blob->at, sizeof *number);
     blob->at += sizeof *number;
     blob->left -= sizeof *number;
@@ -143,11 +145,11 @@ static weft_status read_value(blob_reader *blob, weft_options *options)
     char *text = NULL;
     WEFT_TRY(get_number(blob, &id));
     WEFT_TRY(get_number(blob, &source));
-    WEFT_CHECK(id < OPT_COUNT && source <= OPTION_PROGRAM, WEFT_ERR_INTERNAL,
+    WEFT_CHECK(id < (uint32_t)option_count(options) && source <= OPTION_PROGRAM, WEFT_ERR_INTERNAL,
                "the options received from rank 0 are damaged: id %u, source %u", id, source);
     WEFT_TRY(get_text(blob, &text));
     weft_status status =
-        option_set(options, (option_id)id, (option_source)source, option_row_of((option_id)id)->name, text);
+        option_set(options, (option_id)id, (option_source)source, option_row_in(options, (option_id)id)->name, text);
     weft_free(text);
     return status;
 }
@@ -165,21 +167,21 @@ static weft_status read_blob(blob_reader *blob, const uint32_t header[BLOB_HEADE
     return WEFT_OK;
 }
 
-weft_status option_unpack(const void *blob, size_t bytes, weft_options **options)
+weft_status option_unpack(const option_catalog *catalog, const void *blob, size_t bytes, weft_options **options)
 {
     blob_reader reader = {blob, bytes};
     uint32_t header[BLOB_HEADER];
-    const option_command *command = &option_command_bare;
+    const option_command *command = catalog->bare;
     *options = NULL;
     for (int i = 0; i < BLOB_HEADER; i++) {
         WEFT_TRY(get_number(&reader, &header[i]));
     }
-    WEFT_CHECK(header[0] == BLOB_MAGIC && header[1] == table_hash(), WEFT_ERR_LAUNCH,
+    WEFT_CHECK(header[0] == BLOB_MAGIC && header[1] == table_hash(catalog), WEFT_ERR_LAUNCH,
                "rank 0 runs another build of weft: install the same one on every node");
-    size_t commands = command_index(&option_command_bare);
+    size_t commands = command_index(catalog->bare);
     WEFT_CHECK(header[2] <= commands, WEFT_ERR_INTERNAL, "the options received from rank 0 name command %u", header[2]);
     if (header[2] < commands) {
-        command = &option_commands[header[2]];
+        command = &catalog->commands[header[2]];
     }
     WEFT_TRY(option_create(command, options));
     weft_status status = read_blob(&reader, header, *options);
@@ -196,7 +198,7 @@ weft_status option_copy(const weft_options *options, weft_options **copy)
     size_t bytes = 0;
     *copy = NULL;
     WEFT_TRY(option_pack(options, &blob, &bytes));
-    weft_status status = option_unpack(blob, bytes, copy);
+    weft_status status = option_unpack(options->command->catalog, blob, bytes, copy);
     weft_free(blob);
     return status;
 }

@@ -27,10 +27,10 @@ static const char *command_text(const option_command *command, char text[OPTION_
 /* ---- refusals --------------------------------------------------------------------------------------------------- */
 
 /* The first command that has an option of this name, or NULL. */
-static const option_command *command_with(const char *name)
+static const option_command *command_with(const option_catalog *catalog, const char *name)
 {
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
-        if (option_find(command, name, false) != OPT_COUNT) {
+    for (const option_command *command = catalog->commands; command->name != NULL; command++) {
+        if (option_find(command, name, false) != OPTION_NONE) {
             return command;
         }
     }
@@ -40,12 +40,12 @@ static const option_command *command_with(const char *name)
 weft_status option_fail_unknown(const option_command *command, const char *dashes, const char *name)
 {
     char found[OPTION_WORD_MAX], here[OPTION_WORD_MAX];
-    const option_command *other = command_with(name);
-    const char *near = option_nearest_name(command, name, found);
-    const char *foreign = option_foreign_answer(name);
+    const option_command *other = command_with(command->catalog, name);
+    const char *near = option_nearest_name(command->catalog, command, name, found);
+    const char *foreign = option_foreign_answer(command->catalog, name);
     const char *long_dashes = dashes[0] != '\0' ? "--" : "";
     command_text(command, here);
-    if (option_is_argument(command, name)) {
+    if (command->catalog->is_argument(command, name)) {
         return weft_fail(WEFT_ERR_USAGE, "unknown option %s%s: %s takes it as an argument: %s %s", dashes, name, here,
                          here, command->arguments);
     }
@@ -68,7 +68,7 @@ weft_status option_fail_unknown(const option_command *command, const char *dashe
 static weft_status take_value(const weft_options *options, option_id id, argument_list *arguments, const char *written,
                               const char *inline_value, const char **value)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_in(options, id);
     const char *next = arguments->at + 1 < arguments->count ? arguments->text[arguments->at + 1] : NULL;
     *value = inline_value != NULL ? inline_value : "";
     if (inline_value != NULL) {
@@ -97,7 +97,7 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
 static weft_status set_from_argument(weft_options *options, option_id id, const char *written, const char *value)
 {
     char spelled[SPELLED_MAX];
-    bool bare = option_row_of(id)->type == OPTION_FLAG && strcmp(value, "on") == 0;
+    bool bare = option_row_in(options, id)->type == OPTION_FLAG && strcmp(value, "on") == 0;
     snprintf(spelled, sizeof spelled, bare ? "%s" : "%s %s", written, value);
     return option_set(options, id, OPTION_COMMAND_LINE, spelled, value);
 }
@@ -113,15 +113,16 @@ static weft_status parse_long(weft_options *options, argument_list *arguments)
     name[length] = '\0';
     snprintf(written, sizeof written, "--%s", name);
     option_id id = option_find(options->command, name, false);
-    if (id == OPT_COUNT && (strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0)) {
+    if (id == OPTION_NONE && (strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0)) {
         id = option_find(options->command, name + 3, false);
-        if (id != OPT_COUNT && (option_row_of(id)->type == OPTION_FLAG || option_is_switch(option_row_of(id)))) {
+        if (id != OPTION_NONE &&
+            (option_row_in(options, id)->type == OPTION_FLAG || option_is_switch(option_row_in(options, id)))) {
             WEFT_CHECK(equals == NULL, WEFT_ERR_USAGE, "%s takes no value", written);
             return option_set(options, id, OPTION_COMMAND_LINE, written, "off");
         }
-        id = OPT_COUNT;
+        id = OPTION_NONE;
     }
-    if (id == OPT_COUNT) {
+    if (id == OPTION_NONE) {
         return option_fail_unknown(options->command, "--", name);
     }
     WEFT_TRY(take_value(options, id, arguments, written, equals != NULL ? equals + 1 : NULL, &value));
@@ -132,12 +133,13 @@ static weft_status parse_long(weft_options *options, argument_list *arguments)
 static weft_status parse_letter(weft_options *options, argument_list *arguments)
 {
     const char *text = arguments->text[arguments->at], *value = NULL;
+    const option_catalog *catalog = options->command->catalog;
     char name[2] = {text[1], '\0'};
     option_id id = option_find(options->command, name, true);
     if (text[2] != '\0') {
         char found[OPTION_WORD_MAX];
-        const char *near = option_nearest_name(options->command, text + 1, found);
-        if (option_foreign_answer(text + 1) != NULL) { /* mpirun's -np, torchrun's single dash */
+        const char *near = option_nearest_name(catalog, options->command, text + 1, found);
+        if (option_foreign_answer(catalog, text + 1) != NULL) { /* mpirun's -np, torchrun's single dash */
             return option_fail_unknown(options->command, "-", text + 1);
         }
         if (near != NULL) {
@@ -147,7 +149,7 @@ static weft_status parse_letter(weft_options *options, argument_list *arguments)
                          "unknown option %s: one-letter options stand alone (-%c), long ones take two dashes", text,
                          text[1]);
     }
-    if (id == OPT_COUNT) {
+    if (id == OPTION_NONE) {
         return option_fail_unknown(options->command, "-", name);
     }
     WEFT_TRY(take_value(options, id, arguments, text, NULL, &value));
@@ -184,18 +186,19 @@ static weft_status fail_argument(const weft_options *options, const char *here)
 {
     const option_command *command = options->command;
     const char *text = options->arguments[command->max_arguments];
-    option_id id = option_of_argument(options, text);
-    if (command == &option_command_bare) {
+    option_id named = option_find(command, text, false);
+    option_id id = named != OPTION_NONE ? named : command->catalog->of_argument(options, text);
+    if (command == command->catalog->bare) {
         return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\": the command comes first, then its options",
                          here, text);
     }
-    if (id == OPT_COUNT) {
+    if (id == OPTION_NONE) {
         return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\"; it takes %s", here, text,
                          command->max_arguments > 0 ? command->arguments : "options only");
     }
-    bool value = id == OPT_DATA || id == OPT_CHECKPOINT;
+    bool value = named == OPTION_NONE;
     return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\": did you mean --%s%s%s?", here, text,
-                     option_row_of(id)->name, value ? " " : "", value ? text : "");
+                     option_row_in(options, id)->name, value ? " " : "", value ? text : "");
 }
 
 static weft_status check_argument_count(const weft_options *options)
@@ -229,14 +232,14 @@ static void name_of_variable(const char *variable, char name[NAME_MAX_BYTES])
     name[at] = '\0';
 }
 
-static void warn_ignored_variable(const char *variable, const char *name)
+static void warn_ignored_variable(const option_catalog *catalog, const char *variable, const char *name)
 {
     char found[OPTION_WORD_MAX], suggested[OPTION_ENV_MAX];
-    const char *near = option_nearest_name(NULL, name, found);
-    if (option_find(NULL, name, false) != OPT_COUNT) {
+    const char *near = option_nearest_name(catalog, NULL, name, found);
+    if (option_find_any(catalog, name) != OPTION_NONE) {
         log_warn("%s in the environment is ignored: %s belongs on the command line", variable, name);
-    } else if (option_foreign_answer(name) != NULL) {
-        log_warn("%s in the environment is no option of weft: %s", variable, option_foreign_answer(name));
+    } else if (option_foreign_answer(catalog, name) != NULL) {
+        log_warn("%s in the environment is no option of weft: %s", variable, option_foreign_answer(catalog, name));
     } else if (near != NULL) {
         option_environment_name(near, suggested);
         log_warn("%s in the environment is no option of weft: did you mean %s?", variable, suggested);
@@ -247,6 +250,7 @@ static void warn_ignored_variable(const char *variable, const char *name)
 
 static weft_status parse_variable(weft_options *options, const char *entry)
 {
+    const option_catalog *catalog = options->command->catalog;
     const char *equals = strchr(entry, '=');
     char variable[NAME_MAX_BYTES], name[NAME_MAX_BYTES], spelled[SPELLED_MAX];
     size_t length = equals != NULL ? (size_t)(equals - entry) : sizeof variable;
@@ -257,13 +261,13 @@ static weft_status parse_variable(weft_options *options, const char *entry)
     variable[length] = '\0';
     name_of_variable(variable, name);
     option_id id = option_find(options->command, name, false);
-    if (id != OPT_COUNT && option_allowed_from(id, OPTION_ENVIRONMENT)) {
+    if (id != OPTION_NONE && option_allowed_from(id, OPTION_ENVIRONMENT)) {
         snprintf(spelled, sizeof spelled, "%s=%s in the environment", variable, equals + 1);
         return option_set(options, id, OPTION_ENVIRONMENT, spelled, equals + 1);
     }
-    option_id any = option_find(NULL, name, false); /* an option of another command is quietly left to it */
-    if (!is_other_variable(variable) && (any == OPT_COUNT || !option_allowed_from(any, OPTION_ENVIRONMENT))) {
-        warn_ignored_variable(variable, name);
+    option_id any = option_find_any(catalog, name); /* an option of another command is quietly left to it */
+    if (!is_other_variable(variable) && (any == OPTION_NONE || !option_allowed_from(any, OPTION_ENVIRONMENT))) {
+        warn_ignored_variable(catalog, variable, name);
     }
     return WEFT_OK;
 }
@@ -316,11 +320,11 @@ weft_status option_parse_arguments(const option_command *command, int argc, char
 
 /* ---- names of commands and topics ------------------------------------------------------------------------------- */
 
-weft_status option_command_find(const char *name, const option_command **command)
+weft_status option_command_find(const option_catalog *catalog, const char *name, const option_command **command)
 {
     const char *names[16];
     int count = 0;
-    for (const option_command *at = option_commands; at->name != NULL; at++) {
+    for (const option_command *at = catalog->commands; at->name != NULL; at++) {
         if (strcmp(at->name, name) == 0) {
             *command = at;
             return WEFT_OK;
@@ -338,15 +342,18 @@ weft_status option_check_topic(const option_command *command, const char *topic)
     const char *names[OPTION_LIST_MAX];
     char listed[512] = "";
     int count = 0;
-    bool bare = command == &option_command_bare; /* it stands for all of them */
-    for (const option_section *section = option_sections; section->name != NULL; section++) {
+    bool bare = command == command->catalog->bare; /* it stands for all of them */
+    const option_section *sections = command->catalog->sections;
+    for (const option_section *section = sections; section->name != NULL; section++) {
         if (bare || option_section_used(command, section->name)) {
             names[count++] = section->name;
         }
     }
     names[count++] = "exit-codes";
-    if (bare || option_section_used(command, "convert")) {
-        names[count++] = "formats"; /* printed by the table of readers */
+    for (const option_section *section = sections; section->name != NULL; section++) {
+        if (section->topic != NULL && (bare || option_section_used(command, section->name))) {
+            names[count++] = section->topic;
+        }
     }
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], topic) == 0) {

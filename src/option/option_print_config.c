@@ -11,8 +11,8 @@
 /* What holds if nothing is set: the recipe's value, or the built-in one. */
 static const char *unset_value(const weft_options *options, option_id id)
 {
-    bool by_recipe = option_source_of(options, id) == OPTION_RECIPE || id == OPT_RECIPE;
-    return by_recipe ? option_value_text(options, id) : option_row_of(id)->default_text;
+    bool by_recipe = option_source_of(options, id) == OPTION_RECIPE || id == options->command->catalog->recipe;
+    return by_recipe ? option_value_text(options, id) : option_row_in(options, id)->default_text;
 }
 
 static void print_setting(FILE *out, const option_row *row, const char *value)
@@ -34,10 +34,10 @@ void option_print_config(FILE *out, const weft_options *options)
             command->name);
     while (option_list_next(&cursor, ',', name)) {
         fprintf(out, "\n[%s]\n", name);
-        for (int id = 0; id < OPT_COUNT; id++) {
-            const option_row *row = option_row_of((option_id)id);
-            if (strcmp(row->section, name) == 0 && option_allowed_from((option_id)id, OPTION_FILE)) {
-                print_setting(out, row, unset_value(options, (option_id)id));
+        for (option_id id = 0; id < option_count(options); id++) {
+            const option_row *row = option_row_in(options, id);
+            if (strcmp(row->section, name) == 0 && option_allowed_from(id, OPTION_FILE)) {
+                print_setting(out, row, unset_value(options, id));
             }
         }
     }

@@ -91,19 +91,21 @@ static int print_gap(FILE *out, int column)
     return HELP_COLUMN;
 }
 
-static void print_recipes(FILE *out, const char *choices)
+static void print_recipes(const option_catalog *catalog, FILE *out)
 {
     char text[OPTION_RECIPE_MAX];
-    while (option_recipe_listed(&choices, text)) {
+    const char *choices = catalog->rows[catalog->recipe].choices;
+    while (option_recipe_listed(catalog, &choices, text)) {
         print_words(out, text, print_gap(out, 0));
         fputc('\n', out);
     }
 }
 
-static void print_option(FILE *out, const option_row *row)
+static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 {
+    const option_row *row = &catalog->rows[id];
     const char *aliases = row->aliases, *placeholder = option_placeholder(row);
-    bool optional = row == option_row_of(OPT_HELP); /* --help[=SECTION] */
+    bool optional = id == OPT_HELP; /* --help[=SECTION] */
     char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
     char details[OPTION_RANGE_MAX + OPTION_ALSO_MAX + 4];
     int column = fprintf(out, "  ");
@@ -123,18 +125,17 @@ static void print_option(FILE *out, const option_row *row)
     column = print_words(out, row->help, print_gap(out, column));
     print_words(out, details, column);
     fputc('\n', out);
-    if (row == option_row_of(OPT_RECIPE)) {
-        print_recipes(out, row->choices);
+    if (id == catalog->recipe) {
+        print_recipes(catalog, out);
     }
 }
 
-static void print_section(FILE *out, const option_section *section)
+static void print_section(const option_catalog *catalog, FILE *out, const option_section *section)
 {
     fprintf(out, "%s options [%s]: %s\n", section->title, section->name, section->about);
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
-        if (strcmp(row->section, section->name) == 0) {
-            print_option(out, row);
+    for (option_id id = 0; id < catalog->count; id++) {
+        if (strcmp(catalog->rows[id].section, section->name) == 0) {
+            print_option(catalog, out, id);
         }
     }
     fputc('\n', out);
@@ -171,6 +172,7 @@ static void print_examples(FILE *out, const char *examples)
 
 void option_print_help(FILE *out, const option_command *command, const char *section)
 {
+    const option_catalog *catalog = command->catalog;
     const char *cursor = command->sections;
     char name[OPTION_WORD_MAX];
     if (section != NULL && strcmp(section, "exit-codes") == 0) {
@@ -178,7 +180,7 @@ void option_print_help(FILE *out, const option_command *command, const char *sec
         return;
     }
     if (section != NULL && section[0] != '\0') {
-        print_section(out, option_section_find(section));
+        print_section(catalog, out, option_section_find(catalog, section));
         return;
     }
     fprintf(out, "Usage: weft %s%s%s [OPTION]...\n", command->name, command->arguments[0] != '\0' ? " " : "",
@@ -186,19 +188,19 @@ void option_print_help(FILE *out, const option_command *command, const char *sec
     fprintf(out, "weft %s: %s.\n\n", command->name, command->summary);
     print_examples(out, command->examples);
     while (option_list_next(&cursor, ',', name)) {
-        print_section(out, option_section_find(name));
+        print_section(catalog, out, option_section_find(catalog, name));
     }
     fputs("Every option can also be set by a line `name = value` in a config file (--config FILE) and by a variable\n"
           "WEFT_NAME in the environment. The command line wins over the environment, that over the config file.\n",
           out);
 }
 
-void option_print_overview(FILE *out)
+void option_print_overview(const option_catalog *catalog, FILE *out)
 {
     fputs("Usage: weft COMMAND [OPTION]...\n"
           "weft trains graph neural networks on clusters of CPUs, under mpirun or alone.\n\nCommands:\n",
           out);
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = catalog->commands; command->name != NULL; command++) {
         fprintf(out, "  %-10s %-9s %s\n", command->name, command->arguments, command->summary);
     }
     fputs("\nTo begin with:\n"

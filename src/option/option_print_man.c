@@ -42,18 +42,20 @@ static void print_list(FILE *out, const char *list)
     }
 }
 
-static void print_recipes(FILE *out, const char *choices)
+static void print_recipes(const option_catalog *catalog, FILE *out)
 {
     char text[OPTION_RECIPE_MAX];
-    while (option_recipe_listed(&choices, text)) {
+    const char *choices = catalog->rows[catalog->recipe].choices;
+    while (option_recipe_listed(catalog, &choices, text)) {
         fputs(".br\n", out);
         print_roff(out, text);
         fputc('\n', out);
     }
 }
 
-static void print_option(FILE *out, const option_row *row)
+static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 {
+    const option_row *row = &catalog->rows[id];
     const char *aliases = row->aliases;
     char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX];
     fputs(".TP\n\\fB\\-\\-", out);
@@ -75,14 +77,14 @@ static void print_option(FILE *out, const option_row *row)
     fputs("\n(", out);
     print_roff(out, range);
     fputs(")\n", out);
-    if (row == option_row_of(OPT_RECIPE)) {
-        print_recipes(out, row->choices);
+    if (id == catalog->recipe) {
+        print_recipes(catalog, out);
     }
 }
 
-static void print_commands(FILE *out)
+static void print_commands(const option_catalog *catalog, FILE *out)
 {
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = catalog->commands; command->name != NULL; command++) {
         fprintf(out, ".SS weft %s %s\n", command->name, command->arguments);
         print_roff(out, command->summary);
         fputs(".\nOption sections: ", out);
@@ -114,7 +116,7 @@ static void print_exit_codes(FILE *out)
     }
 }
 
-void option_print_man(FILE *out)
+void option_print_man(const option_catalog *catalog, FILE *out)
 {
     fputs(
         ".TH WEFT 1\n.SH NAME\nweft \\- train graph neural networks on clusters of CPUs\n.SH SYNOPSIS\n"
@@ -124,13 +126,13 @@ void option_print_man(FILE *out)
         "In option names \\- and _ are the same. A flag is written \\-\\-name, \\-\\-no\\-name or \\-\\-name=on|off;\n"
         "\\-\\- ends the options.\n.SH COMMANDS\n",
         out);
-    print_commands(out);
+    print_commands(catalog, out);
     fputs(".SH OPTIONS\n", out);
-    for (const option_section *section = option_sections; section->name != NULL; section++) {
+    for (const option_section *section = catalog->sections; section->name != NULL; section++) {
         fprintf(out, ".SS \"%s: section %s\"\n%s\n", section->title, section->name, section->about);
-        for (int id = 0; id < OPT_COUNT; id++) {
-            if (strcmp(option_row_of((option_id)id)->section, section->name) == 0) {
-                print_option(out, option_row_of((option_id)id));
+        for (option_id id = 0; id < catalog->count; id++) {
+            if (strcmp(catalog->rows[id].section, section->name) == 0) {
+                print_option(catalog, out, id);
             }
         }
     }

@@ -205,13 +205,14 @@ weft_status option_create(const option_command *command, weft_options **options)
     *options = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&made, 1, WEFT_MEM_GENERAL));
     made->command = command;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
-        weft_status status = parse_value(row, row->name, row->default_text, &made->values[id]);
-        if (status != WEFT_OK) {
-            option_destroy(made);
-            return weft_fail_context(status, "default of an option: ");
-        }
+    weft_status status = WEFT_NEW_ZERO(&made->values, (size_t)command->catalog->count, WEFT_MEM_GENERAL);
+    for (option_id id = 0; status == WEFT_OK && id < command->catalog->count; id++) {
+        const option_row *row = &command->catalog->rows[id];
+        status = parse_value(row, row->name, row->default_text, &made->values[id]);
+    }
+    if (status != WEFT_OK) {
+        option_destroy(made);
+        return weft_fail_context(status, "default of an option: ");
     }
     *options = made;
     return WEFT_OK;
@@ -222,9 +223,10 @@ void option_destroy(weft_options *options)
     if (options == NULL) {
         return;
     }
-    for (int id = 0; id < OPT_COUNT; id++) {
+    for (option_id id = 0; options->values != NULL && id < option_count(options); id++) {
         weft_free(options->values[id].text);
     }
+    weft_free(options->values);
     for (int i = 0; i < options->argument_count; i++) {
         weft_free(options->arguments[i]);
     }
@@ -253,7 +255,7 @@ static bool same_value(option_type type, const option_value *a, const option_val
 
 weft_status option_set(weft_options *options, option_id id, option_source source, const char *spelled, const char *text)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_in(options, id);
     option_value value = {.source = source}, *held = &options->values[id];
     WEFT_TRY(parse_value(row, spelled, text, &value));
     if (held->source > source) { /* checked, but the stronger source wins */
@@ -269,12 +271,12 @@ weft_status option_set(weft_options *options, option_id id, option_source source
     }
     weft_free(held->text);
     *held = value;
-    return id == OPT_RECIPE ? option_use_recipe(options) : WEFT_OK;
+    return id == options->command->catalog->recipe ? option_use_recipe(options) : WEFT_OK;
 }
 
 weft_status option_restore_default(weft_options *options, option_id id)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_in(options, id);
     option_value value = {.source = OPTION_DEFAULT};
     WEFT_TRY(parse_value(row, row->name, row->default_text, &value));
     weft_free(options->values[id].text);
@@ -295,7 +297,7 @@ weft_status option_add_argument(weft_options *options, const char *text)
 
 static const option_value *value_of(const weft_options *options, option_id id, option_type type)
 {
-    assert(option_row_of(id)->type == type);
+    assert(option_row_in(options, id)->type == type);
     (void)type;
     return &options->values[id];
 }
@@ -303,6 +305,17 @@ static const option_value *value_of(const weft_options *options, option_id id, o
 const option_command *option_command_of(const weft_options *options)
 {
     return options->command;
+}
+
+const option_row *option_row_in(const weft_options *options, option_id id)
+{
+    assert(id >= 0 && id < option_count(options));
+    return &options->command->catalog->rows[id];
+}
+
+int option_count(const weft_options *options)
+{
+    return options->command->catalog->count;
 }
 
 int option_argument_count(const weft_options *options)
@@ -328,7 +341,7 @@ int64_t option_int(const weft_options *options, option_id id)
 
 double option_real(const weft_options *options, option_id id)
 {
-    assert(option_row_of(id)->type == OPTION_REAL || option_row_of(id)->type == OPTION_TIME);
+    assert(option_row_in(options, id)->type == OPTION_REAL || option_row_in(options, id)->type == OPTION_TIME);
     return options->values[id].real;
 }
 
@@ -339,11 +352,11 @@ uint64_t option_size(const weft_options *options, option_id id)
 
 const char *option_text(const weft_options *options, option_id id)
 {
-    assert(option_row_of(id)->type == OPTION_TEXT || option_row_of(id)->type == OPTION_CHOICE);
+    assert(option_row_in(options, id)->type == OPTION_TEXT || option_row_in(options, id)->type == OPTION_CHOICE);
     return options->values[id].text;
 }
 
-int option_choice(const weft_options *options, option_id id)
+int option_choice_index(const weft_options *options, option_id id)
 {
     return (int)value_of(options, id, OPTION_CHOICE)->integer;
 }
@@ -354,7 +367,8 @@ int option_list(const weft_options *options, option_id id, int64_t *values, int 
     int count = 0;
     const option_value *value = value_of(options, id, OPTION_INTLIST);
     /* The text was checked when it was set. */
-    if (parse_list(option_row_of(id), option_row_of(id)->name, value->text, list, OPTION_LIST_MAX, &count) != WEFT_OK) {
+    if (parse_list(option_row_in(options, id), option_row_in(options, id)->name, value->text, list, OPTION_LIST_MAX,
+                   &count) != WEFT_OK) {
         return 0;
     }
     memcpy(values, list, sizeof *list * (size_t)(count < capacity ? count : capacity));

@@ -4,13 +4,15 @@
 
 #include <stdint.h>
 
-typedef enum schedule_kind { /* order of --schedule's choices */
-                             SCHEDULE_CONSTANT,
-                             SCHEDULE_STEP,   /* base * gamma^(t / step) */
-                             SCHEDULE_COSINE, /* base * (1 + cos(pi t / T)) / 2 */
-                             SCHEDULE_LINEAR, /* base * (1 - t / T) */
-                             SCHEDULE_EXP     /* base * gamma^t */
-} schedule_kind;
+#include "base/option_words.h"
+
+#define SCHEDULE_KINDS(X)                                                                                              \
+    X(SCHEDULE_CONSTANT, "constant")                                                                                   \
+    X(SCHEDULE_STEP, "step")     /* base * gamma^(t / step) */                                                         \
+    X(SCHEDULE_COSINE, "cosine") /* base * (1 + cos(pi t / T)) / 2 */                                                  \
+    X(SCHEDULE_LINEAR, "linear") /* base * (1 - t / T) */                                                              \
+    X(SCHEDULE_EXP, "exp")       /* base * gamma^t */
+typedef enum schedule_kind { SCHEDULE_KINDS(CHOICE_VALUE) } schedule_kind;
 
 typedef struct train_schedule {
     schedule_kind kind;

@@ -1,5 +1,6 @@
 /* train/metrics.c: see train/metrics.h. */
 #include "train/metrics.h"
+#include "train/train_options.def"
 
 #include <assert.h>
 #include <math.h>
@@ -90,11 +91,13 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
     *metrics = (train_metrics){.comm = comm, .hal = hal, .desc = *desc};
     bool classes = desc->loss == TRAIN_LOSS_XENT;
     if (desc->metric == TRAIN_METRIC_ACCURACY) {
-        WEFT_CHECK(classes, WEFT_ERR_USAGE, "--metric acc needs classes; with --loss bce use --metric rocauc");
+        WEFT_CHECK(classes, WEFT_ERR_USAGE,
+                   FLAG_METRIC " acc needs classes; with " FLAG_LOSS " bce use " FLAG_METRIC " rocauc");
         return tensor_create(hal, WEFT_DTYPE_I64, TRAIN_SPLITS, 2, WEFT_MEM_WORKSPACE, &metrics->counts);
     }
     WEFT_CHECK(!classes || desc->outputs == 2, WEFT_ERR_USAGE,
-               "--metric rocauc needs two classes or binary tasks; these labels have %lld classes: use --metric acc",
+               FLAG_METRIC " rocauc needs two classes or binary tasks; these labels have %lld classes: use " FLAG_METRIC
+                           " acc",
                (long long)desc->outputs);
     return rocauc_buffers(metrics);
 }

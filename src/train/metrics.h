@@ -11,6 +11,7 @@
 #ifndef WEFT_TRAIN_METRICS_H
 #define WEFT_TRAIN_METRICS_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 #include "train/model.h"
 
@@ -24,6 +25,13 @@ typedef struct metrics_desc {
     int64_t rows;     /* of this rank, over the batches of an evaluation */
     weft_dtype dtype; /* of the logits */
 } metrics_desc;
+
+/* The metric that is asked for; auto follows the loss. */
+#define METRIC_CHOICES(X)                                                                                              \
+    X(METRIC_AUTO, "auto")                                                                                             \
+    X(METRIC_ACC, "acc")                                                                                               \
+    X(METRIC_ROCAUC, "rocauc")
+typedef enum metric_choice { METRIC_CHOICES(CHOICE_VALUE) } metric_choice;
 
 typedef struct train_metrics {
     weft_comm *comm;

@@ -8,6 +8,7 @@
 #ifndef WEFT_TRAIN_MODEL_H
 #define WEFT_TRAIN_MODEL_H
 
+#include "base/option_words.h"
 #include "train/param.h"
 
 /* What the loop wants to hear from a training pass, by blocks of the parameter store; models call train_need and
@@ -55,6 +56,13 @@ typedef struct train_model {
 } train_model;
 
 typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;
+
+/* The loss that is asked for; auto follows the labels. */
+#define LOSS_CHOICES(X)                                                                                                \
+    X(LOSS_AUTO, "auto")                                                                                               \
+    X(LOSS_XENT, "xent")                                                                                               \
+    X(LOSS_BCE, "bce")
+typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 
 /* Where a row belongs: train, valid, test, or nowhere. */
 enum { TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };

@@ -19,15 +19,16 @@
 #ifndef WEFT_TRAIN_NORM_H
 #define WEFT_TRAIN_NORM_H
 
+#include "base/option_words.h"
 #include "comm/comm.h"
 #include "train/param.h"
 
-typedef enum norm_kind { /* order of --norm's choices; the last is none of them */
-                         NORM_NONE,
-                         NORM_BATCH,
-                         NORM_LAYER,
-                         NORM_BATCH_LOCAL
-} norm_kind;
+/* What --norm offers, and batch norm of each rank by itself, which models ask for. */
+#define NORM_KINDS(X)                                                                                                  \
+    X(NORM_NONE, "none")                                                                                               \
+    X(NORM_BATCH, "batch")                                                                                             \
+    X(NORM_LAYER, "layer")
+typedef enum norm_kind { NORM_KINDS(CHOICE_VALUE) NORM_BATCH_LOCAL } norm_kind;
 
 typedef struct train_norm {
     norm_kind kind;

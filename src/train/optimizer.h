@@ -11,9 +11,19 @@
 #ifndef WEFT_TRAIN_OPTIMIZER_H
 #define WEFT_TRAIN_OPTIMIZER_H
 
+#include "base/option_words.h"
 #include "train/param.h"
 
-typedef enum optimizer_kind { OPTIMIZER_ADAM, OPTIMIZER_SGD } optimizer_kind; /* order of --optimizer's choices */
+#define OPTIMIZER_KINDS(X)                                                                                             \
+    X(OPTIMIZER_ADAM, "adam")                                                                                          \
+    X(OPTIMIZER_SGD, "sgd")
+typedef enum optimizer_kind { OPTIMIZER_KINDS(CHOICE_VALUE) } optimizer_kind;
+
+/* The layers whose parameters decay. */
+#define DECAY_CHOICES(X)                                                                                               \
+    X(DECAY_ALL, "all")                                                                                                \
+    X(DECAY_FIRST, "first")
+typedef enum decay_layers { DECAY_CHOICES(CHOICE_VALUE) } decay_layers;
 
 typedef struct optimizer_options {
     optimizer_kind kind;

@@ -114,7 +114,7 @@ static weft_status run_command(const command_case *c)
     for (; c->argument[argc] != NULL; argc++) {
         argv[argc] = (char *)(uintptr_t)c->argument[argc]; /* like main's: never written to */
     }
-    WEFT_TRY(option_command_find(argv[0], &command));
+    WEFT_TRY(option_command_find(&app_catalog, argv[0], &command));
     WEFT_TRY(option_parse(command, argc, argv, &options));
     weft_status status = c->run(options);
     option_destroy(options);

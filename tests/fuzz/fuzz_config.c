@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "app/options/app_options.h"
 #include "base/alloc.h"
-#include "option/option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +14,7 @@ static void round_trip(const weft_options *options)
     weft_options *copy = NULL;
     void *blob = NULL;
     size_t bytes = 0;
-    if (option_pack(options, &blob, &bytes) != WEFT_OK || option_unpack(blob, bytes, &copy) != WEFT_OK) {
+    if (option_pack(options, &blob, &bytes) != WEFT_OK || option_unpack(&app_catalog, blob, bytes, &copy) != WEFT_OK) {
         abort();
     }
     option_destroy(copy);

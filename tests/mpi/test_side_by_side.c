@@ -25,7 +25,7 @@ static weft_status assign(weft_options *options, const char *word)
 static weft_status options_of(const char *const *word, int count, weft_options **options)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find("train", &train));
+    WEFT_TRY(option_command_find(&app_catalog, "train", &train));
     WEFT_TRY(option_create(train, options));
     for (int i = 0; i < count; ++i) {
         WEFT_TRY(assign(*options, word[i]));

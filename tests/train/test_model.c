@@ -311,7 +311,7 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
     for (int m = 0; m < 6; ++m) {
         const bool hides = m >= 3; /* the halo, behind the products */
         in.method = methods[m % 3];
-        in.config.overlap = hides ? GNN_OVERLAP_ON : GNN_OVERLAP_OFF;
+        in.config.overlap = hides ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
         int ranks = rank_counts[(row + m) % 4];
         run_case(&in, ranks);
         snprintf(what, sizeof what, "%s, %s on %d ranks%s", model, in.method, ranks, hides ? ", halo hidden" : "");

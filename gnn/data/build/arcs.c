@@ -19,6 +19,7 @@
 #include "base/isa.h"
 #include "base/log.h"
 #include "gnn/data/build/pairs_look.h"
+#include "gnn/data/convert_options.def"
 #include "machine/placement.h"
 
 /* Edges in a chunk, by the limit; and what is sorted or read back at a time. */
@@ -337,7 +338,8 @@ static weft_status choose_source(arcs *a, csr_input *input)
     const int64_t left = a->limit - input->vertices * (int64_t)sizeof(int64_t);
     const int64_t held = a->chunk_count * chunk_bytes(a);
     WEFT_CHECK(left > 0, WEFT_ERR_RESOURCE,
-               "--memory: %" PRId64 " vertices need %" PRId64 " bytes for their offsets alone, the limit is %" PRId64,
+               FLAG_MEMORY ": %" PRId64 " vertices need %" PRId64
+                           " bytes for their offsets alone, the limit is %" PRId64,
                input->vertices, input->vertices * 8, a->limit);
     if (a->fd < 0 && left - held >= left / 2) {
         input->spans = a->chunk_count * spans_in(a, a->chunk_edges);

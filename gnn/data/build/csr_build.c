@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "gnn/data/build/csr_rows.h"
+#include "gnn/data/convert_options.def"
 
 /* BUCKETS streams of a cache line each fit the second-level cache; BUCKET_WIDTH counters as well. */
 enum { BUCKETS = 1024, BUCKETS_MOST = 8192, BUCKET_WIDTH = 32768, MESSAGE = 1024, NAME_TRIES = 100 };
@@ -208,7 +209,7 @@ static weft_status choose_range(builder *b)
         if (need > b->input->limit_bytes) {
             WEFT_CHECK(b->end > b->first, WEFT_ERR_RESOURCE,
                        "the %" PRId64 " edges into vertices %" PRId64 " to %" PRId64 " need %" PRId64
-                       " bytes at once, and --memory leaves %" PRId64 ": give it more",
+                       " bytes at once, and " FLAG_MEMORY " leaves %" PRId64 ": give it more",
                        more, b->first << b->shift, ((b->first + 1) << b->shift) - 1, need, b->input->limit_bytes);
             break;
         }

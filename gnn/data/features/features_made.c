@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/philox.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/features/spectral.h"
 
 struct features_made {
@@ -38,11 +39,11 @@ weft_status features_parse(const char *text, features_kind *kind, int64_t *width
             continue;
         }
         WEFT_CHECK(words[i].most > 0 || text[length] == '\0', WEFT_ERR_USAGE,
-                   "--features %s: %s takes no number (a file of that name: ./%s)", text, words[i].word, text);
+                   FLAG_FEATURES " %s: %s takes no number (a file of that name: ./%s)", text, words[i].word, text);
         WEFT_CHECK(words[i].most == 0 || (text[length] == ':' && number_parse_int(text + length + 1, width) &&
                                           *width >= 1 && *width <= words[i].most),
                    WEFT_ERR_USAGE,
-                   "--features %s: expected %s:D with D from 1 to %" PRId64 " (a file of that name: ./%s)", text,
+                   FLAG_FEATURES " %s: expected %s:D with D from 1 to %" PRId64 " (a file of that name: ./%s)", text,
                    words[i].word, words[i].most, text);
         *kind = words[i].kind;
     }
@@ -93,8 +94,9 @@ static void fill_degree(const features_made *made, int64_t v, float *x)
 static weft_status check_onehot(const weft_graph *graph)
 {
     WEFT_CHECK(graph->vertices <= FEATURES_ONEHOT_VERTICES, WEFT_ERR_USAGE,
-               "--features onehot: %" PRId64 " vertices would take %s of features; up to %d vertices are spelled out. "
-               "--features random:128 tells vertices apart in 512 bytes each",
+               FLAG_FEATURES " onehot: %" PRId64
+                             " vertices would take %s of features; up to %d vertices are spelled out. " FLAG_FEATURES
+                             " random:128 tells vertices apart in 512 bytes each",
                graph->vertices, number_say_bytes((uint64_t)graph->vertices * (uint64_t)graph->vertices * 4).text,
                FEATURES_ONEHOT_VERTICES);
     return WEFT_OK;

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/philox.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/features/spectral_dense.h"
 #include "machine/placement.h"
 #include "partition/cover/adjacency.h"
@@ -61,9 +62,8 @@ static weft_status check_memory(const solver *s, int64_t edges, bool symmetric, 
     const uint64_t needed =
         (uint64_t)s->n * (16 * (uint64_t)s->m + 4 * (uint64_t)s->wanted + 16) + (uint64_t)edges * (symmetric ? 2 : 12);
     WEFT_CHECK(needed <= limit, WEFT_ERR_RESOURCE,
-               "--features spectral:%" PRId64 ": takes %s of memory for %" PRId64
-               " vertices, %s are allowed (--memory): "
-               "fewer columns, or random:D",
+               FLAG_FEATURES " spectral:%" PRId64 ": takes %s of memory for %" PRId64
+                             " vertices, %s are allowed (" FLAG_MEMORY "): fewer columns, or random:D",
                s->wanted, number_say_bytes(needed).text, s->n, number_say_bytes(limit).text);
     return WEFT_OK;
 }
@@ -76,8 +76,8 @@ static weft_status solver_create(const weft_graph *graph, int64_t width, int64_t
     s->wanted = width;
     s->m = width + spare < s->n ? width + spare : s->n;
     WEFT_CHECK(width <= s->n, WEFT_ERR_USAGE,
-               "--features spectral:%" PRId64 ": the graph has %" PRId64 " vertices, and as many eigenvectors", width,
-               s->n);
+               FLAG_FEATURES " spectral:%" PRId64 ": the graph has %" PRId64 " vertices, and as many eigenvectors",
+               width, s->n);
     WEFT_TRY(check_memory(s, graph->edges, graph->symmetric, memory_bytes));
     WEFT_TRY(pair_list_build(graph, threads, &s->pairs));
     WEFT_TRY(adjacency_build(graph, &s->pairs, threads, &s->graph));

@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/generate/generator_parts.h"
+#include "graph/graph_options.def"
 
 enum { TOKEN_MAX = 64, NAMES_MAX = 64, LIST_MAX = 512 };
 
@@ -54,12 +55,12 @@ bool generator_named(const char *text)
 
 const char *generator_help(void)
 {
-    return "--data synth:NAME[,key=value]...\n"
-           "names and their settings:\n"
+    return FLAG_DATA " synth:NAME[,key=value]...\n"
+                     "names and their settings:\n"
 #define PRESET(name, letter, settings, help) "  " name ": " help "\n    " settings "\n"
 #include "gnn/data/generate/generator_presets.def"
 #undef PRESET
-           "keys:\n"
+                     "keys:\n"
 #define KEY(takers, name, field, whole, min, max, help) "  " name ": " help "\n"
 #include "gnn/data/generate/generator_keys.def"
 #undef KEY

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
@@ -113,7 +114,7 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
         }
     }
     const char *near = nearest_word(name, names, FORMATS);
-    return weft_fail(WEFT_ERR_USAGE, "--format %s: unknown%s%s%s; known are auto, %s", name,
+    return weft_fail(WEFT_ERR_USAGE, FLAG_FORMAT_IN " %s: unknown%s%s%s; known are auto, %s", name,
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "", known);
 }
 

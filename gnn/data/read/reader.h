@@ -5,6 +5,7 @@
 #ifndef WEFT_GNN_DATA_READ_READER_H
 #define WEFT_GNN_DATA_READ_READER_H
 
+#include "base/option_words.h"
 #include "graph/graph.h"
 
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
@@ -49,6 +50,18 @@ const reader_format *reader_format_at(int i); /* NULL past the end */
 weft_status reader_format_find(const char *path, const char *name, const reader_format **format);
 void raw_graph_free(raw_graph *raw);
 
+/* Whether the reverse of every edge is added; auto: as the format says. */
+#define CONVERT_SYMMETRIZES(X)                                                                                         \
+    X(SYMMETRIZE_AUTO, "auto")                                                                                         \
+    X(SYMMETRIZE_ON, "on")                                                                                             \
+    X(SYMMETRIZE_OFF, "off")
+typedef enum convert_symmetrize { CONVERT_SYMMETRIZES(CHOICE_VALUE) } convert_symmetrize;
+
+#define CONVERT_SELF_LOOPS(X)                                                                                          \
+    X(SELF_LOOPS_DROP, "drop")                                                                                         \
+    X(SELF_LOOPS_KEEP, "keep")
+typedef enum convert_self_loops { CONVERT_SELF_LOOPS(CHOICE_VALUE) } convert_self_loops;
+
 typedef struct convert_options {
     const char *format; /* a name of the table, or "auto" */
     /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/read/reader_attach.c). */
@@ -57,7 +70,7 @@ typedef struct convert_options {
     const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
     uint64_t seed;
     int split_index; /* keep this one of the input's splits only; -1 = all */
-    int symmetrize;  /* 0 auto, 1 on, 2 off */
+    convert_symmetrize symmetrize;
     bool keep_self_loops;
     bool force;
     int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */

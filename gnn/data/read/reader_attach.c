@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_parts.h"
 #include "io/text/text_table.h"
@@ -116,7 +117,7 @@ static weft_status attach_features(const char *path, raw_graph *raw)
     WEFT_TRY(look_at(path, &kind));
     switch (kind) {
     case KIND_FOLDER:
-        return refuse_folder("--features", path);
+        return refuse_folder(FLAG_FEATURES, path);
     case KIND_NPY:
         return reader_map_features(path, raw);
     case KIND_NPZ:
@@ -204,7 +205,7 @@ static weft_status attach_labels(const char *path, raw_graph *raw)
     WEFT_TRY(look_at(path, &kind));
     switch (kind) {
     case KIND_FOLDER:
-        return refuse_folder("--labels", path);
+        return refuse_folder(FLAG_LABELS, path);
     case KIND_NPY:
         return npy_labels(path, raw);
     case KIND_NPZ:

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_csr.h"
@@ -57,8 +59,8 @@ static weft_status choose_split(const char *input, int index, raw_graph *raw)
     if (index < 0) {
         return WEFT_OK;
     }
-    WEFT_CHECK(raw->splits > 0, WEFT_ERR_USAGE, "--split-index %d: %s holds no split", index, input);
-    WEFT_CHECK(index < raw->splits, WEFT_ERR_USAGE, "--split-index %d: %s holds splits 0 to %" PRId64, index, input,
+    WEFT_CHECK(raw->splits > 0, WEFT_ERR_USAGE, FLAG_KEEP_SPLIT " %d: %s holds no split", index, input);
+    WEFT_CHECK(index < raw->splits, WEFT_ERR_USAGE, FLAG_KEEP_SPLIT " %d: %s holds splits 0 to %" PRId64, index, input,
                raw->splits - 1);
     memmove(raw->split, raw->split + (int64_t)index * raw->vertices, (size_t)raw->vertices);
     raw->splits = 1;
@@ -84,8 +86,8 @@ static weft_status spread_features(void *self, int64_t row, int64_t rows, float 
 static void log_split(const graph_arrays *a)
 {
     if (a->splits == 0) {
-        log_warn("%s: no split in the input and none given (--splits FILE or --random-split 60/20/20): training will "
-                 "ask for one",
+        log_warn("%s: no split in the input and none given (" FLAG_SPLIT " FILE or " FLAG_RANDOM_SPLIT
+                 " 60/20/20): training will ask for one",
                  a->name);
         return;
     }
@@ -134,19 +136,20 @@ static void describe_origin(const char *input, const convert_options *options, c
 {
     const struct {
         const char *option, *value;
-    } files[] = {{"--features", options->feature_path},
-                 {"--labels", options->label_path},
-                 {"--splits", options->split_path},
-                 {"--random-split", options->random_split}};
-    int used = snprintf(origin, 1024, "weft convert %.480s --format %s --symmetrize %s --self-loops %s", input,
-                        format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
+    } files[] = {{FLAG_FEATURES, options->feature_path},
+                 {FLAG_LABELS, options->label_path},
+                 {FLAG_SPLIT, options->split_path},
+                 {FLAG_RANDOM_SPLIT, options->random_split}};
+    int used = snprintf(origin, 1024,
+                        "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
+                        input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (files[i].value != NULL && used < 1024) {
             used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
         }
     }
     if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
-        snprintf(origin + used, 1024 - (size_t)used, " --seed %" PRIu64, options->seed);
+        snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
     }
 }
 
@@ -199,7 +202,8 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
 static weft_status write_store(const char *input, const char *store, const convert_options *options,
                                const reader_format *format, raw_graph *raw)
 {
-    bool add_reverse = raw->both_ways || options->symmetrize == 1 || (options->symmetrize == 0 && format->symmetrize);
+    bool add_reverse = raw->both_ways || options->symmetrize == SYMMETRIZE_ON ||
+                       (options->symmetrize == SYMMETRIZE_AUTO && format->symmetrize);
     int64_t loops = count_loops(raw);
     char origin[1024];
     describe_origin(input, options, format, add_reverse, origin);
@@ -238,11 +242,11 @@ done:
 weft_status reader_convert(const char *input, const char *store, const convert_options *options)
 {
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
-               "%s: exists already; choose another name, or replace it with --force", store);
+               "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
     const reader_format *format;
     WEFT_TRY(reader_format_find(input, options->format, &format));
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
-               "--vertices %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
+               FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
     features_kind kind;
     int64_t width;

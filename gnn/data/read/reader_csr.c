@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_csr.h"
 
 enum { SPAN = 65536 };
@@ -129,7 +130,8 @@ static weft_status look_at_reverses(const char *input, const raw_graph *raw, con
     *symmetric = entry < 0;
     WEFT_CHECK(entry < 0 || !raw->stores_both, WEFT_ERR_DATA,
                "%s: row of vertex %" PRId64 ": names %" PRId64
-               ", whose row does not name it; each edge belongs into both rows (--symmetrize on adds what is missing)",
+               ", whose row does not name it; each edge belongs into both rows (" FLAG_SYMMETRIZE
+               " on adds what is missing)",
                input, row + raw->first_id, graph->source[entry] + raw->first_id);
     return WEFT_OK;
 }

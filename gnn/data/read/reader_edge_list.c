@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_text.h"
@@ -49,7 +50,8 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {
     WEFT_TRY(edge_text_read(source, path, raw->asked_vertices > 0 ? raw->asked_vertices : -1, raw->arcs));
     raw->vertices = raw->asked_vertices > 0 ? raw->asked_vertices : arcs_largest_id(raw->arcs) + 1;
-    WEFT_CHECK(raw->vertices > 0, WEFT_ERR_DATA, "%s: holds no edges (--vertices N makes a graph without edges)", path);
+    WEFT_CHECK(raw->vertices > 0, WEFT_ERR_DATA, "%s: holds no edges (" FLAG_VERTICES " N makes a graph without edges)",
+               path);
     return WEFT_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_parts.h"
 
 weft_status reader_npz_open(const char *path, int64_t memory_bytes, reader_npz *npz)
@@ -67,8 +68,8 @@ weft_status reader_check_fits(const char *label, uint64_t bytes, int64_t memory_
 {
     const uint64_t held = weft_mem_usage_total().current_bytes;
     WEFT_CHECK(memory_bytes == 0 || (bytes <= (uint64_t)memory_bytes && held <= (uint64_t)memory_bytes - bytes),
-               WEFT_ERR_RESOURCE, "%s: takes %s of memory beside the %s in use, --memory allows %s: give more", label,
-               number_say_bytes(bytes).text, number_say_bytes(held).text,
+               WEFT_ERR_RESOURCE, "%s: takes %s of memory beside the %s in use, " FLAG_MEMORY " allows %s: give more",
+               label, number_say_bytes(bytes).text, number_say_bytes(held).text,
                number_say_bytes((uint64_t)memory_bytes).text);
     return WEFT_OK;
 }

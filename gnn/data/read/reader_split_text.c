@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/philox.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/generate/generator_parts.h"
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
@@ -253,7 +254,7 @@ weft_status reader_split_shares(const char *text, double share[READER_PARTS])
         }
     }
     WEFT_CHECK(parts == READER_PARTS && *at == '\0' && sum > 0, WEFT_ERR_USAGE,
-               "--random-split %s: expected shares of train, valid and test such as 60/20/20", text);
+               FLAG_RANDOM_SPLIT " %s: expected shares of train, valid and test such as 60/20/20", text);
     for (int part = 0; part < READER_PARTS; part++) {
         share[part] /= sum;
     }

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader.h"
 #include "gnn/data/write/writer_parts.h"
 
@@ -31,14 +33,15 @@ static int held_by(const weft_graph *graph)
 static weft_status check_fits(const weft_graph *graph, const writer_format *format)
 {
     int missing = format->needs & ~held_by(graph);
-    WEFT_CHECK(missing == 0, WEFT_ERR_USAGE, "--to %s: %s has no %s, which the layout needs", format->name, graph->name,
+    WEFT_CHECK(missing == 0, WEFT_ERR_USAGE, FLAG_TO " %s: %s has no %s, which the layout needs", format->name,
+               graph->name,
                (missing & WRITER_FEATURES) != 0  ? "features"
                : (missing & WRITER_CLASSES) != 0 ? "classes (integer labels)"
                : (missing & WRITER_LABELS) != 0  ? "labels"
-                                                 : "split (--random-split 60/20/20 draws one)");
+                                                 : "split (" FLAG_RANDOM_SPLIT " 60/20/20 draws one)");
     WEFT_CHECK(format->directed || graph->symmetric, WEFT_ERR_USAGE,
-               "--to %s: %s is directed, which the format cannot tell; choose matrix-market or edge-list", format->name,
-               graph->name);
+               FLAG_TO " %s: %s is directed, which the format cannot tell; choose matrix-market or edge-list",
+               format->name, graph->name);
     int lost = held_by(graph) & ~format->carries & ~WRITER_CLASSES;
     if (lost != 0) {
         log_info("%s carries no%s%s%s: only the rest of %s is written", format->name,
@@ -54,14 +57,14 @@ static weft_status check_replaceable(const char *path, const writer_format *form
     if (!file_exists(path)) {
         return WEFT_OK;
     }
-    WEFT_CHECK(force, WEFT_ERR_USAGE, "%s: exists already; choose another name, or replace it with --force", path);
+    WEFT_CHECK(force, WEFT_ERR_USAGE, "%s: exists already; choose another name, or replace it with " FLAG_FORCE, path);
     if (!format->folder) {
         return WEFT_OK; /* file_writer refuses folders */
     }
     const reader_format *reader;
     WEFT_TRY(reader_format_find(path, format->reader != NULL ? format->reader : format->name, &reader));
     WEFT_CHECK(reader->matches(path) || rmdir(path) == 0, WEFT_ERR_USAGE,
-               "%s: exists and has not the layout %s: --force does not replace it; choose another name", path,
+               "%s: exists and has not the layout %s: " FLAG_FORCE " does not replace it; choose another name", path,
                format->name);
     return WEFT_OK;
 }

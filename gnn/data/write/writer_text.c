@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/write/writer_parts.h"
 #include "io/text/text_out.h"
 
@@ -122,8 +123,8 @@ static void warn_of_lost_vertices(const weft_graph *graph, const char *path)
         }
     }
     if (last < graph->vertices - 1) {
-        log_warn("%s: vertices after %" PRId64 " have no edge: read it back with --vertices %" PRId64, path, last,
-                 graph->vertices);
+        log_warn("%s: vertices after %" PRId64 " have no edge: read it back with " FLAG_VERTICES " %" PRId64, path,
+                 last, graph->vertices);
     }
 }
 

@@ -5,7 +5,7 @@
 #ifndef WEFT_APP_API_API_H
 #define WEFT_APP_API_API_H
 
-#include "option/option.h"
+#include "app/options/app_options.h"
 
 /* The options must be of this command: WEFT_ERR_USAGE names `function` and the cure. In app/api/api_options.c. */
 weft_status api_check_command(const weft_options *options, const char *command, const char *function);

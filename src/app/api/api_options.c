@@ -18,7 +18,7 @@ weft_status weft_options_create(const char *command, weft_options **options)
 {
     const option_command *found = NULL;
     *options = NULL;
-    WEFT_TRY(option_command_find(command, &found));
+    WEFT_TRY(option_command_find(&app_catalog, command, &found));
     return option_create(found, options);
 }
 
@@ -34,7 +34,7 @@ weft_status weft_options_load(weft_options *options, const char *path)
 
 weft_status weft_options_get(const weft_options *options, const char *name, const char **text)
 {
-    option_id id = OPT_COUNT;
+    option_id id = OPTION_NONE;
     *text = "";
     WEFT_TRY(option_lookup(options, name, &id));
     *text = option_value_text(options, id);

@@ -2,9 +2,7 @@
 #ifndef WEFT_APP_BENCH_BENCH_H
 #define WEFT_APP_BENCH_BENCH_H
 
-#include "option/option.h"
-
-typedef enum bench_format { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_format; /* order of --format's choices */
+#include "app/options/app_options.h"
 
 /* What `count` repetitions took. */
 typedef struct bench_quartiles {

@@ -15,8 +15,6 @@
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 
-enum { OP_ALLREDUCE, OP_SYNC, OP_SELECT }; /* order of --op's choices */
-
 static const bench_column skip_columns[] = {
     {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
 
@@ -68,7 +66,7 @@ weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int 
                                            cell_int(context->placement.threads), cell_text(bench->mpi),
                                            cell_flag(comm_get_model(context->comm)->measured)}));
     if (comm_rank(context->comm) == 0) {
-        bench_grid_stream(&bench->grid, stdout, &bench->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+        bench_grid_stream(&bench->grid, stdout, &bench->head, option_choice(options, OPT_FORMAT_OUT));
     }
     bench->progress = log_progress_begin("bench comm", "cases", (double)bench->sizes * bench->names.count);
     return WEFT_OK;
@@ -80,13 +78,13 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
     bench->repeats = (int)option_int(options, OPT_REPEATS);
     WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
     switch (option_choice(options, OPT_OP)) {
-    case OP_ALLREDUCE:
+    case BENCH_OP_ALLREDUCE:
         WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_ALLREDUCE)->choices, &bench->names));
         return bench_comm_allreduce(bench);
-    case OP_SYNC:
+    case BENCH_OP_SYNC:
         WEFT_TRY(bench_names_parse(algorithms, option_row_of(OPT_SYNC)->choices, &bench->names));
         return bench_comm_sync(bench);
-    case OP_SELECT:
+    case BENCH_OP_SELECT:
         WEFT_TRY(bench_names_parse(option_is_set(options, OPT_ALGORITHMS) ? algorithms : "all",
                                    option_row_of(OPT_TOPK_SELECT)->choices, &bench->names));
         return bench_comm_select(bench);
@@ -104,7 +102,7 @@ static weft_status run(comm_bench *bench, app_context *context)
     log_progress_end(&bench->progress);
     if (comm_rank(context->comm) == 0) {
         bench_grid_print(stdout, &bench->head, &bench->grid, &bench->unsupported,
-                         (bench_format)option_choice(options, OPT_FORMAT_OUT));
+                         option_choice(options, OPT_FORMAT_OUT));
     }
     WEFT_CHECK(bench->invalid == 0, WEFT_ERR_INTERNAL, "%s", bench->first_invalid);
     return WEFT_OK;

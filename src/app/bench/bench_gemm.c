@@ -103,7 +103,7 @@ static weft_status begin(gemm_bench *b)
     b->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
     WEFT_TRY(bench_grid_add(&b->head, (bench_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
                                                      cell_int(1), cell_int(option_int(o, OPT_REPEATS))}));
-    bench_grid_stream(&b->grid, stdout, &b->head, (bench_format)option_choice(o, OPT_FORMAT_OUT));
+    bench_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
     b->progress = log_progress_begin("bench gemm", "cases",
                                      (double)b->team_count * b->row_count * b->width_count * GEMM_PRODUCTS);
     return WEFT_OK;
@@ -123,7 +123,7 @@ static weft_status run_gemm(gemm_bench *b)
         WEFT_TRY(status);
     }
     log_progress_end(&b->progress);
-    bench_grid_print(stdout, &b->head, &b->grid, &none, (bench_format)option_choice(b->options, OPT_FORMAT_OUT));
+    bench_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
     WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
     return WEFT_OK;
 }

@@ -24,7 +24,6 @@
 #include "partition/reorder.h"
 
 enum { MAX_WIDTHS = 64, MAX_FORMS = 4 };
-enum { REORDER_AUTO, REORDER_NONE, REORDER_CLUSTER }; /* order of --reorder's choices */
 
 typedef struct spmm_bench {
     const weft_options *options;
@@ -48,7 +47,7 @@ typedef struct spmm_bench {
 /* "all", or names separated by commas. */
 static weft_status read_forms(spmm_bench *b)
 {
-    static const char *const names[] = {"auto", "rows", "blocks", "lists"};
+    static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
     const bool listed = option_is_set(b->options, OPT_FORMS);
     const char *text = option_text(b->options, listed ? OPT_FORMS : OPT_SPMM);
     if (strcmp(text, "all") == 0) {
@@ -124,7 +123,7 @@ static void close_graph(spmm_bench *b)
 /* As training decides. */
 static bool wants_order(const spmm_bench *b)
 {
-    const int choice = option_choice(b->options, OPT_REORDER);
+    const reorder_choice choice = option_choice(b->options, OPT_REORDER);
     if (choice != REORDER_AUTO) {
         return choice == REORDER_CLUSTER;
     }

@@ -123,7 +123,7 @@ static weft_status measure(sum_case *c, int repeats)
 
 static weft_status add_row(comm_bench *bench, const sum_case *c)
 {
-    static const char *const wires[] = {"same", "bf16", "fp16"};
+    static const char *const wires[] = {COMM_WIRES(CHOICE_NAME)};
     const comm_cost cost = comm_plan_cost(c->plan);
     const bench_quartiles none = bench_quartiles_of(NULL, 0);
     const bool valid = c->worst <= 1.0;
@@ -205,7 +205,7 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
         const int number = bench->names.wanted[i];
         c = (sum_case){.comm = comm,
                        .name = bench->names.choice[number],
-                       .wire = (comm_wire)option_choice(bench->context->options, OPT_WIRE),
+                       .wire = option_choice(bench->context->options, OPT_WIRE),
                        .bytes = bytes,
                        .count = c.count,
                        .buffer = buffer,

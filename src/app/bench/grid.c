@@ -23,16 +23,16 @@ static const bench_cell *cell_at(const bench_grid *grid, int row, int column)
 }
 
 /* A text that holds the format's own marks: quoted in CSV (RFC 4180), escaped in Markdown. */
-static void print_text(FILE *out, const char *foreign, bench_format format)
+static void print_text(FILE *out, const char *foreign, table_format format)
 {
     const escaped_text safe = escape_say(foreign);
     const char *text = safe.text;
-    const bool quoted = format == BENCH_CSV && strpbrk(text, ",\"\n") != NULL;
+    const bool quoted = format == TABLE_CSV && strpbrk(text, ",\"\n") != NULL;
     fputs(quoted ? "\"" : "", out);
     for (; *text != '\0'; text++) {
         if (quoted && *text == '"') {
             fputc('"', out);
-        } else if (format == BENCH_MD && *text == '|') {
+        } else if (format == TABLE_MD && *text == '|') {
             fputc('\\', out);
         }
         fputc(*text, out);
@@ -40,9 +40,9 @@ static void print_text(FILE *out, const char *foreign, bench_format format)
     fputs(quoted ? "\"" : "", out);
 }
 
-static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, bench_format format)
+static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, table_format format)
 {
-    const bool md = format == BENCH_MD;
+    const bool md = format == TABLE_MD;
     char text[NUMBER_TEXT_MAX];
     switch (kind) {
     case CELL_TEXT:
@@ -69,14 +69,14 @@ static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, 
     }
 }
 
-static bool shown(const bench_grid *grid, int column, bench_format format)
+static bool shown(const bench_grid *grid, int column, table_format format)
 {
-    return format != BENCH_MD || grid->column[column].brief;
+    return format != TABLE_MD || grid->column[column].brief;
 }
 
-static void print_columns(FILE *out, const bench_grid *grid, bench_format format)
+static void print_columns(FILE *out, const bench_grid *grid, table_format format)
 {
-    const bool md = format == BENCH_MD;
+    const bool md = format == TABLE_MD;
     int printed = 0;
     for (int c = 0; c < grid->columns; c++) {
         if (shown(grid, c, format)) {
@@ -93,9 +93,9 @@ static void print_columns(FILE *out, const bench_grid *grid, bench_format format
     fputs(md ? "|\n" : "", out);
 }
 
-static void print_row(FILE *out, const bench_grid *grid, int row, bench_format format)
+static void print_row(FILE *out, const bench_grid *grid, int row, table_format format)
 {
-    const bool md = format == BENCH_MD;
+    const bool md = format == TABLE_MD;
     int printed = 0;
     for (int c = 0; c < grid->columns; c++) {
         if (shown(grid, c, format)) {
@@ -108,7 +108,7 @@ static void print_row(FILE *out, const bench_grid *grid, int row, bench_format f
     fputs(md ? "|\n" : "\n", out);
 }
 
-static void print_table(FILE *out, const bench_grid *grid, bench_format format)
+static void print_table(FILE *out, const bench_grid *grid, table_format format)
 {
     print_columns(out, grid, format);
     for (int r = 0; r < grid->rows; r++) {
@@ -120,7 +120,7 @@ static void print_md_head(FILE *out, const bench_grid *head)
 {
     for (int c = 0; c < head->columns; c++) {
         fprintf(out, "%s%s: ", c > 0 ? "; " : "", head->column[c].name);
-        print_cell(out, head->column[c].kind, cell_at(head, 0, c), BENCH_MD);
+        print_cell(out, head->column[c].kind, cell_at(head, 0, c), TABLE_MD);
     }
     fputs("\n\n", out);
 }
@@ -144,12 +144,12 @@ weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell)
     return WEFT_OK;
 }
 
-void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, bench_format format)
+void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, table_format format)
 {
-    if (format == BENCH_JSON) {
+    if (format == TABLE_JSON) {
         return;
     }
-    if (format == BENCH_MD) {
+    if (format == TABLE_MD) {
         print_md_head(out, head);
     }
     print_columns(out, grid, format);
@@ -204,19 +204,19 @@ static void print_json(FILE *out, const bench_grid *head, const bench_grid *grid
 }
 
 void bench_grid_print(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
-                      bench_format format)
+                      table_format format)
 {
-    if (format == BENCH_JSON) {
+    if (format == TABLE_JSON) {
         print_json(out, head, grid, second);
         return;
     }
     if (grid->stream == NULL) {
-        if (format == BENCH_MD) {
+        if (format == TABLE_MD) {
             print_md_head(out, head);
         }
         print_table(out, grid, format);
     }
-    if (format == BENCH_MD && second->rows > 0) {
+    if (format == TABLE_MD && second->rows > 0) {
         fprintf(out, "\n%s:\n\n", second->name);
         print_table(out, second, format);
     }

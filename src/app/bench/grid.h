@@ -46,7 +46,7 @@ typedef struct bench_grid {
     bench_cell *cell; /* [rows, columns] */
     int rows, capacity;
     FILE *stream; /* prints rows as they come; NULL: not */
-    bench_format format;
+    table_format format;
 } bench_grid;
 
 static inline bench_cell cell_text(const char *text)
@@ -70,7 +70,7 @@ static inline bench_cell cell_flag(bool value)
 }
 
 /* Print head and column names now, and rows from now on. The columns must be set. JSON waits for the end. */
-void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, bench_format format);
+void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, table_format format);
 /* cell: [columns], in the kinds of the columns. */
 weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell);
 void bench_grid_free(bench_grid *grid);
@@ -80,6 +80,6 @@ void bench_grid_free(bench_grid *grid);
  * measured; printed below in Markdown when it has rows, always there in JSON; left out of CSV.
  */
 void bench_grid_print(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
-                      bench_format format);
+                      table_format format);
 
 #endif

@@ -43,13 +43,13 @@ weft_status bench_table_begin(bench_table *table, const weft_options *options)
         bench_grid_add(&table->head, (bench_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
                                                     cell_int(1), cell_int(option_int(options, OPT_REPEATS))}));
     table->progress = log_progress_begin("bench spmm", "cases", 0.0);
-    bench_grid_stream(&table->grid, stdout, &table->head, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    bench_grid_stream(&table->grid, stdout, &table->head, option_choice(options, OPT_FORMAT_OUT));
     return WEFT_OK;
 }
 
 weft_status bench_table_add(bench_table *table, const bench_row *row)
 {
-    static const char *const form_names[] = {"auto", "rows", "blocks", "lists"};
+    static const char *const form_names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
     const bool rated = row->valid && row->seconds.median > 0.0;
     const double elements = (double)table->edges * (double)row->d;
     const double seconds = rated ? row->seconds.median : (double)NAN;
@@ -89,7 +89,7 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
 void bench_table_end(bench_table *table, const weft_options *options)
 {
     const bench_grid none = {.name = "unsupported"};
-    bench_grid_print(stdout, &table->head, &table->grid, &none, (bench_format)option_choice(options, OPT_FORMAT_OUT));
+    bench_grid_print(stdout, &table->head, &table->grid, &none, option_choice(options, OPT_FORMAT_OUT));
 }
 
 void bench_table_free(bench_table *table)

@@ -37,7 +37,7 @@ weft_status bench_team_open(const weft_options *options, const cpu_set *mask, in
                                        .node_rank = 0,
                                        .masks = mask,
                                        .threads = threads,
-                                       .pin = (pin_mode)option_choice(options, OPT_PIN),
+                                       .pin = option_choice(options, OPT_PIN),
                                        .job_ranks = 1,
                                        .nodes = 1};
     WEFT_TRY(placement_plan(&team->machine, &request, &team->place));

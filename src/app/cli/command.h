@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "option/option.h"
+#include "app/options/app_options.h"
 #include "partition/partition.h"
 
 /*

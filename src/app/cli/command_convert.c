@@ -57,7 +57,7 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .seed = (uint64_t)option_int(options, OPT_CONVERT_SEED),
         .split_index = (int)option_int(options, OPT_KEEP_SPLIT),
         .symmetrize = option_choice(options, OPT_SYMMETRIZE),
-        .keep_self_loops = option_choice(options, OPT_SELF_LOOPS) == 1,
+        .keep_self_loops = option_choice(options, OPT_SELF_LOOPS) == SELF_LOOPS_KEEP,
         .force = force,
         .memory_bytes = (int64_t)option_size(options, OPT_MEMORY),
         .vertices = option_int(options, OPT_VERTICES),
@@ -105,7 +105,7 @@ weft_status app_convert(const weft_options *options)
     WEFT_TRY(file_check_output(out)); /* not after an hour of reading */
     WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(out), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with --force", out);
-    if (option_choice(options, OPT_TO) == 0) {
+    if (strcmp(option_text(options, OPT_TO), "store") == 0) {
         WEFT_CHECK(!is_store(input), WEFT_ERR_USAGE,
                    "%s: is a graph store already; --to NAME writes it in another layout (weft convert --help=formats)",
                    input);

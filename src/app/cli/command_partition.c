@@ -112,7 +112,7 @@ weft_status app_partition(const weft_options *options)
     weft_partition partition = {0};
     partition_report report = {0};
     weft_status status = WEFT_OK;
-    bool kept = option_choice(options, OPT_SAVE) == 0;
+    bool kept = option_choice(options, OPT_SAVE) == SAVE_ON;
     WEFT_TRY_GOTO(graph_open(store, 0, false, &graph), status, done);
     WEFT_TRY_GOTO(graph_validate_once(store, &graph), status, done);
     WEFT_TRY_GOTO(kept ? check_store(store) : WEFT_OK, status, done);

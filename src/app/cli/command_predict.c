@@ -69,7 +69,7 @@ static weft_status load(predict_job *p)
     WEFT_TRY(work->ops->open(work, p->scratch));
     WEFT_TRY(workload_decide(work, context, false));
     WEFT_CHECK(
-        work->labelled || option_choice(p->options, OPT_LOSS) != 0, WEFT_ERR_USAGE,
+        work->labelled || option_choice(p->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
         "%s does not say whether it answers with classes or tasks, and %s %s has no labels to tell: name the run "
         "folder, or a file of weft export",
         p->model->path, work->ops->data, work->name);
@@ -83,8 +83,9 @@ static weft_status load(predict_job *p)
 
 static train_metric metric_of(const weft_options *options, train_loss loss)
 {
-    int metric = option_choice(options, OPT_METRIC);
-    return metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE) ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY;
+    const metric_choice metric = option_choice(options, OPT_METRIC);
+    return metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE) ? TRAIN_METRIC_ROCAUC
+                                                                                        : TRAIN_METRIC_ACCURACY;
 }
 
 static weft_status score(predict_job *p)
@@ -94,7 +95,7 @@ static weft_status score(predict_job *p)
     weft_tensor view;
     WEFT_TRY(comm_agree(p->context.comm, predictions_logits(work->model, &view, &p->logits)));
     WEFT_TRY(score_table_make(&p->context, targets, metric_of(p->options, targets->loss),
-                              (score_split)option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table));
+                              option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table));
     p->table.model = p->model->path;
     p->table.graph = work->name;
     if (!p->table.labelled) {
@@ -124,7 +125,7 @@ static weft_status write_table(const predict_job *p, const char *name, bool conf
     if (confusion) {
         score_table_print_confusion(writer.stream, &p->table);
     } else {
-        score_table_print(writer.stream, &p->table, SCORE_JSON);
+        score_table_print(writer.stream, &p->table, TABLE_JSON);
     }
     return file_writer_commit(&writer);
 }
@@ -183,9 +184,9 @@ static weft_status clean_up(predict_job *p, weft_status status)
 
 static void print_result(const predict_job *p, bool answers)
 {
-    score_format format = (score_format)option_choice(p->asked, OPT_FORMAT_OUT);
+    table_format format = option_choice(p->asked, OPT_FORMAT_OUT);
     score_table_print(stdout, &p->table, format);
-    if (answers && format == SCORE_MD) {
+    if (answers && format == TABLE_MD) {
         printf("%spredictions: %s\n", p->table.labelled ? "\n" : "",
                escape_say(option_text(p->asked, OPT_PREDICT_OUT)).text);
     }

@@ -115,7 +115,7 @@ weft_status app_report(const weft_options *options)
 {
     job j = {0};
     char path[FILE_PATH_MAX];
-    bool html = option_choice(options, OPT_REPORT_FORMAT) == 0;
+    bool html = option_choice(options, OPT_REPORT_FORMAT) == REPORT_HTML;
     bool to_stdout = strcmp(option_text(options, OPT_REPORT_OUT), "-") == 0;
     weft_status status = to_stdout ? WEFT_OK : output_path(options, html, path);
     status = status == WEFT_OK ? read_folders(&j, options) : status;

@@ -43,14 +43,14 @@ static weft_status print_generated(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*print)(FILE *out);
+        void (*print)(const option_catalog *catalog, FILE *out);
     } kinds[] = {{"man", option_print_man},
                  {"completion", option_print_completion},
                  {"markdown", option_print_markdown},
                  {"json", option_print_json}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && argc == 2; i++) {
         if (strcmp(kinds[i].name, argv[1]) == 0) {
-            kinds[i].print(stdout);
+            kinds[i].print(&app_catalog, stdout);
             return WEFT_OK;
         }
     }
@@ -65,7 +65,7 @@ static weft_status print_help(const option_command *command, const char *topic)
     if (strcmp(topic, "formats") == 0) {
         app_print_formats(stdout);
     } else if (command == &option_command_bare && topic[0] == '\0') {
-        option_print_overview(stdout);
+        option_print_overview(&app_catalog, stdout);
     } else {
         option_print_help(stdout, command, topic);
     }
@@ -109,7 +109,7 @@ static weft_status print_help_of(int argc, char **argv)
 {
     const option_command *command = &option_command_bare;
     if (argc > 1) {
-        WEFT_TRY(option_command_find(argv[1], &command));
+        WEFT_TRY(option_command_find(&app_catalog, argv[1], &command));
     }
     return launcher_rank() == 0 ? print_help(command, "") : WEFT_OK;
 }
@@ -121,7 +121,7 @@ static weft_status dispatch(int argc, char **argv)
     bool answered = false;
     if (argc < 2) {
         if (launcher_rank() == 0) {
-            option_print_overview(stderr);
+            option_print_overview(&app_catalog, stderr);
         }
         return weft_fail(WEFT_ERR_USAGE, "no command given");
     }
@@ -132,7 +132,7 @@ static weft_status dispatch(int argc, char **argv)
         return print_help_of(argc - 1, argv + 1);
     }
     if (argv[1][0] != '-') {
-        WEFT_TRY(option_command_find(argv[1], &command));
+        WEFT_TRY(option_command_find(&app_catalog, argv[1], &command));
         argc--;
         argv++;
     }

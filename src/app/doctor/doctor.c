@@ -230,7 +230,7 @@ static weft_status judge_node(doctor *d)
     for (int i = 0; i < ranks; i++) {
         threads += node[i].threads;
     }
-    doctor_check_places(&d->list, &context->machine, node, ranks, (pin_mode)option_choice(context->options, OPT_PIN));
+    doctor_check_places(&d->list, &context->machine, node, ranks, option_choice(context->options, OPT_PIN));
     doctor_check_memory(&d->list, context->host, &memory);
     doctor_check_speed(&d->list, node, ranks, d->numa, d->nodes, &d->settings);
     doctor_check_settings(&d->list, context->host, &d->settings, ranks, threads, context->nodes > 1);
@@ -330,7 +330,7 @@ static weft_status print(const doctor *d)
     static const bench_column pair_columns[] = {
         {"a", CELL_INT, true}, {"b", CELL_INT, true}, {"latency_us", CELL_REAL, true}, {"gb_per_s", CELL_REAL, true}};
     const app_context *context = &d->context;
-    const bench_format format = (bench_format)option_choice(context->options, OPT_FORMAT_OUT);
+    const table_format format = option_choice(context->options, OPT_FORMAT_OUT);
     bench_grid head = {.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
     bench_grid grid = {.name = "findings", .column = columns, .columns = sizeof columns / sizeof *columns};
     bench_grid pairs = {.name = "pairs", .column = pair_columns, .columns = sizeof pair_columns / sizeof *pair_columns};
@@ -342,7 +342,7 @@ static weft_status print(const doctor *d)
                                              cell_int(count_verdict(&d->list, DOCTOR_NOTE))}),
         status, done);
     WEFT_TRY_GOTO(fill_findings(&d->list, &grid), status, done);
-    if (format == BENCH_JSON || d->pairs <= PAIRS_SHOWN) {
+    if (format == TABLE_JSON || d->pairs <= PAIRS_SHOWN) {
         WEFT_TRY_GOTO(fill_pairs(d, &pairs), status, done);
     }
     bench_grid_print(stdout, &head, &grid, &pairs, format);

@@ -7,9 +7,9 @@
 #ifndef WEFT_APP_GNN_AUTO_OPTIONS_H
 #define WEFT_APP_GNN_AUTO_OPTIONS_H
 
+#include "app/options/app_options.h"
 #include "comm/comm.h"
 #include "graph/graph.h"
-#include "option/option.h"
 
 /* Both in `options`, logged with the reason. training: false for a trained model, whose features stay as they are unless
  * its makers or the user say otherwise. Collective. */

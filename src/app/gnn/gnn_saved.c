@@ -8,8 +8,8 @@
 
 static gnn_config kind_of(const weft_options *options)
 {
-    return (gnn_config){.kind = (gnn_kind)option_choice(options, OPT_MODEL),
-                        .aggregator = (gnn_sage_aggregator)option_choice(options, OPT_AGGREGATOR)};
+    return (gnn_config){.kind = option_choice(options, OPT_MODEL),
+                        .aggregator = option_choice(options, OPT_AGGREGATOR)};
 }
 
 static bool has_two_matrices(const gnn_config *config)
@@ -19,8 +19,8 @@ static bool has_two_matrices(const gnn_config *config)
 
 static weft_status show_kind(saved_model *model, const gnn_config *config)
 {
-    static const char *const kinds[] = {"sage", "gcn", "mlp"};
-    static const char *const aggregators[] = {"mean", "gcn"};
+    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+    static const char *const aggregators[] = {GNN_SAGE_AGGREGATORS(CHOICE_NAME)};
     WEFT_TRY(saved_model_show(model, OPT_MODEL, kinds[config->kind]));
     return config->kind == GNN_SAGE ? saved_model_show(model, OPT_AGGREGATOR, aggregators[config->aggregator])
                                     : WEFT_OK;
@@ -29,7 +29,7 @@ static weft_status show_kind(saved_model *model, const gnn_config *config)
 /* One layer has no norm to show. */
 static weft_status show_shape(saved_model *model, const gnn_config *config)
 {
-    static const char *const norms[] = {"none", "batch", "layer"};
+    static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
     char text[NUMBER_TEXT_MAX];
     snprintf(text, sizeof text, "%d", config->layers);
     WEFT_TRY(saved_model_show(model, OPT_LAYERS, text));

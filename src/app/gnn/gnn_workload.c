@@ -6,8 +6,8 @@
 #include "app/gnn/auto_options.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
-#include "base/activity.h"
 #include "base/alloc.h"
+#include "base/trace/activity.h"
 
 /* ---- what the options ask for ---- */
 
@@ -15,27 +15,27 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
 {
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (gnn_config){.kind = (gnn_kind)option_choice(o, OPT_MODEL),
-                        .aggregator = (gnn_sage_aggregator)option_choice(o, OPT_AGGREGATOR),
+    return (gnn_config){.kind = option_choice(o, OPT_MODEL),
+                        .aggregator = option_choice(o, OPT_AGGREGATOR),
                         .layers = (int)option_int(o, OPT_LAYERS),
                         .inputs = graph->features,
                         .hidden = option_int(o, OPT_HIDDEN),
                         .outputs = outputs,
-                        .norm = (norm_kind)option_choice(o, OPT_NORM),
+                        .norm = option_choice(o, OPT_NORM),
                         .dropout = (float)dropout,
                         .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
-                        .order = (gnn_order)option_choice(o, OPT_ORDER),
-                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == 1,
-                        .overlap = (gnn_overlap)option_choice(o, OPT_HALO_OVERLAP)};
+                        .order = option_choice(o, OPT_ORDER),
+                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
+                        .overlap = option_choice(o, OPT_HALO_OVERLAP)};
 }
 
 static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
 {
-    int choice = option_choice(o, OPT_LOSS);
-    if (choice == 0) {
+    const loss_choice choice = option_choice(o, OPT_LOSS);
+    if (choice == LOSS_AUTO) {
         return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
     }
-    return choice == 1 ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+    return choice == LOSS_XENT ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
 }
 
 /* ---- the data ---- */
@@ -207,13 +207,12 @@ static weft_status gnn_build(workload *work)
     graph_data *data = &job->data;
     activity_begin(ACTIVITY_PREPARE);
     weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
-                                          (hal_spmm_form)option_choice(o, OPT_SPMM), &job->model);
+                                          option_choice(o, OPT_SPMM), &job->model);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_LOAD);
     weft_tensor features = gnn_model_features(&job->model);
-    status = gnn_load_features(context->comm, &data->graph, &data->part,
-                               (gnn_feature_scaling)option_choice(o, OPT_NORMALIZE), &features);
+    status = gnn_load_features(context->comm, &data->graph, &data->part, option_choice(o, OPT_NORMALIZE), &features);
     if (status == WEFT_OK) {
         status = load_labels(work);
     }

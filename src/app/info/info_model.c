@@ -22,8 +22,8 @@ static void print_tensor(const safetensors_entry *entry)
 
 static void print_model(const gnn_config *config)
 {
-    static const char *const kinds[] = {"sage", "gcn", "mlp"};
-    static const char *const norms[] = {"none", "batch", "layer"};
+    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+    static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
     bool pooled = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_GCN;
     printf("model: %s%s, %d layers, %" PRId64, kinds[config->kind], pooled ? " (aggregator gcn)" : "", config->layers,
            config->inputs);

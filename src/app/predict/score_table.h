@@ -18,9 +18,6 @@
 #include "app/setup/context.h"
 #include "train/metrics.h"
 
-typedef enum score_split { SCORE_TEST, SCORE_VALID, SCORE_TRAIN, SCORE_LABELLED } score_split; /* order of --split */
-typedef enum score_format { SCORE_MD, SCORE_CSV, SCORE_JSON } score_format;                    /* order of --format */
-
 typedef struct score_table {
     const char *model, *graph; /* names, for reading */
     bool labelled;             /* without labels everything below is empty */
@@ -51,7 +48,7 @@ void score_table_averages(const score_table *table, score_figures *macro, score_
 /* Mean over the tasks that have both labels; NaN without any. */
 double score_table_auc(const score_table *table);
 
-void score_table_print(FILE *out, const score_table *table, score_format format);
+void score_table_print(FILE *out, const score_table *table, table_format format);
 /* "label,0,1,..." and a line a class. */
 void score_table_print_confusion(FILE *out, const score_table *table);
 

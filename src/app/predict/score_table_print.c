@@ -187,16 +187,16 @@ static void print_json(FILE *out, const score_table *t)
     json_line_end(&json);
 }
 
-void score_table_print(FILE *out, const score_table *table, score_format format)
+void score_table_print(FILE *out, const score_table *table, table_format format)
 {
     switch (format) {
-    case SCORE_MD:
+    case TABLE_MD:
         print_md(out, table);
         break;
-    case SCORE_CSV:
+    case TABLE_CSV:
         print_csv(out, table);
         break;
-    case SCORE_JSON:
+    case TABLE_JSON:
         print_json(out, table);
         break;
     }

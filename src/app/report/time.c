@@ -1,7 +1,7 @@
 /*
  * app/report/time.c: where the time of an epoch goes, over the epochs and on each rank.
  *
- * Each second of a rank belongs to one activity (base/activity.h). Those of an epoch are divided by the number of
+ * Each second of a rank belongs to one activity (base/trace/activity.h). Those of an epoch are divided by the number of
  * epochs; loading, partitioning and writing happen once a job and stand apart. What evaluation computes counts as
  * linear, aggregate and so on; "evaluate" is its scoring.
  */
@@ -11,8 +11,8 @@
 
 #include "app/report/chart.h"
 #include "app/report/sections.h"
-#include "base/activity.h"
 #include "base/alloc.h"
+#include "base/trace/activity.h"
 
 enum { BARS_MAX = 256 };
 

@@ -9,8 +9,6 @@
 #include "comm/model/calibrate.h"
 #include "comm/model/model_file.h"
 
-typedef enum calibrate_when { CALIBRATE_AUTO, CALIBRATE_ALWAYS, CALIBRATE_NEVER } calibrate_when; /* option's order */
-
 /* Rank 0's, shared with all before anything depends on it. */
 typedef struct model_source {
     comm_model model;
@@ -120,7 +118,7 @@ weft_status comm_setup(app_context *context, bool measure)
     weft_comm *comm = context->comm;
     const weft_options *options = context->options;
     int ranks_per_node = (int)option_int(options, OPT_RANKS_PER_NODE);
-    calibrate_when when = measure ? (calibrate_when)option_choice(options, OPT_CALIBRATE) : CALIBRATE_NEVER;
+    calibrate_when when = measure ? option_choice(options, OPT_CALIBRATE) : CALIBRATE_NEVER;
     model_source source = {.found = 0};
     model_key key;
     comm_set_stall_timeout(comm, option_real(options, OPT_STALL_TIMEOUT));

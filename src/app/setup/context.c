@@ -60,7 +60,7 @@ weft_status app_share_options(weft_comm *comm, const weft_options *options, weft
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(comm_bcast(comm, 0, blob, count), status, done);
     if (!first) {
-        status = option_unpack(blob, (size_t)count, received);
+        status = option_unpack(&app_catalog, blob, (size_t)count, received);
     }
 done:
     weft_free(blob);
@@ -115,9 +115,8 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
                                        .node_rank = comm_node_rank(context->comm),
                                        .masks = masks,
                                        .threads = requested_threads(context->options),
-                                       .pin = (pin_mode)option_choice(context->options, OPT_PIN),
-                                       .comm_thread =
-                                           (comm_thread_mode)option_choice(context->options, OPT_COMM_THREAD),
+                                       .pin = option_choice(context->options, OPT_PIN),
+                                       .comm_thread = option_choice(context->options, OPT_COMM_THREAD),
                                        .job_ranks = comm_size(context->comm),
                                        .nodes = comm_get_layout(context->comm)->nodes};
     WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);

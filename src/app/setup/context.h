@@ -5,9 +5,9 @@
 #ifndef WEFT_APP_SETUP_CONTEXT_H
 #define WEFT_APP_SETUP_CONTEXT_H
 
+#include "app/options/app_options.h"
 #include "comm/comm.h"
 #include "machine/placement.h"
-#include "option/option.h"
 
 typedef struct app_context app_context;
 

@@ -7,7 +7,7 @@
 #ifndef WEFT_APP_SETUP_HANG_H
 #define WEFT_APP_SETUP_HANG_H
 
-#include "option/option.h"
+#include "app/options/app_options.h"
 
 /* From the start of the program on: such a call ends the process with WEFT_ERR_STALL and a message. */
 void hang_watch(void);

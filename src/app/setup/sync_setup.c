@@ -11,19 +11,19 @@ static const char *text_or_null(const weft_options *o, option_id id)
 
 static void set_lossy(const weft_options *o, sync_options *sync)
 {
-    sync->tracking = (sync_tracking)option_choice(o, OPT_GRADIENT_TRACKING);
+    sync->tracking = option_choice(o, OPT_GRADIENT_TRACKING);
     sync->group = (int)option_int(o, OPT_GROUP_SIZE);
     sync->full_every = option_int(o, OPT_FULL_EVERY);
     sync->seed = (uint64_t)option_int(o, OPT_SEED);
     sync->topology = text_or_null(o, OPT_TOPOLOGY);
-    sync->shadow = (sync_shadow_algorithm)option_choice(o, OPT_SHADOW_ALGORITHM);
+    sync->shadow = option_choice(o, OPT_SHADOW_ALGORITHM);
     sync->mix = option_real(o, OPT_SHADOW_MIX);
     sync->block_rate = option_real(o, OPT_SHADOW_RATE);
     sync->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
     sync->gap = option_int(o, OPT_SHADOW_GAP);
     sync->sites = text_or_null(o, OPT_SITES);
     sync->threshold = option_real(o, OPT_ASP_THRESHOLD);
-    sync->policy = (sync_asp_policy)option_choice(o, OPT_ASP_POLICY);
+    sync->policy = option_choice(o, OPT_ASP_POLICY);
     sync->bandwidth = (double)option_size(o, OPT_ASP_BANDWIDTH);
     sync->slack = option_int(o, OPT_ASP_SLACK);
     sync->flush_every = option_int(o, OPT_ASP_FLUSH);
@@ -32,17 +32,16 @@ static void set_lossy(const weft_options *o, sync_options *sync)
 sync_options sync_options_of(const weft_options *o, sync_shards shards)
 {
     sync_options sync = sync_options_default();
-    sync.mode = (sync_mode)option_choice(o, OPT_SYNC);
+    sync.mode = option_choice(o, OPT_SYNC);
     sync.allow_lossy = option_flag(o, OPT_ALLOW_LOSSY);
-    sync.algorithm =
-        option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : (comm_algorithm)option_choice(o, OPT_ALLREDUCE);
-    sync.wire = (comm_wire)option_choice(o, OPT_WIRE);
-    sync.overlap = (sync_overlap)option_choice(o, OPT_OVERLAP);
+    sync.algorithm = option_flag(o, OPT_REPRODUCIBLE) ? COMM_ALGO_FIXED_ORDER : option_choice(o, OPT_ALLREDUCE);
+    sync.wire = option_choice(o, OPT_WIRE);
+    sync.overlap = option_choice(o, OPT_OVERLAP);
     sync.bucket_bytes = (int64_t)option_size(o, OPT_BUCKET);
     sync.density = option_real(o, OPT_TOPK_DENSITY);
-    sync.select.method = (select_method)option_choice(o, OPT_TOPK_SELECT);
+    sync.select.method = option_choice(o, OPT_TOPK_SELECT);
     sync.select.seed = (uint64_t)option_int(o, OPT_SEED);
-    sync.exchange = (sparse_exchange)option_choice(o, OPT_TOPK_EXCHANGE);
+    sync.exchange = option_choice(o, OPT_TOPK_EXCHANGE);
     sync.warmup = option_int(o, OPT_TOPK_WARMUP);
     sync.dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
     sync.shards_differ = shards == SYNC_SHARDS_REGIONS;

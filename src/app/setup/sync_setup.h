@@ -2,8 +2,8 @@
 #ifndef WEFT_APP_SETUP_SYNC_SETUP_H
 #define WEFT_APP_SETUP_SYNC_SETUP_H
 
+#include "app/options/app_options.h"
 #include "comm/sync/sync.h"
-#include "option/option.h"
 
 /* What a rank's share of the data is. */
 typedef enum sync_shards {

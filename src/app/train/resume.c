@@ -108,7 +108,7 @@ static weft_status check_epochs(const weft_options *o, const checkpoint *ck, con
 {
     const train_progress *p = checkpoint_progress(ck);
     const int64_t epochs = option_int(o, OPT_EPOCHS);
-    const int schedule = option_choice(o, OPT_SCHEDULE);
+    const schedule_kind schedule = option_choice(o, OPT_SCHEDULE);
     WEFT_CHECK(p->run == 0, WEFT_ERR_USAGE,
                "--resume: %d of --runs %d have ended with --epochs %s each, and %lld would not compare: give --epochs "
                "%s, or another --run-dir",

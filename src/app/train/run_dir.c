@@ -53,12 +53,12 @@ static void write_options(json_writer *json, const weft_options *options)
 {
     json_object(json, "options");
     for (int id = 0; id < OPT_COUNT; ++id) {
-        if (!option_applies(option_command_of(options), (option_id)id)) {
+        if (!option_applies(option_command_of(options), id)) {
             continue;
         }
-        json_object(json, option_row_of((option_id)id)->name);
-        json_text(json, "value", option_value_text(options, (option_id)id));
-        json_text(json, "source", option_source_text(option_source_of(options, (option_id)id)));
+        json_object(json, option_row_of(id)->name);
+        json_text(json, "value", option_value_text(options, id));
+        json_text(json, "source", option_source_text(option_source_of(options, id)));
         json_end(json);
     }
     json_end(json);

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
+#include "app/options/app_options.h"
 #include "base/file.h"
 #include "io/lock.h"
-#include "option/option.h"
 
 typedef struct run_folder {
     file_lock *lock; /* NULL: none is held */

@@ -45,8 +45,8 @@ static advice_facts facts_of(const train_report *report)
                       .exposed = avg->exposed,
                       .evaluate = avg->seconds[ACTIVITY_EVALUATE],
                       .eval_every = report->options->eval_every,
-                      .overlap_split = option_choice(context->options, OPT_OVERLAP) == 1,
-                      .lossy = option_choice(context->options, OPT_WIRE) != 0 ||
+                      .overlap_split = option_choice(context->options, OPT_OVERLAP) == OVERLAP_SPLIT,
+                      .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
                                report->options->sync.mode != SYNC_ALLREDUCE,
                       .partitioner = option_text(context->options, OPT_PARTITION),
                       .edge_balance = report->work->balance,

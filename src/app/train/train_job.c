@@ -7,17 +7,17 @@
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/resume.h"
-#include "base/activity.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/trace.h"
+#include "base/trace/activity.h"
+#include "base/trace/trace.h"
 #include "io/trace_file.h"
 
 static train_options loop_options(const weft_options *o, const workload *work, const saved_model *initial)
 {
     train_loss loss = work->targets->loss;
-    int metric = option_choice(o, OPT_METRIC);
-    bool rocauc = metric == 2 || (metric == 0 && loss == TRAIN_LOSS_BCE);
+    const metric_choice metric = option_choice(o, OPT_METRIC);
+    bool rocauc = metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE);
     return (train_options){
         .epochs = option_int(o, OPT_EPOCHS),
         .runs = (int)option_int(o, OPT_RUNS),
@@ -26,14 +26,14 @@ static train_options loop_options(const weft_options *o, const workload *work, c
         .patience = option_int(o, OPT_PATIENCE),
         .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
         .sync = sync_options_of(o, work->ops->shards),
-        .optimizer = {.kind = (optimizer_kind)option_choice(o, OPT_OPTIMIZER),
+        .optimizer = {.kind = option_choice(o, OPT_OPTIMIZER),
                       .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
                       .momentum = option_real(o, OPT_MOMENTUM),
                       .nesterov = option_flag(o, OPT_NESTEROV),
                       .beta1 = 0.9,
                       .beta2 = 0.999,
                       .epsilon = 1e-8},
-        .schedule = {.kind = (schedule_kind)option_choice(o, OPT_SCHEDULE),
+        .schedule = {.kind = option_choice(o, OPT_SCHEDULE),
                      .base = option_real(o, OPT_LR),
                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
                      .step = option_int(o, OPT_SCHEDULE_STEP),

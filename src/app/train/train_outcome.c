@@ -142,9 +142,9 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .runs = result->runs,
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),
-                           .normed = option_choice(o, OPT_NORM) != 0,
+                           .normed = option_choice(o, OPT_NORM) != NORM_NONE,
                            .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
-                           .normalized = option_choice(o, OPT_NORMALIZE) != 0};
+                           .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE};
     find_early(result, &facts);
     return outcome_warn(&facts, line);
 }

@@ -9,7 +9,7 @@
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
-#include "base/activity.h"
+#include "base/trace/activity.h"
 #include "train/loop/loop.h"
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */

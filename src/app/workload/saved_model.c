@@ -49,7 +49,7 @@ static weft_status note(saved_model *model, const char *origin, option_id id, co
 /* --loss auto followed the labels of the data: a run's record of them tells which. */
 static weft_status note_loss(saved_model *model, const char *origin, const json_value *data)
 {
-    if (option_choice(model->known, OPT_LOSS) != 0 || json_find(data, "classes") == NULL) {
+    if (option_choice(model->known, OPT_LOSS) != LOSS_AUTO || json_find(data, "classes") == NULL) {
         return WEFT_OK;
     }
     int64_t classes = 0;
@@ -211,7 +211,7 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 static weft_status create(saved_model **model)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find("train", &train));
+    WEFT_TRY(option_command_find(&app_catalog, "train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     return option_create(train, &(*model)->known);
 }

@@ -13,9 +13,9 @@
 #ifndef WEFT_APP_WORKLOAD_SAVED_MODEL_H
 #define WEFT_APP_WORKLOAD_SAVED_MODEL_H
 
+#include "app/options/app_options.h"
 #include "base/file.h"
 #include "comm/comm.h"
-#include "option/option.h"
 #include "train/weights.h"
 
 typedef struct saved_model {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/trace.h"
+#include "base/trace/trace.h"
 
 static double hal_spmm_flops(const hal_spmm_run_args *a)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "comm/comm_options.def"
 #include "train/checkpoint/checkpoint_internal.h"
 
 const char *const checkpoint_file_names[CHECKPOINT_FILES] = {
@@ -133,7 +134,7 @@ static weft_status read_piece(const char *path, npz_file *npz, const checkpoint_
     npy_array array = {0};
     const int64_t length = piece->bytes / piece->item_bytes;
     int member = npz_find(npz, piece->name);
-    WEFT_CHECK(member >= 0, WEFT_ERR_DATA, "%s: no array \"%s\": --sync or the model has other options", path,
+    WEFT_CHECK(member >= 0, WEFT_ERR_DATA, "%s: no array \"%s\": " FLAG_SYNC " or the model has other options", path,
                piece->name);
     WEFT_TRY(npz_read_header(npz, member, &header));
     WEFT_CHECK(header.kind == kind_of(piece) && header.item_bytes == piece->item_bytes && header.dims == 1 &&

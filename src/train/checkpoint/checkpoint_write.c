@@ -98,9 +98,9 @@ static weft_status list_files(json_writer *json, const char *folder, const check
 static void list_options(json_writer *json, const weft_options *options)
 {
     json_object(json, "options");
-    for (int id = 0; options != NULL && id < OPT_COUNT; ++id) {
-        if (option_applies(option_command_of(options), (option_id)id)) {
-            json_text(json, option_row_of((option_id)id)->name, option_value_text(options, (option_id)id));
+    for (option_id id = 0; options != NULL && id < option_count(options); ++id) {
+        if (option_applies(option_command_of(options), id)) {
+            json_text(json, option_row_in(options, id)->name, option_value_text(options, id));
         }
     }
     json_end(json);

@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-#include "base/activity.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace/activity.h"
 #include "train/checkpoint/keeper_state.h"
+#include "train/train_options.def"
 
 #define LONG_S 5.0 /* a checkpoint that takes longer is told */
 
@@ -162,7 +163,7 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
     if (keeper->plan->resume != NULL) {
         *progress = *checkpoint_progress(keeper->plan->resume);
         if (progress->run >= runs) {
-            status = weft_fail(WEFT_ERR_USAGE, "%s: belongs to run %d, but --runs is %d",
+            status = weft_fail(WEFT_ERR_USAGE, "%s: belongs to run %d, but " FLAG_RUNS " is %d",
                                checkpoint_path(keeper->plan->resume), progress->run + 1, runs);
         } else {
             memcpy(result, progress->result, ((size_t)progress->run + 1) * sizeof *result);

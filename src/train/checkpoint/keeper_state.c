@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "comm/comm_options.def"
+#include "train/train_options.def"
 
 /* A rank's state as a list of pieces. */
 typedef struct rank_state {
@@ -276,8 +278,8 @@ done:
 static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const param_store *params, void *flat)
 {
     char path[FILE_PATH_MAX];
-    WEFT_CHECK(ck->has[file], WEFT_ERR_DATA, "%s: no %s: it belongs to another --optimizer or --momentum", ck->path,
-               checkpoint_file_names[file]);
+    WEFT_CHECK(ck->has[file], WEFT_ERR_DATA, "%s: no %s: it belongs to another " FLAG_OPTIMIZER " or " FLAG_MOMENTUM,
+               ck->path, checkpoint_file_names[file]);
     WEFT_TRY(file_path(path, "%s/%s", ck->path, checkpoint_file_names[file]));
     return checkpoint_read_named(path, params, flat, params->trained);
 }
@@ -353,10 +355,11 @@ static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, in
         form[0] = ck->has_ranks && same;
         form[1] = ck->optimizer_steps;
         if (ck->has_ranks && !same) {
-            log_warn("the checkpoint is of %d ranks with --sync %s%s: going on from the mean of its replicas on %d "
-                     "with %s%s; what the mode remembered is dropped",
-                     ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode,
-                     tracked[sync_running_tracks(sync)]);
+            log_warn(
+                "the checkpoint is of %d ranks with " FLAG_SYNC
+                " %s%s: going on from the mean of its replicas on %d with %s%s; what the mode remembered is dropped",
+                ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode,
+                tracked[sync_running_tracks(sync)]);
         }
     }
     return comm_bcast(k->comm, 0, form, 2 * (int64_t)sizeof *form);

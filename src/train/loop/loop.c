@@ -4,11 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/activity.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/sample.h"
-#include "base/trace.h"
+#include "base/trace/activity.h"
+#include "base/trace/trace.h"
+#include "train/train_options.def"
 
 enum { TIMES_KEPT = 1 << 20 };
 
@@ -184,7 +185,7 @@ static weft_status fail_diverged(loop *l, const train_epoch *record)
     weft_status mine = WEFT_OK;
     if (sync_diverged(l->replica.sync, &tensor)) {
         mine = weft_fail(WEFT_ERR_DIVERGED,
-                         "%s: the gradient of %s is not finite: lower --lr (now %g) or check the features",
+                         "%s: the gradient of %s is not finite: lower " FLAG_LR " (now %g) or check the features",
                          say_step(record).text, tensor, record->lr);
     }
     return comm_agree(l->comm, mine);
@@ -199,7 +200,7 @@ static weft_status reduce(loop *l, const train_targets *targets, const train_epo
         WEFT_TRY(fail_diverged(l, record));
     }
     WEFT_CHECK(isfinite(l->step_loss), WEFT_ERR_DIVERGED,
-               "%s: the loss is %g: lower --lr (now %g) or check the features", say_step(record).text,
+               "%s: the loss is %g: lower " FLAG_LR " (now %g) or check the features", say_step(record).text,
                number_plain(l->step_loss), record->lr);
     return WEFT_OK;
 }

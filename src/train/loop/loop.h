@@ -51,7 +51,7 @@ typedef struct train_epoch {
     double lr;
     bool evaluated;
     double score[TRAIN_SPLITS]; /* train, valid, test after the update */
-    double epoch_s;           /* forward, backward, all-reduce, update: the steps of this start */
+    double epoch_s;             /* forward, backward, all-reduce, update: the steps of this start */
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
     train_traffic traffic; /* the same by lane */

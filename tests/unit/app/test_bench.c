@@ -126,7 +126,7 @@ static void test_check(void **state)
 }
 
 static void print_to(char **text, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
-                     bench_format format)
+                     table_format format)
 {
     size_t bytes = 0;
     FILE *out = open_memstream(text, &bytes);
@@ -151,14 +151,14 @@ static void test_grid(void **state)
             WEFT_OK);
     }
     char *text = NULL;
-    print_to(&text, &head, &grid, &second, BENCH_CSV);
+    print_to(&text, &head, &grid, &second, TABLE_CSV);
     assert_ptr_equal(strstr(text, "name,n,t,ok\na,0,0,true\na,1,,false\na,2,1,false\n"), text);
     free(text);
-    print_to(&text, &head, &grid, &second, BENCH_MD);
+    print_to(&text, &head, &grid, &second, TABLE_MD);
     assert_non_null(strstr(text, "name: run\n\n| name | t | ok |\n|---|--:|--:|\n| a | 0 | yes |\n| a | - | NO |\n"));
     assert_null(strstr(text, "left"));
     free(text);
-    print_to(&text, &head, &grid, &second, BENCH_JSON);
+    print_to(&text, &head, &grid, &second, TABLE_JSON);
     json_document *document = NULL;
     assert_int_equal(json_parse("grid", text, strlen(text), &document), WEFT_OK);
     const json_value *rows = json_find(json_root(document), "rows");
@@ -180,7 +180,7 @@ static void test_stream(void **state)
     static const char *const expected[] = {
         "name: a \\| b\n\n| name | valid |\n|---|--:|\n| a \\| b | VALID |\n| c, \"d\" | INVALID |\n",
         "name,t,valid\na | b,0.5,true\n\"c, \"\"d\"\"\",,false\n"};
-    for (int format = BENCH_MD; format <= BENCH_CSV; format++) {
+    for (int format = TABLE_MD; format <= TABLE_CSV; format++) {
         char *text = NULL;
         size_t bytes = 0;
         size_t half = 0;
@@ -190,7 +190,7 @@ static void test_stream(void **state)
         bench_grid grid = {.name = "rows", .column = columns, .columns = 3};
         const bench_grid none = {.name = "left"};
         assert_int_equal(bench_grid_add(&head, (bench_cell[]){cell_text("a | b")}), WEFT_OK);
-        bench_grid_stream(&grid, out, &head, (bench_format)format);
+        bench_grid_stream(&grid, out, &head, (table_format)format);
         assert_int_equal(bench_grid_add(&grid, (bench_cell[]){cell_text("a | b"), cell_real(0.5), cell_flag(true)}),
                          WEFT_OK);
         half = bytes;
@@ -199,7 +199,7 @@ static void test_stream(void **state)
             bench_grid_add(&grid, (bench_cell[]){cell_text("c, \"d\""), cell_real((double)NAN), cell_flag(false)}),
             WEFT_OK);
         assert_true(bytes > half);
-        bench_grid_print(out, &head, &grid, &none, (bench_format)format);
+        bench_grid_print(out, &head, &grid, &none, (table_format)format);
         assert_int_equal(fclose(out), 0);
         assert_string_equal(text, expected[format]);
         free(text);

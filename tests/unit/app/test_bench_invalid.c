@@ -80,7 +80,7 @@ static void test_spmm(void **state)
     weft_options *options = NULL;
     bench_table table = {.graph = "three", .vertices = 3, .edges = 3, .threads = 1, .limits = {1e10, 1e10, 1e11}};
     weft_hal *hal = open_wrong();
-    ASSERT_OK(option_command_find("bench", &command));
+    ASSERT_OK(option_command_find(&app_catalog, "bench", &command));
     ASSERT_OK(option_create(command, &options));
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
     ASSERT_OK(bench_table_begin(&table, options));

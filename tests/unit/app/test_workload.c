@@ -12,7 +12,7 @@ static void test_every_model_has_a_workload(void **state)
     char choices[256];
     char *rest = choices;
     int count = 0;
-    ASSERT_OK(option_command_find("train", &train));
+    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
     ASSERT_OK(option_create(train, &options));
     snprintf(choices, sizeof choices, "%s", option_row_of(OPT_MODEL)->choices);
     for (const char *name = strsep(&rest, "|"); name != NULL; name = strsep(&rest, "|")) {

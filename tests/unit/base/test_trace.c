@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "io/json.h"
 #include "io/trace_file.h"
 #include "support/folder.h"

@@ -1,7 +1,7 @@
 /* What operations leave in the trace: a span a round, told apart by whether its messages cross nodes, with its bytes.
  */
 #include "base/file.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "io/json.h"
 #include "io/trace_file.h"
 #include "support/comm_cases.h"

@@ -164,7 +164,8 @@ static void check_setting(setting *s, int ranks, const char *method)
                 (long long)(i % s->width), (double)s->result[i], sum[i]);
         }
     }
-    if (s->options.overlap == GNN_OVERLAP_ON && ranks > 1 && ranks < 8) { /* when messages arrive makes no difference */
+    if (s->options.overlap == HALO_OVERLAP_ON && ranks > 1 &&
+        ranks < 8) { /* when messages arrive makes no difference */
         float *first = s->result;
         s->result = again;
         s->threaded = true;
@@ -195,7 +196,7 @@ static void check_graph(const test_graph *graph, int turns)
         s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)(k % 3),
                                              .form = (hal_spmm_form)(k / 7 % 4),
                                              .max_width = MOST_WIDTH,
-                                             .overlap = k % 4 == 3 ? GNN_OVERLAP_OFF : GNN_OVERLAP_ON};
+                                             .overlap = k % 4 == 3 ? HALO_OVERLAP_OFF : HALO_OVERLAP_ON};
         check_setting(&s, ranks[k % 5], methods[k / 5 % 4]);
     }
 }
@@ -312,7 +313,7 @@ static void check_hiding(hiding what)
     partition_report report;
     float result[VERTICES * 4];
     hiding_job job = {.s = {.graph = &graph, .width = 4, .result = result}, .what = what};
-    job.s.options = (gnn_aggregator_options){.form = HAL_SPMM_ROWS, .max_width = 4, .overlap = GNN_OVERLAP_ON};
+    job.s.options = (gnn_aggregator_options){.form = HAL_SPMM_ROWS, .max_width = 4, .overlap = HALO_OVERLAP_ON};
     ASSERT_OK(partition_compute(&graph.graph, &cut, &job.s.partition, &report));
     ASSERT_OK(comm_thread_run(2, run_hooked, &job));
     assert_true(atomic_load(&job.waited)); /* there are boundary edges, and they are computed by themselves */

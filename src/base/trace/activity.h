@@ -1,13 +1,13 @@
 /*
- * base/activity.h: where the time goes.
+ * base/trace/activity.h: where the time goes.
  *
  * The training loop is cut into activities; each second of a rank belongs to exactly one of them (beginning an activity
  * pauses the one around it). The closing table shows min/avg/max over ranks. Cost of a begin/end pair: two clock reads.
- * While a trace is open (base/trace.h) each pair is a span of it too.
+ * While a trace is open (base/trace/trace.h) each pair is a span of it too.
  * The table belongs to the calling thread: a rank, also where ranks are threads of one process.
  */
-#ifndef WEFT_BASE_ACTIVITY_H
-#define WEFT_BASE_ACTIVITY_H
+#ifndef WEFT_BASE_TRACE_ACTIVITY_H
+#define WEFT_BASE_TRACE_ACTIVITY_H
 
 #include <stdint.h>
 

@@ -1,12 +1,12 @@
 /*
- * app/info/option_json.c: the option table as one JSON object, for tests and for programs that start weft.
+ * app/options/option_json.c: the option table as one JSON object, for tests and for programs that start weft.
  *
  *   {"options":  [{"id", "name", "aliases", "type", "section", "unit", "default", "help",
  *                  "min", "max" (numbers), "choices" (choices), "sources", "needs": [{"option", "choices"}]}, ...],
  *    "commands": [{"name", "summary", "arguments", "min_arguments", "max_arguments", "options": [ids]}, ...]}
  */
+#include "app/options/app_options.h"
 #include "io/json.h"
-#include "option/option_internal.h"
 
 static const char *const type_names[] = {"flag", "int", "real", "text", "choice", "size", "time", "intlist"};
 
@@ -80,25 +80,25 @@ static void print_command(json_writer *json, const option_command *command)
     json_int(json, "max_arguments", command->max_arguments);
     json_array(json, "options");
     for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_applies(command, (option_id)id)) {
-            json_text(json, NULL, option_row_of((option_id)id)->id);
+        if (option_applies(command, id)) {
+            json_text(json, NULL, option_row_of(id)->id);
         }
     }
     json_end(json);
     json_end(json);
 }
 
-void option_print_json(FILE *out)
+void option_print_json(const option_catalog *catalog, FILE *out)
 {
     json_writer json = json_begin(out, true);
     json_object(&json, NULL);
     json_array(&json, "options");
-    for (int id = 0; id < OPT_COUNT; id++) {
-        print_option(&json, (option_id)id);
+    for (int id = 0; id < catalog->count; id++) {
+        print_option(&json, id);
     }
     json_end(&json);
     json_array(&json, "commands");
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = catalog->commands; command->name != NULL; command++) {
         print_command(&json, command);
     }
     json_end(&json);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/options/app_options.h"
 #include "option/option_internal.h"
 #include "support/folder.h"
 
@@ -18,7 +19,7 @@ static weft_status parse(const char *line, weft_options **options)
     for (char *word = strtok(text, " "); word != NULL && argc < ARGUMENTS_MAX - 1; word = strtok(NULL, " ")) {
         argv[argc++] = word;
     }
-    ASSERT_OK(option_command_find(argv[0], &command));
+    ASSERT_OK(option_command_find(&app_catalog, argv[0], &command));
     return option_parse(command, argc, argv, options);
 }
 
@@ -70,7 +71,7 @@ static void test_every_answer_names_options_that_exist(void **state)
             size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
             assert_in_range(length, 1, OPTION_WORD_MAX - 1);
             memcpy(name, at, length);
-            if (option_find(NULL, name, false) == OPT_COUNT) {
+            if (option_find_any(&app_catalog, name) == OPTION_NONE) {
                 fail_msg("no option --%s: %s", name, row->answer);
             }
         }

@@ -1,5 +1,5 @@
 /*
- * base/trace.h: what happened when; io/trace_file.h makes a file of it.
+ * base/trace/trace.h: what happened when; io/trace_file.h makes a file of it.
  *
  * A span has a name, a category, a begin and an end on the clock of base/clock.h. Threads record into their own ring
  * without locks; a full ring forgets its oldest spans and counts them. Off (the default) a span costs one load.
@@ -8,8 +8,8 @@
  *      ...
  *      trace_end(begin, TRACE_COMM, "inter", bytes);
  */
-#ifndef WEFT_BASE_TRACE_H
-#define WEFT_BASE_TRACE_H
+#ifndef WEFT_BASE_TRACE_TRACE_H
+#define WEFT_BASE_TRACE_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

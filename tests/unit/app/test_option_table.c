@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -152,8 +153,8 @@ static int for_every_option(visitor visit)
     int visited = 0;
     for (const option_command *command = option_commands; command->name != NULL; command++) {
         for (int id = 0; id < OPT_COUNT; id++) {
-            if (option_applies(command, (option_id)id)) {
-                visit(command, (option_id)id);
+            if (option_applies(command, id)) {
+                visit(command, id);
                 visited++;
             }
         }
@@ -167,18 +168,18 @@ static void test_rows_are_well_formed(void **state)
 {
     (void)state;
     for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
+        const option_row *row = option_row_of(id);
         assert_true(strlen(row->name) > 1 && strlen(row->name) < OPTION_WORD_MAX);
         assert_int_equal(strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(row->name));
         assert_true(strlen(row->help) > 5);
-        assert_non_null(option_section_find(row->section));
+        assert_non_null(option_section_find(&app_catalog, row->section));
         assert_int_equal(row->type == OPTION_CHOICE, strchr(row->choices, '|') != NULL);
         bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                       row->type == OPTION_TIME || row->type == OPTION_INTLIST;
         assert_int_equal(ranged, row->min < row->max);
         bool used = false;
         for (const option_command *command = option_commands; command->name != NULL; command++) {
-            used = used || option_applies(command, (option_id)id);
+            used = used || option_applies(command, id);
         }
         assert_true(used);
     }
@@ -191,7 +192,7 @@ static void test_command_sections_exist(void **state)
         char name[OPTION_WORD_MAX];
         const char *cursor = command->sections;
         while (option_list_next(&cursor, ',', name)) {
-            assert_non_null(option_section_find(name));
+            assert_non_null(option_section_find(&app_catalog, name));
         }
         assert_true(option_section_used(command, "general"));
     }
@@ -204,11 +205,11 @@ static void test_names_are_unique_in_a_command(void **state)
         char names[512][OPTION_WORD_MAX];
         int count = 0;
         for (int id = 0; id < OPT_COUNT; id++) {
-            if (!option_applies(command, (option_id)id)) {
+            if (!option_applies(command, id)) {
                 continue;
             }
-            const char *aliases = option_row_of((option_id)id)->aliases;
-            put(names[count++], option_row_of((option_id)id)->name);
+            const char *aliases = option_row_of(id)->aliases;
+            put(names[count++], option_row_of(id)->name);
             while (option_list_next(&aliases, ',', names[count])) {
                 count++;
             }
@@ -460,7 +461,7 @@ static void visit_pack(const option_command *command, option_id id)
     snprintf(written, sizeof written, "--%s=%s", option_row_of(id)->name, sample(option_row_of(id), 0, text));
     ASSERT_OK(parse(command, written, NULL, &options));
     ASSERT_OK(option_pack(options, &blob, &bytes));
-    ASSERT_OK(option_unpack(blob, bytes, &copy));
+    ASSERT_OK(option_unpack(&app_catalog, blob, bytes, &copy));
     assert_ptr_equal(option_command_of(copy), command);
     assert_int_equal(option_argument_count(copy), option_argument_count(options));
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -492,7 +493,7 @@ static void test_damaged_blobs(void **state)
     for (size_t length = 0; length < bytes; length++) {
         char *cut = malloc(length == 0 ? 1 : length);
         memcpy(cut, blob, length);
-        weft_status status = option_unpack(cut, length, &copy);
+        weft_status status = option_unpack(&app_catalog, cut, length, &copy);
         assert_int_not_equal(status, WEFT_OK);
         assert_null(copy);
         free(cut);
@@ -501,7 +502,7 @@ static void test_damaged_blobs(void **state)
         unsigned char *bad = malloc(bytes);
         memcpy(bad, blob, bytes);
         bad[at] ^= 0xff;
-        if (option_unpack(bad, bytes, &copy) == WEFT_OK) {
+        if (option_unpack(&app_catalog, bad, bytes, &copy) == WEFT_OK) {
             option_destroy(copy);
         }
         free(bad);

@@ -1,48 +1,23 @@
 /*
- * option/option_rules.c: options that need each other, and options that contradict each other.
+ * app/options/option_rules.c: options that need each other, and options that contradict each other.
  *
- * Ranges and choices belong to single options (options.def); what stands here takes two. An option that has no effect
- * because another has the wrong value is warned about, with both values and where they came from: a sweep may well vary
- * the other. Two options of which one would break what the other promises are refused.
+ * An option that has no effect because another has the wrong value (NEED in the tables) is warned about, with both
+ * values and where they came from: a sweep may well vary the other. Two options of which one would break what the other
+ * promises are refused.
  */
 #include <string.h>
 
+#include "app/options/app_options.h"
 #include "base/log.h"
-#include "option/option_internal.h"
 
-/* `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*"). */
 const option_need option_needs[] = {
-    {OPT_AGGREGATOR, OPT_MODEL, "sage"},
-    {OPT_ORDER, OPT_MODEL, "sage|gcn"},
-    {OPT_REORDER, OPT_MODEL, "sage|gcn"},
-    {OPT_SPMM, OPT_MODEL, "sage|gcn"},
-    {OPT_MOMENTUM, OPT_OPTIMIZER, "sgd"},
-    {OPT_NESTEROV, OPT_OPTIMIZER, "sgd"},
-    {OPT_SCHEDULE_STEP, OPT_SCHEDULE, "step"},
-    {OPT_SCHEDULE_GAMMA, OPT_SCHEDULE, "step|exp"},
-    {OPT_TRACE, OPT_DRY_RUN, "off"},
-    {OPT_ALLOW_LOSSY, OPT_SYNC, "auto"},
-    {OPT_TOPOLOGY, OPT_SYNC, "divide-shuffle|auto"},
-    {OPT_GROUP_SIZE, OPT_SYNC, "divide-shuffle|auto"},
-    {OPT_FULL_EVERY, OPT_SYNC, "divide-shuffle|auto"},
-    {OPT_TOPK_DENSITY, OPT_SYNC, "topk|auto"},
-    {OPT_TOPK_SELECT, OPT_SYNC, "topk|auto"},
-    {OPT_TOPK_EXCHANGE, OPT_SYNC, "topk|auto"},
-    {OPT_TOPK_WARMUP, OPT_SYNC, "topk|auto"},
-    {OPT_TOPK_DENSE_BELOW, OPT_SYNC, "topk|auto"},
-    {OPT_SHADOW_ALGORITHM, OPT_SYNC, "shadow|auto"},
-    {OPT_SHADOW_MIX, OPT_SYNC, "shadow|auto"},
-    {OPT_SHADOW_GAP, OPT_SYNC, "shadow|auto"},
-    {OPT_SHADOW_RATE, OPT_SHADOW_ALGORITHM, "bmuf"},
-    {OPT_SHADOW_MOMENTUM, OPT_SHADOW_ALGORITHM, "bmuf"},
-    {OPT_SITES, OPT_SYNC, "asp|auto"},
-    {OPT_ASP_THRESHOLD, OPT_SYNC, "asp|auto"},
-    {OPT_ASP_POLICY, OPT_SYNC, "asp|auto"},
-    {OPT_ASP_BANDWIDTH, OPT_ASP_POLICY, "bandwidth"},
-    {OPT_ASP_SLACK, OPT_SYNC, "asp|auto"},
-    {OPT_ASP_FLUSH, OPT_SYNC, "asp|auto"},
-    {OPT_CONVERT_SEED, OPT_RANDOM_SPLIT, "*"},
-    {OPT_COUNT, OPT_COUNT, NULL},
+#define OPTION(...)
+#undef NEED
+#define NEED(id, other, choices) {OPT_##id, OPT_##other, choices},
+#include "app/options/app_options.def"
+#undef NEED
+#undef OPTION
+    {OPTION_NONE, OPTION_NONE, NULL},
 };
 
 enum { SETTING_MAX = 512 };

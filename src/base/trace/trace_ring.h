@@ -1,15 +1,15 @@
 /*
- * base/trace_ring.h: the rings that threads record into, for the writer of the file (io/trace_file.c).
+ * base/trace/trace_ring.h: the rings that threads record into, for the writer of the file (io/trace_file.c).
  *
  * A thread is the only one that writes to its ring; the number of spans recorded is stored last (release), so a reader
  * that loads it (acquire) sees whole spans.
  */
-#ifndef WEFT_BASE_TRACE_RING_H
-#define WEFT_BASE_TRACE_RING_H
+#ifndef WEFT_BASE_TRACE_TRACE_RING_H
+#define WEFT_BASE_TRACE_TRACE_RING_H
 
 #include <stdatomic.h>
 
-#include "base/trace.h"
+#include "base/trace/trace.h"
 
 typedef struct trace_span {
     double begin, end;

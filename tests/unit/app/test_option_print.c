@@ -2,6 +2,7 @@
  * Agreement of everything that is generated with the table: each output has an entry for each option that applies, with
  * its default, aliases and choices; the config template parses back to the defaults.
  */
+#include "app/options/app_options.h"
 #include "option/option_internal.h"
 #include "support/test.h"
 
@@ -92,11 +93,11 @@ static void test_help(void **state)
         output out = output_begin();
         PRINT(out, option_print_help(out.stream, command, NULL));
         for (int id = 0; id < OPT_COUNT; id++) {
-            const option_row *row = option_row_of((option_id)id);
+            const option_row *row = option_row_of(id);
             char mark[64], entry[128];
             snprintf(mark, sizeof mark, "[%s]: ", row->section);
             snprintf(entry, sizeof entry, "--%s%s%s", row->name, id == OPT_HELP ? "[=" : " ", option_placeholder(row));
-            if (option_applies(command, (option_id)id)) {
+            if (option_applies(command, id)) {
                 check_entry(out.text, mark, "\n\n", entry, "\n  -", row);
             } else {
                 assert_null(strstr(out.text, mark));
@@ -124,8 +125,8 @@ static void test_exit_codes(void **state)
     (void)state;
     output out = output_begin(), man = output_begin(), markdown = output_begin();
     PRINT(out, option_print_help(out.stream, &option_command_bare, "exit-codes"));
-    PRINT(man, option_print_man(man.stream));
-    PRINT(markdown, option_print_markdown(markdown.stream));
+    PRINT(man, option_print_man(&app_catalog, man.stream));
+    PRINT(markdown, option_print_markdown(&app_catalog, markdown.stream));
 #define CHECK_STATUS(name, value, description)                                                                         \
     {                                                                                                                  \
         char line[160];                                                                                                \
@@ -173,10 +174,10 @@ static void test_man(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_man(out.stream));
+    PRINT(out, option_print_man(&app_catalog, out.stream));
     unescape(out.text);
     for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
+        const option_row *row = option_row_of(id);
         char mark[64], entry[128];
         const char *placeholder = option_placeholder(row);
         snprintf(mark, sizeof mark, ": section %s\"", row->section);
@@ -201,12 +202,12 @@ static void test_markdown(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_markdown(out.stream));
+    PRINT(out, option_print_markdown(&app_catalog, out.stream));
     for (char *at = strstr(out.text, "\\|"); at != NULL; at = strstr(at, "\\|")) { /* the escape of '|' */
         memmove(at, at + 1, strlen(at));
     }
     for (int id = 0; id < OPT_COUNT; id++) {
-        const option_row *row = option_row_of((option_id)id);
+        const option_row *row = option_row_of(id);
         char mark[64], entry[128];
         const char *placeholder = option_placeholder(row);
         snprintf(mark, sizeof mark, ": section `%s`", row->section);
@@ -220,7 +221,7 @@ static void test_completion(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_completion(out.stream));
+    PRINT(out, option_print_completion(&app_catalog, out.stream));
     for (const option_command *command = option_commands; command->name != NULL; command++) {
         char mark[OPTION_WORD_MAX], word[OPTION_WORD_MAX + 8];
         snprintf(mark, sizeof mark, "\n    %s)\n", command->name);
@@ -229,8 +230,8 @@ static void test_completion(void **state)
         char *block = strndup(start, (size_t)(strstr(start, "esac") - start));
         char *words = strndup(strstr(block, "words=\""), strcspn(strstr(block, "words=\"") + 7, "\"") + 7);
         for (int id = 0; id < OPT_COUNT; id++) {
-            const option_row *row = option_row_of((option_id)id);
-            if (!option_applies(command, (option_id)id)) {
+            const option_row *row = option_row_of(id);
+            if (!option_applies(command, id)) {
                 continue;
             }
             snprintf(word, sizeof word, " --%s", row->name);
@@ -257,9 +258,9 @@ static void check_template_is_default(const option_command *command, const char 
     weft_options *options = NULL;
     ASSERT_OK(option_parse_config(command, "template", text, bytes, &options));
     for (int id = 0; id < OPT_COUNT; id++) {
-        bool listed = option_applies(command, (option_id)id) && option_allowed_from((option_id)id, OPTION_FILE);
-        assert_int_equal(option_source_of(options, (option_id)id), listed ? source : OPTION_DEFAULT);
-        assert_string_equal(option_value_text(options, (option_id)id), option_row_of((option_id)id)->default_text);
+        bool listed = option_applies(command, id) && option_allowed_from(id, OPTION_FILE);
+        assert_int_equal(option_source_of(options, id), listed ? source : OPTION_DEFAULT);
+        assert_string_equal(option_value_text(options, id), option_row_of(id)->default_text);
     }
     option_destroy(options);
 }
@@ -288,9 +289,9 @@ static void test_config_template(void **state)
         PRINT(out, option_print_config(out.stream, defaults));
         option_destroy(defaults);
         for (int id = 0; id < OPT_COUNT; id++) {
-            const option_row *row = option_row_of((option_id)id);
+            const option_row *row = option_row_of(id);
             char mark[64], entry[256];
-            if (!option_applies(command, (option_id)id) || !option_allowed_from((option_id)id, OPTION_FILE)) {
+            if (!option_applies(command, id) || !option_allowed_from(id, OPTION_FILE)) {
                 continue;
             }
             snprintf(mark, sizeof mark, "\n[%s]\n", row->section);
@@ -309,7 +310,7 @@ static void test_overview(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_overview(out.stream));
+    PRINT(out, option_print_overview(&app_catalog, out.stream));
     for (const option_command *command = option_commands; command->name != NULL; command++) {
         assert_non_null(strstr(out.text, command->name));
         assert_non_null(strstr(out.text, command->summary));

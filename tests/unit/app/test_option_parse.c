@@ -1,16 +1,16 @@
 /* Spellings, units, messages, suggestions, config syntax, environment: what the table alone does not say. */
 #include <unistd.h>
 
+#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "machine/launcher.h"
-#include "option/option.h"
 #include "support/test.h"
 
 static const option_command *command(const char *name)
 {
     const option_command *found = NULL;
-    ASSERT_OK(option_command_find(name, &found));
+    ASSERT_OK(option_command_find(&app_catalog, name, &found));
     return found;
 }
 
@@ -56,9 +56,9 @@ static void test_suggestions(void **state)
     refuse("bench spmm --epochs 3", "it belongs to weft train");
     refuse("train --model sgae", "--model sgae: must be one of sage, gcn, mlp; did you mean sage?");
     const option_command *found = NULL;
-    ASSERT_STATUS(option_command_find("trian", &found), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(&app_catalog, "trian", &found), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean weft train?");
-    ASSERT_STATUS(option_command_find("zzz", &found), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(&app_catalog, "zzz", &found), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("weft --help");
 }
 
@@ -399,7 +399,7 @@ static void test_allocation_failures_leave_nothing(void **state)
             status = option_pack(options, &blob, &bytes);
         }
         if (status == WEFT_OK) {
-            status = option_unpack(blob, bytes, &copy);
+            status = option_unpack(&app_catalog, blob, bytes, &copy);
         }
         weft_alloc_fail_after(0);
         failures += status == WEFT_ERR_RESOURCE;

@@ -1,15 +1,15 @@
 /*
- * base/activity.c: a stack of running activities; time is booked to the top when the stack changes. Preparation and
+ * base/trace/activity.c: a stack of running activities; time is booked to the top when the stack changes. Preparation and
  * evaluation absorb what runs inside them, so that the other rows tell what a training step costs.
  */
-#include "base/activity.h"
+#include "base/trace/activity.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 
 enum { STACK_DEPTH = 16 };
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "option/option_internal.h"
 #include "support/test.h"
@@ -24,7 +25,7 @@ static weft_options *parse(char *first, char *second, char *third)
     int argc = 1 + (first != NULL) + (second != NULL) + (third != NULL);
     const option_command *train = NULL;
     weft_options *options = NULL;
-    ASSERT_OK(option_command_find("train", &train));
+    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
     ASSERT_OK(option_parse(train, argc, argv, &options));
     return options;
 }
@@ -45,8 +46,8 @@ static void check_defaults(const weft_options *options)
 {
     for (int id = 0; id < OPT_COUNT; id++) {
         if (id != OPT_RECIPE) {
-            assert_int_equal(option_source_of(options, (option_id)id), OPTION_DEFAULT);
-            assert_string_equal(option_value_text(options, (option_id)id), option_row_of((option_id)id)->default_text);
+            assert_int_equal(option_source_of(options, id), OPTION_DEFAULT);
+            assert_string_equal(option_value_text(options, id), option_row_of(id)->default_text);
         }
     }
 }
@@ -92,7 +93,7 @@ static void test_config_file(void **state)
     (void)state;
     static const char *const texts[] = {"recipe = kipf\nlayers = 5\n", "layers = 5\n[training]\nrecipe = kipf\n"};
     const option_command *train = NULL;
-    ASSERT_OK(option_command_find("train", &train));
+    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
     for (int i = 0; i < 2; i++) {
         weft_options *options = NULL;
         ASSERT_OK(option_parse_config(train, "t.conf", texts[i], strlen(texts[i]), &options));
@@ -107,7 +108,7 @@ static void test_program(void **state)
     (void)state;
     const option_command *train = NULL;
     weft_options *options = NULL;
-    ASSERT_OK(option_command_find("train", &train));
+    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
     ASSERT_OK(option_create(train, &options));
     ASSERT_OK(option_assign(options, "epochs", "7"));
     ASSERT_OK(option_assign(options, "recipe", "kipf"));
@@ -129,7 +130,7 @@ static void test_other_ranks_get_it(void **state)
     size_t bytes = 0;
     weft_options *options = parse("--dropout=0.25", "--recipe=kipf", NULL), *copy = NULL;
     ASSERT_OK(option_pack(options, &blob, &bytes));
-    ASSERT_OK(option_unpack(blob, bytes, &copy));
+    ASSERT_OK(option_unpack(&app_catalog, blob, bytes, &copy));
     check_kipf(copy, OPT_DROPOUT, OPTION_COMMAND_LINE, "0.25");
     assert_string_equal(option_text(copy, OPT_RECIPE), "kipf");
     option_destroy(copy);
@@ -188,12 +189,12 @@ static void test_descriptions(void **state)
     char text[OPTION_RECIPE_MAX];
     const char *cursor = option_row_of(OPT_RECIPE)->choices;
     int count = 0;
-    while (option_recipe_listed(&cursor, text)) {
+    while (option_recipe_listed(&app_catalog, &cursor, text)) {
         assert_true(strlen(text) + 1 < OPTION_RECIPE_MAX && strstr(text, "--") != NULL);
         count++;
     }
     assert_int_equal(count, 3); /* few-labels, wide-features and kipf; auto and default are no lists */
-    option_describe_recipe("kipf", text);
+    option_describe_recipe(&app_catalog, "kipf", text);
     for (int i = 0; i < PUBLISHED; i++) {
         char words[OPTION_WORD_MAX * 2];
         snprintf(words, sizeof words, " --%s %s", option_row_of(published[i].id)->name, published[i].text);

@@ -1,5 +1,5 @@
 /*
- * base/trace.c: a ring of spans a thread.
+ * base/trace/trace.c: a ring of spans a thread.
  *
  * A thread finds its ring through a thread-local pointer and is the only one that writes to it; the number of spans
  * recorded is stored last (release), so a writer of the file that loads it (acquire) sees whole spans. Rings are linked
@@ -8,14 +8,14 @@
  *
  * Cost: 40 bytes a span; two clock reads and a few stores to record one.
  */
-#include "base/trace.h"
+#include "base/trace/trace.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/trace_ring.h"
+#include "base/trace/trace_ring.h"
 
 enum { DEFAULT_SPANS = 65536, MOST_SPANS = 1 << 26 };
 

@@ -1,0 +1,30 @@
+/* app/options/option_recipes.c: what the recipes of --recipe set. */
+#include "app/options/app_options.h"
+
+const option_recipe_setting option_recipes[] = {
+    /* Against learning by heart, where batch norm fits a hundred labels in four epochs. */
+    {"few-labels", OPT_NORM, "none"},
+    {"few-labels", OPT_INPUT_DROPOUT, "-1"},
+    {"few-labels", OPT_WEIGHT_DECAY, "5e-4"},
+    /* Labels enough for batch norm, but more features than training vertices. */
+    {"wide-features", OPT_INPUT_DROPOUT, "-1"},
+    {"wide-features", OPT_WEIGHT_DECAY, "5e-4"},
+    /*
+     * T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017,
+     * arXiv 1609.02907, section 5.2: two layers, 16 wide, for 140 labels and 1,433 sparse features. 200 epochs without
+     * early stopping, as in later comparisons.
+     */
+    {"kipf", OPT_MODEL, "gcn"},
+    {"kipf", OPT_LAYERS, "2"},
+    {"kipf", OPT_HIDDEN, "16"},
+    {"kipf", OPT_NORM, "none"},
+    {"kipf", OPT_DROPOUT, "0.5"},
+    {"kipf", OPT_INPUT_DROPOUT, "0.5"},
+    {"kipf", OPT_NORMALIZE, "row"},
+    {"kipf", OPT_LR, "0.01"},
+    {"kipf", OPT_WEIGHT_DECAY, "5e-4"},
+    {"kipf", OPT_DECAY_LAYERS, "first"},
+    {"kipf", OPT_EPOCHS, "200"},
+    {"kipf", OPT_PATIENCE, "0"},
+    {NULL, OPTION_NONE, NULL},
+};
