@@ -144,6 +144,7 @@ typedef enum comm_half { COMM_WHOLE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER } comm
 typedef struct comm_allreduce_desc {
     comm_lane lane;
     comm_algorithm algorithm;
+    comm_algorithm preferred; /* what AUTO takes where it can run; AUTO: none */
     weft_dtype dtype;
     comm_op op;
     int64_t count;
@@ -151,6 +152,10 @@ typedef struct comm_allreduce_desc {
     comm_wire wire;
     comm_half half;
     const char *name; /* the tensor or bucket, for messages and traces; NULL: none */
+    /* Local work on the vector before it is read, the first step of every post, by whoever drives: behind the caller's
+     * back where there is a communication thread. A failure is the operation's. NULL: none. */
+    weft_status (*before)(void *argument, uint64_t post);
+    void *argument;
 } comm_allreduce_desc;
 
 /* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with

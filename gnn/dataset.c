@@ -1,6 +1,7 @@
 /* gnn/dataset.c: see gnn/dataset.h. */
 #include "gnn/dataset.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -108,6 +109,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
 {
     weft_status status = WEFT_OK;
     int64_t cols = graph->features;
+    assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
     int64_t piece_rows = 1 + PIECE_BYTES / (cols * (int64_t)sizeof(float));
     float *piece = NULL;
     double *wide = NULL;
@@ -152,6 +154,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
 {
     train_targets *t = &labels->targets;
     int64_t rows = part->n_owned;
+    assert(t->rows == rows);
     uint8_t *split = NULL;
     WEFT_TRY(WEFT_NEW(&split, rows, WEFT_MEM_FEATURE));
     labels->host[SPLIT] = split;

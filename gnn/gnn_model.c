@@ -90,6 +90,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     if (config->kind != GNN_MLP) {
         const gnn_aggregator_options options = {.normalisation = normalisation_of(config),
                                                 .form = form,
+                                                .forms = config->forms,
                                                 .max_width = model->plan.max_width,
                                                 .overlap = config->overlap};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));

@@ -85,7 +85,12 @@ typedef struct coll_algorithm {
 
 /* NULL for AUTO and for numbers that are no algorithm. */
 const coll_algorithm *coll_algorithm_of(comm_algorithm id);
-/* The cheapest by the predicted critical path under the model; the same on every rank. The whole, in its own type, in
+/* Seconds of the critical path: timed on these very ranks, else predicted under the model; beyond the timed lengths
+ * the longest, or shortest, timed one scaled as predicted. The same on every rank. */
+double coll_seconds(const coll_algorithm *algorithm, const coll_place *place, int64_t count, int64_t element);
+/* Whether the algorithm can do what is asked, and may be worth it. */
+bool coll_eligible(const coll_algorithm *algorithm, const coll_place *place);
+/* The cheapest by coll_seconds; the same on every rank. The whole, in its own type, in
  * shared memory where there is a node to share it. */
 const coll_algorithm *coll_choose(const comm_model *model, const comm_layout *layout, int size, int64_t count,
                                   weft_dtype dtype);

@@ -1,6 +1,6 @@
 /*
- * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the smallest predicted critical path
- * (comm/core/cost.h).
+ * comm/coll/table.c: the table of all-reduce algorithms and the choice among them: the shortest critical path, timed
+ * (comm/core/timings.h) or predicted (comm/core/cost.h).
  */
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
@@ -78,15 +78,31 @@ const char *comm_algorithm_name(comm_algorithm algorithm)
     return found != NULL ? found->name : algorithm == COMM_ALGO_AUTO ? "auto" : "unknown";
 }
 
-static double seconds_of(const coll_algorithm *algorithm, const coll_place *place, int64_t count, int64_t element)
+static double predicted(const coll_algorithm *algorithm, const coll_place *place, int64_t count, int64_t element)
 {
     const comm_model fixed = comm_model_default();
     comm_cost cost = algorithm->cost(place, count, element);
     return comm_model_seconds(place->model != NULL ? place->model : &fixed, &cost);
 }
 
-/* Whether the algorithm can do what is asked, and may be worth it. */
-static bool eligible(const coll_algorithm *algorithm, const coll_place *place)
+double coll_seconds(const coll_algorithm *algorithm, const coll_place *place, int64_t count, int64_t element)
+{
+    const bool node = place->layout != NULL && place->layout->nodes == 1 && place->wire == COMM_WIRE_SAME;
+    const int64_t bytes = count * element;
+    double seconds = 0.0;
+    int64_t at = 0;
+    if (count <= 0 || !node || place->model == NULL || place->model->timed.ranks != place->size ||
+        !timings_find(&place->model->timed, algorithm->id, bytes, &seconds, &at)) {
+        return predicted(algorithm, place, count, element);
+    }
+    if (at == bytes) {
+        return seconds;
+    }
+    const int64_t timed_count = at / element > 0 ? at / element : 1;
+    return seconds * predicted(algorithm, place, count, element) / predicted(algorithm, place, timed_count, element);
+}
+
+bool coll_eligible(const coll_algorithm *algorithm, const coll_place *place)
 {
     bool networked = place->layout == NULL || place->layout->nodes > 1;
     bool halves = place->half != COMM_WHOLE;
@@ -109,10 +125,10 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
         const coll_algorithm *algorithm = &algorithms[i];
-        if (!eligible(algorithm, place)) {
+        if (!coll_eligible(algorithm, place)) {
             continue;
         }
-        double seconds = seconds_of(algorithm, &whole, count, element);
+        double seconds = coll_seconds(algorithm, &whole, count, element);
         if (best == NULL || seconds < best_seconds) {
             best = algorithm;
             best_seconds = seconds;
@@ -142,7 +158,7 @@ const coll_algorithm *coll_choose_inner(const coll_place *place, int groups, int
     for (size_t i = 0; i < sizeof flat / sizeof flat[0]; ++i) {
         const coll_algorithm *algorithm = coll_algorithm_of(flat[i]);
         /* The groups share each node's link: as one vector of all their elements. */
-        double seconds = seconds_of(algorithm, &whole, groups * count, element);
+        double seconds = coll_seconds(algorithm, &whole, groups * count, element);
         if (best == NULL || seconds < best_seconds) {
             best = algorithm;
             best_seconds = seconds;

@@ -2,8 +2,8 @@
  * comm/core/cost.h: what communication costs on this machine, and what an operation takes by that.
  *
  * An algorithm states its work on the critical path as counts (comm_cost); the model holds what each unit costs
- * (comm_model). The prediction is their product. Algorithms, sync modes and `--sync auto` are chosen by it, and
- * `weft bench comm` prints it beside what was measured.
+ * (comm_model). The prediction is their product. Algorithms, sync modes and `--sync auto` are chosen by it, where the
+ * very operation was not timed (comm/core/timings.h), and `weft bench comm` prints it beside what was measured.
  *
  *      seconds = inter.rounds * inter.latency + inter.bytes * inter.seconds_per_byte
  *              + intra.rounds * intra.latency + intra.bytes * intra.seconds_per_byte
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "comm/comm.h"
+#include "comm/core/timings.h"
 
 typedef struct comm_cost {
     int64_t bytes_sent, messages_sent;  /* by this rank, exact, messages uncut */
@@ -46,7 +47,8 @@ typedef struct comm_model {
     double reduce_per_byte;    /* of operands of a local reduction */
     double select_per_element; /* exact top-k selection */
     double scatter_per_element;
-    bool measured; /* false: the constants of a 10 Gbit/s network, fixed */
+    bool measured;      /* false: the constants of a 10 Gbit/s network, fixed */
+    comm_timings timed; /* all-reduces inside a node; asked before anything is predicted */
 } comm_model;
 
 /* The fixed constants. */

@@ -101,6 +101,7 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
     }
     coll_allreduce args = coll_arguments(comm, buffer, count, dtype, op);
     args.shared_memory = false; /* the long ones are rare here, and a window would be made for each */
+    args.model = NULL;          /* nobody names their algorithm: their bits do not depend on measurements */
     const coll_place place = coll_place_of(&args);
     const coll_algorithm *algorithm = coll_choose_form(&place, count, (int64_t)weft_dtype_bytes(dtype));
     char name[OPERATION_NAME_BYTES];

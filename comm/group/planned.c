@@ -95,7 +95,10 @@ static const coll_algorithm *resolve(const weft_comm *comm, const comm_allreduce
     /* Nothing travels between nodes, so nothing needs to be short. */
     args->wire = args->layout->nodes == 1 ? COMM_WIRE_SAME : args->wire;
     coll_place place = coll_place_of(args);
-    return coll_choose_form(&place, args->count, (int64_t)weft_dtype_bytes(args->dtype));
+    const coll_algorithm *preferred = coll_algorithm_of(desc->preferred);
+    return preferred != NULL && coll_eligible(preferred, &place)
+               ? preferred
+               : coll_choose_form(&place, args->count, (int64_t)weft_dtype_bytes(args->dtype));
 }
 
 static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const coll_allreduce *args)
@@ -148,6 +151,10 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
     plan->cost = algorithm->cost(&place, desc->count, (int64_t)weft_dtype_bytes(desc->dtype));
     plan->stage = args->stage;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
+    if (desc->before != NULL) {
+        schedule_round(&plan->schedule, "before");
+        schedule_call(&plan->schedule, desc->before, desc->argument);
+    }
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);
     WEFT_TRY_GOTO(schedule_end(&plan->schedule), status, done);

@@ -225,22 +225,33 @@ static weft_status measure_all(calibration *c)
     }
     c->budget = node_budget;
     WEFT_TRY(calibrate_shared(c));
-    return calibrate_compute(c);
+    WEFT_TRY(calibrate_compute(c));
+    return layout->nodes == 1 ? calibrate_allreduces(c) : WEFT_OK;
 }
 
 static void copy_counters(comm_counters *to, const comm_counters *from)
 {
     atomic_store(&to->bytes_sent, atomic_load(&from->bytes_sent));
     atomic_store(&to->messages_sent, atomic_load(&from->messages_sent));
+    atomic_store(&to->shared_bytes, atomic_load(&from->shared_bytes));
     atomic_store(&to->busy_ns, atomic_load(&from->busy_ns));
     atomic_store(&to->wait_ns, atomic_load(&from->wait_ns));
 }
 
-/* Room for messages, and a schedule that counts for nothing: what is sent to measure is no part of the job's traffic.
- */
+void calibration_save(const weft_comm *comm, comm_counters *before)
+{
+    copy_counters(before, &comm->counters[COMM_LANE_CONTROL]);
+}
+
+void calibration_restore(weft_comm *comm, const comm_counters *before)
+{
+    copy_counters(&comm->counters[COMM_LANE_CONTROL], before);
+}
+
+/* Room for messages, and a schedule that counts for nothing. */
 static weft_status calibration_begin(calibration *c, comm_counters *before)
 {
-    copy_counters(before, &c->comm->counters[COMM_LANE_CONTROL]);
+    calibration_save(c->comm, before);
     weft_status status = WEFT_NEW(&c->left, c->bytes, WEFT_MEM_COMM);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&c->right, c->bytes, WEFT_MEM_COMM) : status;
     WEFT_TRY(comm_agree(c->comm, status));
@@ -253,7 +264,7 @@ static void calibration_end(calibration *c, const comm_counters *before)
     schedule_free(&c->schedule);
     weft_free(c->left);
     weft_free(c->right);
-    copy_counters(&c->comm->counters[COMM_LANE_CONTROL], before);
+    calibration_restore(c->comm, before);
 }
 
 /* Messages need CALIBRATE_LONGEST of it. */

@@ -14,6 +14,9 @@
  *      latency |. '
  *              +-------------------- bytes
  *
+ * Inside one node the all-reduces themselves are timed as well (comm/core/timings.h): which of them is best at a length
+ * is then looked up, not predicted.
+ *
  * What cannot be measured here keeps its fixed constant: the network and the node stand for each other when there is
  * one node, or one rank a node; shared memory needs two ranks on a node.
  */
@@ -31,7 +34,7 @@
 typedef enum calibrate_when { CALIBRATE_WHENS(CHOICE_VALUE) } calibrate_when;
 
 /*
- * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes under 0.2 s on one
+ * Collective. *model is the same on every rank; measured is set unless there is only one rank. Takes about 0.6 s on one
  * node, 1.5 s on several (longer on a network below 100 Mbit/s), when each rank has a core. Uses the control lane,
  * whose counters are put back afterwards.
  */
@@ -43,6 +46,10 @@ weft_status comm_calibrate(weft_comm *comm, comm_model *model);
  * Collective; a few round trips.
  */
 weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio);
+
+/* Does what the timings would choose inside a node still win, at a short and a longer length? *hold is the same on every
+ * rank; true where nothing was timed, and where ranks wait so long for cores that nothing can be told. Collective, a few milliseconds. */
+weft_status comm_check_timings(weft_comm *comm, const comm_model *model, bool *hold);
 
 /* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive
  * whatever the noise. */

@@ -29,6 +29,14 @@ weft_status calibrate_shared(calibration *c);
 /* reduce_per_byte, select_per_element, scatter_per_element. Collective. */
 weft_status calibrate_compute(calibration *c);
 
+/* model->timed. Collective over the ranks of one node. */
+weft_status calibrate_allreduces(calibration *c);
+
+/* The counters of the control lane as they are, and as they were: what is sent to measure is no part of the job's
+ * traffic. */
+void calibration_save(const weft_comm *comm, comm_counters *before);
+void calibration_restore(weft_comm *comm, const comm_counters *before);
+
 /* Never zero, so that predictions stay ordered. */
 double calibrate_positive(double seconds);
 

@@ -12,7 +12,7 @@
 #include "io/json.h"
 #include "machine/cache.h"
 
-#define MODEL_FORMAT "weft-comm-model 3"
+#define MODEL_FORMAT "weft-comm-model 4"
 
 enum { HOST_BYTES = 64, NODE_TEXT_BYTES = HOST_BYTES + 12, MODEL_MOST_BYTES = 1 << 20 };
 
@@ -71,7 +71,7 @@ static void own_name(char host[HOST_BYTES])
     }
 }
 
-weft_status model_key_of(weft_comm *comm, model_key *key)
+weft_status model_key_of(weft_comm *comm, const char *machine, model_key *key)
 {
     weft_status status = WEFT_OK;
     int size = comm_size(comm);
@@ -95,6 +95,7 @@ weft_status model_key_of(weft_comm *comm, model_key *key)
         key->ranks = size;
         snprintf(key->transport, sizeof key->transport, "%s", comm_transport_name(comm));
         comm_mpi_version(key->mpi, sizeof key->mpi);
+        snprintf(key->machine, sizeof key->machine, "%s", machine);
         local = join_nodes(comm_get_layout(comm), hosts, &key->nodes);
     }
     WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
@@ -115,10 +116,10 @@ weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
     char hash[33];
     char name[64];
     char *text = NULL;
-    size_t bytes = strlen(key->nodes) + sizeof key->mpi + 128;
+    size_t bytes = strlen(key->nodes) + sizeof key->mpi + sizeof key->machine + 128;
     WEFT_TRY(WEFT_NEW(&text, bytes, WEFT_MEM_COMM));
-    int length =
-        snprintf(text, bytes, "%s|%d|%s|%s|%s", key->nodes, key->ranks, key->transport, key->mpi, version_text());
+    int length = snprintf(text, bytes, "%s|%d|%s|%s|%s|%s", key->nodes, key->ranks, key->transport, key->mpi,
+                          key->machine, version_text());
     file_hash(text, (size_t)length, hash);
     weft_free(text);
     snprintf(name, sizeof name, "comm-%.16s.json", hash);
@@ -159,23 +160,65 @@ static weft_status read_link(const char *path, const json_value *root, const cha
     return read_figure(path, object, "seconds_per_byte", 1.0, &link->seconds_per_byte);
 }
 
+static weft_status read_row(const char *path, const json_value *list, const char *name, double *seconds)
+{
+    int n = 0;
+    WEFT_CHECK(list->kind == JSON_ARRAY, WEFT_ERR_DATA, "%s: \"timed\": \"%s\" must be an array of seconds", path,
+               name);
+    for (const json_value *at = list->child; at != NULL; at = at->next, ++n) {
+        WEFT_CHECK(n < TIMED_SIZES, WEFT_ERR_DATA, "%s: \"timed\": \"%s\" has more than %d lengths", path, name,
+                   (int)TIMED_SIZES);
+        WEFT_CHECK(at->kind == JSON_NUMBER && at->number >= 0.0 && at->number <= 1e5, WEFT_ERR_DATA,
+                   "%s: \"timed\": entry %d of \"%s\" must be seconds from 0, not timed, to 1e5", path, n, name);
+        seconds[n] = at->number;
+    }
+    WEFT_CHECK(n == TIMED_SIZES, WEFT_ERR_DATA, "%s: \"timed\": \"%s\" has %d lengths instead of %d", path, name, n,
+               (int)TIMED_SIZES);
+    return WEFT_OK;
+}
+
+static weft_status read_timings(const char *path, const json_value *root, int64_t most, comm_timings *timed)
+{
+    int64_t ranks = 0;
+    const json_value *rows = json_find(root, "timed");
+    WEFT_TRY(json_get_int(path, root, "timed_ranks", 0, most, &ranks));
+    WEFT_CHECK(rows != NULL && rows->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"timed\" must be an object", path);
+    for (const json_value *row = rows->child; row != NULL; row = row->next) {
+        int a = 1;
+        while (a < TIMED_ALGORITHMS && strcmp(comm_algorithm_name((comm_algorithm)a), row->key) != 0) {
+            ++a;
+        }
+        WEFT_CHECK(a < TIMED_ALGORITHMS, WEFT_ERR_DATA, "%s: \"timed\": \"%.100s\" is no all-reduce", path, row->key);
+        WEFT_TRY(read_row(path, row, row->key, timed->seconds[a]));
+    }
+    timed->ranks = (int32_t)ranks;
+    return WEFT_OK;
+}
+
+static weft_status expect_key(const char *path, const json_value *root, const model_key *key, int64_t ranks)
+{
+    WEFT_CHECK(ranks == key->ranks, WEFT_ERR_DATA, "%s: \"ranks\" is %lld, here it is %d", path, (long long)ranks,
+               key->ranks);
+    WEFT_TRY(expect_text(path, root, "nodes", key->nodes));
+    WEFT_TRY(expect_text(path, root, "machine", key->machine));
+    WEFT_TRY(expect_text(path, root, "transport", key->transport));
+    return expect_text(path, root, "mpi", key->mpi);
+}
+
 static weft_status read_root(const char *path, const json_value *root, const model_key *key, comm_model *model)
 {
     int64_t ranks = 0;
     comm_model read = {.measured = true};
     WEFT_TRY(expect_text(path, root, "format", MODEL_FORMAT));
     WEFT_TRY(json_get_int(path, root, "ranks", 1, INT32_MAX, &ranks));
-    WEFT_CHECK(ranks == key->ranks, WEFT_ERR_DATA, "%s: \"ranks\" is %lld, here it is %d", path, (long long)ranks,
-               key->ranks);
-    WEFT_TRY(expect_text(path, root, "nodes", key->nodes));
-    WEFT_TRY(expect_text(path, root, "transport", key->transport));
-    WEFT_TRY(expect_text(path, root, "mpi", key->mpi));
+    WEFT_TRY(key != NULL ? expect_key(path, root, key, ranks) : WEFT_OK);
     WEFT_TRY(expect_text(path, root, "weft", version_text()));
     WEFT_TRY(read_link(path, root, "inter", &read.inter));
     WEFT_TRY(read_link(path, root, "intra", &read.intra));
 #define MODEL_READ(name, member, most) WEFT_TRY(read_figure(path, root, name, most, &read.member));
     MODEL_FIGURES(MODEL_READ)
 #undef MODEL_READ
+    WEFT_TRY(read_timings(path, root, ranks, &read.timed));
     *model = read;
     return WEFT_OK;
 }
@@ -199,12 +242,32 @@ static void write_link(json_writer *json, const char *name, const comm_link *lin
     json_end(json);
 }
 
+static void write_timings(json_writer *json, const comm_timings *timed)
+{
+    json_int(json, "timed_ranks", timed->ranks);
+    json_object(json, "timed");
+    for (int a = 1; a < TIMED_ALGORITHMS; ++a) {
+        double seconds = 0.0;
+        int64_t at = 0;
+        if (!timings_find(timed, (comm_algorithm)a, timed_bytes(0), &seconds, &at)) {
+            continue;
+        }
+        json_array(json, comm_algorithm_name((comm_algorithm)a));
+        for (int i = 0; i < TIMED_SIZES; ++i) {
+            json_real(json, NULL, timed->seconds[a][i]);
+        }
+        json_end(json);
+    }
+    json_end(json);
+}
+
 static void write_root(FILE *out, const model_key *key, const comm_model *model)
 {
     json_writer json = json_begin(out, true);
     json_object(&json, NULL);
     json_text(&json, "format", MODEL_FORMAT);
     json_text(&json, "nodes", key->nodes);
+    json_text(&json, "machine", key->machine);
     json_int(&json, "ranks", key->ranks);
     json_text(&json, "transport", key->transport);
     json_text(&json, "mpi", key->mpi);
@@ -214,6 +277,7 @@ static void write_root(FILE *out, const model_key *key, const comm_model *model)
 #define MODEL_WRITE(name, member, most) json_real(&json, name, model->member);
     MODEL_FIGURES(MODEL_WRITE)
 #undef MODEL_WRITE
+    write_timings(&json, &model->timed);
     json_end(&json);
     json_line_end(&json);
 }

@@ -23,6 +23,8 @@ typedef struct allreduce_bucket {
     comm_plan *gather; /* of a split one, or NULL */
     bucket_phase phase;
     double posted;
+    comm_sync *sync; /* whose bucket `number` it is */
+    int number;
 } allreduce_bucket;
 
 typedef struct allreduce {
@@ -45,6 +47,15 @@ static void name_bucket(const comm_sync *sync, int b, char *text, size_t bytes)
     }
 }
 
+/* On the communication thread. */
+static weft_status admit(void *argument, uint64_t post)
+{
+    const allreduce_bucket *bucket = argument;
+    (void)post;
+    sync_admit(bucket->sync, bucket->number, 1);
+    return WEFT_OK;
+}
+
 static weft_status plan_bucket(comm_sync *sync, int b, allreduce_bucket *out)
 {
     const sync_options *options = &sync->options;
@@ -54,6 +65,7 @@ static weft_status plan_bucket(comm_sync *sync, int b, allreduce_bucket *out)
     name_bucket(sync, b, name, sizeof name);
     comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
                                 .algorithm = options->algorithm,
+                                .preferred = options->preferred,
                                 .dtype = sync->desc.dtype,
                                 .op = COMM_SUM,
                                 .count = bucket->count,
@@ -61,10 +73,15 @@ static weft_status plan_bucket(comm_sync *sync, int b, allreduce_bucket *out)
                                           (size_t)bucket->offset * weft_dtype_bytes(sync->desc.dtype),
                                 .wire = sync->desc.dtype == WEFT_DTYPE_F32 ? options->wire : COMM_WIRE_SAME,
                                 .half = split ? COMM_REDUCE_SCATTER : COMM_WHOLE,
-                                .name = name};
+                                .name = name,
+                                .before = sync->admits_aside ? admit : NULL,
+                                .argument = out};
+    out->sync = sync;
+    out->number = b;
     WEFT_TRY(comm_allreduce_plan(sync->comm, &desc, &out->reduce));
     if (split) {
         desc.half = COMM_ALL_GATHER;
+        desc.before = NULL;
         WEFT_TRY(comm_allreduce_plan(sync->comm, &desc, &out->gather));
     }
     return WEFT_OK;
@@ -174,6 +191,7 @@ static weft_status settle(comm_sync *sync, bool last)
 
 const sync_ops sync_allreduce_ops = {.name = "allreduce",
                                      .exact = true,
+                                     .admits = true,
                                      .create = create,
                                      .destroy = destroy,
                                      .ready = ready,

@@ -79,6 +79,9 @@ static double allreduce_seconds(const comm_sync *sync, const comm_layout *layout
     if (algorithm == NULL || size != comm_size(sync->comm)) {
         algorithm = coll_choose_form(&place, count, element);
     }
+    if (layout->nodes == 1) {
+        return coll_seconds(algorithm, &place, count, element);
+    }
     comm_cost cost = algorithm->cost(&place, count, element);
     cost.inter_bytes *= sharing;
     cost.inter_paired *= sharing;

@@ -169,6 +169,7 @@ static weft_status create_mean(comm_sync *sync)
     WEFT_TRY(comm_agree(sync->comm, WEFT_NEW(&sync->mean_buffer, sync->desc.elements, WEFT_MEM_COMM)));
     const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
                                       .algorithm = sync->options.algorithm,
+                                      .preferred = sync->options.preferred,
                                       .dtype = WEFT_DTYPE_F32,
                                       .op = COMM_SUM,
                                       .count = sync->desc.elements,
@@ -201,6 +202,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     WEFT_TRY_GOTO(comm_agree(comm, prepare(sync, desc)), status, done);
     WEFT_TRY_GOTO(choose_mode(sync), status, done);
     WEFT_TRY_GOTO(check_same(sync), status, done);
+    sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
     if (comm_size(comm) > 1) {
         if (sync_tracks(&sync->options, sync->mode)) {
             WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync)), status, done);

@@ -9,6 +9,7 @@ weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lan
                     wanted == COMM_ALGO_RING || wanted == COMM_ALGO_FIXED_ORDER;
     const comm_allreduce_desc desc = {.lane = lane,
                                       .algorithm = anywhere ? wanted : COMM_ALGO_AUTO,
+                                      .preferred = sync->options.preferred,
                                       .dtype = WEFT_DTYPE_F32,
                                       .op = COMM_SUM,
                                       .count = count,

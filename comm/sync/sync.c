@@ -2,8 +2,9 @@
  * comm/sync/sync.c: what all synchronisation modes share in a run: dispatch, the scan for values that are not finite,
  * full averages, state and figures.
  *
- * A bucket is scanned when it is handed in, before its reduction may change it: one read pass over the gradient, which
- * the reduction is about to read anyway.
+ * A bucket is scanned before its reduction may change it: one read pass over the gradient, which the reduction is about to
+ * read anyway. Where a thread moves messages it is the first step of the reduction, behind the caller's back; else the
+ * caller's threads share it when the bucket is handed in.
  */
 #include "comm/sync/sync.h"
 
@@ -127,6 +128,25 @@ static bool finite_f64(const double *x, int64_t count)
     return sum == 0.0;
 }
 
+/* Elements that a thread is worth starting for. */
+enum { SCAN_PART = 1 << 16 };
+
+static bool all_finite(weft_dtype dtype, const void *x, int64_t count, int threads)
+{
+    const int64_t most = count / SCAN_PART > 1 ? count / SCAN_PART : 1;
+    const int parts = threads < most ? threads : (int)most;
+    int good = 0;
+#pragma omp parallel for schedule(static) num_threads(parts) reduction(+ : good) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        int64_t begin = 0;
+        int64_t end = 0;
+        hal_split_rows(count, parts, part, &begin, &end);
+        good += dtype == WEFT_DTYPE_F64 ? finite_f64((const double *)x + begin, end - begin)
+                                        : finite_f32((const float *)x + begin, end - begin);
+    }
+    return good == parts;
+}
+
 /* Which tensor is to blame: called for a bucket that is known to be bad. */
 static int first_bad_tensor(const sync_desc *desc, const sync_bucket *bucket)
 {
@@ -140,22 +160,17 @@ static int first_bad_tensor(const sync_desc *desc, const sync_bucket *bucket)
     return -1;
 }
 
-/* A bucket that is not finite, or of a rank without data, takes part as zeros. */
-static void admit(comm_sync *sync, int b)
+void sync_admit(comm_sync *sync, int b, int threads)
 {
     const sync_desc *desc = &sync->desc;
     const sync_bucket *bucket = &desc->bucket[b];
     size_t bytes = weft_dtype_bytes(desc->dtype);
     unsigned char *grad = (unsigned char *)desc->grad + (size_t)bucket->offset * bytes;
     bool zero = sync->weight == 0;
-    if (!zero) {
-        bool finite = desc->dtype == WEFT_DTYPE_F64 ? finite_f64((const double *)(const void *)grad, bucket->count)
-                                                    : finite_f32((const float *)(const void *)grad, bucket->count);
-        if (!finite) {
-            int tensor = first_bad_tensor(desc, bucket);
-            sync->diverged = sync->diverged >= 0 ? sync->diverged : (tensor >= 0 ? tensor : desc->tensors);
-            zero = true;
-        }
+    if (!zero && !all_finite(desc->dtype, grad, bucket->count, threads)) {
+        int tensor = first_bad_tensor(desc, bucket);
+        sync->diverged = sync->diverged >= 0 ? sync->diverged : (tensor >= 0 ? tensor : desc->tensors);
+        zero = true;
     }
     if (zero) {
         memset(grad, 0, (size_t)bucket->count * bytes);
@@ -171,7 +186,9 @@ weft_status sync_ready(comm_sync *sync, int bucket)
     }
     section s = section_begin();
     sync->ready[bucket] = true;
-    admit(sync, bucket);
+    if (!sync->admits_aside) {
+        sync_admit(sync, bucket, sync->options.select.threads);
+    }
     weft_status status = sync->ops->ready != NULL ? sync->ops->ready(sync, bucket) : WEFT_OK;
     section_end(sync, s, "sync ready");
     return status;

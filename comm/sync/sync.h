@@ -76,12 +76,13 @@ typedef struct sync_options {
     bool allow_lossy; /* auto may choose a mode that is not exact */
     /* allreduce */
     comm_algorithm algorithm;
+    comm_algorithm preferred; /* what AUTO takes where it can run, so that a run is repeated; AUTO: none */
     comm_wire wire;
     sync_overlap overlap; /* SPLIT: reduce-scatter behind backward, all-gather behind the next forward (DeAR) */
     int64_t bucket_bytes;
     /* topk */
     double density;
-    select_options select;
+    select_options select; /* its threads, those of the caller, also look for values that are not finite */
     sparse_exchange exchange;
     int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
     int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
@@ -219,6 +220,7 @@ typedef struct sync_ops {
     bool exact;
     bool local_updates; /* replicas differ: gradients are handed back as P times the share, scaled before `gradients`;
                            a mode with `ready` scales by itself, once its reductions have ended */
+    bool admits;        /* where a thread moves messages, its operations call sync_admit first */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
     weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
     void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
@@ -252,9 +254,10 @@ struct comm_sync {
     sync_desc desc;       /* its arrays are the sync's own copies; with a tracker, value and elements are its */
     sync_tracker tracker;
     double lr, weight;
-    int64_t step; /* since reset, from 1 */
-    bool *ready;  /* [buckets] in this step */
-    int diverged; /* tensor whose gradient was not finite in this step, or -1 */
+    int64_t step;      /* since reset, from 1 */
+    bool *ready;       /* [buckets] in this step */
+    bool admits_aside; /* the mode's operations call sync_admit, on the communication thread */
+    int diverged;      /* tensor whose gradient was not finite in this step, or -1 */
     sync_figures figures;
     comm_plan *mean;    /* full average of all parameters: an exact all-reduce; modes with local updates only */
     float *mean_buffer; /* [elements] the sum, then this rank's own parameters while the mean stands in their place */
@@ -264,6 +267,8 @@ struct comm_sync {
 
 extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;
 
+/* A bucket that is not finite, or of a rank without data, becomes zeros before it takes part. threads: of the caller. */
+void sync_admit(comm_sync *sync, int bucket, int threads);
 /* For the modes: end the timed section that began at `start`: the caller stood still. */
 void sync_expose(comm_sync *sync, double start);
 /* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */

@@ -1,6 +1,7 @@
 /* gnn/layers/aggregate.c: see gnn/layers/aggregate.h. */
 #include "gnn/layers/aggregate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, g
     double *scale = NULL;
     WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
+        assert(part->in_degree[i] >= 0);
         double degree = (double)part->in_degree[i];
         switch (normalisation) {
         case GNN_NORM_MEAN:
@@ -127,11 +129,21 @@ static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_
     return comm_halo_create(a->comm, a->hal, &destinations, max_width, &a->destinations);
 }
 
+static const char unknown_forms[] = "--------";
+
+void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1])
+{
+    gnn_local_matrix_forms(&aggregator->forward, forms);
+    gnn_local_matrix_forms(&aggregator->transposed, forms + GNN_FORMS / 2);
+    forms[GNN_FORMS] = '\0';
+}
+
 static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
     const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
+    const char *forms = options->forms != NULL && options->forms[0] != '\0' ? options->forms : unknown_forms;
     const int64_t cut_at = a->overlaps ? part->n_owned : part->n_local;
-    WEFT_TRY(gnn_local_matrix_create(a->hal, &csr, cut_at, options->form, options->max_width, &a->forward));
+    WEFT_TRY(gnn_local_matrix_create(a->hal, &csr, cut_at, options->form, forms, options->max_width, &a->forward));
     if (part->symmetric) {
         return WEFT_OK;
     }
@@ -139,8 +151,8 @@ static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, con
     int32_t *destination = NULL;
     WEFT_TRY(part_transpose(part, &offset, &destination));
     const hal_csr back = {.rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination};
-    weft_status status =
-        gnn_local_matrix_create(a->hal, &back, cut_at, options->form, options->max_width, &a->transposed);
+    weft_status status = gnn_local_matrix_create(a->hal, &back, cut_at, options->form, forms + GNN_FORMS / 2,
+                                                 options->max_width, &a->transposed);
     weft_free(offset);
     weft_free(destination);
     return status;
@@ -156,6 +168,7 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator)
 {
     double start = clock_seconds();
+    assert(part->n_owned >= 0 && part->n_owned <= part->n_local && options->max_width >= 0);
     *aggregator =
         (gnn_aggregator){.comm = comm,
                          .hal = hal,
@@ -264,6 +277,8 @@ static weft_status run_cut(gnn_aggregator *a)
 weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta,
                                 weft_tensor *out)
 {
+    assert(x->rows == aggregator->n_local && out->rows == aggregator->n_local && x->cols == out->cols);
+    assert(beta == 0.0 || beta == 1.0);
     aggregator->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
     return halo_post(forward_halo(aggregator), HALO_FORWARD, x);
 }

@@ -66,9 +66,14 @@ typedef struct gnn_aggregator {
 typedef struct gnn_aggregator_options {
     gnn_normalisation normalisation;
     hal_spmm_form form;
+    const char *forms;    /* instead of it: what gnn_aggregator_forms told earlier; NULL or "": nothing */
     int64_t max_width;    /* widest matrix that will be aggregated */
     halo_overlap overlap; /* AUTO: where messages move while the rank computes */
 } gnn_aggregator_options;
+
+/* [GNN_FORMS] letters: the form of each prepared matrix (gnn/layers/local_matrix.h), forward, then transposed, and the end of
+ * the text. All '-' without a graph. */
+void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1]);
 
 /* Is the halo of such an aggregator hidden? */
 bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);

@@ -1,6 +1,7 @@
 /* gnn/layers/layer.c: see gnn/layers/layer.h. */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -10,6 +11,7 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
     layer->params = params;
+    assert(plan->d_in >= 1 && plan->d_out >= 1);
     int64_t in = plan->d_in;
     int64_t out = plan->d_out;
     if (plan->self) {
@@ -32,6 +34,7 @@ weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64
 {
     const gnn_layer_plan *plan = layer->plan;
     weft_hal *hal = layer->params->hal;
+    assert(n_owned <= n_local && plan->input_rows >= n_owned && plan->output_rows >= n_owned);
     weft_dtype dtype = layer->params->dtype;
     layer->aggregator = aggregator;
     layer->n_owned = n_owned;

@@ -1,6 +1,7 @@
 /* gnn/layers/layer_plan.c: see gnn/layers/layer_plan.h. */
 #include "gnn/layers/layer_plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define PANEL_BYTES_A_THREAD ((int64_t)2 << 20)
@@ -113,6 +114,8 @@ static void count_bytes(gnn_plan *plan, int threads, uint64_t element)
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan)
 {
+    assert(config->layers >= 1 && config->layers <= GNN_MAX_LAYERS);
+    assert(n_owned >= 0 && n_owned <= n_local && threads >= 1);
     memset(plan, 0, sizeof *plan);
     plan->config = *config;
     plan->n_owned = n_owned;

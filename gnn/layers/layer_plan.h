@@ -37,6 +37,9 @@ typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage
     X(GNN_ORDER_LINEAR_FIRST, "linear-first")
 typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
+/* Letters of a part's prepared matrices, of both directions. */
+enum { GNN_FORMS = 8 };
+
 typedef struct gnn_config {
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
@@ -46,7 +49,8 @@ typedef struct gnn_config {
     float dropout, input_dropout;
     gnn_order order;
     bool decay_first_only;
-    halo_overlap overlap; /* how, not what: no part of a saved model */
+    halo_overlap overlap;      /* how, not what: no part of a saved model */
+    char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
 } gnn_config;
 
 typedef enum gnn_flow {

@@ -1,6 +1,7 @@
 /* gnn/layers/local_matrix.c: see gnn/layers/local_matrix.h. */
 #include "gnn/layers/local_matrix.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Additions of a slice on each thread: about a millisecond, against the microseconds of starting one. */
@@ -38,6 +39,7 @@ static weft_status cut_out(const hal_csr *csr, int64_t row, int64_t column, hal_
         const int32_t *from = csr->column + first_from(csr, row + r, column);
         for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
             (*columns)[e] = *from++ - (int32_t)column;
+            assert((*columns)[e] >= 0 && (*columns)[e] < out->cols); /* ascending, or the cut lies elsewhere */
         }
     }
     out->offset = offset;
@@ -48,6 +50,27 @@ static weft_status cut_out(const hal_csr *csr, int64_t row, int64_t column, hal_
 static int64_t first_row(const gnn_local_matrix *matrix, gnn_side side)
 {
     return side == GNN_OWNED ? 0 : matrix->rows[GNN_OWNED];
+}
+
+static const char form_letter[] = {
+    [HAL_SPMM_AUTO] = '-', [HAL_SPMM_ROWS] = 'r', [HAL_SPMM_BLOCKS] = 'b', [HAL_SPMM_LISTS] = 'l'};
+
+static hal_spmm_form form_of(char letter, hal_spmm_form otherwise)
+{
+    for (int form = HAL_SPMM_ROWS; form <= HAL_SPMM_LISTS; ++form) {
+        if (form_letter[form] == letter) {
+            return (hal_spmm_form)form;
+        }
+    }
+    return otherwise;
+}
+
+void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES])
+{
+    for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
+        const hal_spmm *part = matrix->part[i / GNN_SIDES][i % GNN_SIDES];
+        forms[i] = form_letter[part != NULL ? matrix->hal->sparse.spmm_info(matrix->hal, part).form : HAL_SPMM_AUTO];
+    }
 }
 
 static weft_status create_part(gnn_local_matrix *matrix, const hal_csr *csr, gnn_side rows, gnn_side sources,
@@ -68,16 +91,19 @@ done:
 }
 
 weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t cut_at, hal_spmm_form form,
-                                    int64_t max_width, gnn_local_matrix *matrix)
+                                    const char *forms, int64_t max_width, gnn_local_matrix *matrix)
 {
+    assert(csr->rows == csr->cols && cut_at >= 0 && cut_at <= csr->rows);
     *matrix = (gnn_local_matrix){.hal = hal, .rows = {cut_at, csr->rows - cut_at}};
     if (cut_at == csr->rows) {
         matrix->edges[GNN_OWNED][GNN_OWNED] = csr->offset[csr->rows];
-        return hal->sparse.spmm_create(hal, csr, form, max_width, &matrix->part[GNN_OWNED][GNN_OWNED]);
+        return hal->sparse.spmm_create(hal, csr, form_of(forms[0], form), max_width,
+                                       &matrix->part[GNN_OWNED][GNN_OWNED]);
     }
     for (gnn_side rows = GNN_OWNED; rows < GNN_SIDES; ++rows) {
         for (gnn_side sources = GNN_OWNED; sources < GNN_SIDES; ++sources) {
-            WEFT_TRY(create_part(matrix, csr, rows, sources, form, max_width));
+            WEFT_TRY(
+                create_part(matrix, csr, rows, sources, form_of(forms[rows * GNN_SIDES + sources], form), max_width));
         }
     }
     return WEFT_OK;
@@ -107,6 +133,7 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, 
 {
     const bool inner = rows == GNN_OWNED && sources == GNN_OWNED;
     const int64_t edges = matrix->edges[rows][sources];
+    assert(x->cols == out->cols && slice >= 0 && slice < (slices > 1 ? slices : 1));
     weft_tensor pre, post, diag;
     if (matrix->rows[rows] == 0 || (edges == 0 && beta == 1.0 && !inner)) {
         return WEFT_OK;

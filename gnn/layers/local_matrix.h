@@ -34,10 +34,13 @@ typedef struct gnn_scales {
 
 /*
  * csr: square, columns ascending in each row. cut_at: number of owned rows, the first ones; csr->rows: the whole.
+ * forms: [GNN_SIDES * GNN_SIDES] letters, by rows, then by sources: r(ows), b(locks), l(ists), anything else: `form`.
  * WEFT_MEM_WORKSPACE of 4 bytes an edge of the largest part of a cut while it is built.
  */
 weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t cut_at, hal_spmm_form form,
-                                    int64_t max_width, gnn_local_matrix *matrix);
+                                    const char *forms, int64_t max_width, gnn_local_matrix *matrix);
+/* The letters of what was prepared, '-' where nothing was. */
+void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES]);
 /* Slices worth looking up between: a millisecond or so each. */
 int gnn_local_matrix_slices(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources, int64_t width);
 /* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the

@@ -1,6 +1,7 @@
 /* partition/cover/adjacency.c: see partition/cover/adjacency.h. */
 #include "partition/cover/adjacency.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -28,6 +29,7 @@ static void fill_rows(const pair_list *list, const int64_t *offset, int threads,
             for (int64_t i = list->offset[v]; i < list->offset[v + 1]; ++i) {
                 neighbour[next[v]++] = list->other[i];
             }
+            assert(next[v] == offset[v + 1]);
         }
     }
 }
@@ -59,6 +61,7 @@ done:
 
 weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int threads, adjacency *adjacent)
 {
+    assert(list->vertices == graph->vertices);
     *adjacent = (adjacency){.vertices = list->vertices, .entries = 2 * list->pairs};
     if (graph->symmetric && graph->source64 == NULL && graph->edges == adjacent->entries) {
         adjacent->offset = graph->offset; /* neither self-loops nor duplicates, or there would be more edges */

@@ -1,6 +1,8 @@
 /* partition/cover/counts.c: see partition/cover/counts.h. */
 #include "partition/cover/counts.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 
 static weft_status layout(const pair_list *list, const int32_t *degree, part_counts *counts)
@@ -20,11 +22,13 @@ weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int 
 {
     weft_status status = WEFT_OK;
     int32_t *degree = NULL;
+    assert(parts >= 1);
     *counts = (part_counts){.parts = parts};
     WEFT_TRY_GOTO(pair_list_degrees(list, threads, &degree), status, done);
     WEFT_TRY_GOTO(layout(list, degree, counts), status, done);
     for (int64_t u = 0; u < list->vertices; ++u) {
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+            assert(pair_part[e] < parts);
             counts_increment(counts, u, pair_part[e]);
             counts_increment(counts, list->other[e], pair_part[e]);
         }

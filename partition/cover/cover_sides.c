@@ -1,6 +1,7 @@
 /* partition/cover/cover_sides.c: see partition/cover/cover_sides.h. */
 #include "partition/cover/cover_sides.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -26,6 +27,7 @@ static double price_of(const part_loads *loads, int part)
 /* sign 1: add what the offer's present side brings; -1: take it away. */
 static void apply(const cover_offer *offer, int low, int high, int sign, part_loads *loads)
 {
+    assert(low < high && high < loads->parts && (int)offer->side < SIDES);
     loads->vertices[low] += sign * offer->low_replicas[offer->side];
     loads->vertices[high] += sign * offer->high_replicas[offer->side];
     loads->pairs[low] += sign * offer->low_pairs[offer->side];

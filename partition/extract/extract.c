@@ -14,6 +14,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "base/sort.h"
 #include "machine/thread_ranges.h"
 #include "partition/extract/vertex_set.h"
@@ -46,6 +49,7 @@ static int root_of(const extract_state *state, int64_t v)
 
 static void mark_peer(const extract_state *state, uint64_t *marks, int64_t v, int peer)
 {
+    assert(peer >= 0 && peer < state->part->parts && peer != state->part->part);
     uint64_t *word = &marks[vertex_set_place(&state->own, v) * state->words + peer / 64];
     uint64_t bit = UINT64_C(1) << (peer % 64);
     if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) {
@@ -163,6 +167,7 @@ static weft_status number_vertices(extract_state *state, const int32_t *order)
     for (int g = 0; g <= part->parts; ++g) {
         state->group[g + 1] += state->group[g];
     }
+    assert(state->group[1] == part->n_owned && state->group[part->parts + 1] == part->n_local);
     for (int64_t i = 0; i < n; ++i) {
         int64_t v = state->by_order != NULL ? state->by_order[i] : i;
         if (vertex_set_has(&state->held, v)) {
@@ -201,6 +206,7 @@ static void fill_row(const extract_state *state, int64_t id)
             part->source[at++] = u;
         }
     }
+    assert(at == part->offset[id + 1]);
     if (!ascending) {
         sort_ids(part->source + part->offset[id], at - part->offset[id], part->n_local);
     }
@@ -275,6 +281,7 @@ static weft_status list_own(const extract_state *state, const uint64_t *marks, p
             }
         }
     }
+    assert(halo->own_offset[part->parts - 1] == halo->own_offset[part->parts]); /* every list is full */
     memmove(halo->own_offset + 1, halo->own_offset, (size_t)part->parts * sizeof halo->own_offset[0]);
     halo->own_offset[0] = 0;
     return WEFT_OK;
@@ -315,6 +322,7 @@ static weft_status check_symmetry(extract_state *state)
     for (int64_t v = 0; v < part->n_local && part->symmetric; ++v) {
         for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
             int32_t u = part->source[e];
+            assert(u >= 0 && u < part->n_local);
             if (next[u] >= part->offset[u + 1] || part->source[next[u]++] != v) {
                 part->symmetric = false;
                 break;

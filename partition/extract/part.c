@@ -1,6 +1,7 @@
 /* partition/extract/part.c: what can be done with an extracted part. */
 #include "partition/part.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -38,6 +39,7 @@ weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **de
     WEFT_TRY_GOTO(WEFT_NEW(destination, part->edges, WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&next, n + 1, WEFT_MEM_GRAPH), status, done);
     for (int64_t e = 0; e < part->edges; ++e) {
+        assert(part->source[e] >= 0 && part->source[e] < n);
         ++(*offset)[part->source[e] + 1];
     }
     for (int64_t u = 0; u < n; ++u) {

@@ -15,6 +15,9 @@
  * 2014 (degree-based choice); V. Md et al.: DistGNN. SC'21, doi:10.1145/3458817.3480856 (its use for graph networks).
  */
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "base/log.h"
 #include "base/philox.h"
 #include "partition/methods/libra.h"
@@ -58,6 +61,7 @@ static int least(const libra_state *state, libra_set set, const uint64_t *a, con
             }
         }
     }
+    assert(ties > 0); /* nobody chooses from an empty set */
     if (ties == 1) {
         return first;
     }
@@ -121,6 +125,7 @@ weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int th
         uint64_t *a = state.held + u * state.words;
         for (int64_t i = list->offset[u]; i < list->offset[u + 1]; ++i) {
             int64_t v = list->other[i];
+            assert(v > u && v < list->vertices);
             uint64_t *b = state.held + v * state.words;
             int part = choose(&state, a, b, degree[v] < degree[u], i);
             a[part / 64] |= UINT64_C(1) << (part % 64);

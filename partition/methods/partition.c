@@ -2,6 +2,7 @@
  */
 #include "partition/partition.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -99,6 +100,7 @@ static void follow_roots(const weft_graph *graph, int threads, weft_partition *p
         int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
         for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+                assert(partition->root[v] < partition->parts);
                 partition->edge_part[e] = partition->root[v];
             }
         }

@@ -1,6 +1,8 @@
 /* partition/methods/replication.c: see partition/methods/replication.h. */
 #include "partition/methods/replication.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
 #include "partition/methods/method.h"
@@ -21,6 +23,7 @@ static int32_t *count_of(const replica_table *table, int64_t v, int part)
     for (int w = 0; w < part / 64; ++w) {
         rank += __builtin_popcountll(row[w]);
     }
+    assert((row[part / 64] >> (part % 64) & 1) != 0); /* marked before it is counted */
     rank += __builtin_popcountll(row[part / 64] & ((UINT64_C(1) << (part % 64)) - 1));
     return &table->edges[table->first[v] + rank];
 }

@@ -9,6 +9,8 @@
  */
 #include "partition/methods/root.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
 #include "partition/methods/method.h"
@@ -48,6 +50,7 @@ static int best_part(const root_state *state, int64_t v, int64_t limit)
             }
         }
     }
+    assert(emptiest >= 0 && at == table->first[v + 1]);
     return best >= 0 ? best : emptiest;
 }
 

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "machine/thread_ranges.h"
 #include "partition/order/propagate.h"
 
@@ -29,6 +32,7 @@ static void group_members(contraction *state)
 {
     int64_t n = state->graph->vertices;
     for (int64_t v = 0; v < n; ++v) {
+        assert(state->label[v] >= 0 && state->label[v] < state->clusters);
         ++state->first[state->label[v] + 1];
     }
     for (int64_t c = 0; c < state->clusters; ++c) {
@@ -70,6 +74,7 @@ static int64_t visit_cluster(contraction *state, int64_t c, bool fill, int32_t *
             }
         }
     }
+    assert(!fill || state->offset[c] + count == state->offset[c + 1]);
     return count;
 }
 

@@ -1,6 +1,7 @@
 /* partition/order/propagate.c: see partition/order/propagate.h. */
 #include "partition/order/propagate.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "base/alloc.h"
@@ -47,6 +48,7 @@ static int64_t size_of(const cluster_graph *graph, int64_t v)
 
 static void table_add(label_table *table, int32_t label, int64_t weight)
 {
+    assert(label >= 0);
     uint32_t slot = (uint32_t)((uint32_t)label * UINT32_C(2654435769)) / (UINT32_MAX / TABLE + 1);
     while (table->label[slot] >= 0 && table->label[slot] != label) {
         slot = (slot + 1) % TABLE;
@@ -118,6 +120,7 @@ static int64_t run_block(propagation *state, int64_t block, uint64_t salt)
     for (int64_t i = 0; i < count; ++i) {
         int64_t v = block + i * BLOCKS, size = size_of(state->graph, v);
         int32_t from = state->label[v], to = state->wish[i];
+        assert(to >= 0 && to < state->graph->vertices);
         if (to != from && state->held[to] + size <= state->limit) {
             state->held[from] -= size;
             state->held[to] += size;
@@ -136,6 +139,7 @@ static int64_t renumber(int64_t vertices, int32_t *label, int64_t *number)
         number[v] = -1;
     }
     for (int64_t v = 0; v < vertices; ++v) {
+        assert(label[v] >= 0 && label[v] < vertices);
         if (number[label[v]] < 0) {
             number[label[v]] = clusters++;
         }

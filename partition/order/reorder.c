@@ -10,6 +10,8 @@
  */
 #include "partition/reorder.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -72,6 +74,7 @@ static weft_status descend(const int32_t *label, int64_t items, const int32_t *c
     int64_t *next = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&next, clusters + 1, WEFT_MEM_PARTITION));
     for (int64_t i = 0; i < items; ++i) {
+        assert(label[i] >= 0 && label[i] < clusters);
         ++next[cluster_place[label[i]] + 1];
     }
     for (int64_t c = 0; c < clusters; ++c) {
@@ -118,6 +121,7 @@ static weft_status isolated_last(const weft_graph *graph, int32_t *position)
     int32_t next = 0;
     WEFT_TRY(WEFT_NEW(&at, n, WEFT_MEM_PARTITION));
     for (int64_t v = 0; v < n; ++v) {
+        assert(position[v] >= 0 && position[v] < n);
         at[position[v]] = (int32_t)v;
     }
     for (int pass = 0; pass < 2; ++pass) {

@@ -28,6 +28,10 @@ for r in rows:
     assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"]
     rate = r["edges"] * r["d"] / r["seconds_median"] * 1e-9
     assert abs(r["gelem_per_s"] - rate) <= 1e-9 * rate
+for d in 1, 16, 41:  # each over the least of those before it and itself
+    seconds = [r["seconds_median"] for r in rows if r["d"] == d]
+    of_best = [r["of_best"] for r in rows if r["d"] == d]
+    assert of_best == [s / min(seconds[:i + 1]) for i, s in enumerate(seconds)], (seconds, of_best)
 CHECK
 
 lines=$("$weft" bench spmm --data $data --dims 8 --repeats 1 --reorder cluster --format csv | tee "$folder/out.csv" | wc -l)

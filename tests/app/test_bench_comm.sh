@@ -29,6 +29,8 @@ assert all(u["reason"] for u in table["unsupported"])
 for r in rows:
     assert r["valid"] is True and r["op"] == "allreduce" and r["ranks"] == P and r["n"] == 2, r
     assert r["seconds_min"] <= r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"]
+    before = [o["seconds_median"] for o in rows[:rows.index(r) + 1] if o["bytes"] == r["bytes"]]
+    assert r["of_best"] == r["seconds_median"] / min(before), r
     assert r["ran"] in names and r["ran"] != "auto" and (r["algorithm"] in ("auto", r["ran"]))
     if P == 1:
         assert r["bytes_sent"] == r["messages"] == 0 and r["bus_gb_per_s"] is None

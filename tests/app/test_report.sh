@@ -104,7 +104,7 @@ settings = {r[0]: r[1:] for r in page.table("setting")}
 assert settings["--epochs"] == ["9", "25", "2"] and settings["--hidden"] == ["64", "24", "64"], settings
 assert settings["ranks"] == ["1", "2", "1"] and "--lr" not in settings and "--run-dir" not in settings, settings
 runs = [json.load(open(n + "/run.json")) for n in names]
-housekeeping = {"run-dir", "force", "quiet", "verbose", "help", "version", "print-config", "config", "trace", "dry-run",
+housekeeping = {"run-dir", "choices", "force", "quiet", "verbose", "help", "version", "print-config", "config", "trace", "dry-run",
                 "tensorboard"}
 differ = {k for k in runs[0]["options"] if len({r["options"][k]["value"] for r in runs}) > 1} - housekeeping
 assert {k[2:] for k in settings if k.startswith("--")} == differ, (settings, differ)

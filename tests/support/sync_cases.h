@@ -287,12 +287,63 @@ static weft_status case_not_finite(weft_comm *comm, void *argument)
     if (comm_size(comm) == 1) { /* one rank pays for no scan: the loss tells */
         return WEFT_OK;
     }
-    for (int mode = 0; mode < 2; ++mode) {
-        sync_options options = mode == 0 ? sync_options_default() : topk_options(0.05);
+    for (int mode = 0; mode < 4; ++mode) {
+        static const sync_overlap overlaps[] = {OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF};
+        sync_options options = mode < 3 ? exact_options(COMM_ALGO_AUTO, overlaps[mode]) : topk_options(0.05);
         WEFT_TRY(not_finite(comm, &options, NAN));
         WEFT_TRY(not_finite(comm, &options, -INFINITY));
     }
     return WEFT_OK;
+}
+
+/* The scan is cut into parts: a value in any of them is found, and whose tensor it is. */
+static weft_status case_not_finite_long(weft_comm *comm, void *argument)
+{
+    enum { LONG = 300000, SECOND = 100000 };
+    static const int64_t places[] = {0, SECOND - 1, SECOND, 150000, LONG - 1};
+    static const sync_bucket bucket = {0, LONG};
+    static const sync_tensor tensor[] = {{"first", 0, 100, SECOND / 100}, {"second", SECOND, 1, LONG - SECOND}};
+    float *value = NULL;
+    float *grad = NULL;
+    comm_sync *sync = NULL;
+    weft_status status = WEFT_OK;
+    (void)argument;
+    sync_options options = exact_options(COMM_ALGO_RING, OVERLAP_BACKWARD);
+    options.select.threads = 3;
+    if (comm_size(comm) != 2) {
+        return WEFT_OK;
+    }
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, LONG, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&grad, LONG, WEFT_MEM_GENERAL), status, done);
+    const sync_desc desc = {.dtype = WEFT_DTYPE_F32,
+                            .value = value,
+                            .grad = grad,
+                            .trained = LONG,
+                            .elements = LONG,
+                            .bucket = &bucket,
+                            .buckets = 1,
+                            .tensor = tensor,
+                            .tensors = 2};
+    WEFT_TRY_GOTO(sync_create(comm, &options, &desc, &sync), status, done);
+    for (size_t i = 0; i < sizeof places / sizeof *places && status == WEFT_OK; ++i) {
+        const char *name = "";
+        const bool guilty = comm_rank(comm) == 1;
+        for (int64_t j = 0; j < LONG; ++j) {
+            grad[j] = (float)(comm_rank(comm) + 1);
+        }
+        grad[places[i]] = guilty ? NAN : 1.0F;
+        WEFT_TRY_GOTO(sync_begin(sync, 0.1, 1.0), status, done);
+        WEFT_TRY_GOTO(sync_gradients(sync), status, done);
+        bool right = sync_diverged(sync, &name) == guilty && grad[places[i]] == 1.0F && grad[LONG / 3] == 1.0F;
+        right = right && (!guilty || strcmp(name, places[i] < SECOND ? "first" : "second") == 0);
+        status =
+            right ? WEFT_OK : weft_fail(WEFT_ERR_INTERNAL, "element %lld: blames \"%s\"", (long long)places[i], name);
+    }
+done:
+    sync_destroy(sync);
+    weft_free(value);
+    weft_free(grad);
+    return status;
 }
 
 /* ---- top-k ------------------------------------------------------------------------------------------------- */
@@ -614,7 +665,7 @@ static const comm_case sync_cases[] = {
     {"reset, average and finish of equal replicas", case_reset},
     {"buckets that do not tile the gradient", case_bad_buckets},
     {"ranks that disagree", case_ranks_disagree},
-    {"values that are not finite", case_not_finite},
+    {"values that are not finite among many, several threads", case_not_finite_long},
     {"topk against a simulation of all ranks", case_topk_simulated},
     {"topk of density 1 is the sum", case_topk_sends_everything},
     {"ranks that are short of memory", case_short_of_memory},
@@ -622,6 +673,7 @@ static const comm_case sync_cases[] = {
 /* Also with communication threads. */
 static const comm_case sync_cases_threaded[] = {
     {"sums of integers, every overlap", case_sums},
+    {"values that are not finite", case_not_finite},
     {"topk loses nothing", case_topk_conserves},
     {"state saved and restored", case_state},
 };

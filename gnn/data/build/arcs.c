@@ -6,6 +6,7 @@
  */
 #include "gnn/data/build/arcs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <omp.h>
@@ -128,6 +129,7 @@ static weft_status keep_chunk(arcs *a, int32_t *pairs, int64_t count)
         WEFT_TRY(weft_realloc((void **)&a->chunks, (size_t)capacity, sizeof *a->chunks, WEFT_MEM_GENERAL));
         a->chunk_capacity = capacity;
     }
+    assert(count > 0 && count <= a->chunk_edges);
     a->chunks[a->chunk_count++] = (chunk){.pairs = pairs, .count = count};
     return WEFT_OK;
 }
@@ -184,6 +186,7 @@ static weft_status need_chunk(const arcs *a, writer *w)
 
 weft_status arcs_room(arcs *a, int number, int64_t room, int32_t **pairs)
 {
+    assert(number >= 0 && number < a->writers && room >= 0);
     writer *w = &a->writer[number];
     *pairs = NULL;
     if (a->chunk_edges < room) {
@@ -200,6 +203,7 @@ weft_status arcs_room(arcs *a, int number, int64_t room, int32_t **pairs)
 void arcs_take(arcs *a, int number, int64_t count)
 {
     writer *w = &a->writer[number];
+    assert(number >= 0 && number < a->writers && count >= 0 && count <= a->chunk_edges - w->used);
     look_at(w, w->chunk + 2 * w->used, count);
     w->used += count;
 }
@@ -207,6 +211,7 @@ void arcs_take(arcs *a, int number, int64_t count)
 weft_status arcs_add(arcs *a, int number, const int32_t *pairs, int64_t count)
 {
     writer *w = &a->writer[number];
+    assert(number >= 0 && number < a->writers && count >= 0);
     look_at(w, pairs, count);
     while (count > 0) {
         WEFT_TRY(need_chunk(a, w));
@@ -303,6 +308,7 @@ static weft_status span_of_chunk(void *self, int64_t i, int thread, csr_span *sp
     (void)thread;
     const arcs *a = self;
     int64_t each = spans_in(a, a->chunk_edges);
+    assert(i >= 0 && i / each < a->chunk_count);
     const chunk *c = &a->chunks[i / each];
     int64_t begin = i % each * a->span_edges;
     int64_t left = c->count - begin;
@@ -315,6 +321,7 @@ static weft_status span_of_file(void *self, int64_t i, int thread, csr_span *spa
 {
     arcs *a = self;
     int64_t begin = i * a->span_edges;
+    assert(begin < a->spilled && thread >= 0 && thread < a->threads);
     int64_t count = a->spilled - begin < a->span_edges ? a->spilled - begin : a->span_edges;
     const ssize_t bytes = file_read_at(a->fd, begin * PAIR, a->buffers[thread], (size_t)count * PAIR);
     WEFT_CHECK(bytes == count * PAIR, WEFT_ERR_IO, "temporary file in the folder of %s: %s", a->beside,

@@ -12,6 +12,7 @@
  */
 #include "gnn/data/build/csr_build.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -133,6 +134,7 @@ typedef void (*span_visitor)(builder *b, const csr_span *span, int64_t *cells);
 static weft_status visit_spans(builder *b, span_visitor visit)
 {
     const csr_input *input = b->input;
+    assert(input->threads >= 1 && input->spans >= 0);
 #pragma omp parallel for schedule(static) num_threads(input->threads)
     for (int t = 0; t < input->threads; t++) {
         int64_t begin = input->spans * t / input->threads;
@@ -160,6 +162,7 @@ static void count_span(builder *b, const csr_span *span, int64_t *count)
     for (int64_t i = 0; i < span->count; i++) {
         int32_t u = span->from[i * span->stride];
         int32_t v = span->to[i * span->stride];
+        assert(u >= 0 && u < b->input->vertices && v >= 0 && v < b->input->vertices);
         count[v >> b->shift] += u != v || loops;
         if (reverse) {
             count[u >> b->shift] += u != v;
@@ -178,10 +181,12 @@ static void scatter_span(builder *b, const csr_span *span, int64_t *cursor)
         int32_t v = span->to[i * span->stride];
         int64_t bucket = v >> b->shift;
         if ((u != v || loops) && (uint64_t)(bucket - first) < width) {
+            assert(cursor[bucket] < b->start[bucket + 1]);
             b->pairs[cursor[bucket]++] = (pair){.to = v, .from = u};
         }
         bucket = u >> b->shift;
         if (reverse && u != v && (uint64_t)(bucket - first) < width) {
+            assert(cursor[bucket] < b->start[bucket + 1]);
             b->pairs[cursor[bucket]++] = (pair){.to = u, .from = v};
         }
     }
@@ -234,6 +239,7 @@ static void place_buckets(builder *b)
             at += count;
         }
     }
+    assert(b->end > b->first);
     b->start[b->end] = at;
 }
 
@@ -247,6 +253,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
     int64_t rows = ((bucket + 1) << b->shift) < vertices ? INT64_C(1) << b->shift : vertices - row;
     memset(cursor, 0, (size_t)(rows + 1) * sizeof *cursor);
     for (int64_t i = 0; i < count; i++) {
+        assert(pairs[i].to >= row && pairs[i].to < row + rows);
         cursor[pairs[i].to - row + 1]++;
     }
     for (int64_t v = 0; v < rows; v++) {
@@ -255,6 +262,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
     for (int64_t i = 0; i < count; i++) {
         ids[cursor[pairs[i].to - row]++] = pairs[i].from;
     }
+    assert(rows == 0 || cursor[rows - 1] == count);
     int32_t *out = (int32_t *)(void *)pairs;
     int64_t kept = 0;
     for (int64_t v = 0; v < rows; v++) {
@@ -270,6 +278,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
 /* The first bucket of thread t's share, by entries. */
 static int64_t share_start(const builder *b, int t)
 {
+    assert(t >= 0 && t <= b->input->threads);
     int64_t goal = b->start[b->end] / b->input->threads * t;
     int64_t bucket = b->first;
     while (t > 0 && bucket < b->end && b->start[bucket] < goal) {
@@ -323,6 +332,7 @@ static int64_t gather_in_memory(const builder *b)
     int32_t *out = (int32_t *)(void *)b->pairs;
     int64_t entries = 0;
     for (int64_t bucket = b->first; bucket < b->end; bucket++) {
+        assert(b->kept[bucket] <= b->start[bucket + 1] - b->start[bucket]);
         memmove(out + entries, b->pairs + b->start[bucket], (size_t)b->kept[bucket] * sizeof *out);
         entries += b->kept[bucket];
     }

@@ -4,6 +4,8 @@
  */
 #include "gnn/data/build/csr_rows.h"
 
+#include <assert.h>
+
 enum { SMALL = 48, DIGITS = 256 };
 
 static void insertion_sort(int32_t *a, int64_t count)
@@ -60,6 +62,7 @@ int64_t csr_row_finish(int32_t *a, int64_t count, int64_t vertices)
     sort_row(a, count, vertices > 1 << 24 ? 24 : vertices > 1 << 16 ? 16 : vertices > 1 << 8 ? 8 : 0);
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++) {
+        assert(a[i] >= 0 && a[i] < vertices && (i == 0 || a[kept - 1] <= a[i]));
         if (i == 0 || a[i] != a[i - 1]) {
             a[kept++] = a[i];
         }

@@ -1,6 +1,7 @@
 /* gnn/data/features/features_made.c: see gnn/data/features/features_made.h. */
 #include "gnn/data/features/features_made.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static weft_status prepare_degrees(const weft_graph *graph, features_made *made)
     }
     WEFT_TRY(WEFT_NEW_ZERO(&made->out_degree, graph->vertices, WEFT_MEM_WORKSPACE));
     for (int64_t e = 0; e < graph->edges; e++) {
+        assert(graph->source32[e] >= 0 && graph->source32[e] < graph->vertices);
         made->out_degree[graph->source32[e]]++;
     }
     return WEFT_OK;
@@ -83,6 +85,7 @@ static void fill_degree(const features_made *made, int64_t v, float *x)
 {
     const int64_t in = in_degree(made, v);
     const int64_t out = made->out_degree != NULL ? made->out_degree[v] : in;
+    assert(2 + power_of_two(in) < made->width);
     memset(x, 0, (size_t)made->width * sizeof *x);
     x[0] = (float)log1p((double)in);
     x[1] = (float)log1p((double)out);
@@ -169,6 +172,7 @@ int64_t features_width(const features_made *made)
 weft_status features_fill(void *self, int64_t row, int64_t rows, float *out)
 {
     const features_made *made = self;
+    assert(row >= 0 && rows >= 0 && row + rows <= made->vertices);
     if (made->kind == FEATURES_SPECTRAL) {
         memcpy(out, made->matrix + row * made->width, (size_t)(rows * made->width) * sizeof *out);
         return WEFT_OK;

@@ -14,6 +14,7 @@
  */
 #include "gnn/data/features/spectral.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -241,6 +242,7 @@ static weft_status iterate(solver *s, uint64_t seed)
 /* The wanted columns, each with its largest entry positive. */
 static void choose(const solver *s, double *vectors)
 {
+    assert(s->wanted <= s->m);
     for (int64_t j = 0; j < s->wanted; j++) {
         double most = 0;
         for (int64_t v = 0; v < s->n; v++) { /* rounding must not decide between entries of one size */

@@ -8,6 +8,7 @@
  */
 #include "gnn/data/features/spectral_dense.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@ enum { SWEEPS = 60, PASSES = 3 };
 
 void dense_gram(int64_t n, int64_t m, const double *x, const double *y, double *partial, double *c)
 {
+    assert(n >= 0 && m >= 1);
     memset(partial, 0, (size_t)(DENSE_RUNS * m * m) * sizeof *partial);
 #pragma omp parallel for schedule(dynamic, 1)
     for (int run = 0; run < DENSE_RUNS; run++) {
@@ -85,6 +87,7 @@ static void solve_rows(int64_t n, int64_t m, double *x, const double *l)
             for (int64_t k = 0; k < j; k++) {
                 sum -= y[k] * l[j * m + k];
             }
+            assert(l[j * m + j] > 0);
             y[j] = sum / l[j * m + j];
         }
     }
@@ -122,6 +125,7 @@ weft_status dense_orthonormalise(int64_t n, int64_t m, double *x, double *g, dou
 /* One rotation that clears a[p][q]; rows and columns p, q of a, columns p, q of v. */
 static void rotate(int64_t m, double *a, double *v, int64_t p, int64_t q)
 {
+    assert(p >= 0 && p < q && q < m);
     const double theta = (a[q * m + q] - a[p * m + p]) / (2 * a[p * m + q]);
     const double t = (theta >= 0 ? 1.0 : -1.0) / (fabs(theta) + sqrt(theta * theta + 1));
     const double c = 1 / sqrt(t * t + 1);

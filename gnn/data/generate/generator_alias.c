@@ -4,6 +4,9 @@
  * Every slot holds at most two outcomes; light ones are topped up by heavy ones until all slots are equally full.
  */
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "gnn/data/generate/generator_parts.h"
 
 /* Share of a slot in 2^-32; a full slot's remainder points at itself. */
@@ -19,7 +22,9 @@ weft_status generator_alias_build(const double *weight, int64_t count, alias_slo
     int32_t *stack = NULL; /* light slots from the front, heavy ones from the back */
     weft_status status;
     double sum = 0;
+    assert(count >= 1 && count <= INT32_MAX);
     for (int64_t i = 0; i < count; ++i) {
+        assert(weight[i] >= 0);
         sum += weight[i];
     }
     WEFT_TRY_GOTO(WEFT_NEW(&share, count, WEFT_MEM_WORKSPACE), status, done);

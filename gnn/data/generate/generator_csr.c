@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "base/log.h"
 #include "gnn/data/generate/generator_parts.h"
 #include "hal/hal.h"
@@ -132,6 +135,7 @@ static int64_t drop_repeats(int32_t *x, int64_t count)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i) {
+        assert(kept == 0 || x[kept - 1] <= x[i]);
         if (kept == 0 || x[kept - 1] != x[i]) {
             x[kept++] = x[i];
         }
@@ -156,6 +160,7 @@ static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t lon
         for (int64_t v = begin; v < end; ++v) {
             int32_t *row = source + offset[v];
             int64_t count = offset[v + 1] - offset[v];
+            assert(count >= 0 && count <= longest);
             sort_row(row, count, bits, scratch + me * longest);
             length[v] = (int32_t)drop_repeats(row, count);
         }
@@ -174,6 +179,7 @@ static void close_gaps(int64_t n, const int32_t *length, int64_t *offset, int32_
         }
         to += length[v];
     }
+    assert(to <= offset[n]); /* rows only shrink */
     offset[n] = to;
 }
 

@@ -19,6 +19,8 @@
 
 #include "gnn/data/generate/generator_parts.h"
 
+#include <assert.h>
+
 enum { LEVELS = GENERATOR_LEVELS, BISECTIONS = 40, FIXED_POINT_STEPS = 40 };
 
 /* Share of vertices with a degree below d; `place` is the median (log-normal) or the smallest degree (power law). */
@@ -33,6 +35,7 @@ static double degree_share_below(const generator_spec *spec, double place, doubl
 /* Levels for a place: share[l] of the vertices, descending degrees. Returns the mean degree. */
 static double degree_levels_at(const generator_spec *spec, double place, double *degree, double *share)
 {
+    assert(place > 0);
     double high = spec->max_degree;
     double low = spec->exponent > 0 ? place : fmin(place * exp(-4 * spec->sigma), high / 2);
     double ratio = pow(low / high, 1.0 / LEVELS);
@@ -71,6 +74,7 @@ static void levels_shape(const generator_spec *spec, generator_levels *levels)
     for (int l = 0; l < LEVELS; ++l) {
         sum += share[l];
         int64_t upto = l == LEVELS - 1 ? (int64_t)spec->vertices : (int64_t)llround(fmin(sum, 1) * spec->vertices);
+        assert(upto >= before);
         levels->count[l] = upto - before;
         before = upto;
     }
@@ -105,6 +109,7 @@ static void scale_weights(const generator_levels *levels, double part, bool self
     double neighbours[LEVELS];
     double tried[LEVELS];
     double sum = weighted_sum(levels, weight);
+    assert(part > 0 && sum > 0 && total > 0);
     double low = sqrt(total / (part * sum * sum)); /* too small: repeats not yet counted */
     double high = low;
     for (int step = 0; step < 3 * BISECTIONS; ++step) {

@@ -8,6 +8,8 @@
  */
 #include "gnn/data/generate/generator_parts.h"
 
+#include <assert.h>
+
 enum { ROUNDS = 6 };
 
 generator_permutation generator_permutation_make(uint64_t n, uint64_t seed, uint32_t purpose)
@@ -16,6 +18,7 @@ generator_permutation generator_permutation_make(uint64_t n, uint64_t seed, uint
     while (permutation.half_bits < 32 && ((uint64_t)1 << (2 * permutation.half_bits)) < n) {
         ++permutation.half_bits;
     }
+    assert(n >= 1);
     philox_block low = philox4x32(philox_counter(0, 0, purpose, 0), seed);
     philox_block high = philox4x32(philox_counter(1, 0, purpose, 0), seed);
     for (int round = 0; round < ROUNDS; ++round) {
@@ -38,6 +41,7 @@ static uint32_t mix(uint32_t x)
 uint64_t generator_permute(const generator_permutation *permutation, uint64_t i)
 {
     unsigned bits = permutation->half_bits;
+    assert(i < permutation->n);
     uint32_t mask = bits >= 32 ? 0xffffffffu : ((uint32_t)1 << bits) - 1u;
     do {
         uint32_t left = (uint32_t)(i >> bits) & mask;

@@ -8,6 +8,9 @@
 #include <math.h>
 
 #include "base/alloc.h"
+
+#include <assert.h>
+
 #include "gnn/data/generate/generator_parts.h"
 
 enum { QUANTILES = 1 << 15, LANES = 8 };
@@ -31,6 +34,7 @@ void generator_labels(const generator_spec *spec, const int32_t *group, int thre
 {
     int64_t n = (int64_t)spec->vertices;
     int64_t classes = (int64_t)spec->classes;
+    assert(classes >= 1);
     uint64_t seed = (uint64_t)spec->seed;
     float noise = (float)spec->label_noise;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -126,6 +130,7 @@ void generator_features_fill(const generator_features *features, int64_t row, in
     int64_t width = features->width;
 #pragma omp parallel for schedule(static) num_threads(features->threads)
     for (int64_t i = 0; i < rows; ++i) {
+        assert(features->class_of[row + i] >= 0 && features->class_of[row + i] < features->classes);
         const float *mean = features->mean + features->class_of[row + i] * width;
         float *x = out + i * width;
         for (int64_t j = 0; j < width; ++j) {

@@ -36,6 +36,8 @@ static const bench_column columns[] = {
     {"mpi_seconds_median", CELL_REAL, true},
     {"mpi_seconds_min", CELL_REAL, false},
     {"ratio", CELL_REAL, true},
+    {"of_best", CELL_REAL,
+     true}, /* its median over the least of the algorithms measured so far: auto last is auto/best */
     {"model_seconds", CELL_REAL, true},
     {"bytes_sent", CELL_INT, true},
     {"messages", CELL_INT, true},
@@ -43,6 +45,9 @@ static const bench_column columns[] = {
     {"bus_gb_per_s", CELL_REAL, true},
     {"valid", CELL_VALID, true},
 };
+
+/* Places in the table above. */
+enum { COLUMN_WIRE = 3, COLUMN_BYTES = 4, COLUMN_MEDIAN = 8, COLUMN_OF_BEST = 15 };
 
 typedef struct sum_case {
     weft_comm *comm;
@@ -134,27 +139,32 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
     if (!valid) {
         bench_comm_reject(bench, c->name, c->bytes, c->worst);
     }
-    return bench_comm_add(bench, (bench_cell[]){cell_text("allreduce"),
-                                                cell_text(c->name),
-                                                cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
-                                                cell_text(wires[c->wire]),
-                                                cell_int(c->bytes),
-                                                cell_int(ranks),
-                                                cell_int(comm_get_layout(c->comm)->nodes),
-                                                cell_int(t->seconds.count),
-                                                cell_real(ours.median),
-                                                cell_real(ours.q1),
-                                                cell_real(ours.q3),
-                                                cell_real(ours.least),
-                                                cell_real(t->other.median),
-                                                cell_real(t->other.least),
-                                                cell_real(valid ? t->ratio : (double)NAN),
-                                                cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
-                                                cell_int(c->sent),
-                                                cell_int(c->messages),
-                                                cell_int(c->shared),
-                                                cell_real(bus),
-                                                cell_flag(valid)});
+    static const int same[] = {COLUMN_WIRE, COLUMN_BYTES};
+    bench_cell cell[] = {cell_text("allreduce"),
+                         cell_text(c->name),
+                         cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
+                         cell_text(wires[c->wire]),
+                         cell_int(c->bytes),
+                         cell_int(ranks),
+                         cell_int(comm_get_layout(c->comm)->nodes),
+                         cell_int(t->seconds.count),
+                         cell_real(ours.median),
+                         cell_real(ours.q1),
+                         cell_real(ours.q3),
+                         cell_real(ours.least),
+                         cell_real(t->other.median),
+                         cell_real(t->other.least),
+                         cell_real(valid ? t->ratio : (double)NAN),
+                         cell_real((double)NAN),
+                         cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
+                         cell_int(c->sent),
+                         cell_int(c->messages),
+                         cell_int(c->shared),
+                         cell_real(bus),
+                         cell_flag(valid)};
+    cell[COLUMN_OF_BEST].real =
+        ours.median / bench_grid_least(&bench->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
+    return bench_comm_add(bench, cell);
 }
 
 /* Collective: the plan, or a line about why there is none. */

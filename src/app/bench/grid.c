@@ -10,6 +10,28 @@
 #include "base/number.h"
 #include "io/json.h"
 
+static bool equal_cells(bench_cell_kind kind, const bench_cell *a, const bench_cell *b)
+{
+    return kind == CELL_TEXT   ? strcmp(a->text, b->text) == 0
+           : kind == CELL_INT  ? a->integer == b->integer
+           : kind == CELL_REAL ? a->real == b->real
+                               : a->flag == b->flag;
+}
+
+double bench_grid_least(const bench_grid *grid, const bench_cell *cell, int value, const int *same, int count)
+{
+    double least = isfinite(cell[value].real) ? cell[value].real : (double)NAN;
+    for (int row = 0; row < grid->rows; row++) {
+        const bench_cell *other = grid->cell + (size_t)row * (size_t)grid->columns;
+        bool equal = isfinite(other[value].real);
+        for (int i = 0; i < count; i++) {
+            equal = equal && equal_cells(grid->column[same[i]].kind, &other[same[i]], &cell[same[i]]);
+        }
+        least = equal ? fmin(least, other[value].real) : least;
+    }
+    return least;
+}
+
 void bench_grid_free(bench_grid *grid)
 {
     weft_free(grid->cell);

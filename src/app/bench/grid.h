@@ -74,6 +74,9 @@ void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, tabl
 /* cell: [columns], in the kinds of the columns. */
 weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell);
 void bench_grid_free(bench_grid *grid);
+/* The least finite real in column `value` of the rows that equal `cell` ([columns]) in each of the columns same[count];
+ * `cell` itself is one of them. NaN when there is none. */
+double bench_grid_least(const bench_grid *grid, const bench_cell *cell, int value, const int *same, int count);
 
 /*
  * head: one row that describes the run (JSON: keys of the object; Markdown: a line above). second: what could not be

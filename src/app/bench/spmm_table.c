@@ -22,6 +22,7 @@ static const bench_column columns[] = {
     {"seconds_q3", CELL_REAL, true},
     {"n", CELL_INT, true},
     {"gelem_per_s", CELL_REAL, true},
+    {"of_best", CELL_REAL, true}, /* its median over the least of the forms measured so far: auto last is auto/best */
     {"bytes_model", CELL_REAL, false},
     {"triad_bytes_per_s", CELL_REAL, false},
     {"percent_of_triad", CELL_REAL, true},
@@ -30,6 +31,9 @@ static const bench_column columns[] = {
     {"error", CELL_REAL, false}, /* over its bound */
     {"valid", CELL_VALID, true},
 };
+
+/* Places in the table above. */
+enum { COLUMN_GRAPH = 0, COLUMN_THREADS = 3, COLUMN_D = 4, COLUMN_ORDER = 5, COLUMN_MEDIAN = 11, COLUMN_OF_BEST = 16 };
 
 weft_status bench_table_begin(bench_table *table, const weft_options *options)
 {
@@ -58,30 +62,34 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                  "aggregation of width %" PRId64 " in form %s is wrong: an error of %.3g times its bound", row->d,
                  row->wanted, row->worst);
     }
-    WEFT_TRY(bench_grid_add(&table->grid,
-                            (bench_cell[]){cell_text(table->graph),
-                                           cell_int(table->vertices),
-                                           cell_int(table->edges),
-                                           cell_int(table->threads),
-                                           cell_int(row->d),
-                                           cell_text(row->order),
-                                           cell_text(row->wanted),
-                                           cell_text(form_names[row->info.form]),
-                                           cell_int(row->info.block_cols),
-                                           cell_int((int64_t)row->info.bytes),
-                                           cell_real(row->info.build_seconds),
-                                           cell_real(row->seconds.median),
-                                           cell_real(row->seconds.q1),
-                                           cell_real(row->seconds.q3),
-                                           cell_int(row->seconds.count),
-                                           cell_real(elements / seconds * 1e-9),
-                                           cell_real(row->bytes),
-                                           cell_real(table->limits.triad),
-                                           cell_real(100.0 * row->bytes / seconds / table->limits.triad),
-                                           cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
-                                           cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
-                                           cell_real(row->worst),
-                                           cell_flag(row->valid)}));
+    static const int same[] = {COLUMN_GRAPH, COLUMN_THREADS, COLUMN_D, COLUMN_ORDER};
+    bench_cell cell[] = {cell_text(table->graph),
+                         cell_int(table->vertices),
+                         cell_int(table->edges),
+                         cell_int(table->threads),
+                         cell_int(row->d),
+                         cell_text(row->order),
+                         cell_text(row->wanted),
+                         cell_text(form_names[row->info.form]),
+                         cell_int(row->info.block_cols),
+                         cell_int((int64_t)row->info.bytes),
+                         cell_real(row->info.build_seconds),
+                         cell_real(seconds),
+                         cell_real(row->seconds.q1),
+                         cell_real(row->seconds.q3),
+                         cell_int(row->seconds.count),
+                         cell_real(elements / seconds * 1e-9),
+                         cell_real((double)NAN),
+                         cell_real(row->bytes),
+                         cell_real(table->limits.triad),
+                         cell_real(100.0 * row->bytes / seconds / table->limits.triad),
+                         cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
+                         cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
+                         cell_real(row->worst),
+                         cell_flag(row->valid)};
+    cell[COLUMN_OF_BEST].real =
+        seconds / bench_grid_least(&table->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
+    WEFT_TRY(bench_grid_add(&table->grid, cell));
     log_progress_update(&table->progress, table->grid.rows);
     return WEFT_OK;
 }

@@ -205,6 +205,9 @@ static weft_status gnn_build(workload *work)
     const app_context *context = work->context;
     const weft_options *o = context->options;
     graph_data *data = &job->data;
+    run_choices choices;
+    WEFT_TRY(choices_of(context, &choices));
+    memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
     activity_begin(ACTIVITY_PREPARE);
     weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
                                           option_choice(o, OPT_SPMM), &job->model);
@@ -224,6 +227,7 @@ static weft_status gnn_build(workload *work)
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
+    gnn_aggregator_forms(&job->model.aggregator, work->forms);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }

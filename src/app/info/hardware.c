@@ -1,8 +1,13 @@
-/* app/info/hardware.c: weft info hardware: processor, cores, caches, memory by NUMA node, clock and settings. */
+/* app/info/hardware.c: weft info hardware: processor, cores, caches, memory by NUMA node, clock, settings, kept timings. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/info/info.h"
+#include "base/number.h"
+#include "comm/model/model_file.h"
+#include "machine/cache.h"
 #include "machine/host_settings.h"
 #include "machine/placement.h"
 #include "machine/placement_memory.h"
@@ -34,6 +39,49 @@ static void print_settings(const host_settings *s)
     printf("transparent huge pages: %s\n", s->huge_pages[0] != '\0' ? s->huge_pages : "unknown");
 }
 
+/* The algorithms timed at a length, the fastest first. */
+static void print_length(const comm_timings *timed, int size)
+{
+    bool printed[TIMED_ALGORITHMS] = {false};
+    int best = 0;
+    for (int place = 0; best >= 0; place++) {
+        best = -1;
+        for (int a = 0; a < TIMED_ALGORITHMS; a++) {
+            const double seconds = timed->seconds[a][size];
+            best = seconds > 0.0 && !printed[a] && (best < 0 || seconds < timed->seconds[best][size]) ? a : best;
+        }
+        if (best >= 0) {
+            printed[best] = true;
+            printf(place == 0 ? "  %-10s" : ",", number_say_bytes((uint64_t)timed_bytes(size)).text);
+            printf(" %s %.3g", comm_algorithm_name((comm_algorithm)best), 1e6 * timed->seconds[best][size]);
+        } else if (place > 0) {
+            printf("\n");
+        }
+    }
+}
+
+/* What was timed here before, and is kept; files of other versions, and damaged ones, are passed over. */
+static void print_timings(void)
+{
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    comm_model model;
+    DIR *dir = cache_path("", folder) == WEFT_OK ? opendir(folder) : NULL;
+    for (const struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (strncmp(entry->d_name, "comm-", 5) == 0 && file_path(path, "%s%s", folder, entry->d_name) == WEFT_OK &&
+            model_read(path, NULL, &model) == WEFT_OK && model.timed.ranks > 0) {
+            printf("all-reduces timed on %d ranks of a node, in microseconds (%s):\n", model.timed.ranks, path);
+            for (int size = 0; size < TIMED_SIZES; size++) {
+                print_length(&model.timed, size);
+            }
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    weft_error_clear();
+}
+
 weft_status info_hardware(void)
 {
     machine m;
@@ -54,6 +102,7 @@ weft_status info_hardware(void)
         print_memory(&m);
         host_settings_read("/", &settings);
         print_settings(&settings);
+        print_timings();
     }
     machine_free(&m);
     return status;

@@ -58,11 +58,11 @@ static void table_of_figures(report_text *out, const report_run *runs, const rep
 
 /* ---- settings that differ ---- */
 
-/* Names of places and of output, which differ always and change no result. */
+/* Names of places and of output, and what was measured, which differ always and change no result but its last bits. */
 static bool is_housekeeping(const char *option)
 {
-    static const char *const names[] = {"run-dir",      "force",  "quiet", "verbose", "help",       "version",
-                                        "print-config", "config", "trace", "dry-run", "tensorboard"};
+    static const char *const names[] = {"run-dir", "choices",      "force",  "quiet", "verbose", "help",
+                                        "version", "print-config", "config", "trace", "dry-run", "tensorboard"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         if (strcmp(option, names[i]) == 0) {
             return true;

@@ -75,18 +75,26 @@ static void describe(const app_context *context, const model_source *source)
     }
 }
 
-/* The nodes are those of the file, but is their network? */
-static weft_status check_network(weft_comm *comm, model_source *source)
+/* The nodes are those of the file, but is their network, and do its choices still win? */
+static weft_status check_model(weft_comm *comm, model_source *source)
 {
     const double most = 4.0; /* less may be noise, and still tells modes apart */
     double ratio = 1.0;
+    bool hold = true;
     WEFT_TRY(comm_check_model(comm, &source->model, &ratio));
+    WEFT_TRY(comm_check_timings(comm, &source->model, &hold));
     if (ratio > most || ratio < 1.0 / most) {
         log_warn("communication model not used: messages take %.3g times what %s says; measuring again", ratio,
                  source->path);
         source->found = 0;
-        source->keep = !source->named;
+    } else if (!hold) {
+        log_warn(
+            "communication model not used: another all-reduce is faster here than the one that %s says is fastest; "
+            "measuring again",
+            source->path);
+        source->found = 0;
     }
+    source->keep = source->found ? source->keep : !source->named;
     return WEFT_OK;
 }
 
@@ -101,7 +109,7 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
     }
     WEFT_TRY(comm_bcast(comm, 0, source, (int64_t)sizeof *source));
     if (source->found && when == CALIBRATE_AUTO) {
-        WEFT_TRY(check_network(comm, source));
+        WEFT_TRY(check_model(comm, source));
     }
     if (!source->found && when != CALIBRATE_NEVER) {
         WEFT_TRY(comm_calibrate(comm, &source->model));
@@ -111,6 +119,14 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
         }
     }
     return WEFT_OK;
+}
+
+/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged. */
+static void describe_machine(const app_context *context, char *text, size_t bytes)
+{
+    const machine *m = &context->machine;
+    snprintf(text, bytes, "%s, L2 %llu KiB, L3 %llu KiB, %d threads", m->model, (unsigned long long)m->l2_bytes >> 10,
+             (unsigned long long)m->l3_bytes >> 10, context->placement.threads);
 }
 
 weft_status comm_setup(app_context *context, bool measure)
@@ -128,7 +144,9 @@ weft_status comm_setup(app_context *context, bool measure)
     if (ranks_per_node > 0) {
         WEFT_TRY(comm_imitate_nodes(comm, ranks_per_node));
     }
-    weft_status status = model_key_of(comm, &key);
+    char described[sizeof key.machine];
+    describe_machine(context, described, sizeof described);
+    weft_status status = model_key_of(comm, described, &key);
     status = status == WEFT_OK ? find_model(context, &key, when, &source) : status;
     model_key_free(&key);
     WEFT_TRY(status);

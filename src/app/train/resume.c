@@ -59,7 +59,7 @@ static weight weight_of(option_id id)
     /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum of its
      * options, which are compared one by one. */
     if (id == OPT_GRADIENT_TRACKING || id == OPT_STALL_TIMEOUT || id == OPT_CALIBRATE || id == OPT_COMM_MODEL ||
-        id == OPT_RECIPE) {
+        id == OPT_RECIPE || id == OPT_CHOICES) {
         return FREE;
     }
     for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
@@ -201,6 +201,13 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
         status = open_and_check(context, dir, work, ck);
     }
     return comm_agree(context->comm, status);
+}
+
+const char *resume_choices(const app_context *context, const checkpoint *ck)
+{
+    const bool alike = ck != NULL && checkpoint_ranks(ck) == comm_size(context->comm) &&
+                       checkpoint_threads(ck) == context->placement.threads;
+    return alike ? checkpoint_option(ck, option_row_of(OPT_CHOICES)->name) : NULL;
 }
 
 /* ---- how to go on ---- */

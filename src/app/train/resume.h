@@ -19,6 +19,8 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 /* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is none yet.
  * Collective. */
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
+/* What the checkpoint's run had chosen (app/setup/choices.h), where this job has as many ranks and threads; NULL: nothing. */
+const char *resume_choices(const app_context *context, const checkpoint *ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/predict/predictions.h"
+#include "app/setup/choices.h"
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/resume.h"
@@ -151,7 +152,11 @@ static weft_status train(train_job *job)
     const app_context *context = job->context;
     const workload *work = &job->work;
     const int64_t *counted = work->targets->counted;
+    run_choices choices;
+    WEFT_TRY(choices_of(context, &choices));
     job->options = loop_options(context->options, work, job->initial);
+    job->options.sync.preferred = choices.allreduce;
+    job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){.context = context,
                                  .work = work,
                                  .dir = &job->dir,
@@ -201,8 +206,10 @@ static weft_status run_job(train_job *job)
     bool dry = option_flag(o, OPT_DRY_RUN);
     workload *work = &job->work;
     const char *folder = job->dir.path;
+    run_choices choices;
     WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
+    WEFT_TRY(choices_of(context, &choices));
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
     WEFT_TRY(run_dir_open(context, work, &job->dir));
@@ -211,12 +218,14 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(workload_decide(work, context, true));
     if (!dry) {
         WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
+        WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {
         return work->ops->release(work);
     }
     WEFT_TRY(work->ops->build(work));
+    WEFT_TRY(choices_keep(context, work->forms, work->model->params->weights * (int64_t)sizeof(float)));
     WEFT_TRY(load_initial_weights(job));
     WEFT_TRY(plan_checkpoints(job));
     WEFT_TRY(work->ops->release(work));

@@ -7,7 +7,7 @@
  *     open             the data, as they lie on disk: name, hash, generated, labelled
  *     workload_decide  options that said "auto" have values
  *     plan             this rank's share of the data, and the memory for it: shares, balance, memory, inputs, outputs
- *     build            model, source, targets, held: everything that epochs and a forward pass read      (not of a dry run)
+ *     build            model, source, targets, held, forms: everything that epochs and a forward pass read      (not of a dry run)
  *     release          the data's files are given back
  *     ...              epochs, or a forward pass: of train_model, train_targets and held_rows alone
  *     workload_end
@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #include "app/predict/gather_rows.h"
+#include "app/setup/choices.h"
 #include "app/setup/context.h"
 #include "app/setup/sync_setup.h"
 #include "app/workload/memory_plan.h"
@@ -104,9 +105,10 @@ struct workload {
     int64_t inputs, outputs; /* of the model: figures a row */
 
     train_model *model;
-    train_source source;          /* what epochs go through */
-    const train_targets *targets; /* of this rank's rows: the answers of a forward pass */
-    held_rows held;               /* which of all rows they are */
+    train_source source;           /* what epochs go through */
+    const train_targets *targets;  /* of this rank's rows: the answers of a forward pass */
+    held_rows held;                /* which of all rows they are */
+    char forms[CHOICES_FORMS + 1]; /* what was chosen by measuring, a code that build takes again; "": nothing */
 };
 
 extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */

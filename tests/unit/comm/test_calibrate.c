@@ -209,15 +209,18 @@ static void test_finds_a_slow_network(void **state)
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------- */
-static const comm_model some_model = {.inter = {112.25e-6, 1 / 0.118e9},
-                                      .intra = {0.4e-6, 1 / 9.1e9},
-                                      .paired_per_byte = 5e-9,
-                                      .sync = 0.7e-6,
-                                      .shared_per_byte = 1e-10,
-                                      .reduce_per_byte = 2.1e-10,
-                                      .select_per_element = 7e-10,
-                                      .scatter_per_element = 3e-9,
-                                      .measured = true};
+static const comm_model some_model = {
+    .inter = {112.25e-6, 1 / 0.118e9},
+    .intra = {0.4e-6, 1 / 9.1e9},
+    .paired_per_byte = 5e-9,
+    .sync = 0.7e-6,
+    .shared_per_byte = 1e-10,
+    .reduce_per_byte = 2.1e-10,
+    .select_per_element = 7e-10,
+    .scatter_per_element = 3e-9,
+    .measured = true,
+    .timed = {.ranks = 4,
+              .seconds = {[COMM_ALGO_RING] = {[5] = 3e-6, [9] = 1.25e-4}, [COMM_ALGO_SHARED] = {1e-7, 2e-7}}}};
 
 static model_key some_key(char *nodes)
 {
@@ -231,6 +234,7 @@ static void assert_same_model(const comm_model *a, const comm_model *b)
     assert_true(a->paired_per_byte == b->paired_per_byte);
     assert_true(a->sync == b->sync && a->shared_per_byte == b->shared_per_byte);
     assert_true(a->reduce_per_byte == b->reduce_per_byte && a->select_per_element == b->select_per_element);
+    assert_memory_equal(&a->timed, &b->timed, sizeof a->timed);
     assert_true(a->scatter_per_element == b->scatter_per_element && a->measured == b->measured);
 }
 
@@ -262,6 +266,8 @@ static void test_file_of_others(void **state)
         {{.nodes = nodes, .ranks = 8, .transport = "mpi", .mpi = "Open MPI v4.1.4"}, "\"ranks\" is 4, here it is 8"},
         {{.nodes = nodes, .ranks = 4, .transport = "thread", .mpi = "Open MPI v4.1.4"}, "\"transport\""},
         {{.nodes = nodes, .ranks = 4, .transport = "mpi", .mpi = "MPICH 4.0"}, "here it is \"MPICH 4.0\""},
+        {{.nodes = nodes, .ranks = 4, .transport = "mpi", .mpi = "Open MPI v4.1.4", .machine = "another processor"},
+         "here it is \"another processor\""},
     };
     ASSERT_OK(model_write(path, &key, &some_model));
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; ++i) {
@@ -288,9 +294,15 @@ static void test_file_damaged(void **state)
         {"\"sync\": 7e-07", "\"sync\": 1e99", "\"sync\" is 1e+99"},
         {"\"inter\"", "\"enter\"", "\"inter\" must be an object"},
         {"\"latency\": 4e-07", "\"latency\": []", "\"latency\" must be a number"},
-        {"weft-comm-model 3", "weft-comm-model 2", "\"format\" is \"weft-comm-model 2\""},
+        {"weft-comm-model 4", "weft-comm-model 3", "\"format\" is \"weft-comm-model 3\""},
         {"\"weft\": \"", "\"weft\": \"9.", "\"weft\""},
         {"\"ranks\": 4", "\"ranks\": 4.5", "\"ranks\" must be an integer"},
+        {"\"timed_ranks\": 4", "\"timed_ranks\": 5", "\"timed_ranks\""},
+        {"\"ring\"", "\"rung\"", "\"rung\" is no all-reduce"},
+        {"3e-06,", "3e-06, 0,", "has more than 14 lengths"},
+        {"3e-06,", "", "has 13 lengths instead of 14"},
+        {"3e-06,", "-3e-06,", "entry 5 of \"ring\""},
+        {"\"machine\"", "\"engine\"", "\"machine\""},
         {"}\n", "", "line"},
     };
     char nodes[] = "ant:2 bee:2";
@@ -372,7 +384,7 @@ static weft_status check_key(weft_comm *comm, void *argument)
     char expected[256];
     model_key key;
     WEFT_TRY(comm_imitate_nodes(comm, 3));
-    weft_status status = model_key_of(comm, &key);
+    weft_status status = model_key_of(comm, "a processor", &key);
     gethostname(host, sizeof host - 1);
     snprintf(expected, sizeof expected, "%s:1 %s:3", host, host);
     bool right = comm_rank(comm) != 0 ? key.nodes == NULL
@@ -395,7 +407,7 @@ static weft_status key_and_calibrate(weft_comm *comm, void *argument)
     (void)argument;
     model_key key;
     comm_model model;
-    weft_status status = model_key_of(comm, &key);
+    weft_status status = model_key_of(comm, "a processor", &key);
     model_key_free(&key);
     WEFT_TRY(status);
     return comm_calibrate(comm, &model);

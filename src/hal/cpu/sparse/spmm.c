@@ -160,31 +160,19 @@ static weft_status check_csr(const hal_csr *csr, int threads)
     return WEFT_OK;
 }
 
-static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
 {
-    double started = clock_seconds();
     hal_spmm *spmm = NULL;
     weft_status status = WEFT_OK;
-    *out = NULL;
-    WEFT_CHECK(max_d >= 0, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld", (long long)max_d);
-    WEFT_TRY(check_csr(csr, hal->threads));
-    if (form == HAL_SPMM_AUTO) {
-        WEFT_TRY(spmm_choose(hal, csr, max_d, &form));
-    }
-    WEFT_TRY(spmm_begin(hal, csr, form, max_d, &spmm));
-    switch (form) {
-    case HAL_SPMM_BLOCKS:
-        WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
-        break;
-    case HAL_SPMM_LISTS:
-        WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, spmm->blocks), status, done);
-        break;
-    case HAL_SPMM_AUTO:
-    case HAL_SPMM_ROWS:
+    assert(form != HAL_SPMM_AUTO);
+    WEFT_TRY_GOTO(spmm_begin(hal, csr, form, max_d, &spmm), status, done);
+    if (form == HAL_SPMM_ROWS) {
         WEFT_TRY_GOTO(spmm_build_rows(spmm, csr), status, done);
-        break;
+    } else if (form == HAL_SPMM_BLOCKS) {
+        WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
+    } else {
+        WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, spmm->blocks), status, done);
     }
-    spmm->build_seconds = clock_seconds() - started;
 done:
     if (status != WEFT_OK) {
         spmm_free(spmm);
@@ -192,6 +180,18 @@ done:
     }
     *out = spmm;
     return status;
+}
+
+static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+{
+    double started = clock_seconds();
+    *out = NULL;
+    WEFT_CHECK(max_d >= 0, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld", (long long)max_d);
+    WEFT_TRY(check_csr(csr, hal->threads));
+    WEFT_TRY(form == HAL_SPMM_AUTO ? spmm_prepare_auto(hal, csr, max_d, out)
+                                   : spmm_prepare(hal, csr, form, max_d, out));
+    (*out)->build_seconds = clock_seconds() - started;
+    return WEFT_OK;
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */

@@ -126,8 +126,9 @@ weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
 weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
 
-/* Which form suits the matrix; see spmm_auto.c. */
-weft_status spmm_choose(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form *form);
+/* The matrix in this form, and in the one that suits it (spmm_auto.c). [out] *spmm: spmm_free; NULL on failure. */
+weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
+weft_status spmm_prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **spmm);
 
 /* An empty prepared matrix of this form, split, without its data. */
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);

@@ -1,0 +1,189 @@
+/* app/setup/choices.c: see app/train/choices.h. */
+#include "app/setup/choices.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/setup/sync_setup.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "comm/coll/coll.h"
+
+static bool is_auto(const weft_options *options, option_id id)
+{
+    return strcmp(option_text(options, id), "auto") == 0;
+}
+
+static bool chooses_allreduce(const app_context *context)
+{
+    return comm_size(context->comm) > 1 && is_auto(context->options, OPT_ALLREDUCE) &&
+           !option_flag(context->options, OPT_REPRODUCIBLE);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+static weft_status parse_allreduce(const char *name, size_t length, comm_algorithm *algorithm)
+{
+    for (int a = COMM_ALGO_AUTO + 1; coll_algorithm_of((comm_algorithm)a) != NULL; ++a) {
+        const char *known = comm_algorithm_name((comm_algorithm)a);
+        if (strlen(known) == length && strncmp(known, name, length) == 0) {
+            *algorithm = (comm_algorithm)a;
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "--choices: allreduce=%.*s is none of --allreduce's algorithms", (int)length,
+                     name);
+}
+
+static weft_status parse_forms(const char *codes, size_t length, int rank, int ranks, char forms[CHOICES_FORMS + 1])
+{
+    const size_t stride = CHOICES_FORMS + 1; /* a code and a comma */
+    const size_t count = (length + 1) / stride;
+    WEFT_CHECK((length + 1) % stride == 0 && (count == 1 || count == (size_t)ranks), WEFT_ERR_USAGE,
+               "--choices: spmm=%.40s has to be one code of %d letters, or one for each of the %d ranks", codes,
+               (int)CHOICES_FORMS, ranks);
+    const char *mine = codes + (count == 1 ? 0 : (size_t)rank * stride);
+    for (size_t i = 0; i < length; ++i) {
+        const bool comma = i % stride == CHOICES_FORMS;
+        WEFT_CHECK(comma ? codes[i] == ',' : strchr("rbl-", codes[i]) != NULL, WEFT_ERR_USAGE,
+                   "--choices: spmm=%.40s: a code is made of r (rows), b (blocks), l (lists) and - (no matrix)", codes);
+    }
+    memcpy(forms, mine, CHOICES_FORMS);
+    forms[CHOICES_FORMS] = '\0';
+    return WEFT_OK;
+}
+
+weft_status choices_parse(const char *text, int rank, int ranks, run_choices *choices)
+{
+    static const char allreduce[] = "allreduce=";
+    static const char spmm[] = "spmm=";
+    *choices = (run_choices){.allreduce = COMM_ALGO_AUTO};
+    while (*text != '\0') {
+        const size_t length = strcspn(text, " ");
+        if (strncmp(text, allreduce, sizeof allreduce - 1) == 0) {
+            const size_t skip = sizeof allreduce - 1;
+            WEFT_TRY(parse_allreduce(text + skip, length - skip, &choices->allreduce));
+        } else if (strncmp(text, spmm, sizeof spmm - 1) == 0) {
+            const size_t skip = sizeof spmm - 1;
+            WEFT_TRY(parse_forms(text + skip, length - skip, rank, ranks, choices->forms));
+        } else {
+            return weft_fail(WEFT_ERR_USAGE,
+                             "--choices: %.*s is neither allreduce=NAME nor spmm=CODES, as run.json of a run has them",
+                             (int)length, text);
+        }
+        text += length;
+        text += strspn(text, " ");
+    }
+    return WEFT_OK;
+}
+
+weft_status choices_of(const app_context *context, run_choices *choices)
+{
+    const char *text = option_text(context->options, OPT_CHOICES);
+    WEFT_TRY(choices_parse(text, comm_rank(context->comm), comm_size(context->comm), choices));
+    choices->allreduce = chooses_allreduce(context) ? choices->allreduce : COMM_ALGO_AUTO;
+    choices->forms[0] = is_auto(context->options, OPT_SPMM) ? choices->forms[0] : '\0';
+    return WEFT_OK;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+static size_t text_bytes(const weft_comm *comm)
+{
+    return 64 + (size_t)comm_size(comm) * (CHOICES_FORMS + 1);
+}
+
+/* text: [text_bytes], rank 0's, becomes everybody's option. Collective. */
+static weft_status decide(app_context *context, char *text)
+{
+    WEFT_TRY(comm_bcast(context->comm, 0, text, (int64_t)text_bytes(context->comm)));
+    weft_status status = text[0] != '\0' ? option_decide(context->decided, OPT_CHOICES, text) : WEFT_OK;
+    return comm_agree(context->comm, status);
+}
+
+weft_status choices_adopt(app_context *context, const char *text)
+{
+    weft_comm *comm = context->comm;
+    char *own = NULL;
+    if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
+        return WEFT_OK;
+    }
+    weft_status local = WEFT_NEW_ZERO(&own, text_bytes(comm), WEFT_MEM_GENERAL);
+    weft_status status = comm_agree(comm, local);
+    if (local == WEFT_OK && status == WEFT_OK) {
+        snprintf(own, text_bytes(comm), "%s", text != NULL && strlen(text) < text_bytes(comm) ? text : "");
+        status = decide(context, own);
+    }
+    weft_free(own);
+    return status;
+}
+
+/* The all-reduce of most of the gradient's buckets, which are of this length. */
+static comm_algorithm allreduce_for(const app_context *context, int64_t gradient_bytes)
+{
+    const sync_options sync = sync_options_of(context->options, SYNC_SHARDS_REGIONS);
+    const comm_layout *layout = comm_get_layout(context->comm);
+    const coll_place place = {.size = comm_size(context->comm),
+                              .layout = layout,
+                              .model = comm_get_model(context->comm),
+                              .wire = layout->nodes == 1 ? COMM_WIRE_SAME : sync.wire,
+                              .half = sync.overlap == OVERLAP_SPLIT ? COMM_REDUCE_SCATTER : COMM_WHOLE,
+                              .shared_memory = true};
+    const int64_t bytes = gradient_bytes < sync.bucket_bytes ? gradient_bytes : sync.bucket_bytes;
+    return coll_choose_form(&place, bytes / (int64_t)sizeof(float), (int64_t)sizeof(float))->id;
+}
+
+/* codes: [P][CHOICES_FORMS]. One for all when they are alike. */
+static void append_forms(const char *codes, int ranks, char *text)
+{
+    size_t used = 0;
+    bool alike = true;
+    for (int r = 1; r < ranks; ++r) {
+        alike = alike && memcmp(codes, codes + (size_t)r * CHOICES_FORMS, CHOICES_FORMS) == 0;
+    }
+    for (int r = 0; r < (alike ? 1 : ranks); ++r) {
+        used += (size_t)sprintf(text + used, "%s%.*s", r > 0 ? "," : "", (int)CHOICES_FORMS,
+                                codes + (size_t)r * CHOICES_FORMS);
+    }
+}
+
+/* Rank 0 of a gather of codes; everybody's allocations have the same sizes. */
+static weft_status compose(const app_context *context, const char *forms, int64_t gradient_bytes, char *codes,
+                           int64_t *bytes, char *text)
+{
+    weft_comm *comm = context->comm;
+    size_t used = 0;
+    for (int r = 0; r < comm_size(comm); ++r) {
+        bytes[r] = CHOICES_FORMS;
+    }
+    WEFT_TRY(comm_gatherv(comm, 0, forms, CHOICES_FORMS, codes, bytes));
+    if (chooses_allreduce(context)) {
+        used = (size_t)sprintf(text, "allreduce=%s", comm_algorithm_name(allreduce_for(context, gradient_bytes)));
+    }
+    if (comm_rank(comm) == 0 && is_auto(context->options, OPT_SPMM) && strspn(forms, "-") < CHOICES_FORMS) {
+        used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
+        append_forms(codes, comm_size(comm), text + used);
+    }
+    return WEFT_OK;
+}
+
+weft_status choices_keep(app_context *context, const char *forms, int64_t gradient_bytes)
+{
+    weft_comm *comm = context->comm;
+    char *codes = NULL;
+    char *text = NULL;
+    int64_t *bytes = NULL;
+    if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
+        return WEFT_OK;
+    }
+    weft_status local = WEFT_NEW(&codes, comm_size(comm) * CHOICES_FORMS, WEFT_MEM_GENERAL);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_GENERAL) : local;
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&text, text_bytes(comm), WEFT_MEM_GENERAL) : local;
+    weft_status status = comm_agree(comm, local);
+    if (local == WEFT_OK && status == WEFT_OK) {
+        status = compose(context, forms, gradient_bytes, codes, bytes, text);
+        status = status == WEFT_OK ? decide(context, text) : status;
+    }
+    weft_free(codes);
+    weft_free(bytes);
+    weft_free(text);
+    return status;
+}
