@@ -53,7 +53,7 @@ void progress_release(comm_progress *engine)
 
 void progress_set_crowded(comm_progress *engine, bool crowded)
 {
-    atomic_store_explicit(&engine->first_pause, crowded ? PAUSE_SPINS : 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->crowded, crowded, memory_order_relaxed);
 }
 
 /* ---- the driver lock ------------------------------------------------------------------------------------- */
@@ -299,7 +299,9 @@ weft_status progress_status(const comm_operation *op)
 static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough)(const comm_operation *op),
                         bool driving)
 {
-    const int first = atomic_load_explicit(&engine->first_pause, memory_order_relaxed);
+    const bool crowded = atomic_load_explicit(&engine->crowded, memory_order_relaxed);
+    const int first = crowded ? PAUSE_SPINS : 0;
+    const int yields = crowded ? PAUSE_YIELDS : PAUSE_YIELDS_ALONE;
     int idle = first;
     bool counted = false; /* in engine->waiting */
     while (operation_active(op) && (enough == NULL || !enough(op))) {
@@ -317,8 +319,8 @@ static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough
             idle = first;
             continue;
         }
-        engine_pause(idle, PAUSE_YIELDS);
-        idle += idle < PAUSE_YIELDS + PAUSE_NAPS;
+        engine_pause(idle, yields);
+        idle += idle < yields + PAUSE_NAPS;
         if (driving && idle > PAUSE_SPINS) {
             engine_watch(engine);
         }

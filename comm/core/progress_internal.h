@@ -32,7 +32,7 @@ struct comm_progress {
     _Atomic(comm_operation *) submitted; /* posted without the lock; the newest first */
     atomic_int queued;                   /* in the lanes; written under the lock */
     _Atomic double stall_seconds;
-    atomic_int first_pause; /* of a wait: PAUSE_SPINS where ranks share processors, else 0 */
+    atomic_bool crowded; /* ranks share processors: waits begin with yields, and sleep soon */
     atomic_int references;
     /* under the lock */
     lane_queue lane[COMM_LANES];
@@ -45,8 +45,12 @@ struct comm_progress {
     progress_thread thread;
 };
 
-/* Rounds of a pause: spin, then give the core away, then sleep shortly, then longer. */
-enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096, PAUSE_NAPS = 200 };
+/*
+ * Rounds of a pause: spin, then give the core away, then sleep shortly, then longer. A round in which nothing ended may
+ * have moved a piece of a long message all the same, which MPI alone sees: tens of kilobytes, where it has to copy. So
+ * who has a core of its own looks for about a second without sleeping, and nobody sleeps long before that.
+ */
+enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096, PAUSE_YIELDS_ALONE = 1 << 20, PAUSE_NAPS = 10000 };
 /* The idle-th pause in a row; sleeps from `yields` on, longer after PAUSE_NAPS more. */
 void engine_pause(int idle, int yields);
 

@@ -89,8 +89,8 @@ static void *thread_main(void *argument)
             idle = 0;
             moved_at = clock_seconds();
         } else if (own_core) {
-            engine_pause(idle, PAUSE_YIELDS);
-            idle += idle < PAUSE_YIELDS + PAUSE_NAPS;
+            engine_pause(idle, PAUSE_YIELDS_ALONE);
+            idle += idle < PAUSE_YIELDS_ALONE + PAUSE_NAPS;
         } else {
             nap(clock_seconds() - moved_at);
             idle = PAUSE_YIELDS;

@@ -8,9 +8,9 @@
 # needs: mpirun
 # timeout: 300
 set -u
-weft=$1
-source_dir=$2
-other=${3:-$weft}
+weft=$(realpath "$1")
+source_dir=$(realpath "$2")
+other=$(realpath "${3:-$weft}")
 . "$source_dir/tests/support/script.sh"
 need python3
 need mpirun
