@@ -48,9 +48,9 @@ struct comm_progress {
 /*
  * Rounds of a pause: spin, then give the core away, then sleep shortly, then longer. A round in which nothing ended may
  * have moved a piece of a long message all the same, which MPI alone sees: tens of kilobytes, where it has to copy. So
- * who has a core of its own looks for about a second without sleeping, and nobody sleeps long before that.
+ * who has a core of its own looks for some 40 ms without sleeping, and nobody sleeps long within the first second.
  */
-enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096, PAUSE_YIELDS_ALONE = 1 << 20, PAUSE_NAPS = 10000 };
+enum { PAUSE_SPINS = 64, PAUSE_YIELDS = 4096, PAUSE_YIELDS_ALONE = 1 << 15, PAUSE_NAPS = 10000 };
 /* The idle-th pause in a row; sleeps from `yields` on, longer after PAUSE_NAPS more. */
 void engine_pause(int idle, int yields);
 
