@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 enum {
-    SAMPLE_EDGES = 1 << 21,
+    SAMPLE_EDGES = 1 << 25,
     MOST_WIDTH = 256,
     LEAST_ROUNDS = 3,
     MOST_ROUNDS = 12,
