@@ -83,7 +83,7 @@ static void *thread_main(void *argument)
             }
             engine_unlock(engine);
         } else {
-            idle = idle < PAUSE_YIELDS ? PAUSE_YIELDS : idle;
+            idle = idle < PAUSE_YIELDS_ALONE ? PAUSE_YIELDS_ALONE : idle;
         }
         if (moved) {
             idle = 0;

@@ -163,6 +163,7 @@ const char *option_text(const weft_options *options, option_id id); /* TEXT, CHO
 int option_choice_index(const weft_options *options, option_id id); /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
 bool option_is_set(const weft_options *options, option_id id);                             /* by somebody */
+bool option_is_auto(const weft_options *options, option_id id); /* CHOICE, TEXT: its value is "auto" */
 option_source option_source_of(const weft_options *options, option_id id);
 const char *option_source_text(option_source source);
 /* The effective value as text, e.g. for manifests. Valid as long as the options. */

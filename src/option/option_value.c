@@ -329,6 +329,11 @@ const char *option_argument(const weft_options *options, int i)
     return options->arguments[i];
 }
 
+bool option_is_auto(const weft_options *options, option_id id)
+{
+    return strcmp(option_text(options, id), "auto") == 0;
+}
+
 bool option_flag(const weft_options *options, option_id id)
 {
     return value_of(options, id, OPTION_FLAG)->integer != 0;

@@ -6,11 +6,6 @@
 #include "base/log.h"
 #include "gnn/facts.h"
 
-static bool is_auto(const weft_options *options, option_id id)
-{
-    return strcmp(option_text(options, id), "auto") == 0;
-}
-
 static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 {
     const char *name = gnn_has_few_labels(facts)      ? "few-labels"
@@ -50,12 +45,12 @@ static weft_status leave_features(weft_options *options)
 static weft_status decide(weft_options *options, const gnn_facts *facts, bool training)
 {
     if (!training) {
-        return is_auto(options, OPT_NORMALIZE) ? leave_features(options) : WEFT_OK;
+        return option_is_auto(options, OPT_NORMALIZE) ? leave_features(options) : WEFT_OK;
     }
-    if (is_auto(options, OPT_RECIPE)) {
+    if (option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     }
-    return is_auto(options, OPT_NORMALIZE) ? decide_scaling(options, facts) : WEFT_OK;
+    return option_is_auto(options, OPT_NORMALIZE) ? decide_scaling(options, facts) : WEFT_OK;
 }
 
 weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options)

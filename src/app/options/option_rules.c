@@ -79,7 +79,7 @@ static weft_status check_reproducible(const weft_options *options)
     if (!option_list_has("allreduce|auto", '|', option_text(options, OPT_SYNC))) {
         return contradict(options, OPT_REPRODUCIBLE, OPT_SYNC, "it does not sum every gradient in every step");
     }
-    if (strcmp(option_text(options, OPT_SYNC), "auto") == 0 && option_flag(options, OPT_ALLOW_LOSSY)) {
+    if (option_is_auto(options, OPT_SYNC) && option_flag(options, OPT_ALLOW_LOSSY)) {
         return contradict(options, OPT_REPRODUCIBLE, OPT_ALLOW_LOSSY, "a mode that is not exact could be chosen");
     }
     return WEFT_OK;

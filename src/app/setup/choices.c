@@ -1,4 +1,4 @@
-/* app/setup/choices.c: see app/train/choices.h. */
+/* app/setup/choices.c: see app/setup/choices.h. */
 #include "app/setup/choices.h"
 
 #include <stdio.h>
@@ -9,14 +9,9 @@
 #include "base/log.h"
 #include "comm/coll/coll.h"
 
-static bool is_auto(const weft_options *options, option_id id)
-{
-    return strcmp(option_text(options, id), "auto") == 0;
-}
-
 static bool chooses_allreduce(const app_context *context)
 {
-    return comm_size(context->comm) > 1 && is_auto(context->options, OPT_ALLREDUCE) &&
+    return comm_size(context->comm) > 1 && option_is_auto(context->options, OPT_ALLREDUCE) &&
            !option_flag(context->options, OPT_REPRODUCIBLE);
 }
 
@@ -81,7 +76,7 @@ weft_status choices_of(const app_context *context, run_choices *choices)
     const char *text = option_text(context->options, OPT_CHOICES);
     WEFT_TRY(choices_parse(text, comm_rank(context->comm), comm_size(context->comm), choices));
     choices->allreduce = chooses_allreduce(context) ? choices->allreduce : COMM_ALGO_AUTO;
-    choices->forms[0] = is_auto(context->options, OPT_SPMM) ? choices->forms[0] : '\0';
+    choices->forms[0] = option_is_auto(context->options, OPT_SPMM) ? choices->forms[0] : '\0';
     return WEFT_OK;
 }
 
@@ -158,7 +153,7 @@ static weft_status compose(const app_context *context, const char *forms, int64_
     if (chooses_allreduce(context)) {
         used = (size_t)sprintf(text, "allreduce=%s", comm_algorithm_name(allreduce_for(context, gradient_bytes)));
     }
-    if (comm_rank(comm) == 0 && is_auto(context->options, OPT_SPMM) && strspn(forms, "-") < CHOICES_FORMS) {
+    if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && strspn(forms, "-") < CHOICES_FORMS) {
         used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
         append_forms(codes, comm_size(comm), text + used);
     }

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 enum {
-    SAMPLE_EDGES = 1 << 25,
+    SAMPLE_EDGES = 1 << 21,
     MOST_WIDTH = 256,
     LEAST_ROUNDS = 3,
     MOST_ROUNDS = 12,
@@ -262,7 +262,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal
         stays[f] = worth_trying(&t, (hal_spmm_form)f);
     }
     WEFT_TRY_GOTO(make_operands(&t), status, done);
-    if (t.edges > SAMPLE_EDGES) {
+    if (t.edges > SPMM_WHOLE_EDGES) {
         WEFT_TRY_GOTO(try_samples(&t, stays), status, done);
     }
     WEFT_TRY_GOTO(try_whole(&t, stays, expected, &form), status, done);

@@ -1,7 +1,7 @@
 /*
  * hal/cpu/sparse/spmm_trial.h: forms of one matrix timed against each other on the machine that will run them.
  *
- * A matrix of at most SAMPLE_EDGES edges is prepared in every form and run whole. Of a larger one each form runs on a
+ * A matrix of at most SPMM_WHOLE_EDGES edges is prepared in every form and run whole. Of a larger one each form runs on a
  * sample first, in its own unit of work: ROWS on a run of rows, BLOCKS and LISTS on whole blocks, packing apart; forms
  * that come near the quickest are then prepared and run whole, the others are not built. Forms take turns, round by
  * round, and of each the least time counts: what else the machine does hits all of them, and only adds time.
@@ -15,7 +15,7 @@
 
 #include "hal/cpu/sparse/spmm.h"
 
-enum { SPMM_FORMS = HAL_SPMM_LISTS + 1 };
+enum { SPMM_FORMS = HAL_SPMM_LISTS + 1, SPMM_WHOLE_EDGES = 1 << 23 };
 
 /* The form with the least seconds[form], 0 being one that was not tried; `expected` when that is as good up to what
  * repetitions differ by, so that one matrix gets one form in every run. Not all are 0. */
