@@ -44,8 +44,8 @@ check "$h/tolokers.npz" tolokers 11758 519000 10 2 "5879 train, 2939 valid, 2940
 
 # Citeseer's gaps: isolated, without label. Cora: every vertex has a label.
 "$weft" convert "$work/citeseer.npz" --out "$work/citeseer" -q
-"$weft" info "$work/citeseer" | grep -qF 'vertices without incoming edges: 48'
-"$weft" info "$work/citeseer" | grep -qF '3312 vertices labelled'
+grep -qF 'vertices without incoming edges: 48' <<<"$("$weft" info "$work/citeseer")"
+grep -qF '3312 vertices labelled' <<<"$("$weft" info "$work/citeseer")"
 
 # Element by element against NumPy, where there is one.
 if python3 -c 'import numpy' 2>/dev/null; then

@@ -64,7 +64,7 @@ python3 "$oracle" proteins proteins
 "$weft" convert proteins --out proteins.weft 2>log.txt
 grep -qF "each gets the mean of its edges' 8 features" log.txt || { cat log.txt; exit 1; }
 python3 "$oracle" features proteins.weft proteins.expected
-"$weft" info proteins.weft --check | grep -qF 'split 0: 10 train, 10 valid, 10 test, 0 none'
+grep -qF 'split 0: 10 train, 10 valid, 10 test, 0 none' <<<"$("$weft" info proteins.weft --check)"
 "$weft" convert proteins.weft --to ogb --out proteins.out -q
 [ -f proteins.out/split/species/train.csv.gz ]
 "$weft" convert proteins.out --out proteins.back -q

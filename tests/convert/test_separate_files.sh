@@ -108,7 +108,7 @@ done
 turn --split s.npy # the older name
 same ref o split
 turn --labels task.csv
-"$weft" info o --check | grep -qF 'labels: 3'
+grep -qF 'labels: 3' <<<"$("$weft" info o --check)"
 python3 - <<'PY'
 import math, struct
 raw = open("o/target.npy", "rb").read()[-300 * 3 * 4:]
@@ -123,7 +123,7 @@ turn --labels l.npy --random-split 3/1/1 --seed 3 --threads 1
 cmp first.npy o/split.npy
 turn --labels l.npy --random-split 60/20/20 --seed 4
 ! cmp -s first.npy o/split.npy
-"$weft" info o | grep -qF 'split 0: 180 train, 60 valid, 60 test, 0 none'
+grep -qF 'split 0: 180 train, 60 valid, 60 test, 0 none' <<<"$("$weft" info o)"
 
 # ---- faults ----
 # expect CODE TEXT OPTION FILE: fails so and leaves nothing.
