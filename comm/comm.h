@@ -32,6 +32,8 @@
 typedef struct weft_comm weft_comm;
 typedef struct comm_plan comm_plan;
 
+extern weft_mem_tag WEFT_MEM_COMM[1]; /* messages, and what is kept to send and to receive them */
+
 typedef enum comm_op { COMM_SUM = HAL_SUM, COMM_MAX = HAL_MAX, COMM_MIN = HAL_MIN } comm_op;
 
 /* What traffic is for: each lane has its own duplicated communicator, priority and counters. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "base/trace/activity.h"
+#include "train/activities.h"
 
 static int layer_count(const gnn_model *model)
 {

@@ -18,6 +18,8 @@
 
 #include "graph/graph.h"
 
+extern weft_mem_tag WEFT_MEM_PARTITION[1];
+
 enum { PARTITION_MAX_PARTS = 4096 };
 
 enum { PARTITION_NO_PART = UINT16_MAX }; /* an edge that no method has placed: a self-loop, before roots are known */

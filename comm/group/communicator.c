@@ -10,6 +10,8 @@
 #include "comm/core/comm_internal.h"
 #include "comm/transport/call_watch.h"
 
+weft_mem_tag WEFT_MEM_COMM[1] = {{.text = "communication"}};
+
 /* Seconds that the end of the job waits for a driver to leave the transport. */
 #define ABORT_PATIENCE 1.0
 

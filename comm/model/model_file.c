@@ -131,33 +131,13 @@ weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
-static weft_status expect_text(const char *path, const json_value *root, const char *name, const char *expected)
-{
-    const char *found = NULL;
-    WEFT_TRY(json_get_text(path, root, name, &found));
-    WEFT_CHECK(strcmp(found, expected) == 0, WEFT_ERR_DATA, "%s: \"%s\" is \"%.200s\", here it is \"%.200s\"", path,
-               name, found, expected);
-    return WEFT_OK;
-}
-
-static weft_status read_figure(const char *path, const json_value *object, const char *name, double most, double *value)
-{
-    const json_value *found = json_find(object, name);
-    WEFT_CHECK(found != NULL && found->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"%s\" must be a number of seconds",
-               path, name);
-    WEFT_CHECK(found->number > 0.0 && found->number <= most, WEFT_ERR_DATA,
-               "%s: \"%s\" is %g, must be above 0 and at most %g", path, name, found->number, most);
-    *value = found->number;
-    return WEFT_OK;
-}
-
 static weft_status read_link(const char *path, const json_value *root, const char *name, comm_link *link)
 {
     const json_value *object = json_find(root, name);
     WEFT_CHECK(object != NULL && object->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"%s\" must be an object", path,
                name);
-    WEFT_TRY(read_figure(path, object, "latency", 1e5, &link->latency));
-    return read_figure(path, object, "seconds_per_byte", 1.0, &link->seconds_per_byte);
+    WEFT_TRY(json_get_amount(path, object, "latency", 1e5, "seconds", &link->latency));
+    return json_get_amount(path, object, "seconds_per_byte", 1.0, "seconds", &link->seconds_per_byte);
 }
 
 static weft_status read_row(const char *path, const json_value *list, const char *name, double *seconds)
@@ -199,23 +179,23 @@ static weft_status expect_key(const char *path, const json_value *root, const mo
 {
     WEFT_CHECK(ranks == key->ranks, WEFT_ERR_DATA, "%s: \"ranks\" is %lld, here it is %d", path, (long long)ranks,
                key->ranks);
-    WEFT_TRY(expect_text(path, root, "nodes", key->nodes));
-    WEFT_TRY(expect_text(path, root, "machine", key->machine));
-    WEFT_TRY(expect_text(path, root, "transport", key->transport));
-    return expect_text(path, root, "mpi", key->mpi);
+    WEFT_TRY(json_expect_text(path, root, "nodes", key->nodes));
+    WEFT_TRY(json_expect_text(path, root, "machine", key->machine));
+    WEFT_TRY(json_expect_text(path, root, "transport", key->transport));
+    return json_expect_text(path, root, "mpi", key->mpi);
 }
 
 static weft_status read_root(const char *path, const json_value *root, const model_key *key, comm_model *model)
 {
     int64_t ranks = 0;
     comm_model read = {.measured = true};
-    WEFT_TRY(expect_text(path, root, "format", MODEL_FORMAT));
+    WEFT_TRY(json_expect_text(path, root, "format", MODEL_FORMAT));
     WEFT_TRY(json_get_int(path, root, "ranks", 1, INT32_MAX, &ranks));
     WEFT_TRY(key != NULL ? expect_key(path, root, key, ranks) : WEFT_OK);
-    WEFT_TRY(expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
     WEFT_TRY(read_link(path, root, "inter", &read.inter));
     WEFT_TRY(read_link(path, root, "intra", &read.intra));
-#define MODEL_READ(name, member, most) WEFT_TRY(read_figure(path, root, name, most, &read.member));
+#define MODEL_READ(name, member, most) WEFT_TRY(json_get_amount(path, root, name, most, "seconds", &read.member));
     MODEL_FIGURES(MODEL_READ)
 #undef MODEL_READ
     WEFT_TRY(read_timings(path, root, ranks, &read.timed));

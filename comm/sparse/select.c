@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
+#include "comm/comm.h"
 #include "comm/sparse/select_internal.h"
 
 enum { PARALLEL_COUNT = 1 << 16, MAX_THREADS = 4096 };

@@ -38,8 +38,16 @@ static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bo
  * HiTopKComm was measured on 4 nodes where both were predicted alike. */
 #define OK_TOPK_MARGIN 1.25
 
+bool sparse_fits_device(sparse_exchange exchange, select_method method)
+{
+    return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX;
+}
+
 static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_desc *desc, bool windowed)
 {
+    if (desc->hal != NULL) {
+        return SPARSE_ALL_GATHER; /* the others select from sums over a node, which are made in host memory */
+    }
     static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
     int64_t k = desc->count / JUDGED_DENSITY < desc->most ? desc->count / JUDGED_DENSITY : desc->most;
     sparse_exchange best = SPARSE_HIERARCHICAL;
@@ -79,9 +87,10 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool 
 static void describe(const sparse_desc *desc, char text[OPERATION_NAME_BYTES])
 {
     snprintf(text, OPERATION_NAME_BYTES,
-             "sparse all-reduce %s of %lld float32, at most %lld, selection %d (%d, %d), lane %s",
-             sparse_exchange_name(desc->exchange), (long long)desc->count, (long long)desc->most,
-             (int)desc->select.method, desc->select.samplings, desc->select.refresh, comm_lane_name(desc->lane));
+             "sparse all-reduce %s%s of %lld float32, at most %lld, selection %d (%d, %d), lane %s",
+             desc->hal != NULL ? "from devices, " : "", sparse_exchange_name(desc->exchange), (long long)desc->count,
+             (long long)desc->most, (int)desc->select.method, desc->select.samplings, desc->select.refresh,
+             comm_lane_name(desc->lane));
 }
 
 static weft_status check(const sparse_desc *desc)
@@ -97,6 +106,9 @@ static weft_status check(const sparse_desc *desc)
                "a sparse all-reduce of %lld elements without a buffer", (long long)desc->count);
     WEFT_CHECK(desc->exchange >= SPARSE_AUTO && desc->exchange <= SPARSE_ALL_GATHER, WEFT_ERR_INTERNAL,
                "sparse exchange %d is unknown", (int)desc->exchange);
+    WEFT_CHECK(desc->hal == NULL || sparse_fits_device(desc->exchange, desc->select.method), WEFT_ERR_INTERNAL,
+               "exchange %s of selection %d from a device", sparse_exchange_name(desc->exchange),
+               (int)desc->select.method);
     return WEFT_OK;
 }
 
@@ -153,7 +165,9 @@ static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *t
     plan->variable = desc->select.method == SELECT_REUSE || plan->exchange == SPARSE_OK_TOPK;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     WEFT_TRY_GOTO(build_exchange(plan), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan->residual, plan->count, WEFT_MEM_COMM), status, done);
+    WEFT_TRY_GOTO(desc->hal != NULL ? sparse_device_create(plan)
+                                    : WEFT_NEW_ZERO(&plan->residual, plan->count, WEFT_MEM_COMM),
+                  status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&plan->sent, sparse_capacity(&desc->select, desc->most, plan->count), WEFT_MEM_COMM), status,
                   done);
     WEFT_TRY_GOTO(selector_create(&desc->select, plan->count, &plan->selector), status, done);
@@ -208,6 +222,7 @@ void sparse_destroy(sparse_plan *plan)
     }
     schedule_free(&plan->schedule);
     dense_free(plan);
+    sparse_device_free(plan);
     node_free(plan);
     sparse_window_close(plan->comm, &plan->window);
     sparse_ok_topk_free(plan);
@@ -231,6 +246,9 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
     plan->share = flat ? k : plan->at.mine >= 0 ? sparse_share(k, plan->at.shards, plan->at.mine) : 0;
     plan->trouble = (sparse_note){.rank = -1};
     plan->sent_count = 0;
+    if (plan->device != NULL) {
+        WEFT_TRY(sparse_device_take(plan, k >= plan->dense_from));
+    }
     if (k >= plan->dense_from) {
         return dense_post(plan);
     }
@@ -241,22 +259,32 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
     return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
 }
 
+/* The operation has ended, well or in the words of its verdict. */
+static weft_status finish(sparse_plan *plan, bool everything, weft_status status)
+{
+    return status == WEFT_OK && plan->device != NULL ? sparse_device_put(plan, everything) : status;
+}
+
 weft_status sparse_test(sparse_plan *plan, bool *done)
 {
-    if (plan->runs_dense) {
-        return dense_test(plan, done);
+    const bool everything = plan->runs_dense;
+    weft_status status = WEFT_OK;
+    if (everything) {
+        status = dense_test(plan, done);
+    } else {
+        WEFT_TRY(schedule_test(&plan->schedule, done));
+        status = *done ? sparse_verdict(plan) : WEFT_OK;
     }
-    WEFT_TRY(schedule_test(&plan->schedule, done));
-    return *done ? sparse_verdict(plan) : WEFT_OK;
+    return *done ? finish(plan, everything, status) : status;
 }
 
 weft_status sparse_wait(sparse_plan *plan)
 {
     if (plan->runs_dense) {
-        return dense_wait(plan);
+        return finish(plan, true, dense_wait(plan));
     }
     WEFT_TRY(schedule_wait(&plan->schedule));
-    return sparse_verdict(plan);
+    return finish(plan, false, sparse_verdict(plan));
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------- */
@@ -264,7 +292,7 @@ float *sparse_residual(sparse_plan *plan, int64_t *begin, int64_t *count)
 {
     *begin = plan->begin;
     *count = plan->count;
-    return plan->residual;
+    return plan->device != NULL ? sparse_device_residual(plan) : plan->residual;
 }
 
 selector *sparse_selector(sparse_plan *plan)

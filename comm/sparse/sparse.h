@@ -40,6 +40,11 @@ typedef struct sparse_desc {
     int64_t count; /* < 2^31 */
     int64_t most;  /* largest k that will be asked for: sizes the buffers */
     float *buffer; /* [count] in: this rank's vector; out: the sum of what was sent */
+    /* The vector and its residual lie on a device (comm/sparse/sparse_device.c): `device` [count] takes buffer's part, which
+     * is work space then. ALL_GATHER (which AUTO takes) of exact selections; post, test and wait are the calls of the
+     * thread that owns the backend. NULL: the host's memory. */
+    weft_hal *hal;
+    float *device;
 } sparse_desc;
 
 typedef struct sparse_plan sparse_plan;
@@ -61,6 +66,8 @@ weft_status sparse_wait(sparse_plan *plan);
 /* What remains unsent on this rank: a shard (or the whole vector) of `bytes`; with selector_state, what a checkpoint
  * keeps. */
 float *sparse_residual(sparse_plan *plan, int64_t *begin, int64_t *count);
+/* Of a plan whose vector lies on a device: the residual is in host memory until the next post, before it is asked for. */
+weft_status sparse_residual_to_host(sparse_plan *plan);
 selector *sparse_selector(sparse_plan *plan);
 /* What else the exchange remembers between calls (OK_TOPK: regions and the global threshold); 0 bytes otherwise. */
 void *sparse_state(sparse_plan *plan, int64_t *bytes);
@@ -72,6 +79,10 @@ const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
  * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
                       int64_t k);
+/* Whether vectors on a device can be selected from there. */
+bool sparse_fits_device(sparse_exchange exchange, select_method method);
+/* Zeros on the device [count] where this rank's last selection lies; of plans whose vector lies there, once waited for. */
+weft_status sparse_clear_sent(sparse_plan *plan, float *device);
 const char *sparse_exchange_name(sparse_exchange exchange);
 
 #endif

@@ -35,6 +35,16 @@ static weft_status announce_own(void *argument, uint64_t post)
     return slots_announce(argument);
 }
 
+static weft_status blame_senders(void *argument, uint64_t post)
+{
+    (void)post;
+    sparse_plan *plan = argument;
+    for (int i = 0; i < plan->slots.count; ++i) {
+        sparse_blame(plan, slots_note(&plan->slots, i));
+    }
+    return WEFT_OK;
+}
+
 /* Slots are numbered along the ring. Where sizes vary, all notes go to all first. */
 static void build_ring(sparse_plan *plan)
 {
@@ -75,6 +85,12 @@ weft_status sparse_all_gather_create(sparse_plan *plan)
     plan->count = plan->desc.count;
     WEFT_TRY(slots_create(&plan->slots, plan->senders,
                           sparse_capacity(&plan->desc.select, plan->desc.most, plan->desc.count)));
+    if (plan->desc.hal != NULL) { /* the caller selects before it posts, and adds after it has waited */
+        build_ring(plan);
+        schedule_round(s, "unpack");
+        schedule_call(s, blame_senders, plan);
+        return WEFT_OK;
+    }
     schedule_round(s, "select");
     schedule_call(s, add_vector, plan);
     schedule_call(s, sparse_select, plan);

@@ -52,7 +52,7 @@ static int64_t flag_of(const sparse_plan *plan)
 weft_status dense_post(sparse_plan *plan)
 {
     float *to = plan->desc.buffer + plan->begin;
-    for (int64_t i = 0; i < plan->count; ++i) {
+    for (int64_t i = 0; plan->residual != NULL && i < plan->count; ++i) {
         to[i] += plan->residual[i];
         plan->residual[i] = 0.0f;
     }

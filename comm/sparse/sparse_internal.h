@@ -78,6 +78,7 @@ typedef struct sparse_window {
 } sparse_window;
 
 typedef struct sparse_ok_topk sparse_ok_topk;
+typedef struct sparse_device sparse_device;
 
 struct sparse_plan {
     weft_comm *comm;
@@ -92,9 +93,10 @@ struct sparse_plan {
     sparse_node at;
     sparse_window window;
     sparse_ok_topk *ok_topk;
+    sparse_device *device; /* NULL: everything is in host memory */
     selector *selector;
     /* error feedback */
-    float *residual; /* [count] */
+    float *residual; /* [count]; with a device: NULL, it is there */
     int64_t begin, count;
     int32_t *sent; /* [capacity] */
     int64_t sent_count;
@@ -159,6 +161,16 @@ weft_status sparse_ok_topk_create(sparse_plan *plan);
 void *sparse_ok_topk_state(sparse_plan *plan, int64_t *bytes);
 void sparse_ok_topk_free(sparse_plan *plan);
 weft_status sparse_all_gather_create(sparse_plan *plan);
+
+/* ---- vectors on a device: comm/sparse/sparse_device.c ------------------------------------------------------------- */
+weft_status sparse_device_create(sparse_plan *plan);
+void sparse_device_free(sparse_plan *plan);
+/* Select into slot `sender`, or with everything == true bring vector and residual to desc.buffer; the residual keeps the
+ * rest. Trouble is noted, not returned. */
+weft_status sparse_device_take(sparse_plan *plan, bool everything);
+/* The sum of the slots, or desc.buffer, becomes the vector on the device. */
+weft_status sparse_device_put(sparse_plan *plan, bool everything);
+float *sparse_device_residual(const sparse_plan *plan); /* in host memory */
 
 /* ---- past break-even: comm/sparse/sparse_dense.c ----------------------------------------------------------------- */
 weft_status dense_create(sparse_plan *plan); /* collective */

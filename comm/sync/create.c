@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
+#include "comm/sync/staging.h"
 #include "comm/sync/tracking.h"
 
 static const char *const mode_names[] = {SYNC_MODES(CHOICE_NAME)};
@@ -204,6 +205,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     WEFT_TRY_GOTO(check_same(sync), status, done);
     sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
     if (comm_size(comm) > 1) {
+        WEFT_TRY_GOTO(comm_agree(comm, staging_create(sync)), status, done);
         if (sync_tracks(&sync->options, sync->mode)) {
             WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync)), status, done);
         }
@@ -234,6 +236,7 @@ void sync_destroy(comm_sync *sync)
     comm_plan_destroy(sync->mean);
     weft_free(sync->mean_buffer);
     tracking_destroy(sync);
+    staging_destroy(sync);
     weft_free(sync->ready);
     weft_free(sync->buffer);
     weft_free((void *)(uintptr_t)sync->desc.bucket);

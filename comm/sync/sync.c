@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/trace/trace.h"
+#include "comm/sync/staging.h"
 #include "comm/sync/tracking.h"
 
 /* ---- a step ---------------------------------------------------------------------------------------------- */
@@ -68,11 +69,13 @@ weft_status sync_reset(comm_sync *sync)
         WEFT_TRY(sync->ops->settle(sync, true));
     }
     int64_t bytes = sync->desc.elements * (int64_t)weft_dtype_bytes(sync->desc.dtype);
+    WEFT_TRY(staging_values_in(sync));
     tracking_reset(sync);
     tracking_enter(sync);
     WEFT_TRY(comm_bcast(sync->comm, 0, sync->desc.value, bytes));
     tracking_leave(sync);
-    return call(sync, sync->ops->reset, "sync reset");
+    WEFT_TRY(call(sync, sync->ops->reset, "sync reset"));
+    return staging_values_out(sync);
 }
 
 weft_status sync_begin(comm_sync *sync, double lr, double weight)
@@ -177,6 +180,19 @@ void sync_admit(comm_sync *sync, int b, int threads)
     }
 }
 
+/* A bucket as the mode takes it: here, or on the device, and finite. */
+static weft_status take_in(comm_sync *sync, int bucket)
+{
+    if (sync->staging.by_mode) {
+        return staging_admit(sync, bucket);
+    }
+    WEFT_TRY(staging_gradient_in(sync, bucket));
+    if (!sync->admits_aside) {
+        sync_admit(sync, bucket, sync->options.select.threads);
+    }
+    return WEFT_OK;
+}
+
 weft_status sync_ready(comm_sync *sync, int bucket)
 {
     WEFT_CHECK(bucket >= 0 && bucket < sync->desc.buckets, WEFT_ERR_INTERNAL, "bucket %d of %d", bucket,
@@ -186,10 +202,10 @@ weft_status sync_ready(comm_sync *sync, int bucket)
     }
     section s = section_begin();
     sync->ready[bucket] = true;
-    if (!sync->admits_aside) {
-        sync_admit(sync, bucket, sync->options.select.threads);
+    weft_status status = take_in(sync, bucket);
+    if (status == WEFT_OK && sync->ops->ready != NULL) {
+        status = sync->ops->ready(sync, bucket);
     }
-    weft_status status = sync->ops->ready != NULL ? sync->ops->ready(sync, bucket) : WEFT_OK;
     section_end(sync, s, "sync ready");
     return status;
 }
@@ -216,22 +232,25 @@ weft_status sync_gradients(comm_sync *sync)
     }
     WEFT_TRY(call(sync, sync->ops->gradients, "sync gradients"));
     tracking_update(sync);
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        WEFT_TRY(sync_owes(sync, b) ? WEFT_OK : staging_gradient_out(sync, b));
+    }
     return WEFT_OK;
 }
 
 weft_status sync_parameters(comm_sync *sync)
 {
-    return alone(sync) ? WEFT_OK : call(sync, sync->ops->parameters, "sync parameters");
+    if (!sync_moves_parameters(sync)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(staging_values_in(sync));
+    WEFT_TRY(call(sync, sync->ops->parameters, "sync parameters"));
+    return staging_values_out(sync);
 }
 
 bool sync_moves_parameters(const comm_sync *sync)
 {
     return !alone(sync) && sync->ops->parameters != NULL;
-}
-
-bool sync_averaged(const comm_sync *sync)
-{
-    return sync->averaged;
 }
 
 bool sync_owes(const comm_sync *sync, int bucket)
@@ -249,7 +268,7 @@ weft_status sync_need(comm_sync *sync, int bucket)
     section s = section_begin();
     weft_status status = sync->ops->need(sync, bucket);
     section_end(sync, s, "sync need");
-    return status;
+    return status == WEFT_OK ? staging_gradient_out(sync, bucket) : status;
 }
 
 bool sync_diverged(const comm_sync *sync, const char **tensor)
@@ -296,12 +315,20 @@ static weft_status average(comm_sync *sync)
     return WEFT_OK;
 }
 
+/* Replicas that differ have something to average. */
+static bool differs(const comm_sync *sync)
+{
+    return !alone(sync) && sync->ops->local_updates && sync->desc.elements > 0;
+}
+
 weft_status sync_average(comm_sync *sync)
 {
-    if (alone(sync) || !sync->ops->local_updates || sync->averaged || sync->desc.elements == 0) {
+    if (!differs(sync) || sync->averaged) {
         return WEFT_OK;
     }
-    return call(sync, average, "sync average");
+    WEFT_TRY(staging_values_in(sync));
+    WEFT_TRY(call(sync, average, "sync average"));
+    return staging_values_out(sync);
 }
 
 weft_status sync_resume(comm_sync *sync)
@@ -310,6 +337,7 @@ weft_status sync_resume(comm_sync *sync)
         memcpy(sync->desc.value, sync->mean_buffer, (size_t)sync->desc.elements * sizeof *sync->mean_buffer);
         tracking_leave(sync);
         sync->averaged = false;
+        return staging_values_out(sync);
     }
     return WEFT_OK;
 }
@@ -319,12 +347,15 @@ static weft_status settle(comm_sync *sync, bool last)
     if (alone(sync) || sync->ops->settle == NULL) {
         return WEFT_OK;
     }
+    if (sync->ops->local_updates) {
+        WEFT_TRY(staging_values_in(sync));
+    }
     section s = section_begin();
     tracking_enter(sync);
     weft_status status = sync->ops->settle(sync, last);
     tracking_leave(sync);
     section_end(sync, s, "sync settle");
-    return status;
+    return status == WEFT_OK && sync->ops->local_updates ? staging_values_out(sync) : status;
 }
 
 weft_status sync_finish(comm_sync *sync)

@@ -26,7 +26,8 @@
  *
  * One rank has nobody to keep up with: every mode is SYNC_ALLREDUCE then, and no call does anything.
  *
- * Buffers are host memory, float32 (float64: SYNC_ALLREDUCE only, WEFT_ERR_UNSUPPORTED otherwise). One thread calls;
+ * Buffers are a backend's memory or the host's, float32 (float64: SYNC_ALLREDUCE only, WEFT_ERR_UNSUPPORTED otherwise).
+ * Of memory that the host cannot see only what is sent crosses (comm/sync/staging.h). One thread calls, the backend's;
  * the order of calls is the same on every rank; no call but the first allocates. All functions are collective in the
  * sense that every rank makes them in the same order; only sync_create, sync_average, sync_gradients and the modes that
  * say so wait for others.
@@ -132,8 +133,9 @@ typedef struct sync_bucket {
 
 typedef struct sync_desc {
     weft_dtype dtype;
-    void *value; /* [elements] parameters: `trained` with gradients, then state (batch statistics) */
-    void *grad;  /* [trained] */
+    weft_hal *hal; /* whose memory value and grad are; NULL: the host's own, which nothing is queued for */
+    void *value;   /* [elements] parameters: `trained` with gradients, then state (batch statistics) */
+    void *grad;    /* [trained] */
     int64_t trained, elements;
     const sync_bucket *bucket; /* [buckets] disjoint, covering [0, trained) */
     int buckets;
@@ -175,8 +177,6 @@ bool sync_diverged(const comm_sync *sync, const char **tensor);
  */
 weft_status sync_average(comm_sync *sync);
 weft_status sync_resume(comm_sync *sync);
-/* Does a mean stand where sync_resume will put this rank's own parameters back? */
-bool sync_averaged(const comm_sync *sync);
 /* The last step of a run: background rounds end, all ranks in the same round. Implies sync_average, which stays. */
 weft_status sync_finish(comm_sync *sync);
 
@@ -238,6 +238,17 @@ typedef struct sync_ops {
 
 enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
+/* Of memory that the host cannot see: comm/sync/staging.c. */
+typedef struct sync_staging {
+    void *value, *grad;           /* the device's; NULL: the modes work on the caller's memory */
+    void *value_host, *grad_host; /* what stands in the modes' desc instead */
+    int64_t elements;             /* of value */
+    bool by_mode;                 /* the mode takes gradients from the device, and puts the sums there */
+    void *narrow, *narrow_host; /* [longest bucket] of narrow_dtype, on the device and here; NULL: all of it crosses */
+    weft_dtype narrow_dtype;
+    void *magnitudes; /* double [2] on the device */
+} sync_staging;
+
 /* Of gradient tracking: comm/sync/tracking.c. */
 typedef struct sync_tracker {
     float *caller; /* the parameters of sync_create's desc, [trained | state] */
@@ -252,6 +263,7 @@ struct comm_sync {
     weft_comm *comm;
     sync_options options; /* topology and sites: while the mode is created only */
     sync_desc desc;       /* its arrays are the sync's own copies; with a tracker, value and elements are its */
+    sync_staging staging;
     sync_tracker tracker;
     double lr, weight;
     int64_t step;      /* since reset, from 1 */

@@ -27,6 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/core/mirror.h"
 #include "comm/sync/sync.h"
 
 #define WARMUP_DENSITY 0.25
@@ -51,9 +52,11 @@ typedef struct topk {
     int buckets;
     topk_run *run;
     int runs;
-    float *velocity; /* [trained], or NULL */
-    float *side;     /* [whole] */
-    int64_t whole;   /* elements of tensors that go whole */
+    float *velocity; /* [trained], or NULL: none, or on a device */
+    weft_hal *hal;   /* gradients and velocity lie on this device, sync->staging.grad; NULL: in host memory */
+    comm_mirror device_velocity; /* [trained] */
+    float *side;                 /* [whole] */
+    int64_t whole;               /* elements of tensors that go whole */
     comm_plan *dense;
     bool dense_posted;
 } topk;
@@ -131,7 +134,13 @@ static weft_status allocate(comm_sync *sync)
     for (int b = 0; b < desc->buckets; ++b) {
         WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
     }
-    if (sync->options.momentum > 0) {
+    if (sync->staging.grad != NULL && sparse_fits_device(sync->options.exchange, sync->options.select.method)) {
+        t->hal = desc->hal;
+        sync->staging.by_mode = true;
+    }
+    if (sync->options.momentum > 0 && t->hal != NULL) {
+        WEFT_TRY_GOTO(mirror_create(t->hal, desc->trained, &t->device_velocity), status, done);
+    } else if (sync->options.momentum > 0) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&t->velocity, desc->trained, WEFT_MEM_COMM), status, done);
     }
     status = WEFT_NEW_ZERO(&t->side, t->whole, WEFT_MEM_COMM);
@@ -156,8 +165,14 @@ static double density_of_step(const sync_options *options, int64_t step)
     return WARMUP_DENSITY * pow(options->density / WARMUP_DENSITY, part);
 }
 
+static float *device_grad(const comm_sync *sync, int64_t offset)
+{
+    return (float *)sync->staging.grad + offset;
+}
+
 static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
 {
+    const topk *t = sync->self;
     const sync_bucket *bucket = &sync->desc.bucket[b];
     if (out->selected == 0) {
         return WEFT_OK;
@@ -167,7 +182,9 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
                               .select = sync->options.select,
                               .count = bucket->count,
                               .most = count_to_send(out, density_of_step(&sync->options, 1)),
-                              .buffer = (float *)sync->desc.grad + bucket->offset};
+                              .buffer = (float *)sync->desc.grad + bucket->offset,
+                              .hal = t->hal,
+                              .device = t->hal != NULL ? device_grad(sync, bucket->offset) : NULL};
     return sparse_create(sync->comm, &desc, &out->plan);
 }
 
@@ -210,6 +227,7 @@ static void destroy(comm_sync *sync)
     weft_free(t->bucket);
     weft_free(t->run);
     weft_free(t->velocity);
+    mirror_free(&t->device_velocity);
     weft_free(t->side);
     weft_free(t);
     sync->self = NULL;
@@ -226,18 +244,55 @@ static void accumulate(float *velocity, float *grad, float momentum, int64_t cou
     }
 }
 
-static void pack(const comm_sync *sync, topk *t, const topk_bucket *bucket)
+/* The same on the device, rounded in the same two places. */
+static weft_status accumulate_on_device(const comm_sync *sync, topk *t, const topk_run *run)
 {
-    float *grad = sync->desc.grad;
+    weft_hal *hal = t->hal;
+    WEFT_TRY(mirror_to_device(&t->device_velocity));
+    const hal_mat u = hal_row_of(t->device_velocity.device + run->offset, WEFT_DTYPE_F32, run->count);
+    const hal_mat g = hal_row_of(device_grad(sync, run->offset), WEFT_DTYPE_F32, run->count);
+    const hal_axpby_args decay = {.x = u, .y = u, .alpha = (float)sync->options.momentum, .beta = 0.0};
+    const hal_reduce_args add = {.left = u, .right = g, .to = u, .reduction = HAL_SUM};
+    WEFT_TRY(hal_axpby(hal, &decay));
+    WEFT_TRY(hal_reduce(hal, &add));
+    return hal->mem.copy(hal, g.data, u.data, (size_t)run->count * sizeof(float));
+}
+
+static weft_status accumulate_run(const comm_sync *sync, topk *t, const topk_run *run)
+{
+    if (sync->options.momentum <= 0) {
+        return WEFT_OK;
+    }
+    if (t->hal != NULL) {
+        return accumulate_on_device(sync, t, run);
+    }
+    accumulate(t->velocity + run->offset, (float *)sync->desc.grad + run->offset, (float)sync->options.momentum,
+               run->count);
+    return WEFT_OK;
+}
+
+/* A run that goes whole moves to the side buffer and leaves zeros. */
+static weft_status put_aside(const comm_sync *sync, topk *t, const topk_run *run)
+{
+    weft_hal *hal = t->hal;
+    const size_t bytes = (size_t)run->count * sizeof *t->side;
+    if (hal != NULL) {
+        WEFT_TRY(hal->mem.download(hal, t->side + run->side, device_grad(sync, run->offset), bytes));
+        return hal->mem.zero(hal, device_grad(sync, run->offset), bytes);
+    }
+    float *grad = (float *)sync->desc.grad + run->offset;
+    memcpy(t->side + run->side, grad, bytes);
+    memset(grad, 0, bytes);
+    return WEFT_OK;
+}
+
+static weft_status pack(const comm_sync *sync, topk *t, const topk_bucket *bucket)
+{
     for (int i = bucket->first_run; i < bucket->first_run + bucket->runs; ++i) {
         const topk_run *run = &t->run[i];
-        if (run->side >= 0) {
-            memcpy(t->side + run->side, grad + run->offset, (size_t)run->count * sizeof *grad);
-            memset(grad + run->offset, 0, (size_t)run->count * sizeof *grad);
-        } else if (t->velocity != NULL) {
-            accumulate(t->velocity + run->offset, grad + run->offset, (float)sync->options.momentum, run->count);
-        }
+        WEFT_TRY(run->side >= 0 ? put_aside(sync, t, run) : accumulate_run(sync, t, run));
     }
+    return WEFT_OK;
 }
 
 static weft_status post(comm_sync *sync, topk_bucket *bucket)
@@ -254,7 +309,7 @@ static weft_status post(comm_sync *sync, topk_bucket *bucket)
 static weft_status ready(comm_sync *sync, int b)
 {
     topk *t = sync->self;
-    pack(sync, t, &t->bucket[b]);
+    WEFT_TRY(pack(sync, t, &t->bucket[b]));
     t->bucket[b].waiting = true;
     return sync->options.overlap == OVERLAP_OFF ? WEFT_OK : post(sync, &t->bucket[b]);
 }
@@ -270,38 +325,56 @@ static weft_status await(comm_sync *sync, topk_bucket *bucket)
     return WEFT_OK;
 }
 
+/* The velocity of a run is zero. */
+static weft_status stop_run(topk *t, const topk_run *run)
+{
+    const size_t bytes = (size_t)run->count * sizeof *t->velocity;
+    if (t->hal != NULL) {
+        return t->hal->mem.zero(t->hal, t->device_velocity.device + run->offset, bytes);
+    }
+    memset(t->velocity + run->offset, 0, bytes);
+    return WEFT_OK;
+}
+
 /* Factor masking: what was sent has had its push. */
-static void mask(topk *t, const topk_bucket *bucket, int64_t offset)
+static weft_status mask(const comm_sync *sync, topk *t, const topk_bucket *bucket, int64_t offset)
 {
     int64_t found = 0;
-    if (t->velocity == NULL || bucket->plan == NULL) {
-        return;
+    if (sync->options.momentum <= 0 || bucket->plan == NULL) {
+        return WEFT_OK;
     }
     const int32_t *index = sparse_sent(bucket->plan, &found);
     for (int i = bucket->first_run; index == NULL && i < bucket->first_run + bucket->runs; ++i) {
         if (t->run[i].side < 0 && found > 0) { /* everything was sent */
-            memset(t->velocity + t->run[i].offset, 0, (size_t)t->run[i].count * sizeof *t->velocity);
+            WEFT_TRY(stop_run(t, &t->run[i]));
         }
+    }
+    if (index != NULL && t->hal != NULL) {
+        return sparse_clear_sent(bucket->plan, t->device_velocity.device + offset);
     }
     for (int64_t i = 0; index != NULL && i < found; ++i) {
         t->velocity[offset + index[i]] = 0.0f;
     }
+    return WEFT_OK;
 }
 
 /* The sums of the tensors that went whole, back in their places. */
-static void unpack(const comm_sync *sync, const topk *t)
+static weft_status unpack(const comm_sync *sync, topk *t)
 {
-    float *grad = sync->desc.grad;
     for (int i = 0; i < t->runs; ++i) {
         const topk_run *run = &t->run[i];
+        const size_t bytes = (size_t)run->count * sizeof *t->side;
         if (run->side < 0) {
             continue;
         }
-        memcpy(grad + run->offset, t->side + run->side, (size_t)run->count * sizeof *grad);
-        if (t->velocity != NULL) {
-            accumulate(t->velocity + run->offset, grad + run->offset, (float)sync->options.momentum, run->count);
+        if (t->hal != NULL) {
+            WEFT_TRY(t->hal->mem.upload(t->hal, device_grad(sync, run->offset), t->side + run->side, bytes));
+        } else {
+            memcpy((float *)sync->desc.grad + run->offset, t->side + run->side, bytes);
         }
+        WEFT_TRY(accumulate_run(sync, t, run));
     }
+    return WEFT_OK;
 }
 
 static void note_density(comm_sync *sync, const topk *t)
@@ -335,12 +408,12 @@ static weft_status gradients(comm_sync *sync)
     }
     for (int b = 0; b < t->buckets; ++b) {
         WEFT_TRY(await(sync, &t->bucket[b]));
-        mask(t, &t->bucket[b], sync->desc.bucket[b].offset);
+        WEFT_TRY(mask(sync, t, &t->bucket[b], sync->desc.bucket[b].offset));
     }
     if (t->dense != NULL) {
         WEFT_TRY(comm_wait(t->dense));
         t->dense_posted = false;
-        unpack(sync, t);
+        WEFT_TRY(unpack(sync, t));
     }
     note_density(sync, t);
     return WEFT_OK;
@@ -355,21 +428,25 @@ static weft_status settle(comm_sync *sync, bool last)
     for (int b = 0; b < t->buckets; ++b) {
         t->bucket[b].waiting = false;
         WEFT_TRY(await(sync, &t->bucket[b]));
+        if (t->bucket[b].plan != NULL) {
+            WEFT_TRY(sparse_residual_to_host(t->bucket[b].plan));
+        }
     }
     if (t->dense_posted) {
         WEFT_TRY(comm_wait(t->dense));
         t->dense_posted = false;
     }
-    return WEFT_OK;
+    return t->hal != NULL && sync->options.momentum > 0 ? mirror_to_host(&t->device_velocity) : WEFT_OK;
 }
 
 static int state(comm_sync *sync, sync_buffer *buffer)
 {
     topk *t = sync->self;
     int count = 0;
-    if (t->velocity != NULL) {
-        buffer[count++] = (sync_buffer){
-            .name = "topk velocity", .data = t->velocity, .bytes = sync->desc.trained * (int64_t)sizeof *t->velocity};
+    if (sync->options.momentum > 0) {
+        buffer[count++] = (sync_buffer){.name = "topk velocity",
+                                        .data = t->hal != NULL ? t->device_velocity.host : t->velocity,
+                                        .bytes = sync->desc.trained * (int64_t)sizeof *t->velocity};
     }
     for (int b = 0; b < t->buckets; ++b) {
         int64_t begin = 0;

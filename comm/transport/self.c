@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "comm/comm.h"
 #include "comm/transport/transport.h"
 
 static weft_status self_isend(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "comm/comm.h"
 #include "comm/transport/transport.h"
 
 enum { LANES_PER_CONTEXT = 16, FAILURE_BYTES = 1024 };

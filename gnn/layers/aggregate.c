@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/trace/activity.h"
+
+const weft_activity ACTIVITY_AGGREGATE[1] = {{.text = "aggregate", .kind = ACTIVITY_COMPUTES}};
+const weft_activity ACTIVITY_HALO[1] = {{.text = "halo exchange", .kind = ACTIVITY_MOVES}};
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
 static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
@@ -209,12 +211,17 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
 {
     gnn_aggregation *w = &a->under_way;
     const bool transposed = w->transposed;
-    const gnn_scales scales = {.pre = or_null(transposed ? &a->post : &a->pre),
-                               .post = or_null(transposed ? &a->pre : &a->post),
-                               .diag = or_null(&a->diag)};
+    const gnn_local_product part = {.rows = rows,
+                                    .sources = sources,
+                                    .scales = {.pre = or_null(transposed ? &a->post : &a->pre),
+                                               .post = or_null(transposed ? &a->pre : &a->post),
+                                               .diag = or_null(&a->diag)},
+                                    .beta = beta,
+                                    .slice = slice,
+                                    .slices = slices};
     activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = gnn_local_matrix_run(transposed && !a->symmetric ? &a->transposed : &a->forward, rows, sources,
-                                              &scales, &w->x, beta, slice, slices, &w->out);
+    weft_status status =
+        gnn_local_matrix_run(transposed && !a->symmetric ? &a->transposed : &a->forward, &part, &w->x, &w->out);
     activity_end(ACTIVITY_AGGREGATE);
     return status;
 }

@@ -30,11 +30,15 @@
 #ifndef WEFT_GNN_LAYERS_AGGREGATE_H
 #define WEFT_GNN_LAYERS_AGGREGATE_H
 
+#include "base/trace/activity.h"
 #include "comm/halo.h"
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/local_matrix.h"
 #include "partition/part.h"
 #include "tensor/tensor.h"
+
+extern const weft_activity ACTIVITY_AGGREGATE[1];
+extern const weft_activity ACTIVITY_HALO[1];
 
 typedef enum gnn_normalisation {
     GNN_NORM_MEAN,      /* sum over in-neighbours / in-degree; isolated: 0 */

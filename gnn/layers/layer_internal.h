@@ -5,8 +5,8 @@
 #ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 #define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 
-#include "base/trace/activity.h"
 #include "gnn/layers/layer.h"
+#include "train/activities.h"
 
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
 {

@@ -127,15 +127,16 @@ static const weft_tensor *part_of(const gnn_local_matrix *matrix, const weft_ten
     return view;
 }
 
-weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources,
-                                 const gnn_scales *scales, const weft_tensor *x, double beta, int slice, int slices,
+weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out)
 {
+    const gnn_side rows = product->rows, sources = product->sources;
+    const gnn_scales *scales = &product->scales;
     const bool inner = rows == GNN_OWNED && sources == GNN_OWNED;
     const int64_t edges = matrix->edges[rows][sources];
-    assert(x->cols == out->cols && slice >= 0 && slice < (slices > 1 ? slices : 1));
+    assert(x->cols == out->cols && product->slice >= 0 && product->slice < (product->slices > 1 ? product->slices : 1));
     weft_tensor pre, post, diag;
-    if (matrix->rows[rows] == 0 || (edges == 0 && beta == 1.0 && !inner)) {
+    if (matrix->rows[rows] == 0 || (edges == 0 && product->beta == 1.0 && !inner)) {
         return WEFT_OK;
     }
     weft_tensor from = tensor_view(x, first_row(matrix, sources), matrix->rows[sources], 0, x->cols);
@@ -145,9 +146,9 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, 
     const tensor_spmm_terms terms = {.pre = part_of(matrix, scales->pre, sources, &pre),
                                      .post = part_of(matrix, scales->post, rows, &post),
                                      .diag = inner ? part_of(matrix, scales->diag, rows, &diag) : NULL,
-                                     .beta = beta,
-                                     .slice = slice,
-                                     .slices = slices};
+                                     .beta = product->beta,
+                                     .slice = product->slice,
+                                     .slices = product->slices};
     return tensor_spmm(&part, &from, &terms, &to);
 }
 

@@ -43,10 +43,18 @@ weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t c
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES]);
 /* Slices worth looking up between: a millisecond or so each. */
 int gnn_local_matrix_slices(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources, int64_t width);
+
+/* A part of the product, or one slice of the part. */
+typedef struct gnn_local_product {
+    gnn_side rows, sources;
+    gnn_scales scales;
+    double beta;
+    int slice, slices; /* of gnn_local_matrix_slices; 0, 1: the whole part */
+} gnn_local_product;
+
 /* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
  * owned sources of owned rows alone. x, out: [n_local, d]. Nothing where that changes nothing. */
-weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, gnn_side rows, gnn_side sources,
-                                 const gnn_scales *scales, const weft_tensor *x, double beta, int slice, int slices,
+weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out);
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix);
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
+#include "partition/partition.h"
 
 enum { BUILD_THREADS = 8 }; /* every thread reads all pairs */
 

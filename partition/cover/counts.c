@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "partition/partition.h"
 
 static weft_status layout(const pair_list *list, const int32_t *degree, part_counts *counts)
 {

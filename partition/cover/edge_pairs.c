@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "machine/thread_ranges.h"
+#include "partition/partition.h"
 #include "partition/partition_options.def"
 
 enum { SPREAD_THREADS = 16 }; /* each needs 4 bytes a vertex */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "partition/partition.h"
 
 typedef struct vertex_set {
     int64_t vertices;

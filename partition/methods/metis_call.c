@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/methods/child.h"
+#include "partition/partition.h"
 
 _Static_assert(sizeof(idx_t) == sizeof(int32_t) || sizeof(idx_t) == sizeof(int64_t), "METIS index type");
 

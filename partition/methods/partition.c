@@ -18,6 +18,8 @@
 #include "partition/partition_options.def"
 #include "partition/partition_store.h"
 
+weft_mem_tag WEFT_MEM_PARTITION[1] = {{.text = "partitioning"}};
+
 static weft_status check_method(const char *name)
 {
     enum { METHODS_MAX = 16 };

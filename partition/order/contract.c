@@ -12,6 +12,7 @@
 
 #include "machine/thread_ranges.h"
 #include "partition/order/propagate.h"
+#include "partition/partition.h"
 
 #define WORK_BYTES (INT64_C(1) << 30)
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
+#include "partition/partition.h"
 
 enum {
     BLOCKS = 8,

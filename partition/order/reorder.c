@@ -9,6 +9,7 @@
  * Vertices without edges come last. A directed graph is clustered by its incoming edges.
  */
 #include "partition/reorder.h"
+#include "partition/partition.h"
 
 #include <assert.h>
 

@@ -17,34 +17,24 @@ typedef struct block_header {
     size_t bytes;     /* asked for */
     size_t map_bytes; /* length of the mapping, 0 when from the heap */
     void *map_base;   /* start of the mapping */
-    weft_mem_tag tag;
+    weft_mem_tag *tag;
 } block_header;
 
 _Static_assert(sizeof(block_header) <= ALIGNMENT, "the header must fit in one alignment unit");
 
-static atomic_uint_fast64_t current_bytes[WEFT_MEM_TAGS + 1];
-static atomic_uint_fast64_t peak_bytes[WEFT_MEM_TAGS + 1];
-static atomic_uint_fast64_t allocations[WEFT_MEM_TAGS + 1];
+weft_mem_tag WEFT_MEM_GENERAL[1] = {{.text = "general"}};
+weft_mem_tag WEFT_MEM_WORKSPACE[1] = {{.text = "workspace"}};
+
+static weft_mem_tag total = {.text = "total"};
 static atomic_uint_fast64_t fail_countdown;
 
-static const char *const tag_text[WEFT_MEM_TAGS] = {
-#define TAG_TEXT(name, text) text,
-    WEFT_MEM_LIST(TAG_TEXT)
-#undef TAG_TEXT
-};
-
-const char *weft_mem_tag_text(weft_mem_tag tag)
+static void count_up(weft_mem_tag *tag, size_t bytes)
 {
-    return tag < WEFT_MEM_TAGS ? tag_text[tag] : "unknown";
-}
-
-static void count_up(int slot, size_t bytes)
-{
-    uint_fast64_t now = atomic_fetch_add(&current_bytes[slot], bytes) + bytes;
-    uint_fast64_t peak = atomic_load(&peak_bytes[slot]);
-    while (now > peak && !atomic_compare_exchange_weak(&peak_bytes[slot], &peak, now)) {
+    uint64_t now = atomic_fetch_add(&tag->current_bytes, bytes) + bytes;
+    uint64_t peak = atomic_load(&tag->peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&tag->peak_bytes, &peak, now)) {
     }
-    atomic_fetch_add(&allocations[slot], 1);
+    atomic_fetch_add(&tag->allocations, 1);
 }
 
 static int injected_failure(void)
@@ -86,12 +76,12 @@ static block_header *heap_block(size_t bytes)
     return header;
 }
 
-weft_status weft_malloc(size_t count, size_t size, weft_mem_tag tag, void **out)
+weft_status weft_malloc(size_t count, size_t size, weft_mem_tag *tag, void **out)
 {
     *out = NULL;
     size_t bytes;
     WEFT_CHECK(!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2, WEFT_ERR_RESOURCE,
-               "%zu x %zu bytes for %s cannot be addressed", count, size, weft_mem_tag_text(tag));
+               "%zu x %zu bytes for %s cannot be addressed", count, size, tag->text);
     if (bytes == 0) {
         return WEFT_OK;
     }
@@ -99,16 +89,16 @@ weft_status weft_malloc(size_t count, size_t size, weft_mem_tag tag, void **out)
     if (!injected_failure()) {
         header = bytes >= HUGE_THRESHOLD ? map_block(bytes) : heap_block(bytes);
     }
-    WEFT_CHECK(header != NULL, WEFT_ERR_RESOURCE, "no memory for %zu bytes (%s)", bytes, weft_mem_tag_text(tag));
+    WEFT_CHECK(header != NULL, WEFT_ERR_RESOURCE, "no memory for %zu bytes (%s)", bytes, tag->text);
     header->bytes = bytes;
     header->tag = tag;
-    count_up((int)tag, bytes);
-    count_up(WEFT_MEM_TAGS, bytes);
+    count_up(tag, bytes);
+    count_up(&total, bytes);
     *out = (char *)header + ALIGNMENT;
     return WEFT_OK;
 }
 
-weft_status weft_calloc(size_t count, size_t size, weft_mem_tag tag, void **out)
+weft_status weft_calloc(size_t count, size_t size, weft_mem_tag *tag, void **out)
 {
     WEFT_TRY(weft_malloc(count, size, tag, out));
     if (*out != NULL) {
@@ -120,7 +110,7 @@ weft_status weft_calloc(size_t count, size_t size, weft_mem_tag tag, void **out)
     return WEFT_OK;
 }
 
-weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag tag)
+weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag *tag)
 {
     void *fresh;
     WEFT_TRY(weft_malloc(count, size, tag, &fresh));
@@ -140,8 +130,8 @@ void weft_free(void *block)
         return;
     }
     block_header *header = (block_header *)((char *)block - ALIGNMENT);
-    atomic_fetch_sub(&current_bytes[header->tag], header->bytes);
-    atomic_fetch_sub(&current_bytes[WEFT_MEM_TAGS], header->bytes);
+    atomic_fetch_sub(&header->tag->current_bytes, header->bytes);
+    atomic_fetch_sub(&total.current_bytes, header->bytes);
     if (header->map_bytes > 0) {
         munmap(header->map_base, header->map_bytes);
     } else {
@@ -149,21 +139,16 @@ void weft_free(void *block)
     }
 }
 
-static weft_mem_usage usage_of_slot(int slot)
+weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag)
 {
-    return (weft_mem_usage){.current_bytes = atomic_load(&current_bytes[slot]),
-                            .peak_bytes = atomic_load(&peak_bytes[slot]),
-                            .allocations = atomic_load(&allocations[slot])};
-}
-
-weft_mem_usage weft_mem_usage_of(weft_mem_tag tag)
-{
-    return usage_of_slot((int)tag);
+    return (weft_mem_usage){.current_bytes = atomic_load(&tag->current_bytes),
+                            .peak_bytes = atomic_load(&tag->peak_bytes),
+                            .allocations = atomic_load(&tag->allocations)};
 }
 
 weft_mem_usage weft_mem_usage_total(void)
 {
-    return usage_of_slot(WEFT_MEM_TAGS);
+    return weft_mem_usage_of(&total);
 }
 
 void weft_alloc_fail_after(uint64_t n)

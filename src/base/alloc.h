@@ -15,51 +15,45 @@
 
 #include "base/status.h"
 
-/* X(name, text): what memory is for; the closing memory table and the predicted peak use the same tags. */
-#define WEFT_MEM_LIST(X)                                                                                               \
-    X(WEFT_MEM_GENERAL, "general")                                                                                     \
-    X(WEFT_MEM_GRAPH, "graph")                                                                                         \
-    X(WEFT_MEM_FEATURE, "features")                                                                                    \
-    X(WEFT_MEM_ACTIVATION, "activations")                                                                              \
-    X(WEFT_MEM_PARAMETER, "parameters")                                                                                \
-    X(WEFT_MEM_COMM, "communication")                                                                                  \
-    X(WEFT_MEM_PARTITION, "partitioning")                                                                              \
-    X(WEFT_MEM_WORKSPACE, "workspace")
-
-typedef enum weft_mem_tag {
-#define WEFT_MEM_ENUM(name, text) name,
-    WEFT_MEM_LIST(WEFT_MEM_ENUM)
-#undef WEFT_MEM_ENUM
-        WEFT_MEM_TAGS
-} weft_mem_tag;
-
-/*
- * Allocate count * size bytes, 64-byte aligned, uninitialised (zeroed for weft_calloc).
- * [out] out  the block, or NULL on failure; NULL with WEFT_OK when count * size is 0. Free with weft_free.
- * Returns WEFT_ERR_RESOURCE when the product overflows or memory is short; the message names bytes and tag.
- */
-weft_status weft_malloc(size_t count, size_t size, weft_mem_tag tag, void **out);
-weft_status weft_calloc(size_t count, size_t size, weft_mem_tag tag, void **out);
-
-/* Grow or shrink, keeping the contents; *block may be NULL. On failure *block is unchanged. */
-weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag tag);
-
-/* Free; NULL is allowed. */
-void weft_free(void *block);
-
-/* Typed: weft_status s = WEFT_NEW(&x, n, WEFT_MEM_GRAPH) with `int32_t *x`. */
-#define WEFT_NEW(pointer, count, tag)      weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
-#define WEFT_NEW_ZERO(pointer, count, tag) weft_calloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
-
 typedef struct weft_mem_usage {
     uint64_t current_bytes; /* live now */
     uint64_t peak_bytes;    /* high-water mark */
     uint64_t allocations;   /* calls so far: equal before and after an epoch means the epoch allocated nothing */
 } weft_mem_usage;
 
-weft_mem_usage weft_mem_usage_of(weft_mem_tag tag);
+/* What memory is for, and what is counted for it. Each room defines the tags of what it holds, in one of its files:
+ *
+ *      weft_mem_tag WEFT_MEM_GRAPH[1] = {{.text = "graph"}};      declared extern in a header of the room
+ *
+ * (an array of one, so that the name is the address that the functions below take). */
+typedef struct weft_mem_tag {
+    const char *text; /* in messages: "no memory for 64 bytes (graph)" */
+    _Atomic uint64_t current_bytes, peak_bytes, allocations;
+} weft_mem_tag;
+
+extern weft_mem_tag WEFT_MEM_GENERAL[1];
+extern weft_mem_tag WEFT_MEM_WORKSPACE[1]; /* gone when the call that took it returns, or kept to be used again */
+
+/*
+ * Allocate count * size bytes, 64-byte aligned, uninitialised (zeroed for weft_calloc).
+ * [out] out  the block, or NULL on failure; NULL with WEFT_OK when count * size is 0. Free with weft_free.
+ * Returns WEFT_ERR_RESOURCE when the product overflows or memory is short; the message names bytes and tag.
+ */
+weft_status weft_malloc(size_t count, size_t size, weft_mem_tag *tag, void **out);
+weft_status weft_calloc(size_t count, size_t size, weft_mem_tag *tag, void **out);
+
+/* Grow or shrink, keeping the contents; *block may be NULL. On failure *block is unchanged. */
+weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag *tag);
+
+/* Free; NULL is allowed. */
+void weft_free(void *block);
+
+/* Typed: weft_status s = WEFT_NEW(&x, n, WEFT_MEM_WORKSPACE) with `int32_t *x`. */
+#define WEFT_NEW(pointer, count, tag)      weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
+#define WEFT_NEW_ZERO(pointer, count, tag) weft_calloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
+
+weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag);
 weft_mem_usage weft_mem_usage_total(void);
-const char *weft_mem_tag_text(weft_mem_tag tag);
 
 /* Make the n-th allocation from now fail once (1 = the next); 0 switches injection off. For tests. */
 void weft_alloc_fail_after(uint64_t n);

@@ -3,7 +3,7 @@
 
 enum { FIRST_ROOM = 16 };
 
-weft_status grow_array(void **array, size_t item, int count, int *capacity, weft_mem_tag tag)
+weft_status grow_array(void **array, size_t item, int count, int *capacity, weft_mem_tag *tag)
 {
     if (count < *capacity) {
         return WEFT_OK;

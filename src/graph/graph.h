@@ -16,7 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/status.h"
+
+extern weft_mem_tag WEFT_MEM_GRAPH[1];   /* edges, labels, splits, and what is made of them */
+extern weft_mem_tag WEFT_MEM_FEATURE[1]; /* of vertices */
 
 typedef struct weft_graph {
     int64_t vertices; /* n */

@@ -14,6 +14,9 @@
 #include "base/log.h"
 #include "graph/graph_manifest.h"
 
+weft_mem_tag WEFT_MEM_GRAPH[1] = {{.text = "graph"}};
+weft_mem_tag WEFT_MEM_FEATURE[1] = {{.text = "features"}};
+
 struct graph_mapping {
     npy_map arrays[GRAPH_ARRAYS];
 };

@@ -36,6 +36,8 @@
 #include "base/option_words.h"
 #include "base/status.h"
 
+extern weft_mem_tag WEFT_MEM_MATRIX[1]; /* prepared sparse matrices */
+
 typedef enum weft_dtype {
     WEFT_DTYPE_F32,
     WEFT_DTYPE_F64,
@@ -105,7 +107,7 @@ typedef enum hal_mem_kind {
 
 typedef struct hal_mem_ops {
     hal_mem_kind kind; /* of what alloc gives */
-    weft_status (*alloc)(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device);
+    weft_status (*alloc)(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device);
     void (*free)(weft_hal *hal, void *device);                                          /* waits for what may use it */
     weft_status (*upload)(weft_hal *hal, void *device, const void *host, size_t bytes); /* host may change at once */
     weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes); /* waits */
@@ -115,7 +117,7 @@ typedef struct hal_mem_ops {
     /* Staging memory, and copies that may return early: until an event recorded after it was waited for, the host
      * memory of an upload stays as it is and that of a download holds nothing. Left out: memory of base/alloc.h,
      * upload and download. */
-    weft_status (*alloc_host)(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **host);
+    weft_status (*alloc_host)(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host);
     void (*free_host)(weft_hal *hal, void *host);
     weft_status (*upload_async)(weft_hal *hal, void *device, const void *host, size_t bytes);
     weft_status (*download_async)(weft_hal *hal, void *host, const void *device, size_t bytes);

@@ -63,6 +63,11 @@ void json_free(json_document *document);
 weft_status json_get_int(const char *name, const json_value *object, const char *key, int64_t min, int64_t max,
                          int64_t *value);
 weft_status json_get_text(const char *name, const json_value *object, const char *key, const char **value);
+/* A number above 0, at most `most`; unit: "seconds". */
+weft_status json_get_amount(const char *name, const json_value *object, const char *key, double most, const char *unit,
+                            double *value);
+/* A text that must be this one: what a file was made by, or for. */
+weft_status json_expect_text(const char *name, const json_value *object, const char *key, const char *expected);
 weft_status json_get_bool(const char *name, const json_value *object, const char *key, bool *value);
 
 #endif

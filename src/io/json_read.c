@@ -482,6 +482,29 @@ weft_status json_get_text(const char *name, const json_value *object, const char
     return WEFT_OK;
 }
 
+weft_status json_get_amount(const char *name, const json_value *object, const char *key, double most, const char *unit,
+                            double *value)
+{
+    const json_value *found = get_value(name, object, key);
+    if (found == NULL) {
+        return WEFT_ERR_DATA;
+    }
+    WEFT_CHECK(found->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"%s\" must be a number of %s", name, key, unit);
+    WEFT_CHECK(found->number > 0.0 && found->number <= most, WEFT_ERR_DATA,
+               "%s: \"%s\" is %g, must be above 0 and at most %g", name, key, found->number, most);
+    *value = found->number;
+    return WEFT_OK;
+}
+
+weft_status json_expect_text(const char *name, const json_value *object, const char *key, const char *expected)
+{
+    const char *found = NULL;
+    WEFT_TRY(json_get_text(name, object, key, &found));
+    WEFT_CHECK(strcmp(found, expected) == 0, WEFT_ERR_DATA, "%s: \"%s\" is \"%.200s\", here it is \"%.200s\"", name,
+               key, found, expected);
+    return WEFT_OK;
+}
+
 weft_status json_get_bool(const char *name, const json_value *object, const char *key, bool *value)
 {
     const json_value *found = get_value(name, object, key);

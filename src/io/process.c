@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/process_stat.h"
+
 /* A file of /proc, cut to its first line or to what fits; "" when it cannot be read. */
 static void read_line(const char *path, char *text, size_t bytes)
 {
@@ -27,30 +29,6 @@ static void read_line(const char *path, char *text, size_t bytes)
     if (fd >= 0) {
         close(fd);
     }
-}
-
-/* Fields 3 and 22 of proc(5)'s stat, which stand behind the program's name in brackets; the name may hold brackets. */
-static bool read_stat(int64_t number, char *state, int64_t *began)
-{
-    char path[48];
-    char text[1024];
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", number);
-    read_line(path, text, sizeof text);
-    const char *next = strrchr(text, ')');
-    if (next == NULL || next[1] != ' ') {
-        return false;
-    }
-    next += 2;
-    *state = *next;
-    for (int field = 3; field < 22; ++field) {
-        next = strchr(next, ' ');
-        if (next == NULL) {
-            return false;
-        }
-        next += 1;
-    }
-    *began = strtoll(next, NULL, 10);
-    return true;
 }
 
 static void read_kernel(char *kernel, size_t bytes)
@@ -79,27 +57,26 @@ static void read_job(char *job, size_t bytes)
 
 void process_name_self(process_name *name)
 {
-    char state;
+    process_stat stat;
     memset(name, 0, sizeof *name);
     (void)gethostname(name->host, sizeof name->host - 1); /* for people: the kernel's id is what counts */
     read_kernel(name->kernel, sizeof name->kernel);
     name->number = getpid();
-    (void)read_stat(name->number, &state, &name->began);
+    name->began = process_stat_read("", name->number, &stat) ? stat.began : 0;
     read_job(name->job, sizeof name->job);
 }
 
 process_fate process_find(const process_name *name)
 {
     char kernel[sizeof name->kernel];
-    char state = ' ';
-    int64_t began = 0;
+    process_stat stat;
     read_kernel(kernel, sizeof kernel);
     if (kernel[0] == '\0' || strcmp(kernel, name->kernel) != 0 || name->number <= 0 || name->number > INT32_MAX) {
         return PROCESS_ELSEWHERE;
     }
-    if (read_stat(name->number, &state, &began)) {
-        const bool over = state == 'Z' || state == 'X'; /* nobody has asked for its exit code yet */
-        return over || (name->began != 0 && began != name->began) ? PROCESS_ENDED : PROCESS_RUNS;
+    if (process_stat_read("", name->number, &stat)) {
+        const bool over = stat.state == 'Z' || stat.state == 'X'; /* nobody has asked for its exit code yet */
+        return over || (name->began != 0 && stat.began != name->began) ? PROCESS_ENDED : PROCESS_RUNS;
     }
     return kill((pid_t)name->number, 0) != 0 && errno == ESRCH ? PROCESS_ENDED : PROCESS_RUNS;
 }

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/process_stat.h"
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 1024, PROCESSES_MAX = 1 << 20, TASKS_MAX = 64, DEPTH_MAX = 64 };
 
@@ -22,10 +23,10 @@ typedef struct cpu_times {
 
 typedef struct process_times {
     int pid, parent;
-    unsigned long long started; /* pids are used again */
-    double own, children;       /* ticks; children: of those that it has waited for */
-    double debt;                /* of `children`, what processes that were there at the first look had by then */
-    int cpu;                    /* where its first thread ran last */
+    int64_t started;      /* pids are used again */
+    double own, children; /* ticks; children: of those that it has waited for */
+    double debt;          /* of `children`, what processes that were there at the first look had by then */
+    int cpu;              /* where its first thread ran last */
     char name[HOST_LOAD_NAME];
 } process_times;
 
@@ -66,42 +67,23 @@ static bool read_cpus(const char *root, cpu_times *cpu)
     return any;
 }
 
-/* "pid (name) state ppid ...": the name may hold anything, so the rest begins behind the last parenthesis. */
-static bool parse_process(char *line, process_times *p)
+static bool read_process(const char *root, int64_t number, process_times *p)
 {
-    char *open = strchr(line, '(');
-    char *close = strrchr(line, ')');
-    double user, system, child_user, child_system;
-    *p = (process_times){.pid = atoi(line)};
-    if (open == NULL || close == NULL || close < open) {
+    process_stat stat;
+    if (!process_stat_read(root, number, &stat)) {
         return false;
     }
-    /* Fields 3 to 39; proc(5). */
-    int got = sscanf(close + 1,
-                     " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lf %lf %lf %lf %*d %*d %*d %*d %llu %*u %*d %*u %*u"
-                     " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
-                     &p->parent, &user, &system, &child_user, &child_system, &p->started, &p->cpu);
-    p->own = user + system;
-    p->children = child_user + child_system;
-    *close = '\0';
-    snprintf(p->name, sizeof p->name, "%s", open + 1);
+    *p = (process_times){.pid = (int)stat.number,
+                         .parent = stat.parent,
+                         .started = stat.began,
+                         .own = stat.user + stat.system,
+                         .children = stat.child_user + stat.child_system,
+                         .cpu = stat.cpu};
+    snprintf(p->name, sizeof p->name, "%.*s", (int)sizeof p->name - 1, stat.name);
     for (char *c = p->name; *c != '\0'; c++) {
         *c = isprint((unsigned char)*c) ? *c : '?';
     }
-    return got == 7;
-}
-
-static bool read_stat(const char *root, const char *name, process_times *p)
-{
-    char line[LINE_BYTES];
-    FILE *file = open_at(root, name);
-    if (file == NULL) {
-        return false;
-    }
-    size_t got = fread(line, 1, sizeof line - 1, file); /* a name may hold a newline */
-    fclose(file);
-    line[got] = '\0';
-    return parse_process(line, p);
+    return true;
 }
 
 static bool append(host_look *look, const process_times *p)
@@ -139,7 +121,6 @@ static bool is_number(const char *text)
 static void read_processes(const char *root, host_look *look)
 {
     char path[PATH_BYTES];
-    char name[300];
     process_times p;
     snprintf(path, sizeof path, "%s/proc", root);
     DIR *folder = opendir(path);
@@ -148,8 +129,7 @@ static void read_processes(const char *root, host_look *look)
         if (!is_number(entry->d_name)) {
             continue;
         }
-        snprintf(name, sizeof name, "%s/stat", entry->d_name);
-        if (read_stat(root, name, &p) && !append(look, &p)) {
+        if (read_process(root, atoll(entry->d_name), &p) && !append(look, &p)) {
             break;
         }
     }
@@ -201,14 +181,14 @@ static bool ran_on(const char *root, const process_times *p, const cpu_set *cpus
 {
     char path[PATH_BYTES];
     char name[320];
-    process_times task;
+    process_stat task;
     bool found = cpu_set_has(cpus, p->cpu);
     snprintf(path, sizeof path, "%s/proc/%d/task", root, p->pid);
     DIR *folder = found ? NULL : opendir(path);
     const struct dirent *entry;
     for (int i = 0; folder != NULL && !found && i < TASKS_MAX && (entry = readdir(folder)) != NULL; i++) {
         snprintf(name, sizeof name, "%d/task/%s/stat", p->pid, entry->d_name);
-        found = is_number(entry->d_name) && read_stat(root, name, &task) && cpu_set_has(cpus, task.cpu);
+        found = is_number(entry->d_name) && process_stat_read_at(root, name, &task) && cpu_set_has(cpus, task.cpu);
     }
     if (folder != NULL) {
         closedir(folder);

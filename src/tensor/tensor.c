@@ -7,7 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
-weft_status tensor_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, weft_mem_tag tag, weft_tensor *t)
+weft_mem_tag WEFT_MEM_ACTIVATION[1] = {{.text = "activations"}};
+
+weft_status tensor_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, weft_mem_tag *tag,
+                          weft_tensor *t)
 {
     memset(t, 0, sizeof *t);
     WEFT_CHECK(rows >= 0 && cols >= 0, WEFT_ERR_INTERNAL, "tensor: %ld x %ld is not a shape", (long)rows, (long)cols);

@@ -13,6 +13,8 @@
 
 #include "hal/hal.h"
 
+extern weft_mem_tag WEFT_MEM_ACTIVATION[1]; /* of layers, and their gradients */
+
 typedef struct weft_tensor {
     weft_hal *hal;
     weft_dtype dtype;
@@ -22,7 +24,7 @@ typedef struct weft_tensor {
 } weft_tensor;
 
 /* [out] t  rows x cols, ld = cols, uninitialised; free with tensor_destroy. */
-weft_status tensor_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, weft_mem_tag tag,
+weft_status tensor_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, weft_mem_tag *tag,
                           weft_tensor *t);
 void tensor_destroy(weft_tensor *t); /* frees owned storage, zeroes *t; NULL and zeroed tensors are fine */
 /* Rows [row, row + rows) and columns [col, col + cols) of t. */

@@ -12,6 +12,8 @@
 #include "comm/core/window.h"
 #include "io/npy.h"
 
+weft_mem_tag WEFT_MEM_PARAMETER[1] = {{.text = "parameters"}};
+
 static const double PI = 3.14159265358979323846;
 
 enum { ALIGN_ELEMENTS = 16 };

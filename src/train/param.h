@@ -19,6 +19,8 @@
 #include "comm/comm.h"
 #include "tensor/tensor.h"
 
+extern weft_mem_tag WEFT_MEM_PARAMETER[1]; /* parameters, their gradients and moments */
+
 enum { PARAM_RANK_MAX = 8, PARAM_NAME_BYTES = 96 };
 
 /* How a parameter is drawn: uniform in [-spread, spread), normal with deviation spread, or a constant. */

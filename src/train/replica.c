@@ -11,38 +11,6 @@ static bool alone(const train_replica *r)
     return comm_size(r->comm) == 1;
 }
 
-/* ---- staging --------------------------------------------------------------------------------------------- */
-
-static void *at(const train_replica *r, void *host, int64_t element)
-{
-    return (unsigned char *)host + (size_t)element * weft_dtype_bytes(r->params->dtype);
-}
-
-/* Memory that the host sees travels as it is, once the backend has written it. */
-static weft_status wait_for_stream(const train_replica *r)
-{
-    weft_hal *hal = r->params->hal;
-    return alone(r) ? WEFT_OK : hal->stream.sync(hal);
-}
-
-static weft_status stage_gradient(train_replica *r, const sync_bucket *bucket, bool down)
-{
-    if (r->grad == NULL) {
-        return down ? wait_for_stream(r) : WEFT_OK;
-    }
-    weft_tensor view = tensor_view(&r->params->grad, 0, 1, bucket->offset, bucket->count);
-    void *host = at(r, r->grad, bucket->offset);
-    return down ? tensor_download(&view, host) : tensor_upload(&view, host);
-}
-
-static weft_status stage_values(train_replica *r, bool down)
-{
-    if (r->value == NULL) {
-        return down ? wait_for_stream(r) : WEFT_OK;
-    }
-    return down ? tensor_download(&r->params->value, r->value) : tensor_upload(&r->params->value, r->value);
-}
-
 /* ---- hooks ------------------------------------------------------------------------------------------------ */
 
 /* A sum that was on its way is here: the optimiser takes the bucket. */
@@ -53,7 +21,6 @@ static weft_status take(train_replica *r, int b)
         return WEFT_OK;
     }
     WEFT_TRY(sync_need(r->sync, b));
-    WEFT_TRY(stage_gradient(r, bucket, false));
     return optimizer_step_range(&r->optimizer, r->lr, bucket->offset, bucket->offset + bucket->count);
 }
 
@@ -78,7 +45,6 @@ static weft_status hand_in(train_replica *r, int b)
 {
     WEFT_CHECK(!sync_owes(r->sync, b), WEFT_ERR_INTERNAL,
                "bucket %d has a new gradient before the last was applied: the forward pass did not call train_need", b);
-    WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], true));
     return sync_ready(r->sync, b);
 }
 
@@ -169,10 +135,6 @@ static weft_status allocate(train_replica *r, const sync_options *options, sync_
     const param_store *params = r->params;
     size_t bytes = weft_dtype_bytes(params->dtype);
     WEFT_TRY(buckets_create(params, options->bucket_bytes, &r->buckets));
-    if (!hal_host_visible(params->hal) && !alone(r)) {
-        WEFT_TRY(weft_malloc((size_t)params->trained, bytes, WEFT_MEM_COMM, &r->grad));
-        WEFT_TRY(weft_malloc((size_t)params->elements, bytes, WEFT_MEM_COMM, &r->value));
-    }
     if (params->has_local_state && !alone(r)) {
         size_t state = (size_t)(params->elements - params->trained);
         WEFT_TRY(weft_malloc(state, bytes, WEFT_MEM_COMM, &r->own_state));
@@ -218,8 +180,9 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     if (status == WEFT_OK) {
         list_tensors(params, r->name, tensor, r->buckets.blocks);
         const sync_desc desc = {.dtype = params->dtype,
-                                .value = r->value != NULL ? r->value : params->value.data,
-                                .grad = r->grad != NULL ? r->grad : params->grad.data,
+                                .hal = params->hal,
+                                .value = params->value.data,
+                                .grad = params->grad.data,
                                 .trained = params->trained,
                                 .elements = params->elements,
                                 .bucket = r->buckets.bucket,
@@ -244,8 +207,6 @@ void replica_destroy(train_replica *r)
     weft_free(r->name);
     weft_free(r->own_state);
     weft_free(r->mean_state);
-    weft_free(r->grad);
-    weft_free(r->value);
     memset(r, 0, sizeof *r);
 }
 
@@ -255,17 +216,12 @@ weft_status replica_reset(train_replica *r)
 {
     r->state_averaged = false;
     WEFT_TRY(optimizer_reset(&r->optimizer));
-    WEFT_TRY(stage_values(r, true));
-    WEFT_TRY(sync_reset(r->sync));
-    return stage_values(r, false);
+    return sync_reset(r->sync);
 }
 
 weft_status replica_begin(train_replica *r, double lr, double weight)
 {
-    if (sync_averaged(r->sync)) {
-        WEFT_TRY(sync_resume(r->sync));
-        WEFT_TRY(stage_values(r, false));
-    }
+    WEFT_TRY(sync_resume(r->sync));
     WEFT_TRY(resume_state(r));
     buckets_begin(&r->buckets);
     r->step_lr = lr;
@@ -299,7 +255,6 @@ static weft_status finish_gradient(train_replica *r)
 {
     for (int b = r->buckets.buckets - 1; !alone(r) && b >= 0; --b) {
         WEFT_TRY(sync_need(r->sync, b));
-        WEFT_TRY(stage_gradient(r, &r->buckets.bucket[b], false));
     }
     const train_preconditioner *p = r->preconditioner;
     return p != NULL ? p->apply(p->self, r->params, r->lr) : WEFT_OK;
@@ -316,12 +271,7 @@ weft_status replica_update(train_replica *r)
     }
     WEFT_TRY(finish_gradient(r));
     WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
-    if (!sync_moves_parameters(r->sync)) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(stage_values(r, true));
-    WEFT_TRY(sync_parameters(r->sync));
-    return stage_values(r, false);
+    return sync_parameters(r->sync);
 }
 
 weft_status replica_average(train_replica *r, bool last)
@@ -330,9 +280,7 @@ weft_status replica_average(train_replica *r, bool last)
     if (alone(r)) {
         return WEFT_OK;
     }
-    WEFT_TRY(stage_values(r, true));
     WEFT_TRY(last ? sync_finish(r->sync) : sync_average(r->sync));
-    WEFT_TRY(stage_values(r, false));
     return average_state(r, last);
 }
 
@@ -346,12 +294,7 @@ bool replica_differs(const train_replica *r)
 weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *count)
 {
     WEFT_TRY(take_all(r));
-    if (sync_averaged(r->sync)) {
-        WEFT_TRY(sync_resume(r->sync));
-        WEFT_TRY(stage_values(r, false));
-    }
+    WEFT_TRY(sync_resume(r->sync));
     WEFT_TRY(resume_state(r));
-    WEFT_TRY(stage_values(r, true));
-    WEFT_TRY(sync_state(r->sync, buffer, count));
-    return stage_values(r, false);
+    return sync_state(r->sync, buffer, count);
 }

@@ -2,8 +2,8 @@
  * train/replica.h: a rank's parameters, kept together with those of the other ranks while they are trained.
  *
  * It joins the parameter store, the optimiser and a synchronisation mode (comm/sync/sync.h): blocks of the model become
- * buckets, hooks of the passes become sync_need and sync_ready, and memory of the backend that the host cannot see is
- * staged. Local state (train/param.h) is averaged here in the modes that average no parameters.
+ * buckets, hooks of the passes become sync_need and sync_ready. Local state (train/param.h) is averaged here in the modes
+ * that average no parameters.
  *
  *      replica_begin                       the step: learning rate, weight
  *      model forward, backward             with replica_hooks
@@ -28,7 +28,6 @@ typedef struct train_replica {
     const train_preconditioner *preconditioner; /* NULL: none */
     train_buckets buckets;
     comm_sync *sync;
-    void *grad, *value; /* host copies when the backend's memory is not the host's */
     replica_name *name; /* [blocks] */
     /* [elements - trained]: this rank's state while the mean stands in its place, and the mean; NULL: none is local. */
     void *own_state;

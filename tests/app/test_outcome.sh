@@ -151,7 +151,7 @@ for case in "no-test test 1" "no-valid validation 2" "no-both both 0"; do
     grep -qi 'nan' "$1-run/summary.json" "$1-run/metrics.jsonl" "$1-run/run.json" && fail "$1: nan in a file"
     if [ "$2" != both ]; then
         grep -qF "no vertices in the $2 split" out || fail "$1: $(cat out)"
-        grep -qF "warning: no labelled vertex in the $2 split" out || fail "$1: $(cat out)"
+        grep -qF "warning: no labelled vertices in the $2 split" out || fail "$1: $(cat out)"
     fi
     python "$1" "$3" <<'PY'
 import json, sys
@@ -161,7 +161,7 @@ o, _ = oracle.check_classes(name + "-run", name, told)
 summary = json.load(open(name + "-run/summary.json"))
 assert (summary["test_mean"] is None) == (o["vertices"]["test"] == 0), summary["test_mean"]
 assert (summary["valid_mean"] is None) == (o["vertices"]["valid"] == 0), summary["valid_mean"]
-assert len([w for w in o["warnings"] if "no labelled vertex" in w]) == (o["vertices"]["test"] == 0) + (o["vertices"]["valid"] == 0)
+assert len([w for w in o["warnings"] if "no labelled vertices" in w]) == (o["vertices"]["test"] == 0) + (o["vertices"]["valid"] == 0)
 PY
     report "$1-run"
     sed 's/<[^>]*>//g' "$1-run/report.html" | grep -qiw 'nan' && fail "$1: nan in the report"
@@ -292,7 +292,7 @@ for name, row in zip(("macro", "micro"), rows[-2:]):
     assert all(abs(float(v) - o[name][c]) < 5.1e-5 for v, c in zip(row[5:], ("precision", "recall", "f1"))), row
 matrix = [t for t in page.tables() if t[0] == ["label", "0", "1", "2", "3", "4"]][0]
 assert [[int(v) for v in r[1:]] for r in matrix[1:]] == o["confusion"]
-pairs = page.table_headed(["label", "taken for", "vertices", "of the label"])
+pairs = page.table_headed(["label", "taken for", "count", "of the label"])
 assert [[int(v) for v in r[:3]] for r in pairs] == [[p["label"], p["predicted"], p["vertices"]] for p in o["confused"]]
 for row in pairs:
     assert rp.near(row[3], int(row[2]) / o["classes"]["support"][int(row[0])]), row

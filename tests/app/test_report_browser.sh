@@ -8,11 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 need mpirun
-browser=
-for name in chromium chromium-browser google-chrome; do
-    command -v $name >/dev/null && browser=$name && break
-done
-[ -n "$browser" ] || skip "no headless browser: install the package chromium"
+need_browser
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -21,12 +17,6 @@ export PYTHONPATH="$source_dir/tests/support" PYTHONDONTWRITEBYTECODE=1
 ranks 2 "$weft" train --data synth:quickstart,scale=0.01 --epochs 30 --run-dir run --quiet >/dev/null 2>err ||
     fail "training: $(cat err)"
 "$weft" report run --out page.html >/dev/null || fail "weft report"
-
-# browse OPTION...: one page load, without network, sandbox or the user's profile.
-browse() {
-    timeout 100 "$browser" --no-sandbox --headless --disable-gpu --hide-scrollbars --disable-dev-shm-usage \
-        --user-data-dir="$work/profile" --force-device-scale-factor=1 --host-resolver-rules='MAP * ~NOTFOUND' "$@" 2>browser.log
-}
 
 # The pointer over the second drawing, at epoch 12; the browser tells where the first one stands.
 python3 - <<'PY' || fail "preparing the page"
@@ -41,9 +31,9 @@ document.body.dataset.tip = s.querySelector('.tip').textContent;
 </script></body>"""
 open("probe.html", "w", encoding="utf-8").write(source.replace("</body>", probe))
 PY
-browse --window-size=700,1100 --dump-dom "file://$work/probe.html" >dom.html || fail "the browser: $(tail -5 browser.log)"
-browse --window-size=700,1100 --screenshot="$work/light.png" "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
-browse --window-size=700,1100 --blink-settings=preferredColorScheme=0 --screenshot="$work/dark.png" \
+browse --hide-scrollbars --window-size=700,1100 --dump-dom "file://$work/probe.html" >dom.html || fail "the browser: $(tail -5 browser.log)"
+browse --hide-scrollbars --window-size=700,1100 --screenshot="$work/light.png" "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
+browse --hide-scrollbars --window-size=700,1100 --blink-settings=preferredColorScheme=0 --screenshot="$work/dark.png" \
     "file://$work/page.html" >/dev/null || fail "$(tail -5 browser.log)"
 [ -s light.png ] && [ -s dark.png ] || fail "no screenshot: $(tail -5 browser.log)"
 

@@ -8,11 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 need mpirun
-browser=
-for name in chromium chromium-browser google-chrome; do
-    command -v $name >/dev/null && browser=$name && break
-done
-[ -n "$browser" ] || skip "no headless browser: install the package chromium"
+need_browser
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -45,14 +41,9 @@ open("frames.html", "w", encoding="utf-8").write(
     f"<!DOCTYPE html><html><head><meta charset=\"utf-8\"></head><body>{frames}<script>{script}</script></body></html>")
 PY
 
-# browse OPTION...: one page load, without network, sandbox or the user's profile.
-browse() {
-    timeout 100 "$browser" --no-sandbox --headless --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
-        --force-device-scale-factor=1 --host-resolver-rules='MAP * ~NOTFOUND' --window-size=1400,1000 "$@" \
-        --dump-dom "file://$work/frames.html" 2>browser.log
-}
-browse >light.html || fail "the browser: $(tail -5 browser.log)"
-browse --blink-settings=preferredColorScheme=0 >dark.html || fail "the browser: $(tail -5 browser.log)"
+frames=(--window-size=1400,1000 --dump-dom "file://$work/frames.html")
+browse "${frames[@]}" >light.html || fail "the browser: $(tail -5 browser.log)"
+browse --blink-settings=preferredColorScheme=0 "${frames[@]}" >dark.html || fail "the browser: $(tail -5 browser.log)"
 
 python3 - <<'PY' || fail "what the browser shows"
 import html

@@ -22,7 +22,7 @@ static void read_floats(const char *path, bool nan_allowed)
 {
     int64_t rows = -1, columns = -1;
     float *values = NULL;
-    if (text_table_floats(path, WEFT_MEM_FEATURE, nan_allowed, &rows, &columns, &values) != WEFT_OK) {
+    if (text_table_floats(path, WEFT_MEM_WORKSPACE, nan_allowed, &rows, &columns, &values) != WEFT_OK) {
         return;
     }
     for (int64_t i = 0; i < rows * columns; i++) {
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_file file = fuzz_file_make(data, size);
     int64_t rows = -1, columns = -1;
     int64_t *values = NULL;
-    if (text_table_ints(file.path, WEFT_MEM_GRAPH, &rows, &columns, &values) == WEFT_OK) {
+    if (text_table_ints(file.path, WEFT_MEM_WORKSPACE, &rows, &columns, &values) == WEFT_OK) {
         if (rows < 0 || columns < 0 || (values == NULL) != (rows * columns == 0)) {
             abort();
         }

@@ -22,7 +22,7 @@ static inline void *fake_host(const weft_hal *hal, const void *device)
     return device == NULL ? NULL : (void *)((uintptr_t)device - distance);
 }
 
-static inline weft_status fake_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+static inline weft_status fake_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
 {
     *device = NULL;
     WEFT_TRY(weft_malloc(bytes, 1, tag, device));

@@ -187,7 +187,7 @@ static weft_status halo_one_exchange(weft_comm *comm, weft_hal *hal, comm_halo *
             }
         }
     }
-    WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &device), status, done);
+    WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &device), status, done);
     if (bytes > 0) {
         WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, bytes), status, done);
     }

@@ -27,3 +27,19 @@ data_folder() {
     [ -d "$folder/$1" ] || skip "no data sets at $folder/$1"
     echo "$folder"
 }
+
+# need_browser: a headless one for browse, or skip.
+need_browser() {
+    local name
+    browser=
+    for name in chromium chromium-browser google-chrome; do
+        command -v $name >/dev/null && browser=$name && return
+    done
+    skip "no headless browser: install the package chromium"
+}
+
+# browse OPTION...: one page load in $work, without network, sandbox or the user's profile; it complains to browser.log.
+browse() {
+    timeout 100 "$browser" --no-sandbox --headless --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
+        --force-device-scale-factor=1 --host-resolver-rules='MAP * ~NOTFOUND' "$@" 2>browser.log
+}

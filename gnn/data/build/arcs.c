@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "gnn/data/build/pairs_look.h"
 #include "gnn/data/convert_options.def"
+#include "graph/graph.h"
 #include "machine/placement.h"
 
 /* Edges in a chunk, by the limit; and what is sorted or read back at a time. */

@@ -26,6 +26,7 @@
 #include "base/philox.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/spectral_dense.h"
+#include "graph/graph.h"
 #include "machine/placement.h"
 #include "partition/cover/adjacency.h"
 

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "gnn/data/generate/generator_parts.h"
+#include "graph/graph.h"
 #include "hal/hal.h"
 
 enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SLAB = 4096 /* batches */ };

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "app/activity/activity_table.h"
 #include "app/gnn/auto_options.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
 #include "base/alloc.h"
-#include "base/trace/activity.h"
 
 /* ---- what the options ask for ---- */
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/activity/activity_table.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/trace/activity.h"
 #include "gnn/data/generate/generator.h"
 #include "io/npy.h"
 #include "partition/methods/method.h"

@@ -119,7 +119,7 @@ static void table_of_classes(report_text *out, const json_value *outcome, const 
 
 /* ---- confusion ---- */
 
-/* A row a label, shaded by the share of its vertices. */
+/* A row a label, shaded by the share of its count. */
 static void table_of_confusion(report_text *out, const json_value *matrix, const class_table *t)
 {
     char align[CLASSES_MAX + 2];
@@ -146,19 +146,19 @@ static void table_of_confusion(report_text *out, const json_value *matrix, const
         row = row != NULL ? row->next : NULL;
     }
     text_table_end(out);
-    text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's vertices.");
+    text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");
 }
 
-static void table_of_pairs(report_text *out, const json_value *pairs, const class_table *t)
+static void table_of_pairs(report_text *out, const json_value *pairs, const char *rows, const class_table *t)
 {
-    text_table_begin(out, "rrrr", "label|taken for|vertices|of the label");
+    text_table_begin(out, "rrrr", "label|taken for|count|of the label");
     for (const json_value *pair = pairs->child; pair != NULL; pair = pair->next) {
-        double label = report_number(pair, "label"), vertices = report_number(pair, "vertices");
+        double label = report_number(pair, "label"), count = report_number(pair, rows);
         bool known = label >= 0 && label < t->classes;
         text_cell(out, "%s", quantity_count(label).text);
         text_cell(out, "%s", quantity_count(report_number(pair, "predicted")).text);
-        text_cell(out, "%s", quantity_count(vertices).text);
-        text_cell(out, "%s", quantity_percent(known ? vertices / cell_of(t, SUPPORT, (int)label) : NAN).text);
+        text_cell(out, "%s", quantity_count(count).text);
+        text_cell(out, "%s", quantity_percent(known ? count / cell_of(t, SUPPORT, (int)label) : NAN).text);
     }
     text_table_end(out);
 }
@@ -178,7 +178,7 @@ static void tell_confusion(report_text *out, const json_value *outcome, const cl
     }
     if (pairs != NULL && pairs->kind == JSON_ARRAY && pairs->child != NULL) {
         text_fold_begin(out, "Classes that are taken for another most often", false);
-        table_of_pairs(out, pairs, t);
+        table_of_pairs(out, pairs, report_string(outcome, "rows", ""), t);
         text_fold_end(out);
     }
 }
@@ -189,7 +189,7 @@ static void tell_classes(report_text *out, const json_value *outcome, const clas
     text_paragraph(
         out, "muted",
         "Predictions of the last run at its best epoch, on the %s split. Precision, recall and F1 are 0 where "
-        "they are undefined; macro is the mean over the classes that occur, micro is over all vertices.",
+        "they are undefined; macro is the mean over the classes that occur, micro is over all rows.",
         report_string(outcome, "split", "test"));
     if (t->classes > 0) {
         bool folded = t->classes > OPEN_MAX;

@@ -9,34 +9,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/activity/activity_table.h"
 #include "app/report/chart.h"
 #include "app/report/sections.h"
 #include "base/alloc.h"
-#include "base/trace/activity.h"
 
 enum { BARS_MAX = 256 };
 
-typedef struct part {
-    weft_activity activity;
-    const char *colour;
-} part;
+/* Rows of the activity table that are of an epoch, in the order of the bars: computing, then messages, then scoring. */
+typedef struct epoch_parts {
+    int row[ACTIVITY_COUNT];
+    int count;
+} epoch_parts;
 
-/* Activities of an epoch, in the order of the bars: computing, then communication, then scoring. */
-static const part epoch_parts[] = {
-    {ACTIVITY_LINEAR, "linear"},    {ACTIVITY_AGGREGATE, "aggregate"}, {ACTIVITY_ELEMENTWISE, "element"},
-    {ACTIVITY_LOSS, "lossa"},       {ACTIVITY_OPTIMIZER, "optim"},     {ACTIVITY_HALO, "halo"},
-    {ACTIVITY_ALLREDUCE, "reduce"}, {ACTIVITY_EVALUATE, "evaluate"},
-};
-enum { EPOCH_PARTS = sizeof epoch_parts / sizeof *epoch_parts };
-
-static bool is_of_epoch(int activity)
+static epoch_parts parts_of_epoch(void)
 {
-    for (int p = 0; p < EPOCH_PARTS; ++p) {
-        if ((int)epoch_parts[p].activity == activity) {
-            return true;
+    epoch_parts parts = {.count = 0};
+    for (activity_kind kind = ACTIVITY_COMPUTES; kind <= ACTIVITY_SCORES; ++kind) {
+        for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+            if (activity_table[a].activity->kind == kind) {
+                parts.row[parts.count++] = a;
+            }
         }
     }
-    return false;
+    return parts;
+}
+
+static const char *text_of(int row)
+{
+    return activity_table[row].activity->text;
 }
 
 /* Seconds by activity: columns over ranks, NULL where nobody spent any. */
@@ -57,7 +58,7 @@ static weft_status columns_read(const report_run *run, columns *c)
     const json_value *activities = json_find(report_per_rank(run), "activity_s");
     *c = (columns){.ranks = report_rank_count(run)};
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        weft_status status = report_rank_column(activities, activity_text((weft_activity)a), c->ranks, &c->seconds[a]);
+        weft_status status = report_rank_column(activities, text_of(a), c->ranks, &c->seconds[a]);
         if (status != WEFT_OK) {
             columns_free(c);
             return status;
@@ -110,16 +111,17 @@ static weft_status draw_epochs(report_text *out, const report_run *run, const re
 
 static void table_of_activities(report_text *out, const columns *c, double epochs)
 {
+    const epoch_parts parts = parts_of_epoch();
     double total = 0;
-    for (int p = 0; p < EPOCH_PARTS; ++p) {
-        double mean = report_spread_of(c->seconds[epoch_parts[p].activity], c->ranks).mean;
+    for (int p = 0; p < parts.count; ++p) {
+        double mean = report_spread_of(c->seconds[parts.row[p]], c->ranks).mean;
         total += isfinite(mean) ? mean : 0;
     }
     text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
-    for (int p = 0; p < EPOCH_PARTS; ++p) {
-        report_spread s = report_spread_of(c->seconds[epoch_parts[p].activity], c->ranks);
+    for (int p = 0; p < parts.count; ++p) {
+        report_spread s = report_spread_of(c->seconds[parts.row[p]], c->ranks);
         if (s.max > 0) {
-            text_cell_colour(out, epoch_parts[p].colour, "%s", activity_text(epoch_parts[p].activity));
+            text_cell_colour(out, activity_table[parts.row[p]].colour, "%s", text_of(parts.row[p]));
             text_cell(out, "%s", quantity_seconds(s.min / epochs).text);
             text_cell(out, "%s", quantity_seconds(s.mean / epochs).text);
             text_cell(out, "%s", quantity_seconds(s.max / epochs).text);
@@ -134,8 +136,8 @@ static void table_of_the_rest(report_text *out, const columns *c)
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
         report_spread s = report_spread_of(c->seconds[a], c->ranks);
-        if (!is_of_epoch(a) && s.max > 0) {
-            text_cell(out, "%s", activity_text((weft_activity)a));
+        if (activity_table[a].activity->kind == ACTIVITY_ONCE && s.max > 0) {
+            text_cell(out, "%s", text_of(a));
             text_cell(out, "%s", quantity_seconds(s.min).text);
             text_cell(out, "%s", quantity_seconds(s.mean).text);
             text_cell(out, "%s", quantity_seconds(s.max).text);
@@ -144,27 +146,28 @@ static void table_of_the_rest(report_text *out, const columns *c)
     text_table_end(out);
 }
 
-/* The bars need names and values in rows: [chosen ranks, parts]. */
+/* The bars need names and values in rows: [chosen ranks, parts of an epoch]. */
 typedef struct bar_space {
     int chosen[BARS_MAX];
     char name[BARS_MAX][32];
     const char *names[BARS_MAX];
-    double value[BARS_MAX * EPOCH_PARTS];
+    double value[BARS_MAX * ACTIVITY_COUNT];
 } bar_space;
 
 static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
 {
+    const epoch_parts parts = parts_of_epoch();
     bar_space *space = NULL;
-    const char *part_name[EPOCH_PARTS], *part_colour[EPOCH_PARTS];
+    const char *part_name[ACTIVITY_COUNT], *part_colour[ACTIVITY_COUNT];
     char title[128];
     WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
-    int rows = report_rank_choice(c->ranks, c->seconds[ACTIVITY_LINEAR], BARS_MAX, space->chosen);
-    for (int p = 0; p < EPOCH_PARTS; ++p) {
-        part_name[p] = activity_text(epoch_parts[p].activity);
-        part_colour[p] = epoch_parts[p].colour;
-        const double *seconds = c->seconds[epoch_parts[p].activity];
+    int rows = report_rank_choice(c->ranks, c->seconds[ROW_ACTIVITY_LINEAR], BARS_MAX, space->chosen);
+    for (int p = 0; p < parts.count; ++p) {
+        part_name[p] = text_of(parts.row[p]);
+        part_colour[p] = activity_table[parts.row[p]].colour;
+        const double *seconds = c->seconds[parts.row[p]];
         for (int i = 0; i < rows && seconds != NULL; ++i) {
-            space->value[i * EPOCH_PARTS + p] = seconds[space->chosen[i]] / epochs;
+            space->value[i * parts.count + p] = seconds[space->chosen[i]] / epochs;
         }
     }
     for (int i = 0; i < rows; ++i) {
@@ -176,7 +179,7 @@ static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
     bars b = {.title = title,
               .unit = CHART_SECONDS,
               .rows = rows,
-              .parts = EPOCH_PARTS,
+              .parts = parts.count,
               .row_name = space->names,
               .part_name = part_name,
               .part_colour = part_colour,

@@ -38,39 +38,23 @@ weft_status limits_path(const limits_key *key, char path[FILE_PATH_MAX])
     return cache_path(name, path);
 }
 
-static weft_status expect_text(const char *path, const json_value *root, const char *name, const char *expected)
-{
-    const char *found = NULL;
-    WEFT_TRY(json_get_text(path, root, name, &found));
-    WEFT_CHECK(strcmp(found, expected) == 0, WEFT_ERR_DATA, "%s: \"%s\" is \"%.100s\", here it is \"%.100s\"", path,
-               name, found, expected);
-    return WEFT_OK;
-}
-
-static weft_status read_rate(const char *path, const json_value *root, const char *name, double *rate)
-{
-    const json_value *found = json_find(root, name);
-    WEFT_CHECK(found != NULL && found->kind == JSON_NUMBER && found->number > 0.0 && found->number < 1e20,
-               WEFT_ERR_DATA, "%s: \"%s\" must be a rate between 0 and 1e20", path, name);
-    *rate = found->number;
-    return WEFT_OK;
-}
+static const double most_rate = 1e20;
 
 static weft_status read_root(const char *path, const json_value *root, const limits_key *key, machine_limits *limits)
 {
     int64_t ranks = 0;
     int64_t threads = 0;
     machine_limits read = {0};
-    WEFT_TRY(expect_text(path, root, "format", LIMITS_FORMAT));
-    WEFT_TRY(expect_text(path, root, "host", key->host));
-    WEFT_TRY(expect_text(path, root, "cpu", key->cpu));
-    WEFT_TRY(expect_text(path, root, "backend", key->backend));
-    WEFT_TRY(expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "format", LIMITS_FORMAT));
+    WEFT_TRY(json_expect_text(path, root, "host", key->host));
+    WEFT_TRY(json_expect_text(path, root, "cpu", key->cpu));
+    WEFT_TRY(json_expect_text(path, root, "backend", key->backend));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
     WEFT_TRY(json_get_int(path, root, "ranks", key->ranks, key->ranks, &ranks));
     WEFT_TRY(json_get_int(path, root, "threads", key->threads, key->threads, &threads));
-    WEFT_TRY(read_rate(path, root, "read_bytes_per_s", &read.read));
-    WEFT_TRY(read_rate(path, root, "triad_bytes_per_s", &read.triad));
-    WEFT_TRY(read_rate(path, root, "gemm_flop_per_s", &read.gemm));
+    WEFT_TRY(json_get_amount(path, root, "read_bytes_per_s", most_rate, "bytes a second", &read.read));
+    WEFT_TRY(json_get_amount(path, root, "triad_bytes_per_s", most_rate, "bytes a second", &read.triad));
+    WEFT_TRY(json_get_amount(path, root, "gemm_flop_per_s", most_rate, "operations a second", &read.gemm));
     *limits = read;
     return WEFT_OK;
 }

@@ -133,7 +133,7 @@ static bool rule_prepare(const advice_facts *f, char *line)
     if (f->wall < least_wall || share < prepare_share || !(cut || f->generated)) {
         return false;
     }
-    snprintf(line, ADVICE_BYTES, "%.0f %% of the job (%.1f s) prepares the graph: %s", 100.0 * share, f->prepare,
+    snprintf(line, ADVICE_BYTES, "%.0f %% of the job (%.1f s) prepares the data: %s", 100.0 * share, f->prepare,
              cut ? "weft partition STORE --parts P keeps the partition for the next job"
                  : "generate it once (weft convert --out STORE) and train from the store");
     return true;

@@ -20,7 +20,7 @@ typedef struct advice_facts {
     double wall, cpu;                /* avg; cpu: of all threads of a rank */
     double prepare;                  /* avg: load, partition and prepare matrices */
     double partition;                /* avg: of that, the partition */
-    bool generated;                  /* the graph, by this job */
+    bool generated;                  /* the data, by this job */
     double compute_avg, compute_max; /* linear, aggregate, element-wise, loss, optimiser */
     double halo;                     /* avg: in the halo exchange */
     double train;                    /* avg: compute, halo, all-reduce and evaluation */

@@ -46,50 +46,53 @@ bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score)
 
 static bool rule_empty_test(const outcome_facts *f, char *line)
 {
-    if (f->test_vertices > 0) {
+    if (f->test_rows > 0) {
         return false;
     }
-    snprintf(line, OUTCOME_BYTES,
-             "no labelled vertex in the test split: there is no test score (weft convert --splits or --random-split "
-             "gives a store another split)");
+    snprintf(
+        line, OUTCOME_BYTES,
+        "no labelled %s in the test split: there is no test score (weft convert --splits or --random-split gives a "
+        "store another split)",
+        f->rows);
     return true;
 }
 
 static bool rule_empty_valid(const outcome_facts *f, char *line)
 {
-    if (f->valid_vertices > 0) {
+    if (f->valid_rows > 0) {
         return false;
     }
     snprintf(line, OUTCOME_BYTES,
-             "no labelled vertex in the validation split: the last evaluation stands for the best epoch (weft convert "
-             "--splits or --random-split gives a store another split)");
+             "no labelled %s in the validation split: the last evaluation stands for the best epoch (weft convert "
+             "--splits or --random-split gives a store another split)",
+             f->rows);
     return true;
 }
 
-/* What accuracy must gain on the baseline, on so many vertices. */
-static double least_gain(const outcome_facts *f, double baseline, int64_t vertices)
+/* What accuracy must gain on the baseline, on so many rows. */
+static double least_gain(const outcome_facts *f, double baseline, int64_t rows)
 {
     const double part = hardly_share * (1.0 - baseline);
-    const double chance = f->shares ? hardly_errors * sqrt(baseline * (1.0 - baseline) / (double)vertices) : 0.0;
+    const double chance = f->shares ? hardly_errors * sqrt(baseline * (1.0 - baseline) / (double)rows) : 0.0;
     return fmax(part, chance);
 }
 
 static bool rule_baseline(const outcome_facts *f, char *line)
 {
-    const bool on_test = f->test_vertices > 0;
-    const int64_t vertices = on_test ? f->test_vertices : f->valid_vertices;
+    const bool on_test = f->test_rows > 0;
+    const int64_t rows = on_test ? f->test_rows : f->valid_rows;
     const double score = on_test ? f->test : f->valid;
     const double baseline = on_test ? f->test_baseline : f->valid_baseline;
-    if (vertices == 0 || !(score - baseline < least_gain(f, baseline, vertices))) {
+    if (rows == 0 || !(score - baseline < least_gain(f, baseline, rows))) {
         return false;
     }
     snprintf(
         line, OUTCOME_BYTES,
         "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs, change --lr%s, or check that "
-        "labels, features and split belong to the same vertices",
+        "labels, features and split belong to the same %s",
         on_test ? "test" : "validation", f->metric, 100.0 * score,
-        f->shares ? "answering the largest class of the training split for every vertex" : "a guess", 100.0 * baseline,
-        f->normalized ? "" : ", try --normalize standard");
+        f->shares ? "answering the largest class of the training split every time" : "a guess", 100.0 * baseline,
+        f->normalized ? "" : ", try --normalize standard", f->rows);
     return true;
 }
 

@@ -1,12 +1,12 @@
 /*
  * app/train/outcome.h: what a training reached, judged by figures alone: the warnings below its result.
  *
- * The baseline of accuracy is the classifier that answers the largest class of the training split for every vertex (of
- * equally large ones the one with more validation vertices): its accuracy on a split is that class's share there. Of
+ * The baseline of accuracy is the classifier that answers the largest class of the training split for every row (of
+ * equally large ones the one with more validation rows): its accuracy on a split is that class's share there. Of
  * ROC-AUC it is a guess, 0.5. One table of rules, each a function
  * of the facts:
  *
- *     empty split     no labelled vertex in the validation or the test split
+ *     empty split     no labelled rows in the validation or the test split
  *     hardly better   the score is less than a tenth of the way from the baseline to 1; or, of accuracy, less than two
  *                     standard errors of the baseline's share above it, sqrt(p (1 - p) / n)
  *     early           the best epoch is one of the first three, or of the first twentieth, of 20 or more
@@ -38,10 +38,11 @@ bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score);
 
 typedef struct outcome_facts {
     const char *metric; /* "accuracy" or "ROC-AUC" */
-    bool shares;        /* accuracy: the baseline is a share of `test_vertices` */
+    bool shares;        /* accuracy: the baseline is a share of `test_rows` */
     double valid, test; /* means over the runs */
     double valid_baseline, test_baseline;
-    int64_t valid_vertices, test_vertices; /* labelled */
+    int64_t valid_rows, test_rows; /* labelled */
+    const char *rows;              /* what a row is, in the plural: "vertices" */
     int runs;
     int early_runs, early_run;      /* how many were best early; the first of them, from 0 */
     int64_t early_epoch, early_end; /* of that one: its best epoch and its last */

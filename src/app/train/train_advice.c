@@ -7,25 +7,17 @@
 #include "base/clock.h"
 #include "comm/core/layout.h"
 
-static double sum_of(const double seconds[ACTIVITY_COUNT], const weft_activity *activity, int count)
+double train_compute_seconds(const double seconds[ACTIVITY_COUNT])
 {
     double sum = 0.0;
-    for (int i = 0; i < count; i++) {
-        sum += seconds[activity[i]];
+    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+        sum += activity_table[a].activity->kind == ACTIVITY_COMPUTES ? seconds[a] : 0.0;
     }
     return sum;
 }
 
-double train_compute_seconds(const double seconds[ACTIVITY_COUNT])
-{
-    static const weft_activity compute[] = {ACTIVITY_LINEAR, ACTIVITY_AGGREGATE, ACTIVITY_ELEMENTWISE, ACTIVITY_LOSS,
-                                            ACTIVITY_OPTIMIZER};
-    return sum_of(seconds, compute, sizeof compute / sizeof *compute);
-}
-
 static advice_facts facts_of(const train_report *report)
 {
-    static const weft_activity prepare[] = {ACTIVITY_LOAD, ACTIVITY_PARTITION, ACTIVITY_PREPARE};
     const app_context *context = report->context;
     const train_figures *avg = &report->spread.avg;
     const int node_ranks = comm_get_layout(context->comm)->most;
@@ -36,14 +28,15 @@ static advice_facts facts_of(const train_report *report)
                       .oversubscribed = context->placement.oversubscribed,
                       .wall = avg->wall,
                       .cpu = avg->cpu,
-                      .prepare = sum_of(avg->seconds, prepare, sizeof prepare / sizeof *prepare),
-                      .partition = avg->seconds[ACTIVITY_PARTITION],
+                      .prepare = avg->seconds[ROW_ACTIVITY_LOAD] + avg->seconds[ROW_ACTIVITY_PARTITION] +
+                                 avg->seconds[ROW_ACTIVITY_PREPARE],
+                      .partition = avg->seconds[ROW_ACTIVITY_PARTITION],
                       .generated = report->work->generated,
                       .compute_avg = avg->compute,
                       .compute_max = report->spread.max.compute,
-                      .halo = avg->seconds[ACTIVITY_HALO],
+                      .halo = avg->seconds[ROW_ACTIVITY_HALO],
                       .exposed = avg->exposed,
-                      .evaluate = avg->seconds[ACTIVITY_EVALUATE],
+                      .evaluate = avg->seconds[ROW_ACTIVITY_EVALUATE],
                       .eval_every = report->options->eval_every,
                       .overlap_split = option_choice(context->options, OPT_OVERLAP) == OVERLAP_SPLIT,
                       .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
@@ -57,7 +50,7 @@ static advice_facts facts_of(const train_report *report)
                       .node_cpus = report->load.cpus,
                       .competitors = report->load.competitors,
                       .node_peak_bytes = node_ranks * avg->peak_rss};
-    f.train = f.compute_avg + f.halo + avg->seconds[ACTIVITY_ALLREDUCE] + f.evaluate;
+    f.train = f.compute_avg + f.halo + avg->seconds[ROW_ACTIVITY_ALLREDUCE] + f.evaluate;
     f.node_memory_bytes = (double)placement_memory_available() + node_ranks * (double)clock_rss_bytes();
     return f;
 }

@@ -10,9 +10,9 @@
 #include "app/train/resume.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/trace/activity.h"
 #include "base/trace/trace.h"
 #include "io/trace_file.h"
+#include "train/activities.h"
 
 static train_options loop_options(const weft_options *o, const workload *work, const saved_model *initial)
 {
@@ -158,6 +158,7 @@ static weft_status train(train_job *job)
     job->options.sync.preferred = choices.allreduce;
     job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){.context = context,
+                                 .outcome = {.rows = work->ops->rows},
                                  .work = work,
                                  .dir = &job->dir,
                                  .events = &job->events,

@@ -28,8 +28,8 @@ static weft_status count_classes(weft_comm *comm, const train_targets *targets, 
     return comm_allreduce(comm, outcome->by_class, TRAIN_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
 }
 
-/* Training splits are often made of equally large classes: of those the one with more validation vertices, then the
- * first. -1: no vertex is labelled for training. */
+/* Training splits are often made of equally large classes: of those the one with more validation rows, then the
+ * first. -1: no row is labelled for training. */
 static int64_t largest_class(const train_outcome *outcome)
 {
     const int64_t *train = outcome->by_class;
@@ -137,8 +137,9 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .test = result->test_mean,
                            .valid_baseline = outcome->baseline[1],
                            .test_baseline = outcome->baseline[2],
-                           .valid_vertices = outcome->counted[1],
-                           .test_vertices = outcome->counted[2],
+                           .valid_rows = outcome->counted[1],
+                           .test_rows = outcome->counted[2],
+                           .rows = outcome->rows,
                            .runs = result->runs,
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),

@@ -2,7 +2,7 @@
  * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the predictions
  * that were written, and the facts behind the warnings of app/train/outcome.h.
  *
- * Class counts and the confusion matrix are integers, summed over the ranks' owned vertices, so they are exact on any
+ * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any
  * number of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
@@ -21,14 +21,15 @@ enum {
 };
 
 typedef struct train_outcome {
+    const char *rows; /* the workload's word for them: "vertices"; set before it is measured */
     train_metric metric;
-    int64_t counted[TRAIN_SPLITS]; /* labelled vertices */
+    int64_t counted[TRAIN_SPLITS]; /* labelled rows */
     int64_t classes;               /* or 0 */
-    int64_t *by_class;             /* [TRAIN_SPLITS, classes] labelled vertices */
+    int64_t *by_class;             /* [TRAIN_SPLITS, classes] labelled rows */
     int64_t largest;               /* class of the training split; -1: none */
     double baseline[TRAIN_SPLITS]; /* NaN: an empty split */
     bool tabled;
-    score_table table;     /* of the test split, or the first of validation and training that has vertices */
+    score_table table;     /* of the test split, or the first of validation and training that has rows */
     outcome_losses losses; /* rank 0 */
 } train_outcome;
 

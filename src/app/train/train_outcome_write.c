@@ -24,7 +24,8 @@ static void write_baseline(json_writer *json, const train_outcome *outcome)
         json_real(json, split_names[s], outcome->baseline[s]);
     }
     json_end(json);
-    json_object(json, "vertices");
+    json_text(json, "rows", outcome->rows);
+    json_object(json, outcome->rows);
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         json_int(json, split_names[s], outcome->counted[s]);
     }
@@ -106,8 +107,9 @@ static int64_t next_pair(const score_table *table, int64_t count, int64_t at)
     return best;
 }
 
-static void write_pairs(json_writer *json, const score_table *table)
+static void write_pairs(json_writer *json, const train_outcome *outcome)
 {
+    const score_table *table = &outcome->table;
     int64_t count = INT64_MAX;
     int64_t at = -1;
     json_array(json, "confused");
@@ -116,7 +118,7 @@ static void write_pairs(json_writer *json, const score_table *table)
         json_object(json, NULL);
         json_int(json, "label", at / table->classes);
         json_int(json, "predicted", at % table->classes);
-        json_int(json, "vertices", count);
+        json_int(json, outcome->rows, count);
         json_end(json);
     }
     json_end(json);
@@ -135,7 +137,7 @@ static void write_classes(json_writer *json, const train_outcome *outcome)
     if (outcome->classes <= OUTCOME_MATRIX_MAX) {
         write_matrix(json, &outcome->table);
     }
-    write_pairs(json, &outcome->table);
+    write_pairs(json, outcome);
 }
 
 /* ---- tasks ---- */

@@ -85,7 +85,7 @@ static void write_activities(json_writer *json, const train_rank *rows, int rank
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
         size_t offset = offsetof(train_rank, figures.seconds) + (size_t)a * sizeof(double);
         if (any(rows, ranks, offset)) {
-            write_column(json, activity_text((weft_activity)a), rows, ranks, offset, PER_SECOND);
+            write_column(json, activity_table[a].activity->text, rows, ranks, offset, PER_SECOND);
         }
     }
     json_end(json);

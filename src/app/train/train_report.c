@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "io/json.h"
 #include "io/npy.h"
+#include "train/activities.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
 #define LINE_EVERY_S 10.0
@@ -150,8 +151,8 @@ train_observer train_report_observer(train_report *report)
 static train_figures figures_of_rank(const train_report *report)
 {
     train_figures f = {0};
+    activity_table_seconds(f.seconds);
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        f.seconds[a] = activity_get((weft_activity)a).seconds;
         f.wall += f.seconds[a];
     }
     for (int lane = 0; lane < COMM_LANES; ++lane) {
@@ -224,7 +225,7 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("\n%-28s %9s %9s %9s %7s\n", "activity (seconds)", "min", "avg", "max", "%");
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
         if (s->max.seconds[a] > 0) {
-            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_text((weft_activity)a), s->min.seconds[a],
+            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_table[a].activity->text, s->min.seconds[a],
                    s->avg.seconds[a], s->max.seconds[a], 100.0 * s->avg.seconds[a] / s->avg.wall);
         }
     }
@@ -278,7 +279,7 @@ static void write_activities(json_writer *json, const train_spread *s)
     json_object(json, "activity_s_avg");
     for (int a = 0; a < ACTIVITY_COUNT; ++a) {
         if (s->max.seconds[a] > 0) {
-            json_real(json, activity_text((weft_activity)a), s->avg.seconds[a]);
+            json_real(json, activity_table[a].activity->text, s->avg.seconds[a]);
         }
     }
     json_end(json);

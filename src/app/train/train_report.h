@@ -4,12 +4,12 @@
 #ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
 #define WEFT_APP_TRAIN_TRAIN_REPORT_H
 
+#include "app/activity/activity_table.h"
 #include "app/train/run_dir.h"
 #include "app/train/train_events.h"
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
-#include "base/trace/activity.h"
 #include "train/loop/loop.h"
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */

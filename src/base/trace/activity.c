@@ -1,39 +1,47 @@
 /*
- * base/trace/activity.c: a stack of running activities; time is booked to the top when the stack changes. Preparation and
- * evaluation absorb what runs inside them, so that the other rows tell what a training step costs.
+ * base/trace/activity.c: a stack of running activities; time is booked to the top when the stack changes. A thread has a
+ * row for each activity that it met, found by looking through them: there are few, and reading the clock costs more.
  */
 #include "base/trace/activity.h"
 
 #include <assert.h>
-#include <stdbool.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/trace/trace.h"
 
 enum { STACK_DEPTH = 16 };
 
-static _Thread_local activity_row rows[ACTIVITY_COUNT];
-static _Thread_local weft_activity stack[STACK_DEPTH];
+const weft_activity ACTIVITY_OTHER[1] = {{.text = "other"}};
+
+typedef struct booked_row {
+    const weft_activity *activity;
+    activity_row booked;
+} booked_row;
+
+static _Thread_local booked_row rows[ACTIVITIES_MOST];
+static _Thread_local int used;
+static _Thread_local const weft_activity *stack[STACK_DEPTH];
 static _Thread_local int depth;
 static _Thread_local double last;
 static _Thread_local double span_begin[STACK_DEPTH]; /* for the trace */
 
-static const char *const texts[ACTIVITY_COUNT] = {
-#define ACTIVITY_TEXT(name, text) text,
-    WEFT_ACTIVITY_LIST(ACTIVITY_TEXT)
-#undef ACTIVITY_TEXT
-};
-
-static bool absorbs(weft_activity activity)
+static activity_row *row_of(const weft_activity *activity)
 {
-    return activity == ACTIVITY_PREPARE || activity == ACTIVITY_EVALUATE;
+    for (int i = 0; i < used; ++i) {
+        if (rows[i].activity == activity) {
+            return &rows[i].booked;
+        }
+    }
+    assert(used < ACTIVITIES_MOST);
+    rows[used] = (booked_row){.activity = activity};
+    return &rows[used++].booked;
 }
 
-static weft_activity current(void)
+static const weft_activity *current(void)
 {
     for (int i = 0; i < depth; ++i) {
-        if (absorbs(stack[i])) {
+        if (stack[i]->absorbs) {
             return stack[i];
         }
     }
@@ -43,44 +51,43 @@ static weft_activity current(void)
 static void book(void)
 {
     double now = clock_seconds();
-    weft_activity top = current();
     if (last > 0) {
-        rows[top].seconds += now - last;
+        row_of(current())->seconds += now - last;
     }
     last = now;
 }
 
 void activity_reset(void)
 {
-    memset(rows, 0, sizeof rows);
+    used = 0;
     depth = 0;
     last = clock_seconds();
 }
 
-void activity_begin(weft_activity activity)
+void activity_begin(const weft_activity *activity)
 {
     assert(depth < STACK_DEPTH);
     book();
     span_begin[depth] = trace_begin();
     stack[depth++] = activity;
-    rows[activity].calls += 1;
+    row_of(activity)->calls += 1;
 }
 
-void activity_end(weft_activity activity)
+void activity_end(const weft_activity *activity)
 {
     assert(depth > 0 && stack[depth - 1] == activity);
     book();
     depth -= 1;
-    trace_end(span_begin[depth], TRACE_COMPUTE, texts[activity], -1);
+    trace_end(span_begin[depth], TRACE_COMPUTE, activity->text, -1);
 }
 
-activity_row activity_get(weft_activity activity)
+activity_row activity_get(const weft_activity *activity)
 {
     book();
-    return rows[activity];
+    return *row_of(activity);
 }
 
-const char *activity_text(weft_activity activity)
+const weft_activity *activity_booked(int i)
 {
-    return activity < ACTIVITY_COUNT ? texts[activity] : "unknown";
+    return i < used ? rows[i].activity : NULL;
 }

@@ -2,49 +2,48 @@
  * base/trace/activity.h: where the time goes.
  *
  * The training loop is cut into activities; each second of a rank belongs to exactly one of them (beginning an activity
- * pauses the one around it). The closing table shows min/avg/max over ranks. Cost of a begin/end pair: two clock reads.
+ * pauses the one around it). Rooms define the activities of what they do; app puts them in the order of the closing
+ * table (app/activity/activity_table.h), which shows min/avg/max over ranks. Cost of a begin/end pair: two clock reads.
  * While a trace is open (base/trace/trace.h) each pair is a span of it too.
- * The table belongs to the calling thread: a rank, also where ranks are threads of one process.
+ * What is booked belongs to the calling thread: a rank, also where ranks are threads of one process.
  */
 #ifndef WEFT_BASE_TRACE_ACTIVITY_H
 #define WEFT_BASE_TRACE_ACTIVITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* X(name, text): the rows of the closing table, in order. */
-#define WEFT_ACTIVITY_LIST(X)                                                                                          \
-    X(ACTIVITY_OTHER, "other")                                                                                         \
-    X(ACTIVITY_LOAD, "load data")                                                                                      \
-    X(ACTIVITY_PARTITION, "partition")                                                                                 \
-    X(ACTIVITY_PREPARE, "prepare matrices")                                                                            \
-    X(ACTIVITY_LINEAR, "linear")                                                                                       \
-    X(ACTIVITY_AGGREGATE, "aggregate")                                                                                 \
-    X(ACTIVITY_HALO, "halo exchange")                                                                                  \
-    X(ACTIVITY_ELEMENTWISE, "norm, activation, dropout")                                                               \
-    X(ACTIVITY_LOSS, "loss")                                                                                           \
-    X(ACTIVITY_ALLREDUCE, "gradient all-reduce")                                                                       \
-    X(ACTIVITY_OPTIMIZER, "optimizer")                                                                                 \
-    X(ACTIVITY_EVALUATE, "evaluate")                                                                                   \
-    X(ACTIVITY_WRITE, "write results")
+typedef enum activity_kind {
+    ACTIVITY_ONCE,     /* a job: loading, preparing, writing */
+    ACTIVITY_COMPUTES, /* each step */
+    ACTIVITY_MOVES,    /* each step: messages to and from other ranks */
+    ACTIVITY_SCORES    /* each evaluation */
+} activity_kind;
 
-typedef enum weft_activity {
-#define ACTIVITY_ENUM(name, text) name,
-    WEFT_ACTIVITY_LIST(ACTIVITY_ENUM)
-#undef ACTIVITY_ENUM
-        ACTIVITY_COUNT
+/* A room declares `extern const weft_activity ACTIVITY_HALO[1]` in a header and defines it in one of its files (an array
+ * of one, so that the name is the address that the functions below take). */
+typedef struct weft_activity {
+    const char *text; /* in tables, summary.json and traces */
+    activity_kind kind;
+    bool absorbs; /* what runs inside it is booked to it, so that the other rows tell what a training step costs */
 } weft_activity;
+
+extern const weft_activity ACTIVITY_OTHER[1]; /* what is no other activity's */
+
+enum { ACTIVITIES_MOST = 32 }; /* that a thread can book */
 
 typedef struct activity_row {
     double seconds;
     uint64_t calls;
 } activity_row;
 
-/* Start the clock: everything before belongs to ACTIVITY_OTHER. */
+/* Start the clock: everything before belongs to nothing, what follows to ACTIVITY_OTHER. */
 void activity_reset(void);
-void activity_begin(weft_activity activity);
-void activity_end(weft_activity activity);
+void activity_begin(const weft_activity *activity);
+void activity_end(const weft_activity *activity);
 /* Seconds and calls so far, the running activity included up to now. */
-activity_row activity_get(weft_activity activity);
-const char *activity_text(weft_activity activity);
+activity_row activity_get(const weft_activity *activity);
+/* The i-th activity that this thread has booked since activity_reset, or NULL past the last. */
+const weft_activity *activity_booked(int i);
 
 #endif

@@ -41,7 +41,7 @@ static hal_spmm_info stub_spmm_info(weft_hal *hal, const hal_spmm *spmm)
 
 /* ---- memory and stream of a backend whose calls return when they are done ----------------------------------------- */
 
-static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **host)
+static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
 {
     (void)hal;
     return weft_malloc(bytes, 1, tag, host);

@@ -3,6 +3,8 @@
 
 #include "hal/hal.h"
 
+weft_mem_tag WEFT_MEM_MATRIX[1] = {{.text = "prepared matrices"}};
+
 size_t weft_dtype_bytes(weft_dtype dtype)
 {
     switch (dtype) {

@@ -5,7 +5,7 @@
 
 #include "hal/table/op_table.h"
 
-static weft_status ref_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+static weft_status ref_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
 {
     (void)hal;
     return weft_malloc(bytes, 1, tag, device);

@@ -57,13 +57,13 @@ static weft_status ref_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_f
     double start = clock_seconds();
     weft_status status = WEFT_OK;
     hal_spmm *spmm = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_GRAPH));
+    WEFT_TRY(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_MATRIX));
     spmm->rows = csr->rows;
     spmm->cols = csr->cols;
     spmm->max_d = max_d;
     int64_t entries = csr->offset[csr->rows];
-    WEFT_TRY_GOTO(WEFT_NEW(&spmm->offset, csr->rows + 1, WEFT_MEM_GRAPH), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&spmm->column, entries, WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&spmm->offset, csr->rows + 1, WEFT_MEM_MATRIX), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&spmm->column, entries, WEFT_MEM_MATRIX), status, done);
     memcpy(spmm->offset, csr->offset, (size_t)(csr->rows + 1) * sizeof *spmm->offset);
     if (entries > 0) {
         memcpy(spmm->column, csr->column, (size_t)entries * sizeof *spmm->column);

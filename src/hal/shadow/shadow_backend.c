@@ -32,7 +32,7 @@ static void finish(shadow_state *state)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static weft_status shadow_mem_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+static weft_status shadow_mem_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
 {
     return shadow_alloc(&state_of(hal)->memory, bytes, tag, device);
 }

@@ -85,7 +85,7 @@ static void release_block(shadow_block *block)
     weft_free(block->owned);
 }
 
-weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag tag, void **device)
+weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag *tag, void **device)
 {
     *device = NULL;
     if (bytes == 0) {

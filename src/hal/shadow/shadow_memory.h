@@ -33,7 +33,7 @@ typedef struct shadow_use {
     shadow_access access;
 } shadow_use;
 
-weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag tag, void **device);
+weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag *tag, void **device);
 /* NULL is allowed; a pointer that is no block's start is an error of the caller, reported in the log. */
 void shadow_free(shadow_memory *memory, void *device);
 /* Frees what is left; returns the number of blocks that were. */

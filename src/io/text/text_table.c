@@ -15,7 +15,7 @@ enum { LINE_MAX_BYTES = 64 << 20, FIRST_ROWS = 1024 };
 
 typedef struct table {
     const char *path;
-    weft_mem_tag tag;
+    weft_mem_tag *tag;
     int64_t columns;
     int64_t wanted_rows; /* -1 = any */
     int64_t capacity;    /* rows */
@@ -174,7 +174,7 @@ static weft_status finish(table *t, weft_status status, int64_t *rows, int64_t *
     return WEFT_OK;
 }
 
-weft_status text_table_ints(const char *path, weft_mem_tag tag, int64_t *rows, int64_t *columns, int64_t **values)
+weft_status text_table_ints(const char *path, weft_mem_tag *tag, int64_t *rows, int64_t *columns, int64_t **values)
 {
     table t = {.path = path, .tag = tag, .columns = *columns, .wanted_rows = *rows};
     int64_t read;
@@ -184,7 +184,7 @@ weft_status text_table_ints(const char *path, weft_mem_tag tag, int64_t *rows, i
     return status;
 }
 
-weft_status text_table_floats(const char *path, weft_mem_tag tag, bool nan_allowed, int64_t *rows, int64_t *columns,
+weft_status text_table_floats(const char *path, weft_mem_tag *tag, bool nan_allowed, int64_t *rows, int64_t *columns,
                               float **values)
 {
     table t = {.path = path,

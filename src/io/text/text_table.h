@@ -20,8 +20,8 @@
  * Errors name file, line and the field as it stands there. Floats: finite numbers, or "nan" when nan_allowed (empty
  * fields are then NaN too).
  */
-weft_status text_table_ints(const char *path, weft_mem_tag tag, int64_t *rows, int64_t *columns, int64_t **values);
-weft_status text_table_floats(const char *path, weft_mem_tag tag, bool nan_allowed, int64_t *rows, int64_t *columns,
+weft_status text_table_ints(const char *path, weft_mem_tag *tag, int64_t *rows, int64_t *columns, int64_t **values);
+weft_status text_table_floats(const char *path, weft_mem_tag *tag, bool nan_allowed, int64_t *rows, int64_t *columns,
                               float **values);
 
 #endif

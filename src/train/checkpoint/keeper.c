@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/trace/activity.h"
+#include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
 #include "train/train_options.def"
 

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/sample.h"
-#include "base/trace/activity.h"
 #include "base/trace/trace.h"
+#include "train/activities.h"
 #include "train/train_options.def"
 
 enum { TIMES_KEPT = 1 << 20 };

@@ -13,8 +13,9 @@ static outcome_facts good(void)
                            .test = 0.55,
                            .valid_baseline = 0.1,
                            .test_baseline = 0.1,
-                           .valid_vertices = 1000,
-                           .test_vertices = 1000,
+                           .valid_rows = 1000,
+                           .test_rows = 1000,
+                           .rows = "images",
                            .runs = 1,
                            .lr = 0.01,
                            .input_dropped = true};
@@ -52,7 +53,7 @@ static void test_baseline(void **state)
     assert_int_equal(outcome_warn(&f, line), 1);
     assert_null(strstr(line[0], "--normalize")); /* is in use */
     f.test = 0.3;
-    f.test_vertices = 9; /* two standard errors are 2 sqrt(0.09 / 9) = 0.2 */
+    f.test_rows = 9; /* two standard errors are 2 sqrt(0.09 / 9) = 0.2 */
     expect_line(f, "30.00 %", "--lr");
     f.test = 0.3001;
     expect_none(f);
@@ -69,18 +70,18 @@ static void test_empty_splits(void **state)
 {
     (void)state;
     outcome_facts f = good();
-    f.test_vertices = 0;
+    f.test_rows = 0;
     f.test = f.test_baseline = NAN;
-    expect_line(f, "no labelled vertex in the test split", "--random-split");
+    expect_line(f, "no labelled images in the test split", "--random-split");
     f.valid = 0.11; /* judged in its place */
     char line[OUTCOME_LINES][OUTCOME_BYTES];
     assert_int_equal(outcome_warn(&f, line), 2);
     assert_non_null(strstr(line[1], "validation accuracy of 11.00 %"));
     f = good();
-    f.valid_vertices = 0;
+    f.valid_rows = 0;
     f.valid = f.valid_baseline = NAN;
-    expect_line(f, "no labelled vertex in the validation split", "last evaluation");
-    f.test_vertices = 0;
+    expect_line(f, "no labelled images in the validation split", "last evaluation");
+    f.test_rows = 0;
     assert_int_equal(outcome_warn(&f, line), 2); /* and no baseline */
 }
 

@@ -290,7 +290,7 @@ static void test_file_damaged(void **state)
         {"\"sync\": 7e-07", "\"sync\": -1", "\"sync\" is -1"},
         {"\"sync\": 7e-07", "\"sync\": \"x\"", "\"sync\" must be a number"},
         {"\"sync\": 7e-07", "\"sync\": null", "\"sync\" must be a number"},
-        {"\"sync\": 7e-07", "\"sink\": 7e-07", "\"sync\" must be a number"},
+        {"\"sync\": 7e-07", "\"sink\": 7e-07", "the key \"sync\" is missing"},
         {"\"sync\": 7e-07", "\"sync\": 1e99", "\"sync\" is 1e+99"},
         {"\"inter\"", "\"enter\"", "\"inter\" must be an object"},
         {"\"latency\": 4e-07", "\"latency\": []", "\"latency\" must be a number"},

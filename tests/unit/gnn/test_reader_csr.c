@@ -13,14 +13,7 @@ static int32_t draw(int32_t below)
     return (int32_t)(test_random(&seed) % (uint32_t)below);
 }
 
-typedef struct csr {
-    int64_t *offset;
-    int32_t *source;
-    int64_t entries;
-    bool symmetric;
-} csr;
-
-static void free_csr(csr *c)
+static void free_csr(reader_csr *c)
 {
     weft_free(c->offset);
     weft_free(c->source);
@@ -39,8 +32,8 @@ static void check_against_matrix(int32_t n, int64_t edges, const int32_t *from, 
             }
         }
     }
-    csr c;
-    ASSERT_OK(reader_build_csr(n, edges, from, to, reverse, loops, &c.offset, &c.source, &c.entries, &c.symmetric));
+    reader_csr c;
+    ASSERT_OK(reader_build_csr(n, &(reader_edges){edges, from, to}, reverse, loops, &c));
     int64_t at = 0;
     bool symmetric = true;
     for (int32_t v = 0; v < n; v++) {
@@ -109,8 +102,8 @@ static void test_wide_ids(void **state)
             from[e] = e % 3 == 0 ? n - 1 - draw(n < 5000 ? n : 5000) : draw(n);
             to[e] = n / 2;
         }
-        csr c;
-        ASSERT_OK(reader_build_csr(n, EDGES, from, to, false, true, &c.offset, &c.source, &c.entries, &c.symmetric));
+        reader_csr c;
+        ASSERT_OK(reader_build_csr(n, &(reader_edges){EDGES, from, to}, false, true, &c));
         qsort(from, EDGES, sizeof *from, ascending);
         int64_t kept = 0;
         for (int e = 0; e < EDGES; e++) {
@@ -131,8 +124,8 @@ static void test_wide_ids(void **state)
 static void test_no_edges(void **state)
 {
     (void)state;
-    csr c;
-    ASSERT_OK(reader_build_csr(3, 0, NULL, NULL, true, false, &c.offset, &c.source, &c.entries, &c.symmetric));
+    reader_csr c;
+    ASSERT_OK(reader_build_csr(3, &(reader_edges){0, NULL, NULL}, true, false, &c));
     assert_int_equal(c.offset[3], 0);
     assert_true(c.symmetric);
     free_csr(&c);
@@ -143,17 +136,14 @@ static void test_bad_ids_are_named(void **state)
     (void)state;
     const int32_t from[] = {0, 1, 2, -1};
     const int32_t to[] = {1, 2, 3, 0};
-    csr c;
-    ASSERT_STATUS(reader_build_csr(3, 4, from, to, true, false, &c.offset, &c.source, &c.entries, &c.symmetric),
-                  WEFT_ERR_DATA);
+    reader_csr c;
+    ASSERT_STATUS(reader_build_csr(3, &(reader_edges){4, from, to}, true, false, &c), WEFT_ERR_DATA);
     ASSERT_MESSAGE("edge 2: (2, 3): vertices are 0 to 2");
     assert_null(c.offset);
-    ASSERT_STATUS(reader_build_csr(4, 4, from, to, true, false, &c.offset, &c.source, &c.entries, &c.symmetric),
-                  WEFT_ERR_DATA);
+    ASSERT_STATUS(reader_build_csr(4, &(reader_edges){4, from, to}, true, false, &c), WEFT_ERR_DATA);
     ASSERT_MESSAGE("edge 3: (-1, 0)");
-    ASSERT_STATUS(
-        reader_build_csr(INT64_C(1) << 31, 0, NULL, NULL, true, false, &c.offset, &c.source, &c.entries, &c.symmetric),
-        WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(reader_build_csr(INT64_C(1) << 31, &(reader_edges){0, NULL, NULL}, true, false, &c),
+                  WEFT_ERR_UNSUPPORTED);
 }
 
 static void test_every_allocation_may_fail(void **state)
@@ -162,10 +152,9 @@ static void test_every_allocation_may_fail(void **state)
     const int32_t from[] = {0, 1};
     const int32_t to[] = {1, 2};
     for (uint64_t n = 1;; n++) {
-        csr c;
+        reader_csr c;
         weft_alloc_fail_after(n);
-        weft_status status =
-            reader_build_csr(3, 2, from, to, true, false, &c.offset, &c.source, &c.entries, &c.symmetric);
+        weft_status status = reader_build_csr(3, &(reader_edges){2, from, to}, true, false, &c);
         weft_alloc_fail_after(0);
         if (status == WEFT_OK) {
             free_csr(&c);

@@ -41,7 +41,7 @@ static void test_every_backend_is_complete(void **state)
 }
 
 /* A device whose memory the host must not touch and which has nothing else. */
-static weft_status foreign_alloc(weft_hal *hal, size_t bytes, weft_mem_tag tag, void **device)
+static weft_status foreign_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
 {
     (void)hal, (void)bytes, (void)tag;
     *device = NULL;

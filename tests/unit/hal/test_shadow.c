@@ -285,10 +285,10 @@ static void test_blocks_come_and_go(void **state)
     (void)state;
     weft_hal *other = NULL;
     ASSERT_OK(weft_hal_open("shadow:ref", 1, &other));
-    uint64_t before = weft_mem_usage_of(WEFT_MEM_FEATURE).current_bytes;
+    uint64_t before = weft_mem_usage_of(WEFT_MEM_WORKSPACE).current_bytes;
     void *block[200];
     for (size_t i = 0; i < 200; ++i) {
-        ASSERT_OK(other->mem.alloc(other, 1 + i * 37, WEFT_MEM_FEATURE, &block[i]));
+        ASSERT_OK(other->mem.alloc(other, 1 + i * 37, WEFT_MEM_WORKSPACE, &block[i]));
         assert_int_equal((uintptr_t)block[i] % 64, 0);
     }
     for (size_t i = 0; i < 199; ++i) {
@@ -299,7 +299,7 @@ static void test_blocks_come_and_go(void **state)
     other->mem.free(other, NULL);
     other->mem.free(other, block); /* logged, not fatal */
     weft_hal_close(other);
-    assert_int_equal(weft_mem_usage_of(WEFT_MEM_FEATURE).current_bytes, before);
+    assert_int_equal(weft_mem_usage_of(WEFT_MEM_WORKSPACE).current_bytes, before);
 }
 
 int main(void)

@@ -47,15 +47,15 @@ static void assert_elements(const weft_tensor *t, const float *wanted)
 static void test_storage_is_counted_and_freed(void **state)
 {
     (void)state;
-    uint64_t before = weft_mem_usage_of(WEFT_MEM_FEATURE).current_bytes;
+    uint64_t before = weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes;
     weft_tensor t;
-    ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F64, 7, 3, WEFT_MEM_FEATURE, &t));
-    assert_int_equal(weft_mem_usage_of(WEFT_MEM_FEATURE).current_bytes - before, 7 * 3 * 8);
+    ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F64, 7, 3, WEFT_MEM_ACTIVATION, &t));
+    assert_int_equal(weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes - before, 7 * 3 * 8);
     tensor_destroy(&t);
     assert_null(t.data);
     tensor_destroy(&t);
     tensor_destroy(NULL);
-    assert_int_equal(weft_mem_usage_of(WEFT_MEM_FEATURE).current_bytes, before);
+    assert_int_equal(weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes, before);
 }
 
 static void test_empty_and_absurd_shapes(void **state)

@@ -114,9 +114,10 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"), status,
                   done);
     WEFT_TRY_GOTO(param_store_commit(&r.params, comm), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_FEATURE, &r.x), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_ACTIVATION, &r.x), status, done);
     WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + begin * INPUTS), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, CLASSES, WEFT_MEM_FEATURE, &r.logits), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, CLASSES, WEFT_MEM_ACTIVATION, &r.logits), status,
+                  done);
     r.interface = (train_model){.name = "regression",
                                 .self = &r,
                                 .params = &r.params,

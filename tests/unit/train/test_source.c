@@ -277,9 +277,9 @@ static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
     weft_dtype dtype = v->c->dtype;
     param_store *params = &v->params;
     v->hal = hal;
-    WEFT_TRY(hal->mem.alloc(hal, sizeof v->label, WEFT_MEM_FEATURE, &v->device_label));
+    WEFT_TRY(hal->mem.alloc(hal, sizeof v->label, WEFT_MEM_ACTIVATION, &v->device_label));
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        WEFT_TRY(hal->mem.alloc(hal, sizeof v->mask, WEFT_MEM_FEATURE, &v->device_mask[s]));
+        WEFT_TRY(hal->mem.alloc(hal, sizeof v->mask, WEFT_MEM_ACTIVATION, &v->device_mask[s]));
     }
     param_store_begin(params, hal, dtype);
     WEFT_TRY(norm_declare(&v->norm, v->c->norm, params, INPUTS, 0, PARAM_GROUP_NO_DECAY));
@@ -299,7 +299,7 @@ static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
         weft_tensor bias = param_value(params, v->bias);
         WEFT_TRY(tensor_upload(&bias, initial));
     }
-    WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_FEATURE, &v->store));
+    WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->store));
     WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->normed_store));
     WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->gradient_store));
     return tensor_create(hal, dtype, ROWS, CLASSES, WEFT_MEM_ACTIVATION, &v->logits_store);

@@ -59,7 +59,7 @@ uint64_t spmm_l2_bytes(void)
 
 weft_status spmm_new(hal_spmm *spmm, size_t count, size_t size, void **out)
 {
-    WEFT_TRY(weft_malloc(count, size, WEFT_MEM_GRAPH, out));
+    WEFT_TRY(weft_malloc(count, size, WEFT_MEM_MATRIX, out));
     spmm->bytes += count * size;
     return WEFT_OK;
 }
@@ -93,7 +93,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
 {
     weft_status status = WEFT_OK;
     hal_spmm *spmm = NULL;
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_GRAPH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_MATRIX), status, done);
     spmm->rows = csr->rows;
     spmm->cols = csr->cols;
     spmm->edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;

@@ -1,0 +1,34 @@
+/*
+ * comm/sync/staging.h: gradients and parameters in a backend's memory, and what of them crosses to the host.
+ *
+ * The modes work on host memory. Where the host sees the backend's they work on that, once the stream has run dry; else
+ * on copies of their own:
+ *
+ *      allreduce, wire float32      a bucket's gradient, down when it is handed in, up when it is reduced
+ *      allreduce, wire of 16 bits   the same, cast on the device: half the bytes each way. What a rank keeps of its own
+ *                                   share is rounded as well then, which between hosts it is not
+ *      topk                         only selections (comm/sparse/sparse_device.c); small tensors whole
+ *      the others                   all gradients, and all parameters around what moves them
+ *
+ * All calls are made by the thread that owns the backend, and do nothing on one rank.
+ */
+#ifndef WEFT_COMM_SYNC_STAGING_H
+#define WEFT_COMM_SYNC_STAGING_H
+
+#include "comm/sync/sync.h"
+
+/* The mode is known, and nothing of it is made: where the host cannot see desc.value and desc.grad, both become host
+ * memory. */
+weft_status staging_create(comm_sync *sync);
+void staging_destroy(comm_sync *sync);
+
+/* The parameters come to desc.value, and go back. */
+weft_status staging_values_in(comm_sync *sync);
+weft_status staging_values_out(comm_sync *sync);
+/* A bucket's gradient comes to desc.grad, and goes back; nothing where the mode takes it itself (staging.by_mode). */
+weft_status staging_gradient_in(comm_sync *sync, int bucket);
+weft_status staging_gradient_out(comm_sync *sync, int bucket);
+/* sync_admit of a bucket that stays on the device. */
+weft_status staging_admit(comm_sync *sync, int bucket);
+
+#endif

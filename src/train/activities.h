@@ -1,0 +1,15 @@
+/* train/activities.h: where the time of a training goes that is none of a room above: what layers of every kind do, and the loop. */
+#ifndef WEFT_TRAIN_ACTIVITIES_H
+#define WEFT_TRAIN_ACTIVITIES_H
+
+#include "base/trace/activity.h"
+
+extern const weft_activity ACTIVITY_LINEAR[1];
+extern const weft_activity ACTIVITY_ELEMENTWISE[1];
+extern const weft_activity ACTIVITY_LOSS[1];
+extern const weft_activity ACTIVITY_ALLREDUCE[1];
+extern const weft_activity ACTIVITY_OPTIMIZER[1];
+extern const weft_activity ACTIVITY_EVALUATE[1];
+extern const weft_activity ACTIVITY_WRITE[1];
+
+#endif
