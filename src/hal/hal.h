@@ -16,8 +16,9 @@
  *     from mem->alloc of the same backend, never dereferenced by callers (cpu and ref happen to use host memory, shadow
  *     does not). Scalars and the arrays named "host" are host memory.
  *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
- *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks), and
- *     HAL_ANY operands as the operation's row in hal/ops.def says.
+ *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks),
+ *     HAL_DATA operands also of bfloat16, computed in float32 and rounded when stored, and HAL_ANY operands as the
+ *     operation's row in hal/ops.def says.
  *   - Ops and copies are ordered in the backend's stream and may return early; download and sync wait. Losses and
  *     counts are operands too, so that nothing waits until somebody reads them.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
@@ -94,8 +95,9 @@ static inline double hal_elements(const hal_mat *mat)
 hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
 
 typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
-/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges */
-enum { HAL_REAL = -1, HAL_ANY = -2 };
+/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
+ * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64 */
+enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 typedef enum hal_mem_kind {
@@ -201,6 +203,70 @@ typedef struct hal_sparse_ops {
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);
 } hal_sparse_ops;
 
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+/* A batch of images is a matrix [images * height * width, channels]: pixel (n, y, x) is row (n * height + y) * width +
+ * x ("NHWC"). Pairs are [rows, columns]; padding is [rows, columns][before, behind]. */
+typedef struct hal_conv_shape {
+    int64_t height, width;   /* of the input */
+    int64_t in, out, groups; /* channels; each of `groups` equal shares of `in` makes its share of `out` */
+    int64_t kernel[2], stride[2], dilation[2]; /* dilation 1: dense */
+    int64_t pad[2][2];
+    weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
+    bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
+    bool training;        /* false: conv_forward alone */
+    bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
+} hal_conv_shape;
+
+typedef struct hal_pool_shape {
+    bool average;          /* over the whole kernel, padding counted as zeros; else the maximum of what is no padding */
+    int64_t height, width; /* of the input */
+    int64_t kernel[2], stride[2];
+    int64_t pad[2][2]; /* each less than the kernel */
+} hal_pool_shape;
+
+/* Height and width of what comes out: places of the kernel within the padded input. */
+void hal_conv_extent(const hal_conv_shape *shape, int64_t extent[2]);
+void hal_pool_extent(const hal_pool_shape *shape, int64_t extent[2]);
+/* Columns of the weights [out, in / groups * kernel[0] * kernel[1]]. */
+int64_t hal_conv_terms(const hal_conv_shape *shape);
+/* WEFT_ERR_UNSUPPORTED, naming the figure, for shapes that nothing fits: no output, groups that do not divide the
+ * channels, strides below 1, a pooling window that lies in padding alone, a maximum over more than 256 elements. */
+weft_status hal_conv_check(const hal_conv_shape *shape);
+weft_status hal_pool_check(const hal_pool_shape *shape);
+
+enum { HAL_CONV_SIZES = 16 }; /* numbers of images that one convolution is prepared for */
+
+/* What every prepared convolution begins with; what follows is the backend's own. */
+typedef struct hal_conv {
+    hal_conv_shape shape;
+    int64_t images[HAL_CONV_SIZES];
+    int sizes;
+} hal_conv;
+
+typedef struct hal_conv_info {
+    char forward[64], backward_data[64], backward_weights[64]; /* implementations; "" where there is none */
+    bool slow;      /* a product of matrices or the reference was all there is for one of them */
+    uint64_t bytes; /* memory that the prepared convolution holds, without the scratch memory that all share */
+} hal_conv_info;
+
+typedef struct hal_image_ops {
+    /* Prepare for batches of images[0 .. sizes) images, sizes <= HAL_CONV_SIZES: primitives, scratch memory and room
+     * for packed weights are made here, and nothing is allocated afterwards. The operations conv_* run it; conv_pack
+     * comes first. WEFT_ERR_UNSUPPORTED: hal_conv_check, or a type that the backend lacks. */
+    weft_status (*conv_create)(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                               hal_conv **conv);
+    void (*conv_destroy)(weft_hal *hal, hal_conv *conv);
+    hal_conv_info (*conv_info)(weft_hal *hal, const hal_conv *conv);
+} hal_image_ops;
+
+/* For backends: check shape and sizes, and fill the common beginning. */
+weft_status hal_conv_begin(const hal_conv_shape *shape, const int64_t *images, int sizes, hal_conv *conv);
+/* [out] size  the place in conv->images of the number that `rows` pixels of the input are, for x[rows, in] and
+ * y[y_rows, out]; -1 for no images. WEFT_ERR_INTERNAL, naming operation and figures, when it was not prepared for. */
+weft_status hal_conv_size(const hal_conv *conv, const char *op, const hal_mat *x, const hal_mat *y, int *size);
+/* WEFT_ERR_INTERNAL when a bias, or its gradient, is given and the shape has none, or the other way round. */
+weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *bias);
+
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* hal_<op>_args: the operands, then the scalars. */
 #define HAL_OPERAND(name, type, access) hal_mat name;
@@ -255,7 +321,9 @@ struct weft_hal {
     hal_stream_ops stream;
     hal_ops op;
     hal_sparse_ops sparse;
-    void *state; /* the backend's own */
+    hal_image_ops image;
+    bool native_bf16; /* products of bfloat16 have instructions of their own; else they are slower than of float32 */
+    void *state;      /* the backend's own */
     void (*close)(weft_hal *hal);
 };
 

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "base/half.h"
 #include "hal/hal.h"
 #include "support/random.h"
 #include "support/test.h"
@@ -30,11 +31,12 @@ typedef struct env {
 } env;
 
 typedef enum fill {
-    UNIT,     /* -1..1 */
-    POSITIVE, /* 0.5..1.5 */
-    WIDE,     /* -30..30 */
-    COARSE,   /* multiples of 0.25 in -1..1 */
-    NOTHING   /* NaN: never to be read */
+    UNIT,      /* -1..1 */
+    POSITIVE,  /* 0.5..1.5 */
+    WIDE,      /* -30..30 */
+    COARSE,    /* multiples of 0.25 in -1..1 */
+    SOME_NANS, /* the same, one in ten a NaN */
+    NOTHING    /* NaN: never to be read */
 } fill;
 
 typedef struct operand {
@@ -130,6 +132,8 @@ static double fill_value(env *e, fill how)
         return 60.0 * u - 30.0;
     case COARSE:
         return floor(9.0 * u) * 0.25 - 1.0;
+    case SOME_NANS:
+        return u < 0.1 ? NAN : floor(9.0 * u) * 0.25 - 1.0;
     case NOTHING:
         break;
     }
@@ -142,6 +146,8 @@ static void store_real(void *array, weft_dtype dtype, int64_t i, double value)
 {
     if (dtype == WEFT_DTYPE_F32) {
         ((float *)array)[i] = (float)value;
+    } else if (dtype == WEFT_DTYPE_BF16) {
+        ((uint16_t *)array)[i] = bf16_from_float((float)value);
     } else {
         ((double *)array)[i] = value;
     }
@@ -149,7 +155,9 @@ static void store_real(void *array, weft_dtype dtype, int64_t i, double value)
 
 static double load_real(const void *array, weft_dtype dtype, int64_t i)
 {
-    return dtype == WEFT_DTYPE_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+    return dtype == WEFT_DTYPE_F32    ? (double)((const float *)array)[i]
+           : dtype == WEFT_DTYPE_BF16 ? (double)bf16_to_float(((const uint16_t *)array)[i])
+                                      : ((const double *)array)[i];
 }
 
 static operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld, fill how)
@@ -175,9 +183,15 @@ static operand operand_make(env *e, int64_t rows, int64_t cols, fill how)
     return operand_of_type(e, e->dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
 }
 
+/* The type of parameters and sums of rows of the case's type. */
+static weft_dtype env_param(const env *e)
+{
+    return e->dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : e->dtype;
+}
+
 static operand operand_vector(env *e, int64_t count, fill how)
 {
-    return operand_of_type(e, e->dtype, count, 1, 1, how);
+    return operand_of_type(e, env_param(e), count, 1, 1, how);
 }
 
 static operand operand_f64(env *e, int64_t count, fill how)
@@ -218,7 +232,7 @@ static void compare_values(const env *e, const char *what, int64_t row, int64_t 
 
 static double epsilon_of(weft_dtype dtype)
 {
-    return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : 0x1.0p-52;
+    return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : dtype == WEFT_DTYPE_BF16 ? 0x1.0p-7 : 0x1.0p-52;
 }
 
 static void operand_compare_as(const env *e, const operand *x, double tolerance)
@@ -242,10 +256,11 @@ static void operand_compare_as(const env *e, const operand *x, double tolerance)
     free(host[1]);
 }
 
-/* Tolerance in units of the type's epsilon. */
+/* Tolerance in units of the type's epsilon. Bfloat16 is computed in float32 and rounded once: to a neighbour at most. */
 static void operand_compare(const env *e, const operand *x, double epsilons)
 {
-    operand_compare_as(e, x, epsilons * epsilon_of(x->dtype));
+    const double units = x->dtype == WEFT_DTYPE_BF16 && epsilons > 1.0 ? 1.0 : epsilons;
+    operand_compare_as(e, x, units * epsilon_of(x->dtype));
 }
 
 static void int_operand_compare(const env *e, const int_operand *x)

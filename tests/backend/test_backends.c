@@ -11,6 +11,7 @@
 
 #include "backend/backend_env.h"
 #include "backend/backend_perf.h"
+#include "backend/image_cases.h"
 
 /* ---- dense ---------------------------------------------------------------------------------------------------- */
 
@@ -266,11 +267,52 @@ static void case_batch_norm(env *e)
     RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
         .y = ON(x));
     operand_compare_as(e, &stats, 1e-12 * (double)(e->m + 1));
-    operand_compare_as(e, &backward, (e->dtype == WEFT_DTYPE_F32 ? 1e-6 : 1e-12) * (double)(e->m + 1));
+    operand_compare_as(e, &backward, (e->dtype == WEFT_DTYPE_F64 ? 1e-12 : 1e-6) * (double)(e->m + 1));
     operand_compare(e, &y, 8.0);
     operand_compare(e, &x, 8.0);
     operand_compare(e, &dx, 16.0);
     operand_compare(e, &dy, 16.0);
+}
+
+/* With ReLU and a residual, each alone and both; y is not read without ReLU. */
+static void case_batch_norm_fused(env *e)
+{
+    operand mean = operand_vector(e, e->n, UNIT);
+    operand rstd = operand_vector(e, e->n, POSITIVE);
+    operand gamma = operand_vector(e, e->n, POSITIVE);
+    operand beta = operand_vector(e, e->n, UNIT);
+    for (int form = 0; form < 4; ++form) {
+        const bool relu = form % 2 == 1;
+        const bool adds = form / 2 == 1;
+        operand x = operand_make(e, e->m, e->n, UNIT);
+        operand residual = operand_make(e, e->m, e->n, adds ? UNIT : NOTHING);
+        operand y = operand_make(e, e->m, e->n, NOTHING);
+        operand passed = operand_make(e, e->m, e->n, relu ? COARSE : NOTHING);
+        operand dy = operand_make(e, e->m, e->n, UNIT);
+        operand dx = operand_make(e, e->m, e->n, NOTHING);
+        operand dresidual = operand_make(e, e->m, e->n, NOTHING);
+        operand backward = operand_f64(e, 2 * e->n, NOTHING);
+        RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
+            .residual = adds ? ON(residual) : (hal_mat){.data = NULL}, .relu = relu, .y = ON(y));
+        RUN(e, bn_backward_stats, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .y = ON(passed),
+            .relu = relu, .stats = STATS(backward));
+        RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma),
+            .y = ON(passed), .relu = relu, .stats = STATS(backward), .count = (double)(e->m + 3), .dx = ON(dx),
+            .dresidual = adds ? ON(dresidual) : (hal_mat){.data = NULL});
+        operand_compare(e, &y, 8.0);
+        operand_compare(e, &dx, 16.0);
+        operand_compare_as(e, &backward, (e->dtype == WEFT_DTYPE_F64 ? 1e-12 : 1e-6) * (double)(e->m + 1));
+        RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
+            .residual = adds ? ON(residual) : (hal_mat){.data = NULL}, .relu = relu, .y = ON(x));
+        operand_compare(e, &x, 8.0);
+        if (adds) {
+            RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(residual), .mean = ROW(mean), .rstd = ROW(rstd),
+                .gamma = ROW(gamma), .y = ON(passed), .relu = relu, .stats = STATS(backward),
+                .count = (double)(e->m + 3), .dx = ON(dx), .dresidual = ON(dy));
+            operand_compare(e, &dresidual, 0.0);
+            operand_compare(e, &dy, 0.0);
+        }
+    }
 }
 
 static void case_layer_norm(env *e)
@@ -333,6 +375,10 @@ static void case_softmax_xent(env *e)
     RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .mask = INT(mask), .scale = 0.125, .loss = ON(only));
     RUN(e, softmax_xent, .x = ON(x), .label = INT(label), .mask = INT(mask), .scale = 0.125, .loss = ON(loss),
         .dx = ON(x));
+    operand smooth = operand_make(e, e->m, e->n, NOTHING);
+    RUN(e, softmax_xent, .x = ON(dx), .label = INT(label), .mask = INT(mask), .scale = 0.125, .smoothing = 0.1,
+        .loss = ON(only), .dx = ON(smooth));
+    operand_compare(e, &smooth, 8.0);
     if (e->n > 0) { /* without a mask every row counts, and needs a label */
         for (int64_t i = 0; i < e->m; ++i) {
             ((int32_t *)label.host)[i] = (int32_t)(i % e->n);
@@ -537,26 +583,30 @@ static void case_gemm_large(env *e)
 static const struct test_case {
     const char *name;
     void (*run)(env *e);
+    bool bf16; /* rows may be of bfloat16 */
 } cases[] = {
-    {"axpby", case_axpby},
-    {"scale_rows", case_scale_rows},
-    {"col_sum", case_col_sum},
-    {"gather_scatter", case_gather_scatter},
-    {"reduce", case_reduce},
-    {"cast", case_cast},
-    {"select", case_select},
-    {"act", case_act},
-    {"batch_norm", case_batch_norm},
-    {"layer_norm", case_layer_norm},
-    {"softmax_xent", case_softmax_xent},
-    {"bce_logits", case_bce_logits},
-    {"accuracy", case_accuracy},
-    {"adam", case_adam},
-    {"sgd", case_sgd},
-    {"spmm", case_spmm},
-    {"gemm", case_gemm},
-    {"gemm_gradient", case_gemm_gradient},
-    {"gemm_large", case_gemm_large},
+    {"axpby", case_axpby, true},
+    {"scale_rows", case_scale_rows, false},
+    {"col_sum", case_col_sum, true},
+    {"gather_scatter", case_gather_scatter, false},
+    {"reduce", case_reduce, false},
+    {"cast", case_cast, false},
+    {"select", case_select, false},
+    {"act", case_act, true},
+    {"batch_norm", case_batch_norm, true},
+    {"batch_norm_fused", case_batch_norm_fused, true},
+    {"layer_norm", case_layer_norm, false},
+    {"softmax_xent", case_softmax_xent, false},
+    {"bce_logits", case_bce_logits, false},
+    {"accuracy", case_accuracy, false},
+    {"adam", case_adam, false},
+    {"sgd", case_sgd, false},
+    {"conv", case_conv, true},
+    {"pool", case_pool, true},
+    {"spmm", case_spmm, false},
+    {"gemm", case_gemm, false},
+    {"gemm_gradient", case_gemm_gradient, false},
+    {"gemm_large", case_gemm_large, false},
 };
 
 static const struct shape {
@@ -578,6 +628,9 @@ static void run_cases(const char *resource, weft_dtype dtype)
     bool runs_on_another =
         strncmp(resource, "cpu", 3) != 0 || dtype == WEFT_DTYPE_F64; /* its kernels are tested there */
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+        if (dtype == WEFT_DTYPE_BF16 && !cases[c].bf16) {
+            continue;
+        }
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
             bool large = shapes[s].m * shapes[s].n > 5000;
             if (large && runs_on_another) {
@@ -635,7 +688,9 @@ static void test_backend(void **state)
     const char *text = *state;
     const char *space = strchr(text, ' ');
     snprintf(resource, sizeof resource, "%.*s", (int)(space - text), text);
-    run_cases(resource, strcmp(space + 1, "f64") == 0 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32);
+    run_cases(resource, strcmp(space + 1, "f64") == 0    ? WEFT_DTYPE_F64
+                        : strcmp(space + 1, "bf16") == 0 ? WEFT_DTYPE_BF16
+                                                         : WEFT_DTYPE_F32);
 }
 
 #define BACKEND(text)                                                                                                  \
@@ -650,7 +705,11 @@ int main(int argc, char **argv)
                                        BACKEND("cpu f64"),
                                        BACKEND("cpu:avx2 f32"),
                                        BACKEND("cpu:base f32"),
+                                       BACKEND("cpu bf16"),
+                                       BACKEND("cpu:avx2 bf16"),
+                                       BACKEND("cpu:base bf16"),
                                        BACKEND("shadow f32"),
+                                       BACKEND("shadow bf16"),
                                        BACKEND("shadow:ref f64")};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (argc < 2 || strcmp(argv[1], "--perf") != 0 || failed != 0) {

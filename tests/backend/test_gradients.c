@@ -158,6 +158,44 @@ static void test_batch_norm(void **state)
     check_gradient("batch norm gamma", bn_value, &c, c.gamma, dgamma, N);
 }
 
+/* ReLU of the norm and a residual: the mask is that of y. */
+typedef struct fused_context {
+    norm_context norm;
+    double residual[M * N];
+} fused_context;
+
+static double bn_fused_value(void *context)
+{
+    fused_context *c = context;
+    (void)bn_value(&c->norm);
+    OP(bn_apply, .x = mat(c->norm.x, M, N), .mean = mat(c->norm.mean, 1, N), .rstd = mat(c->norm.rstd, 1, N),
+       .gamma = mat(c->norm.gamma, 1, N), .beta = mat(c->norm.beta, 1, N), .residual = mat(c->residual, M, N),
+       .relu = true, .y = mat(c->norm.y, M, N));
+    return dot(c->norm.w, c->norm.y, M * N);
+}
+
+static void test_batch_norm_fused(void **state)
+{
+    (void)state;
+    fused_context c;
+    norm_context *n = &c.norm;
+    double stats[2 * N];
+    double dx[M * N];
+    double dresidual[M * N];
+    norm_fill(n);
+    fill_random(c.residual, M * N);
+    (void)bn_fused_value(&c);
+    OP(bn_backward_stats, .dy = mat(n->w, M, N), .x = mat(n->x, M, N), .mean = mat(n->mean, 1, N),
+       .rstd = mat(n->rstd, 1, N), .y = mat(n->y, M, N), .relu = true, .stats = mat(stats, 2, N));
+    OP(bn_backward_apply, .dy = mat(n->w, M, N), .x = mat(n->x, M, N), .mean = mat(n->mean, 1, N),
+       .rstd = mat(n->rstd, 1, N), .gamma = mat(n->gamma, 1, N), .y = mat(n->y, M, N), .relu = true,
+       .stats = mat(stats, 2, N), .count = M, .dx = mat(dx, M, N), .dresidual = mat(dresidual, M, N));
+    check_gradient("fused batch norm x", bn_fused_value, &c, n->x, dx, M * N);
+    check_gradient("fused batch norm residual", bn_fused_value, &c, c.residual, dresidual, M * N);
+    check_gradient("fused batch norm beta", bn_fused_value, &c, n->beta, stats, N);
+    check_gradient("fused batch norm gamma", bn_fused_value, &c, n->gamma, stats + N, N);
+}
+
 static double ln_value(void *context)
 {
     norm_context *c = context;
@@ -185,6 +223,7 @@ static void test_layer_norm(void **state)
 /* ---- losses ------------------------------------------------------------------------------------------------------ */
 
 typedef struct loss_context {
+    double smoothing;
     double x[M * N], dx[M * N];
     int32_t label[M];
     uint8_t mask[M];
@@ -210,8 +249,8 @@ static double softmax_value(void *context)
     loss_context *c = context;
     double loss = 0.0;
     OP(softmax_xent, .x = mat(c->x, M, N), .label = hal_column_from(c->label, WEFT_DTYPE_I32, M),
-       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M), .scale = SCALE, .loss = mat(&loss, 1, 1),
-       .dx = mat(c->dx, M, N));
+       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M), .scale = SCALE, .smoothing = c->smoothing,
+       .loss = mat(&loss, 1, 1), .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
 
@@ -231,9 +270,12 @@ static void test_losses(void **state)
     loss_context c;
     double dx[M * N];
     loss_fill(&c);
-    (void)softmax_value(&c);
-    memcpy(dx, c.dx, sizeof dx);
-    check_gradient("softmax cross-entropy", softmax_value, &c, c.x, dx, M * N);
+    for (int smooth = 0; smooth < 2; ++smooth) {
+        c.smoothing = smooth * 0.1;
+        (void)softmax_value(&c);
+        memcpy(dx, c.dx, sizeof dx);
+        check_gradient("softmax cross-entropy", softmax_value, &c, c.x, dx, M * N);
+    }
     (void)bce_value(&c);
     memcpy(dx, c.dx, sizeof dx);
     check_gradient("binary cross-entropy", bce_value, &c, c.x, dx, M * N);
@@ -249,6 +291,10 @@ static void test_loss_values(void **state)
     OP(softmax_xent, .x = mat(x[0], 2, 4), .label = hal_column_from(label, WEFT_DTYPE_I32, 2), .scale = 1.0,
        .loss = mat(&loss, 1, 1));
     ASSERT_NEAR(loss, log(4.0), 1e-15);
+    loss = 0.0; /* the second row alone: 0.1 / 4 of the distance to each of three others */
+    OP(softmax_xent, .x = mat(x[1], 1, 4), .label = hal_column_from(&label[1], WEFT_DTYPE_I32, 1), .scale = 1.0,
+       .smoothing = 0.1, .loss = mat(&loss, 1, 1));
+    ASSERT_NEAR(loss, 3.0 * 0.1 / 4.0 * 1000.0, 1e-12);
     double logits[3] = {0.0, 500.0, -500.0};
     float target[3] = {1.0F, 1.0F, 1.0F};
     int64_t count = 0;
@@ -257,6 +303,122 @@ static void test_loss_values(void **state)
        .loss = mat(&loss, 1, 1), .count = hal_mat_of(&count, WEFT_DTYPE_I64, 1, 1, 1));
     ASSERT_NEAR(loss, log(2.0) + 500.0, 1e-12);
     assert_int_equal(count, 3);
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+enum { CONV_X = 2 * 5 * 4 * 4, CONV_Y = 2 * 3 * 3 * 6, CONV_W = 6 * 2 * 3 * 2 };
+
+/* Two groups, a stride, a dilation and padding on one side, in one. */
+static const hal_conv_shape conv_shape = {.height = 5,
+                                          .width = 4,
+                                          .in = 4,
+                                          .out = 6,
+                                          .groups = 2,
+                                          .kernel = {3, 2},
+                                          .stride = {2, 1},
+                                          .dilation = {1, 2},
+                                          .pad = {{1, 1}, {0, 1}},
+                                          .dtype = WEFT_DTYPE_F64,
+                                          .bias = true,
+                                          .training = true,
+                                          .backward_data = true};
+
+typedef struct conv_context {
+    hal_conv *conv;
+    double x[CONV_X], y[CONV_Y], weight[CONV_W], bias[6], w[CONV_Y];
+} conv_context;
+
+static double conv_value(void *context)
+{
+    conv_context *c = context;
+    OP(conv_pack, .weight = mat(c->weight, 6, 12), .conv = c->conv);
+    OP(conv_forward, .x = mat(c->x, 40, 4), .bias = mat(c->bias, 1, 6), .y = mat(c->y, 18, 6), .conv = c->conv);
+    return dot(c->w, c->y, CONV_Y);
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    conv_context c;
+    double dx[CONV_X];
+    double dweight[CONV_W];
+    double dbias[6];
+    const int64_t images = 2;
+    ASSERT_OK(hal->image.conv_create(hal, &conv_shape, &images, 1, &c.conv));
+    fill_random(c.x, CONV_X);
+    fill_random(c.weight, CONV_W);
+    fill_random(c.bias, 6);
+    fill_random(c.w, CONV_Y);
+    (void)conv_value(&c);
+    OP(conv_backward_data, .dy = mat(c.w, 18, 6), .dx = mat(dx, 40, 4), .conv = c.conv);
+    OP(conv_backward_weights, .x = mat(c.x, 40, 4), .dy = mat(c.w, 18, 6), .dweight = mat(dweight, 6, 12),
+       .dbias = mat(dbias, 1, 6), .conv = c.conv);
+    check_gradient("convolution x", conv_value, &c, c.x, dx, CONV_X);
+    check_gradient("convolution weight", conv_value, &c, c.weight, dweight, CONV_W);
+    check_gradient("convolution bias", conv_value, &c, c.bias, dbias, 6);
+    hal->image.conv_destroy(hal, c.conv);
+}
+
+/* A convolution written down: 1 2 3 over two pixels of padding, kernel 10 1. */
+static void test_conv_values(void **state)
+{
+    (void)state;
+    const hal_conv_shape shape = {.height = 1,
+                                  .width = 3,
+                                  .in = 1,
+                                  .out = 1,
+                                  .groups = 1,
+                                  .kernel = {1, 2},
+                                  .stride = {1, 1},
+                                  .dilation = {1, 1},
+                                  .pad = {{0, 0}, {1, 1}},
+                                  .dtype = WEFT_DTYPE_F64};
+    const int64_t images = 1;
+    double x[3] = {1.0, 2.0, 3.0};
+    double weight[2] = {10.0, 1.0};
+    double y[4];
+    hal_conv *conv = NULL;
+    ASSERT_OK(hal->image.conv_create(hal, &shape, &images, 1, &conv));
+    OP(conv_pack, .weight = mat(weight, 1, 2), .conv = conv);
+    OP(conv_forward, .x = mat(x, 3, 1), .y = mat(y, 4, 1), .conv = conv);
+    assert_true(y[0] == 1.0 && y[1] == 12.0 && y[2] == 23.0 && y[3] == 30.0);
+    hal->image.conv_destroy(hal, conv);
+}
+
+typedef struct pool_context {
+    hal_pool_shape shape;
+    double x[CONV_X], y[CONV_X], w[CONV_X];
+    uint8_t index[CONV_X];
+    int64_t rows;
+} pool_context;
+
+static double pool_value(void *context)
+{
+    pool_context *c = context;
+    OP(pool_forward, .x = mat(c->x, 40, 4), .y = mat(c->y, c->rows, 4),
+       .index = hal_mat_of(c->index, WEFT_DTYPE_U8, c->rows, 4, 4), .shape = c->shape);
+    return dot(c->w, c->y, (int)c->rows * 4);
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    pool_context c = {.shape = {.height = 5, .width = 4, .kernel = {3, 2}, .stride = {2, 1}, .pad = {{1, 1}, {1, 0}}}};
+    double dx[CONV_X];
+    int64_t extent[2];
+    hal_pool_extent(&c.shape, extent);
+    c.rows = 2 * extent[0] * extent[1];
+    assert_true(extent[0] == 3 && extent[1] == 4);
+    fill_random(c.x, CONV_X);
+    fill_random(c.w, CONV_X);
+    for (int average = 0; average < 2; ++average) {
+        c.shape.average = average == 1;
+        (void)pool_value(&c);
+        OP(pool_backward, .dy = mat(c.w, c.rows, 4), .index = hal_mat_of(c.index, WEFT_DTYPE_U8, c.rows, 4, 4),
+           .dx = mat(dx, 40, 4), .shape = c.shape);
+        check_gradient(average == 1 ? "average pooling" : "maximum pooling", pool_value, &c, c.x, dx, CONV_X);
+    }
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
@@ -527,9 +689,11 @@ static int close_ref(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_act),    cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_losses), cmocka_unit_test(test_loss_values), cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_spmm),   cmocka_unit_test(test_adam),        cmocka_unit_test(test_sgd),
+        cmocka_unit_test(test_act),        cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_batch_norm_fused),
+        cmocka_unit_test(test_conv),       cmocka_unit_test(test_conv_values), cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_losses),      cmocka_unit_test(test_loss_values),
+        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_sgd),
     };
     return cmocka_run_group_tests(tests, open_ref, close_ref);
 }

@@ -1,7 +1,7 @@
 /*
  * hal/core/fill_slots.c: what stands in the slots that a backend leaves empty: the reference operation when the host
- * sees the backend's memory, else a stub that names the operation. Memory and prepared matrices are taken whole: their
- * slots share what they allocate.
+ * sees the backend's memory, else a stub that names the operation. Memory, prepared matrices and prepared
+ * convolutions are taken whole: their slots share what they allocate.
  */
 #include "hal/core/fill_slots.h"
 #include "hal/ref/ref_backend.h"
@@ -37,6 +37,25 @@ static hal_spmm_info stub_spmm_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal, (void)spmm;
     return (hal_spmm_info){.form = HAL_SPMM_AUTO};
+}
+
+static weft_status stub_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                                    hal_conv **conv)
+{
+    (void)shape, (void)images, (void)sizes;
+    *conv = NULL;
+    return refuse(hal, "conv_create");
+}
+
+static void stub_conv_destroy(weft_hal *hal, hal_conv *conv)
+{
+    (void)hal, (void)conv;
+}
+
+static hal_conv_info stub_conv_info(weft_hal *hal, const hal_conv *conv)
+{
+    (void)hal, (void)conv;
+    return (hal_conv_info){.slow = true};
 }
 
 /* ---- memory and stream of a backend whose calls return when they are done ----------------------------------------- */
@@ -109,7 +128,8 @@ static void fill_stream(hal_stream_ops *stream)
 void hal_fill_slots(weft_hal *hal)
 {
     weft_hal from = {
-        .sparse = {.spmm_create = stub_spmm_create, .spmm_destroy = stub_spmm_destroy, .spmm_info = stub_spmm_info}};
+        .sparse = {.spmm_create = stub_spmm_create, .spmm_destroy = stub_spmm_destroy, .spmm_info = stub_spmm_info},
+        .image = {.conv_create = stub_conv_create, .conv_destroy = stub_conv_destroy, .conv_info = stub_conv_info}};
 #define HAL_OP(group, name, flops, operands, ...) from.op.name = stub_##name;
 #include "hal/ops.def"
     fill_memory(&hal->mem);
@@ -120,6 +140,13 @@ void hal_fill_slots(weft_hal *hal)
     if (hal->sparse.spmm_create == NULL) {
         hal->sparse = from.sparse;
         hal->op.spmm_run = from.op.spmm_run;
+    }
+    if (hal->image.conv_create == NULL) {
+        hal->image = from.image;
+        hal->op.conv_pack = from.op.conv_pack;
+        hal->op.conv_forward = from.op.conv_forward;
+        hal->op.conv_backward_data = from.op.conv_backward_data;
+        hal->op.conv_backward_weights = from.op.conv_backward_weights;
     }
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = hal->op.name != NULL ? hal->op.name : from.op.name;
 #include "hal/ops.def"

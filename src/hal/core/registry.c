@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "hal/core/fill_slots.h"
-#include "hal/cpu/onednn_shim.h"
+#include "hal/cpu/library/onednn.h"
 #include "hal/hal.h"
 
 #define HAL_BACKEND(name, description) weft_status hal_open_##name(weft_hal *hal, int threads, const char *argument);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hal/cpu/kernels.h"
-#include "hal/cpu/onednn_shim.h"
+#include "hal/cpu/library/onednn.h"
 #include "hal/ref/ref_backend.h"
 #include "hal/table/op_table.h"
 
@@ -115,6 +115,15 @@ void cpu_mem_ops(hal_mem_ops *ops)
         bool here = dtype == WEFT_DTYPE_F32 && state->own.name != NULL;                                                \
         return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
     }
+#define HAL_DATA_OP(group, name, flops, operands, ...)                                                                 \
+    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
+    {                                                                                                                  \
+        const cpu_state *state = cpu_state_of(hal);                                                                    \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        bool here = dtype != WEFT_DTYPE_F64 && state->own.name != NULL;                                                \
+        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
+    }
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
     {                                                                                                                  \
@@ -131,6 +140,7 @@ static void fill_ops(weft_hal *hal)
     cpu_gemm_op(&state->own);
     cpu_dense_ops(&state->own);
     cpu_nn_ops(&state->own);
+    cpu_pool_ops(&state->own);
     cpu_optim_ops(&state->own);
     cpu_pack_ops(&state->own);
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
@@ -138,6 +148,7 @@ static void fill_ops(weft_hal *hal)
     hal->op.spmm_run = cpu_spmm_run;
     cpu_mem_ops(&hal->mem);
     cpu_sparse_ops(&hal->sparse);
+    cpu_image_ops(hal);
 }
 
 /* ---- open and close ------------------------------------------------------------------------------------------ */
@@ -145,7 +156,7 @@ static void fill_ops(weft_hal *hal)
 static void cpu_close(weft_hal *hal)
 {
     cpu_state *state = cpu_state_of(hal);
-    onednn_destroy(state->gemm_cache);
+    onednn_close(state->library);
     weft_free(state->workspace);
     weft_free(state);
     hal->state = NULL;
@@ -170,12 +181,13 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     state->kernels = kernels_of(isa);
     ref_fill_ops(&state->ref);
     /* The library knows no cap of its own by backend: a capped backend does without it. */
-    weft_status status = isa == hal_isa_best() ? onednn_create(threads, &state->gemm_cache) : WEFT_OK;
+    weft_status status = isa == hal_isa_best() ? onednn_open(threads, &state->library) : WEFT_OK;
     if (status != WEFT_OK) {
         cpu_close(hal);
         return status;
     }
     fill_ops(hal);
+    hal->native_bf16 = state->library != NULL && __builtin_cpu_supports("avx512bf16") != 0;
     hal->close = cpu_close;
     return WEFT_OK;
 }

@@ -13,31 +13,17 @@
 #include "base/isa.h"
 #include "hal/hal.h"
 
-typedef struct cpu_gemm_cache cpu_gemm_cache; /* prepared library primitives by shape; see onednn_shim.h */
-typedef struct cpu_kernels cpu_kernels;       /* the kernels of one level; see kernels.h */
-
-/* A product as the drivers and the library see it: c[m,n] = alpha * op(a)[m,k] * op(b)[k,n] + beta * c + bias[n]. */
-typedef struct cpu_product {
-    bool trans_a, trans_b;
-    int64_t m, n, k;
-    double alpha, beta;
-    const float *a;
-    int64_t lda;
-    const float *b;
-    int64_t ldb;
-    float *c;
-    int64_t ldc;
-    const float *bias; /* [n] or NULL */
-} cpu_product;
+typedef struct onednn onednn;           /* see library/onednn.h */
+typedef struct cpu_kernels cpu_kernels; /* the kernels of one level; see kernels.h */
 
 typedef struct cpu_state {
     hal_isa isa;
     const cpu_kernels *kernels;
     void *workspace; /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
-    cpu_gemm_cache *gemm_cache; /* NULL without the library */
-    hal_ops own;                /* operations on float32, and those whose operands have types of their own */
-    weft_hal ref;               /* its tables: what everything else runs on */
+    onednn *library; /* NULL without it */
+    hal_ops own;     /* operations on float32 and bfloat16, and those whose operands have types of their own */
+    weft_hal ref;    /* its tables: what everything else runs on */
 } cpu_state;
 
 static inline cpu_state *cpu_state_of(const weft_hal *hal)
@@ -56,14 +42,19 @@ int cpu_parts(const weft_hal *hal, int64_t work);
 void cpu_mem_ops(hal_mem_ops *ops);
 void cpu_sparse_ops(hal_sparse_ops *ops);
 
-/* Each sets the slots that it has a float32 version of; the others and float64 run on ref. */
+/* Each sets the slots that it has a version of for float32, and for bfloat16 where rows may be of it; the others and
+ * float64 run on ref. */
 void cpu_gemm_op(hal_ops *ops);
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
+void cpu_pool_ops(hal_ops *ops);
 void cpu_optim_ops(hal_ops *ops);
 void cpu_pack_ops(hal_ops *ops);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);
+
+/* Prepared convolutions and what runs them, likewise. */
+void cpu_image_ops(weft_hal *hal);
 
 #endif

@@ -6,8 +6,9 @@
 static void axpby_rows(const cpu_piece *piece, const void *args)
 {
     const hal_axpby_args *a = args;
-    piece->kernels->axpby(piece->rows, a->y.cols, (float)a->alpha, piece_in(piece, &a->x), a->x.ld, (float)a->beta,
-                          piece_out(piece, &a->y), a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->axpby(piece->rows, a->y.cols, (float)a->alpha, piece_cells_in(piece, &a->x), a->x.ld, (float)a->beta,
+                piece_cells_out(piece, &a->y), a->y.ld);
 }
 
 static weft_status cpu_axpby(weft_hal *hal, const hal_axpby_args *a)
@@ -68,7 +69,7 @@ static weft_status cpu_scatter_rows(weft_hal *hal, const hal_scatter_rows_args *
 static void col_sum_rows(const cpu_piece *piece, const void *args)
 {
     const hal_col_sum_args *a = args;
-    piece->kernels->col_sum(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, piece->own);
+    piece_kernels(piece, &a->x)->col_sum(piece->rows, a->x.cols, piece_cells_in(piece, &a->x), a->x.ld, piece->own);
 }
 
 static weft_status cpu_col_sum(weft_hal *hal, const hal_col_sum_args *a)

@@ -15,7 +15,7 @@
 
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/kernels.h"
-#include "hal/cpu/onednn_shim.h"
+#include "hal/cpu/library/onednn.h"
 
 enum {
     BLOCK_N = 512,       /* columns of B packed at once */
@@ -215,8 +215,8 @@ static weft_status cpu_gemm(weft_hal *hal, const hal_gemm_args *args)
     if (g.m == 0 || g.n == 0) {
         return WEFT_OK;
     }
-    if (state->gemm_cache != NULL && use_library(&g)) {
-        return onednn_gemm(state->gemm_cache, &g);
+    if (state->library != NULL && use_library(&g)) {
+        return onednn_gemm(state->library, &g);
     }
     return g.trans_a ? gemm_by_reduction(hal, &g) : gemm_by_rows(hal, &g);
 }

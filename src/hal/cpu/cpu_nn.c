@@ -8,6 +8,19 @@
 
 /* ---- activation ------------------------------------------------------------------------------------------------ */
 
+static bool drops(const hal_dropout *dropout)
+{
+    return dropout->probability > 0.0F;
+}
+
+static void relu_forward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_act_forward_args *a = args;
+    piece_kernels(piece, &a->x)
+        ->relu_forward(piece->rows, a->y.cols, piece_cells_in(piece, &a->x), a->x.ld, piece_cells_out(piece, &a->y),
+                       a->y.ld);
+}
+
 static void act_forward_rows(const cpu_piece *piece, const void *args)
 {
     const hal_act_forward_args *a = args;
@@ -15,26 +28,39 @@ static void act_forward_rows(const cpu_piece *piece, const void *args)
                                 piece->first, piece_out(piece, &a->y), a->y.ld);
 }
 
+/* Dropout draws for float32; the reference has it for bfloat16. */
 static weft_status cpu_act_forward(weft_hal *hal, const hal_act_forward_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = act_forward_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
-        NULL);
+    const bool relu_alone = a->relu && !drops(&a->dropout);
+    if (a->x.dtype == WEFT_DTYPE_BF16 && !relu_alone) {
+        return cpu_state_of(hal)->ref.op.act_forward(hal, a);
+    }
+    const cpu_rows_job job = {.run = relu_alone ? relu_forward_rows : act_forward_rows,
+                              .args = a,
+                              .rows = a->y.rows,
+                              .work = a->y.rows * a->y.cols};
+    return cpu_rows(hal, &job, NULL);
 }
 
-static void act_backward_rows(const cpu_piece *piece, const void *args)
+static void relu_backward_rows(const cpu_piece *piece, const void *args)
 {
     const hal_act_backward_args *a = args;
-    piece->kernels->act_backward(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->y),
-                                 a->y.ld, a->relu, &a->dropout, piece->first, piece_out(piece, &a->dx), a->dx.ld);
+    float scale = drops(&a->dropout) ? (float)(1.0 / (1.0 - (double)a->dropout.probability)) : 1.0F;
+    piece_kernels(piece, &a->dy)
+        ->relu_backward(piece->rows, a->dx.cols, piece_cells_in(piece, &a->dy), a->dy.ld, piece_cells_in(piece, &a->y),
+                        a->y.ld, scale, piece_cells_out(piece, &a->dx), a->dx.ld);
 }
 
+/* Without ReLU the forward pass is linear: its own transpose. */
 static weft_status cpu_act_backward(weft_hal *hal, const hal_act_backward_args *a)
 {
     assert(a->dy.rows == a->dx.rows && a->dy.cols == a->dx.cols);
+    if (!a->relu) {
+        return cpu_act_forward(hal, &(hal_act_forward_args){.x = a->dy, .y = a->dx, .dropout = a->dropout});
+    }
     return cpu_rows(
-        hal, &(cpu_rows_job){.run = act_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
+        hal, &(cpu_rows_job){.run = relu_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
         NULL);
 }
 
@@ -56,7 +82,7 @@ static weft_status rows_to_stats(weft_hal *hal, const cpu_rows_job *job, const h
 static void bn_stats_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_stats_args *a = args;
-    piece->kernels->bn_stats(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, piece->own);
+    piece_kernels(piece, &a->x)->bn_stats(piece->rows, a->x.cols, piece_cells_in(piece, &a->x), a->x.ld, piece->own);
 }
 
 static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
@@ -73,8 +99,10 @@ static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
 static void bn_apply_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_apply_args *a = args;
-    piece->kernels->bn_apply(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
-                             a->gamma.source, a->beta.source, piece_out(piece, &a->y), a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->bn_apply(piece->rows, a->y.cols, piece_cells_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
+                   a->gamma.source, a->beta.source, piece_cells_in(piece, &a->residual), a->residual.ld, a->relu,
+                   piece_cells_out(piece, &a->y), a->y.ld);
 }
 
 static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
@@ -87,8 +115,10 @@ static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
 static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_backward_stats_args *a = args;
-    piece->kernels->bn_backward_stats(piece->rows, a->x.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->x),
-                                      a->x.ld, a->mean.source, a->rstd.source, piece->own);
+    piece_kernels(piece, &a->x)
+        ->bn_backward_stats(piece->rows, a->x.cols, piece_cells_in(piece, &a->dy), a->dy.ld,
+                            piece_cells_in(piece, &a->x), a->x.ld, a->relu ? piece_cells_in(piece, &a->y) : NULL,
+                            a->y.ld, a->mean.source, a->rstd.source, piece->own);
 }
 
 static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_stats_args *a)
@@ -110,9 +140,12 @@ typedef struct bn_backward_job {
 static void bn_backward_apply_rows(const cpu_piece *piece, const void *job)
 {
     const hal_bn_backward_apply_args *a = ((const bn_backward_job *)job)->args;
-    piece->kernels->bn_backward_apply(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld,
-                                      piece_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
-                                      ((const bn_backward_job *)job)->coefficient, piece_out(piece, &a->dx), a->dx.ld);
+    piece_kernels(piece, &a->x)
+        ->bn_backward_apply(piece->rows, a->dx.cols, piece_cells_in(piece, &a->dy), a->dy.ld,
+                            piece_cells_in(piece, &a->x), a->x.ld, a->relu ? piece_cells_in(piece, &a->y) : NULL,
+                            a->y.ld, a->mean.source, a->rstd.source, ((const bn_backward_job *)job)->coefficient,
+                            piece_cells_out(piece, &a->dx), a->dx.ld, piece_cells_out(piece, &a->dresidual),
+                            a->dresidual.ld);
 }
 
 static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_apply_args *a)
@@ -212,9 +245,9 @@ static void softmax_xent_rows(const cpu_piece *piece, const void *args)
 {
     const hal_softmax_xent_args *a = args;
     const int32_t *label = a->label.source;
-    *(cpu_loss *)piece->own =
-        piece->kernels->softmax_xent(piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first,
-                                     mask_of(piece, &a->mask), (float)a->scale, piece_out(piece, &a->dx), a->dx.ld);
+    *(cpu_loss *)piece->own = piece->kernels->softmax_xent(
+        piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first, mask_of(piece, &a->mask),
+        (float)a->scale, (float)a->smoothing, piece_out(piece, &a->dx), a->dx.ld);
 }
 
 static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *a)

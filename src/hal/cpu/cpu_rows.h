@@ -46,6 +46,22 @@ static inline float *piece_out(const cpu_piece *piece, const hal_mat *mat)
     return data != NULL ? data + piece->first * mat->ld : NULL;
 }
 
+/* The same for cells of float32 or bfloat16, and the kernels for them. */
+static inline const void *piece_cells_in(const cpu_piece *piece, const hal_mat *mat)
+{
+    return hal_mat_rows(mat, piece->first, piece->rows).source;
+}
+
+static inline void *piece_cells_out(const cpu_piece *piece, const hal_mat *mat)
+{
+    return hal_mat_rows(mat, piece->first, piece->rows).data;
+}
+
+static inline const cpu_cell_kernels *piece_kernels(const cpu_piece *piece, const hal_mat *mat)
+{
+    return mat->dtype == WEFT_DTYPE_BF16 ? &piece->kernels->bf16 : &piece->kernels->f32;
+}
+
 /* sum[n] = what doubles 0 .. n - 1 of the pieces add up to, on top of `start`; in the order of the pieces. */
 static inline double left_sum(const cpu_parts_left *left, int64_t j, double start)
 {

@@ -29,15 +29,50 @@ typedef struct cpu_loss {
     int64_t count;
 } cpu_loss;
 
+/* A pooling: rows of x are pixels of the input, rows of y of the output, [.., cols]. */
+typedef struct cpu_pooling {
+    hal_pool_shape shape;
+    int64_t extent[2]; /* of the output */
+    int64_t cols, ldx, ldy, ld_index;
+} cpu_pooling;
+
+/* Kernels over cells of float32 or bfloat16 (x, y, residual and their gradients); all else is float32, and so is the
+ * arithmetic: a cell is rounded once, when it is stored. */
+typedef struct cpu_cell_kernels {
+    void (*axpby)(int64_t m, int64_t n, float alpha, const void *x, int64_t ldx, float beta, void *y, int64_t ldy);
+    /* sum[n] += columns of a */
+    void (*col_sum)(int64_t m, int64_t n, const void *a, int64_t lda, double *sum);
+    void (*relu_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, void *y, int64_t ldy);
+    /* scale: of the dropout behind the ReLU */
+    void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
+                          void *dx, int64_t lddx);
+    /* stats[2n] +=; residual and dresidual may be NULL; y, of the two of backward, is NULL without ReLU */
+    void (*bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats);
+    void (*bn_apply)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *mean, const float *rstd,
+                     const float *gamma, const float *beta, const void *residual, int64_t ldr, bool relu, void *y,
+                     int64_t ldy);
+    void (*bn_backward_stats)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
+                              const void *y, int64_t ldy, const float *mean, const float *rstd, double *stats);
+    /* coefficient[3n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
+    void (*bn_backward_apply)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
+                              const void *y, int64_t ldy, const float *mean, const float *rstd,
+                              const float *coefficient, void *dx, int64_t lddx, void *dresidual, int64_t lddr);
+    /* rows [first, first + rows) of y, and of dx; the matrices are whole. index: NULL for none */
+    void (*pool_max)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *x, void *y, uint8_t *index);
+    void (*pool_average)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *x, void *y);
+    /* index: NULL for an average */
+    void (*pool_backward)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *dy, const uint8_t *index,
+                          void *dx);
+} cpu_cell_kernels;
+
 typedef struct cpu_kernels {
+    cpu_cell_kernels f32, bf16;
+
     /* dense */
-    void (*axpby)(int64_t m, int64_t n, float alpha, const float *x, int64_t ldx, float beta, float *y, int64_t ldy);
     void (*scale_rows)(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*gather_rows)(int64_t m, int64_t n, const int32_t *index, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, hal_scatter mode, const float *x, int64_t ldx,
                          float *y, int64_t ldy);
-    /* sum[n] += columns of a */
-    void (*col_sum)(int64_t m, int64_t n, const float *a, int64_t lda, double *sum);
 
     /* products (kernels_gemm_body.h). Packed: rows k_begin .. k_end - 1 of alpha * B, element (p, j) of B at
      * b[p * b_row + j * b_col], into the layout of all k rows: k * gemm_columns(n) floats. */
@@ -51,21 +86,11 @@ typedef struct cpu_kernels {
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
 
-    /* activation and dropout; row: number of the first row within the matrix of the dropout descriptor */
+    /* dropout, and ReLU before it; row: number of the first row within the matrix of the dropout descriptor */
     void (*act_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
                         int64_t row, float *y, int64_t ldy);
-    void (*act_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, bool relu,
-                         const hal_dropout *dropout, int64_t row, float *dx, int64_t lddx);
 
-    /* norms; stats[2n] += */
-    void (*bn_stats)(int64_t m, int64_t n, const float *x, int64_t ldx, double *stats);
-    void (*bn_apply)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *mean, const float *rstd,
-                     const float *gamma, const float *beta, float *y, int64_t ldy);
-    void (*bn_backward_stats)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                              const float *mean, const float *rstd, double *stats);
-    /* coefficient[3n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
-    void (*bn_backward_apply)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                              const float *mean, const float *rstd, const float *coefficient, float *dx, int64_t lddx);
+    /* layer norm */
     void (*ln_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *gamma, const float *beta,
                        double epsilon, float *saved, float *y, int64_t ldy);
     /* sums[2n] += dgamma, dbeta */
@@ -74,7 +99,7 @@ typedef struct cpu_kernels {
 
     /* losses and metric, over the rows whose mask is not 0; mask NULL: over all of them */
     cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *mask, float scale, float *dx, int64_t lddx);
+                             const uint8_t *mask, float scale, float smoothing, float *dx, int64_t lddx);
     cpu_loss (*bce_logits)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
                            const uint8_t *mask, float scale, float *dx, int64_t lddx);
     /* count[2] += rows that are right, then all of them */

@@ -79,23 +79,6 @@ static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int6
     }
 }
 
-static void act_row(int64_t n, const float *x, bool relu, float *y)
-{
-    if (!relu) {
-        if (x != y) {
-#pragma omp simd
-            for (int64_t j = 0; j < n; ++j) {
-                y[j] = x[j];
-            }
-        }
-        return;
-    }
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) {
-        y[j] = x[j] < 0.0F ? 0.0F : x[j];
-    }
-}
-
 /* floor = 0 with ReLU, -infinity without: one loop for both, and a NaN passes. */
 static void act_row_dropout(int64_t n, const float *x, float floor, const uint16_t *lane, int32_t threshold,
                             float scale, float *y)
@@ -142,31 +125,7 @@ static void act_forward(int64_t m, int64_t n, const float *x, int64_t ldx, bool 
         act_dropout(m, n, x, ldx, relu, dropout, row, y, ldy);
         return;
     }
-    for (int64_t i = 0; i < m; ++i) {
-        act_row(n, x + i * ldx, relu, y + i * ldy);
-    }
-}
-
-static void act_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, bool relu,
-                         const hal_dropout *dropout, int64_t row, float *dx, int64_t lddx)
-{
-    if (!relu) { /* the forward pass without ReLU is linear: its own transpose */
-        act_forward(m, n, dy, lddy, false, dropout, row, dx, lddx);
-        return;
-    }
-    bool drops = dropout->probability > 0.0F;
-    float scale = drops ? (float)(1.0 / (1.0 - (double)dropout->probability)) : 1.0F;
-    bool flat = lddy == n && ldy == n && lddx == n;
-    int64_t rows = flat ? 1 : m;
-    int64_t columns = flat ? m * n : n;
-    for (int64_t i = 0; i < rows; ++i) {
-        const float *gradient = dy + i * lddy;
-        const float *output = y + i * ldy;
-        float *to = dx + i * lddx;
-#pragma omp simd
-        for (int64_t j = 0; j < columns; ++j) {
-            float scaled = gradient[j] * scale;
-            to[j] = output[j] > 0.0F ? scaled : 0.0F;
-        }
+    for (int64_t i = 0; i < m; ++i) { /* ReLU alone is a kernel of its own */
+        memmove(y + i * ldy, x + i * ldx, (size_t)n * sizeof *y);
     }
 }

@@ -3,25 +3,6 @@
  * kernels_*.c; plain loops that the compiler turns into vector code of that set. No include guard.
  */
 
-static void axpby(int64_t m, int64_t n, float alpha, const float *x, int64_t ldx, float beta, float *y, int64_t ldy)
-{
-    for (int64_t i = 0; i < m; ++i) {
-        const float *from = x + i * ldx;
-        float *to = y + i * ldy;
-        if (beta == 0.0F) {
-#pragma omp simd
-            for (int64_t j = 0; j < n; ++j) {
-                to[j] = alpha * from[j];
-            }
-        } else {
-#pragma omp simd
-            for (int64_t j = 0; j < n; ++j) {
-                to[j] = alpha * from[j] + beta * to[j];
-            }
-        }
-    }
-}
-
 static void scale_rows(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy)
 {
     for (int64_t i = 0; i < m; ++i) {
@@ -98,28 +79,6 @@ static void scatter_rows(int64_t m, int64_t n, const int32_t *index, hal_scatter
         case HAL_SCATTER_MAX:
             max_row(n, from, to);
             break;
-        }
-    }
-}
-
-/* Four rows a sweep, so that the running sums are loaded and stored a quarter as often. */
-static void col_sum(int64_t m, int64_t n, const float *a, int64_t lda, double *restrict sum)
-{
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4) {
-        const float *restrict row = a + i * lda;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            double low = (double)row[j] + (double)row[lda + j];
-            double high = (double)row[2 * lda + j] + (double)row[3 * lda + j];
-            sum[j] += low + high;
-        }
-    }
-    for (; i < m; ++i) {
-        const float *restrict row = a + i * lda;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            sum[j] += (double)row[j];
         }
     }
 }

@@ -1,85 +1,7 @@
 /*
- * hal/cpu/kernels_nn_body.h: norms, losses and accuracy. Included once an instruction set by kernels_*.c; plain loops
+ * hal/cpu/kernels_nn_body.h: layer norm, losses and accuracy. Included once an instruction set by kernels_*.c; plain loops
  * that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
  */
-
-/* ---- batch norm ---------------------------------------------------------------------------------------------- */
-
-/* Two rows a sweep: the running sums are loaded and stored half as often. */
-static void bn_stats(int64_t m, int64_t n, const float *x, int64_t ldx, double *stats)
-{
-    double *restrict sum = stats;
-    double *restrict squares = stats + n;
-    int64_t i = 0;
-    for (; i + 2 <= m; i += 2) {
-        const float *restrict row = x + i * ldx;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            double a = (double)row[j];
-            double b = (double)row[ldx + j];
-            sum[j] += a + b;
-            squares[j] += a * a + b * b;
-        }
-    }
-    for (; i < m; ++i) {
-        const float *restrict row = x + i * ldx;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            double a = (double)row[j];
-            sum[j] += a;
-            squares[j] += a * a;
-        }
-    }
-}
-
-static void bn_apply(int64_t m, int64_t n, const float *x, int64_t ldx, const float *mean, const float *rstd,
-                     const float *gamma, const float *beta, float *y, int64_t ldy)
-{
-    for (int64_t i = 0; i < m; ++i) {
-        const float *from = x + i * ldx;
-        float *to = y + i * ldy;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            to[j] = gamma[j] * ((from[j] - mean[j]) * rstd[j]) + beta[j];
-        }
-    }
-}
-
-static void bn_backward_stats(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                              const float *mean, const float *rstd, double *stats)
-{
-    double *restrict sum = stats;
-    double *restrict products = stats + n;
-    for (int64_t i = 0; i < m; ++i) {
-        const float *restrict gradient = dy + i * lddy;
-        const float *restrict from = x + i * ldx;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            float xhat = (from[j] - mean[j]) * rstd[j];
-            double g = (double)gradient[j];
-            sum[j] += g;
-            products[j] += g * (double)xhat;
-        }
-    }
-}
-
-static void bn_backward_apply(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                              const float *mean, const float *rstd, const float *coefficient, float *dx, int64_t lddx)
-{
-    const float *scale = coefficient;
-    const float *mean_dy = coefficient + n;
-    const float *mean_product = coefficient + 2 * n;
-    for (int64_t i = 0; i < m; ++i) {
-        const float *gradient = dy + i * lddy;
-        const float *from = x + i * ldx;
-        float *to = dx + i * lddx;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            float xhat = (from[j] - mean[j]) * rstd[j];
-            to[j] = scale[j] * (gradient[j] - mean_dy[j] - xhat * mean_product[j]);
-        }
-    }
-}
 
 /* ---- layer norm ---------------------------------------------------------------------------------------------- */
 
@@ -234,8 +156,18 @@ static float row_max(int64_t n, const float *x)
     return best[0];
 }
 
+static double row_mean(int64_t n, const float *x)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; ++j) {
+        sum += (double)x[j];
+    }
+    return sum / (double)n;
+}
+
 /* The loss of one counted row; to: its gradient, or NULL. */
-static double softmax_row(int64_t n, const float *x, int32_t label, float scale, float *to)
+static double softmax_row(int64_t n, const float *x, int32_t label, float scale, float smoothing, float *to)
 {
     float power[EXP_STRIP] __attribute__((aligned(64)));
     float highest = row_max(n, x);
@@ -245,6 +177,9 @@ static double softmax_row(int64_t n, const float *x, int32_t label, float scale,
         sum += (double)exp_strip(columns, x + column, highest, power);
     }
     double loss = log(sum) + (double)highest - (double)x[label];
+    if (smoothing > 0.0F) {
+        loss += (double)smoothing * ((double)x[label] - row_mean(n, x));
+    }
     if (to == NULL) {
         return loss;
     }
@@ -258,6 +193,14 @@ static double softmax_row(int64_t n, const float *x, int32_t label, float scale,
         for (int64_t j = 0; j < columns; ++j) {
             to[column + j] = power[j] * factor;
         }
+    }
+    if (smoothing > 0.0F) {
+        float others = scale * smoothing / (float)n;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] -= others;
+        }
+        scale -= scale * smoothing;
     }
     to[label] -= scale;
     return loss;
@@ -276,13 +219,13 @@ static bool row_counts(const uint8_t *mask, int64_t i)
 }
 
 static cpu_loss softmax_xent(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *mask, float scale, float *dx, int64_t lddx)
+                             const uint8_t *mask, float scale, float smoothing, float *dx, int64_t lddx)
 {
     cpu_loss loss = {0.0, 0};
     for (int64_t i = 0; i < m; ++i) {
         float *to = dx != NULL ? dx + i * lddx : NULL;
         if (row_counts(mask, i)) {
-            loss.sum += softmax_row(n, x + i * ldx, label[i], scale, to);
+            loss.sum += softmax_row(n, x + i * ldx, label[i], scale, smoothing, to);
             loss.count += 1;
         } else if (to != NULL) {
             zero_row(n, to);

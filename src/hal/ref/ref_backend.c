@@ -66,6 +66,16 @@ void ref_mem_ops(hal_mem_ops *ops)
         WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
         return dtype == WEFT_DTYPE_F32 ? ref_##name##_f32(args) : ref_##name##_f64(args);                              \
     }
+#define HAL_DATA_OP(group, name, flops, operands, ...)                                                                 \
+    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
+    {                                                                                                                  \
+        (void)hal;                                                                                                     \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        return dtype == WEFT_DTYPE_F32   ? ref_##name##_f32(args)                                                      \
+               : dtype == WEFT_DTYPE_F64 ? ref_##name##_f64(args)                                                      \
+                                         : ref_##name##_bf16(args);                                                    \
+    }
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
     {                                                                                                                  \
@@ -80,6 +90,7 @@ void ref_fill_ops(weft_hal *hal)
 {
     ref_mem_ops(&hal->mem);
     ref_sparse_ops(&hal->sparse);
+    ref_image_ops(&hal->image);
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = ref_##name;
 #include "hal/ops.def"
 }

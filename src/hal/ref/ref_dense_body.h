@@ -23,34 +23,6 @@ weft_status TYPED(ref_gemm)(const hal_gemm_args *args)
     return WEFT_OK;
 }
 
-weft_status TYPED(ref_col_sum)(const hal_col_sum_args *args)
-{
-    const real *x = args->x.source;
-    real *out = args->out.data;
-    for (int64_t j = 0; j < args->x.cols; ++j) {
-        double sum = args->beta == 0.0 ? 0.0 : args->beta * (double)out[j];
-        for (int64_t i = 0; i < args->x.rows; ++i) {
-            sum += (double)x[i * args->x.ld + j];
-        }
-        out[j] = (real)sum;
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_axpby)(const hal_axpby_args *args)
-{
-    const real *x = args->x.source;
-    real *y = args->y.data;
-    for (int64_t i = 0; i < args->y.rows; ++i) {
-        for (int64_t j = 0; j < args->y.cols; ++j) {
-            real *to = &y[i * args->y.ld + j];
-            double old = args->beta == 0.0 ? 0.0 : args->beta * (double)*to;
-            *to = (real)(args->alpha * (double)x[i * args->x.ld + j] + old);
-        }
-    }
-    return WEFT_OK;
-}
-
 weft_status TYPED(ref_scale_rows)(const hal_scale_rows_args *args)
 {
     const real *scale = args->scale.source;

@@ -1,72 +1,5 @@
 /* hal/ref/ref_nn_body.h: included by ref_nn.c once for each element type, named `real`. No include guard. */
 
-/* A NaN passes through ReLU, so that a diverging run is seen. */
-weft_status TYPED(ref_act_forward)(const hal_act_forward_args *args)
-{
-    int64_t m = args->y.rows;
-    int64_t n = args->y.cols;
-    const real *x = args->x.source;
-    real *y = args->y.data;
-    int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
-    bool relu = args->relu;
-    const hal_dropout *dropout = &args->dropout;
-    bool drops = dropout_is_on(dropout);
-    real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            real value = x[i * ldx + j];
-            value = relu && value < (real)0 ? (real)0 : value;
-            y[i * ldy + j] = !drops || dropout_keeps(dropout, i, j) ? value * scale : (real)0;
-        }
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_act_backward)(const hal_act_backward_args *args)
-{
-    int64_t m = args->dx.rows;
-    int64_t n = args->dx.cols;
-    const real *dy = args->dy.source;
-    const real *y = args->y.source;
-    real *dx = args->dx.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldy = args->y.ld;
-    int64_t lddx = args->dx.ld;
-    bool relu = args->relu;
-    const hal_dropout *dropout = &args->dropout;
-    bool drops = dropout_is_on(dropout);
-    real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            bool passes = relu ? y[i * ldy + j] > (real)0 : !drops || dropout_keeps(dropout, i, j);
-            dx[i * lddx + j] = passes ? dy[i * lddy + j] * scale : (real)0;
-        }
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_bn_stats)(const hal_bn_stats_args *args)
-{
-    int64_t m = args->x.rows;
-    int64_t n = args->x.cols;
-    const real *x = args->x.source;
-    double *stats = args->stats.data;
-    int64_t ldx = args->x.ld;
-    for (int64_t j = 0; j < n; ++j) {
-        double sum = 0.0;
-        double squares = 0.0;
-        for (int64_t i = 0; i < m; ++i) {
-            double value = (double)x[i * ldx + j];
-            sum += value;
-            squares += value * value;
-        }
-        stats[j] = sum;
-        stats[n + j] = squares;
-    }
-    return WEFT_OK;
-}
-
 weft_status TYPED(ref_bn_finish)(const hal_bn_finish_args *args)
 {
     int64_t n = args->mean.cols;
@@ -106,77 +39,6 @@ weft_status TYPED(ref_bn_gradients)(const hal_bn_gradients_args *args)
     for (int64_t j = 0; j < n; ++j) {
         dbeta[j] = (real)stats[j];
         dgamma[j] = (real)stats[n + j];
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
-{
-    int64_t m = args->y.rows;
-    int64_t n = args->y.cols;
-    const real *x = args->x.source;
-    const real *mean = args->mean.source;
-    const real *rstd = args->rstd.source;
-    const real *gamma = args->gamma.source;
-    const real *beta = args->beta.source;
-    real *y = args->y.data;
-    int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            y[i * ldy + j] = gamma[j] * ((x[i * ldx + j] - mean[j]) * rstd[j]) + beta[j];
-        }
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
-{
-    int64_t m = args->x.rows;
-    int64_t n = args->x.cols;
-    const real *dy = args->dy.source;
-    const real *x = args->x.source;
-    const real *mean = args->mean.source;
-    const real *rstd = args->rstd.source;
-    double *stats = args->stats.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldx = args->x.ld;
-    for (int64_t j = 0; j < n; ++j) {
-        double sum = 0.0;
-        double products = 0.0;
-        for (int64_t i = 0; i < m; ++i) {
-            double gradient = (double)dy[i * lddy + j];
-            double xhat = ((double)x[i * ldx + j] - (double)mean[j]) * (double)rstd[j];
-            sum += gradient;
-            products += gradient * xhat;
-        }
-        stats[j] = sum;
-        stats[n + j] = products;
-    }
-    return WEFT_OK;
-}
-
-weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
-{
-    int64_t m = args->dx.rows;
-    int64_t n = args->dx.cols;
-    const real *dy = args->dy.source;
-    const real *x = args->x.source;
-    const real *mean = args->mean.source;
-    const real *rstd = args->rstd.source;
-    const real *gamma = args->gamma.source;
-    const double *stats = args->stats.source;
-    double count = args->count;
-    real *dx = args->dx.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldx = args->x.ld;
-    int64_t lddx = args->dx.ld;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            double xhat = ((double)x[i * ldx + j] - (double)mean[j]) * (double)rstd[j];
-            double centred = (double)dy[i * lddy + j] - stats[j] / count - xhat * stats[n + j] / count;
-            dx[i * lddx + j] = (real)((double)gamma[j] * (double)rstd[j] * centred);
-        }
     }
     return WEFT_OK;
 }
@@ -272,23 +134,29 @@ weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
     int64_t ldx = args->x.ld;
     int64_t lddx = args->dx.ld;
     double scale = args->scale;
+    double others = n > 0 ? args->smoothing / (double)n : 0.0; /* what smoothing gives every class */
     for (int64_t i = 0; i < m && n > 0; ++i) {
         const real *row = x + i * ldx;
         bool counts = mask == NULL || mask[i] != 0;
         double highest = (double)row[0];
         double sum = 0.0;
+        double total = 0.0;
         for (int64_t j = 1; j < n; ++j) {
             highest = (double)row[j] > highest ? (double)row[j] : highest;
         }
         for (int64_t j = 0; j < n; ++j) {
             sum += exp((double)row[j] - highest);
+            total += (double)row[j];
         }
         if (counts) {
-            *loss += log(sum) + highest - (double)row[label[i]];
+            *loss += log(sum) + highest - (1.0 - args->smoothing) * (double)row[label[i]];
+            *loss -= args->smoothing > 0.0 ? others * total : 0.0;
         }
         for (int64_t j = 0; dx != NULL && j < n; ++j) {
             double probability = exp((double)row[j] - highest) / sum;
-            dx[i * lddx + j] = counts ? (real)(scale * (probability - (label[i] == j ? 1.0 : 0.0))) : (real)0;
+            dx[i * lddx + j] =
+                counts ? (real)(scale * (probability - (label[i] == j ? 1.0 - args->smoothing : 0.0) - others))
+                       : (real)0;
         }
     }
     return WEFT_OK;

@@ -138,6 +138,28 @@ static hal_spmm_info shadow_spmm_info(weft_hal *hal, const hal_spmm *spmm)
     return inner->sparse.spmm_info(inner, spmm);
 }
 
+/* ---- prepared convolutions: the inner backend's ------------------------------------------------------------------- */
+
+static weft_status shadow_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                                      hal_conv **conv)
+{
+    weft_hal *inner = state_of(hal)->inner;
+    return inner->image.conv_create(inner, shape, images, sizes, conv);
+}
+
+static void shadow_conv_destroy(weft_hal *hal, hal_conv *conv)
+{
+    weft_hal *inner = state_of(hal)->inner;
+    finish(state_of(hal));
+    inner->image.conv_destroy(inner, conv);
+}
+
+static hal_conv_info shadow_conv_info(weft_hal *hal, const hal_conv *conv)
+{
+    weft_hal *inner = state_of(hal)->inner;
+    return inner->image.conv_info(inner, conv);
+}
+
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void shadow_close(weft_hal *hal)
@@ -172,6 +194,8 @@ static void fill_ops(weft_hal *hal)
                                    .destroy = shadow_event_destroy};
     hal->sparse = (hal_sparse_ops){
         .spmm_create = shadow_spmm_create, .spmm_destroy = shadow_spmm_destroy, .spmm_info = shadow_spmm_info};
+    hal->image = (hal_image_ops){
+        .conv_create = shadow_conv_create, .conv_destroy = shadow_conv_destroy, .conv_info = shadow_conv_info};
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = shadow_##name;
 #include "hal/ops.def"
 }
@@ -187,6 +211,7 @@ weft_status hal_open_shadow(weft_hal *hal, int threads, const char *argument)
                     "shadow:%s: only a backend on host memory can be wrapped", argument);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state, 1, WEFT_MEM_GENERAL), status, failed);
     state->inner = inner;
+    hal->native_bf16 = inner->native_bf16;
     WEFT_TRY_GOTO(shadow_queue_open(&state->queue, inner, &state->memory), status, failed);
     hal->state = state;
     hal->close = shadow_close;

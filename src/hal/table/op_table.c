@@ -13,6 +13,11 @@ static double hal_spmm_flops(const hal_spmm_run_args *a)
     return (double)a->out.cols * terms;
 }
 
+static double hal_conv_flops(const hal_conv *conv, const hal_mat *y)
+{
+    return 2.0 * hal_elements(y) * (double)hal_conv_terms(&conv->shape);
+}
+
 /* ---- one function an operation ------------------------------------------------------------------------------------ */
 
 #define HAL_OPERAND(name, type, access)    {#name, &a->name, type, access},
@@ -44,6 +49,7 @@ static double hal_spmm_flops(const hal_spmm_run_args *a)
         return hal->op.name(hal, args);                                                                                \
     }
 #define HAL_OP(group, name, flops, operands, ...)              OP_FUNCTIONS(name, true, flops, operands)
+#define HAL_DATA_OP(group, name, flops, operands, ...)         OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...) OP_FUNCTIONS(name, types, flops, operands)
 #include "hal/ops.def"
 #undef HAL_OPERAND
@@ -110,7 +116,8 @@ static bool operand_fits(const hal_operand *operand, weft_dtype real)
     if (operand->type == HAL_ANY || !hal_mat_given(operand->mat)) {
         return true;
     }
-    return (int)operand->mat->dtype == (operand->type == HAL_REAL ? (int)real : operand->type);
+    const int type = operand->type == HAL_PARAM && real == WEFT_DTYPE_BF16 ? (int)WEFT_DTYPE_F32 : operand->type;
+    return (int)operand->mat->dtype == (type < 0 ? (int)real : type);
 }
 
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
@@ -119,7 +126,8 @@ weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
     int count = hal_op_operands(op, args, operand);
     assert(count > 0);
     *dtype = operand[0].mat->dtype;
-    bool fits = operand[0].type != HAL_REAL || *dtype == WEFT_DTYPE_F32 || *dtype == WEFT_DTYPE_F64;
+    bool fits = (operand[0].type != HAL_REAL && operand[0].type != HAL_DATA) || *dtype == WEFT_DTYPE_F32 ||
+                *dtype == WEFT_DTYPE_F64 || (operand[0].type == HAL_DATA && *dtype == WEFT_DTYPE_BF16);
     for (int i = 0; i < count; ++i) {
         fits = fits && operand_fits(&operand[i], *dtype);
     }

@@ -7,12 +7,12 @@
 
 #include "hal/hal.h"
 
-enum { HAL_MOST_OPERANDS = 8 };
+enum { HAL_MOST_OPERANDS = 10 };
 
 typedef struct hal_operand {
     const char *name;
     const hal_mat *mat;
-    int type; /* a weft_dtype, or HAL_REAL */
+    int type; /* a weft_dtype, or HAL_REAL and its like */
     hal_access access;
 } hal_operand;
 
@@ -34,8 +34,8 @@ static inline bool hal_mat_given(const hal_mat *mat)
     return mat->data != NULL;
 }
 
-/* The type of the first operand, for backends on host memory: HAL_REAL operands are all float32 or all float64, every
- * other operand is of its declared type or of those that its operation allows; else WEFT_ERR_UNSUPPORTED. */
+/* The type of the first operand, for backends on host memory: HAL_REAL operands are all float32 or all float64, HAL_DATA
+ * and HAL_PARAM operands as they say, every other operand is of its declared type or of those that its operation allows; else WEFT_ERR_UNSUPPORTED. */
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype);
 /* WEFT_ERR_UNSUPPORTED: "gemm: no operation on a float32, b bfloat16, c float32". */
 weft_status hal_op_refuse_types(hal_op op, const void *args);

@@ -18,6 +18,7 @@ static void assert_complete(const char *resource)
         assert_true(weft_hal_supports(hal, (hal_op)op));
     }
     assert_true(hal->sparse.spmm_create != NULL && hal->sparse.spmm_destroy != NULL && hal->sparse.spmm_info != NULL);
+    assert_true(hal->image.conv_create != NULL && hal->image.conv_destroy != NULL && hal->image.conv_info != NULL);
     assert_true(hal->mem.alloc != NULL && hal->mem.free != NULL && hal->mem.upload != NULL);
     assert_true(hal->mem.download != NULL && hal->mem.copy != NULL && hal->mem.zero != NULL);
     weft_hal_close(hal);
@@ -68,6 +69,10 @@ static void test_foreign_memory_never_reaches_ref(void **state)
     ASSERT_STATUS(hal.sparse.spmm_create(&hal, &(hal_csr){.rows = 0}, HAL_SPMM_AUTO, 1, &spmm), WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("backend tiny: no operation spmm_create");
     assert_null(spmm);
+    hal_conv *conv = NULL;
+    ASSERT_STATUS(hal.image.conv_create(&hal, &(hal_conv_shape){.in = 1}, NULL, 0, &conv), WEFT_ERR_UNSUPPORTED);
+    ASSERT_MESSAGE("backend tiny: no operation conv_create");
+    assert_null(conv);
 }
 
 /* On memory that the host sees, ref fills what is missing and what is there stays. */

@@ -1,0 +1,156 @@
+/*
+ * hal/cpu/cpu_image.c: convolutions by the library where it has them, else by the reference: float64, a build without
+ * oneDNN, a backend that is capped.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/library/onednn.h"
+#include "hal/table/op_table.h"
+
+typedef struct cpu_conv {
+    hal_conv common;
+    onednn_conv *fast; /* NULL: the reference's convolution does it */
+    hal_conv *plain;
+    hal_conv_info info;
+} cpu_conv;
+
+static const cpu_conv *cpu_conv_of(const hal_conv *conv)
+{
+    return (const cpu_conv *)conv;
+}
+
+static void cpu_conv_destroy(weft_hal *hal, hal_conv *conv)
+{
+    if (conv != NULL) {
+        cpu_conv *own = (cpu_conv *)conv;
+        onednn_conv_destroy(own->fast);
+        cpu_state_of(hal)->ref.image.conv_destroy(&cpu_state_of(hal)->ref, own->plain);
+        weft_free(own);
+    }
+}
+
+static void log_choice(const hal_conv_shape *s, const hal_conv_info *info)
+{
+    log_debug("convolution %" PRId64 "x%" PRId64 "/%" PRId64 " %" PRId64 "-%" PRId64 "@%" PRId64 "x%" PRId64
+              " %s: forward %s, backward data %s, weights %s%s",
+              s->kernel[0], s->kernel[1], s->stride[0], s->in, s->out, s->height, s->width, weft_dtype_name(s->dtype),
+              info->forward, info->backward_data[0] != '\0' ? info->backward_data : "-",
+              info->backward_weights[0] != '\0' ? info->backward_weights : "-", info->slow ? " (slow)" : "");
+}
+
+static weft_status cpu_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                                   hal_conv **out)
+{
+    cpu_state *state = cpu_state_of(hal);
+    weft_status status = WEFT_OK;
+    cpu_conv *conv = NULL;
+    *out = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
+    WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
+    if (state->library != NULL && (shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_BF16)) {
+        WEFT_TRY_GOTO(onednn_conv_create(state->library, &conv->common, &conv->fast, &conv->info), status, failed);
+    }
+    if (conv->fast == NULL) {
+        WEFT_TRY_GOTO(state->ref.image.conv_create(&state->ref, shape, images, sizes, &conv->plain), status, failed);
+        conv->info = state->ref.image.conv_info(&state->ref, conv->plain);
+    }
+    log_choice(shape, &conv->info);
+    *out = &conv->common;
+    return WEFT_OK;
+failed:
+    cpu_conv_destroy(hal, &conv->common);
+    return status;
+}
+
+static hal_conv_info cpu_conv_info(weft_hal *hal, const hal_conv *conv)
+{
+    (void)hal;
+    return cpu_conv_of(conv)->info;
+}
+
+static weft_status cpu_conv_pack(weft_hal *hal, const hal_conv_pack_args *a)
+{
+    const cpu_conv *conv = cpu_conv_of(a->conv);
+    weft_dtype dtype;
+    WEFT_TRY(hal_op_type(HAL_OP_conv_pack, a, &dtype));
+    if (conv->fast == NULL) {
+        hal_conv_pack_args plain = *a;
+        plain.conv = conv->plain;
+        return cpu_state_of(hal)->ref.op.conv_pack(&cpu_state_of(hal)->ref, &plain);
+    }
+    assert(a->weight.rows == a->conv->shape.out && a->weight.cols == hal_conv_terms(&a->conv->shape));
+    assert(a->weight.ld == a->weight.cols);
+    return onednn_conv_pack(conv->fast, a->weight.source, a->backward);
+}
+
+static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *a)
+{
+    const cpu_conv *conv = cpu_conv_of(a->conv);
+    weft_dtype dtype;
+    int size = 0;
+    WEFT_TRY(hal_op_type(HAL_OP_conv_forward, a, &dtype));
+    if (conv->fast == NULL) {
+        hal_conv_forward_args plain = *a;
+        plain.conv = conv->plain;
+        return cpu_state_of(hal)->ref.op.conv_forward(&cpu_state_of(hal)->ref, &plain);
+    }
+    WEFT_TRY(hal_conv_size(a->conv, "conv_forward", &a->x, &a->y, &size));
+    WEFT_TRY(hal_conv_bias(a->conv, "conv_forward", &a->bias));
+    return size < 0 ? WEFT_OK : onednn_conv_forward(conv->fast, size, a->x.source, a->bias.source, a->y.data);
+}
+
+static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward_data_args *a)
+{
+    const cpu_conv *conv = cpu_conv_of(a->conv);
+    weft_dtype dtype;
+    int size = 0;
+    WEFT_TRY(hal_op_type(HAL_OP_conv_backward_data, a, &dtype));
+    if (conv->fast == NULL) {
+        hal_conv_backward_data_args plain = *a;
+        plain.conv = conv->plain;
+        return cpu_state_of(hal)->ref.op.conv_backward_data(&cpu_state_of(hal)->ref, &plain);
+    }
+    WEFT_TRY(hal_conv_size(a->conv, "conv_backward_data", &a->dx, &a->dy, &size));
+    return size < 0 ? WEFT_OK : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->dx.data);
+}
+
+static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backward_weights_args *a)
+{
+    const cpu_conv *conv = cpu_conv_of(a->conv);
+    weft_dtype dtype;
+    int size = 0;
+    WEFT_TRY(hal_op_type(HAL_OP_conv_backward_weights, a, &dtype));
+    if (conv->fast == NULL) {
+        hal_conv_backward_weights_args plain = *a;
+        plain.conv = conv->plain;
+        return cpu_state_of(hal)->ref.op.conv_backward_weights(&cpu_state_of(hal)->ref, &plain);
+    }
+    WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
+    WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
+    assert(a->dweight.ld == a->dweight.cols);
+    if (size >= 0) {
+        return onednn_conv_backward_weights(conv->fast, size, a->x.source, a->dy.source, a->dweight.data, a->dbias.data,
+                                            a->beta != 0.0);
+    }
+    if (a->beta == 0.0) { /* no images: sums of nothing */
+        memset(a->dweight.data, 0, (size_t)(a->dweight.rows * a->dweight.cols) * sizeof(float));
+        if (a->dbias.data != NULL) {
+            memset(a->dbias.data, 0, (size_t)a->dbias.cols * sizeof(float));
+        }
+    }
+    return WEFT_OK;
+}
+
+void cpu_image_ops(weft_hal *hal)
+{
+    hal->image =
+        (hal_image_ops){.conv_create = cpu_conv_create, .conv_destroy = cpu_conv_destroy, .conv_info = cpu_conv_info};
+    hal->op.conv_pack = cpu_conv_pack;
+    hal->op.conv_forward = cpu_conv_forward;
+    hal->op.conv_backward_data = cpu_conv_backward_data;
+    hal->op.conv_backward_weights = cpu_conv_backward_weights;
+}

@@ -1,0 +1,333 @@
+/*
+ * hal/cpu/kernels_cell_body.h: sums, ReLU, batch norm and pooling. Included by each kernels_*.c once for float32 and once for
+ * bfloat16, with
+ *   cell           the type in memory
+ *   LOAD, STORE    a cell as a float, and back
+ *   CELL(name)     the name of a function for this type
+ * Plain loops that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
+ */
+
+/* ---- sums and ReLU --------------------------------------------------------------------------------------------- */
+
+static void CELL(axpby)(int64_t m, int64_t n, float alpha, const void *x, int64_t ldx, float beta, void *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const cell *from = (const cell *)x + i * ldx;
+        cell *to = (cell *)y + i * ldy;
+        if (beta == 0.0F) {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = STORE(alpha * LOAD(from[j]));
+            }
+        } else {
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = STORE(alpha * LOAD(from[j]) + beta * LOAD(to[j]));
+            }
+        }
+    }
+}
+
+/* Four rows a sweep, so that the running sums are loaded and stored a quarter as often. */
+static void CELL(col_sum)(int64_t m, int64_t n, const void *a, int64_t lda, double *restrict sum)
+{
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        const cell *restrict row = (const cell *)a + i * lda;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double low = (double)LOAD(row[j]) + (double)LOAD(row[lda + j]);
+            double high = (double)LOAD(row[2 * lda + j]) + (double)LOAD(row[3 * lda + j]);
+            sum[j] += low + high;
+        }
+    }
+    for (; i < m; ++i) {
+        const cell *restrict row = (const cell *)a + i * lda;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            sum[j] += (double)LOAD(row[j]);
+        }
+    }
+}
+
+/* A NaN passes. Without gaps the matrix is one row. */
+static void CELL(relu_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, void *y, int64_t ldy)
+{
+    const bool flat = ldx == n && ldy == n;
+    const int64_t columns = flat ? m * n : n;
+    for (int64_t i = 0; i < (flat ? 1 : m); ++i) {
+        const cell *from = (const cell *)x + i * ldx;
+        cell *to = (cell *)y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j) {
+            to[j] = STORE(LOAD(from[j]) < 0.0F ? 0.0F : LOAD(from[j]));
+        }
+    }
+}
+
+/* scale: of the dropout behind the ReLU */
+static void CELL(relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy,
+                                float scale, void *dx, int64_t lddx)
+{
+    const bool flat = lddy == n && ldy == n && lddx == n;
+    const int64_t columns = flat ? m * n : n;
+    for (int64_t i = 0; i < (flat ? 1 : m); ++i) {
+        const cell *gradient = (const cell *)dy + i * lddy;
+        const cell *output = (const cell *)y + i * ldy;
+        cell *to = (cell *)dx + i * lddx;
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j) {
+            float scaled = LOAD(gradient[j]) * scale;
+            to[j] = STORE(LOAD(output[j]) > 0.0F ? scaled : 0.0F);
+        }
+    }
+}
+
+/* ---- batch norm ---------------------------------------------------------------------------------------------- */
+
+/* Two rows a sweep: the running sums are loaded and stored half as often. */
+static void CELL(bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats)
+{
+    double *restrict sum = stats;
+    double *restrict squares = stats + n;
+    int64_t i = 0;
+    for (; i + 2 <= m; i += 2) {
+        const cell *restrict row = (const cell *)x + i * ldx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double a = (double)LOAD(row[j]);
+            double b = (double)LOAD(row[ldx + j]);
+            sum[j] += a + b;
+            squares[j] += a * a + b * b;
+        }
+    }
+    for (; i < m; ++i) {
+        const cell *restrict row = (const cell *)x + i * ldx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            double a = (double)LOAD(row[j]);
+            sum[j] += a;
+            squares[j] += a * a;
+        }
+    }
+}
+
+/* Functions named _form are compiled once for each form of batch norm, so that no loop asks what takes part. */
+
+BY_FORM void CELL(bn_apply_form)(int64_t m, int64_t n, const cell *x, int64_t ldx, const float *mean, const float *rstd,
+                                 const float *gamma, const float *beta, const cell *residual, int64_t ldr, bool relu,
+                                 cell *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const cell *from = x + i * ldx;
+        const cell *other = residual != NULL ? residual + i * ldr : from;
+        cell *to = y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float value = gamma[j] * ((LOAD(from[j]) - mean[j]) * rstd[j]) + beta[j];
+            value = residual != NULL ? value + LOAD(other[j]) : value;
+            to[j] = STORE(relu && value < 0.0F ? 0.0F : value);
+        }
+    }
+}
+
+static void CELL(bn_apply)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *mean, const float *rstd,
+                           const float *gamma, const float *beta, const void *residual, int64_t ldr, bool relu, void *y,
+                           int64_t ldy)
+{
+    if (residual != NULL) {
+        if (relu) {
+            CELL(bn_apply_form)(m, n, x, ldx, mean, rstd, gamma, beta, residual, ldr, true, y, ldy);
+        } else {
+            CELL(bn_apply_form)(m, n, x, ldx, mean, rstd, gamma, beta, residual, ldr, false, y, ldy);
+        }
+    } else if (relu) {
+        CELL(bn_apply_form)(m, n, x, ldx, mean, rstd, gamma, beta, NULL, 0, true, y, ldy);
+    } else {
+        CELL(bn_apply_form)(m, n, x, ldx, mean, rstd, gamma, beta, NULL, 0, false, y, ldy);
+    }
+}
+
+BY_FORM void CELL(bn_backward_stats_form)(int64_t m, int64_t n, const cell *dy, int64_t lddy, const cell *x,
+                                          int64_t ldx, const cell *y, int64_t ldy, const float *mean, const float *rstd,
+                                          double *stats)
+{
+    double *restrict sum = stats;
+    double *restrict products = stats + n;
+    for (int64_t i = 0; i < m; ++i) {
+        const cell *restrict gradient = dy + i * lddy;
+        const cell *restrict from = x + i * ldx;
+        const cell *restrict passed = y != NULL ? y + i * ldy : gradient;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (LOAD(from[j]) - mean[j]) * rstd[j];
+            double g = (double)(y == NULL || LOAD(passed[j]) > 0.0F ? LOAD(gradient[j]) : 0.0F);
+            sum[j] += g;
+            products[j] += g * (double)xhat;
+        }
+    }
+}
+
+static void CELL(bn_backward_stats)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
+                                    const void *y, int64_t ldy, const float *mean, const float *rstd, double *stats)
+{
+    if (y != NULL) {
+        CELL(bn_backward_stats_form)(m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, stats);
+    } else {
+        CELL(bn_backward_stats_form)(m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, stats);
+    }
+}
+
+BY_FORM void CELL(bn_backward_apply_form)(int64_t m, int64_t n, const cell *dy, int64_t lddy, const cell *x,
+                                          int64_t ldx, const cell *y, int64_t ldy, const float *mean, const float *rstd,
+                                          const float *coefficient, cell *dx, int64_t lddx, cell *dresidual,
+                                          int64_t lddr)
+{
+    const float *scale = coefficient;
+    const float *mean_dy = coefficient + n;
+    const float *mean_product = coefficient + 2 * n;
+    for (int64_t i = 0; i < m; ++i) {
+        const cell *gradient = dy + i * lddy;
+        const cell *from = x + i * ldx;
+        const cell *passed = y != NULL ? y + i * ldy : gradient;
+        cell *to = dx + i * lddx;
+        cell *other = dresidual != NULL ? dresidual + i * lddr : to;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = (LOAD(from[j]) - mean[j]) * rstd[j];
+            float g = y == NULL || LOAD(passed[j]) > 0.0F ? LOAD(gradient[j]) : 0.0F;
+            if (dresidual != NULL) {
+                other[j] = STORE(g);
+            }
+            to[j] = STORE(scale[j] * (g - mean_dy[j] - xhat * mean_product[j]));
+        }
+    }
+}
+
+static void CELL(bn_backward_apply)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
+                                    const void *y, int64_t ldy, const float *mean, const float *rstd,
+                                    const float *coefficient, void *dx, int64_t lddx, void *dresidual, int64_t lddr)
+{
+    if (dresidual != NULL) {
+        if (y != NULL) {
+            CELL(bn_backward_apply_form)
+            (m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, coefficient, dx, lddx, dresidual, lddr);
+        } else {
+            CELL(bn_backward_apply_form)
+            (m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, coefficient, dx, lddx, dresidual, lddr);
+        }
+    } else if (y != NULL) {
+        CELL(bn_backward_apply_form)(m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, coefficient, dx, lddx, NULL, 0);
+    } else {
+        CELL(bn_backward_apply_form)(m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, coefficient, dx, lddx, NULL, 0);
+    }
+}
+
+/* ---- pooling ------------------------------------------------------------------------------------------------- */
+
+/* n <= CELL_STRIP columns of one output pixel. */
+static inline void CELL(pool_max_strip)(const cpu_pooling *p, const pool_window *w, int64_t n, const cell *x, cell *y,
+                                        uint8_t *index)
+{
+    float best[CELL_STRIP];
+    int32_t place[CELL_STRIP];
+    for (int64_t ky = w->ky; ky < w->ky_end; ++ky) {
+        for (int64_t kx = w->kx; kx < w->kx_end; ++kx) {
+            const cell *from = x + (w->pixel + (ky - w->ky) * p->shape.width + kx - w->kx) * p->ldx;
+            const int32_t k = (int32_t)(ky * p->shape.kernel[1] + kx);
+            const bool begins = ky == w->ky && kx == w->kx;
+            for (int64_t j = 0; j < n && begins; ++j) {
+                best[j] = LOAD(from[j]);
+                place[j] = k;
+            }
+#pragma omp simd
+            for (int64_t j = 0; j < n; ++j) {
+                const float value = LOAD(from[j]);
+                const bool wins = value > best[j] || (value != value && best[j] == best[j]);
+                best[j] = wins ? value : best[j];
+                place[j] = wins ? k : place[j];
+            }
+        }
+    }
+    for (int64_t j = 0; j < n; ++j) {
+        y[j] = STORE(best[j]);
+    }
+    for (int64_t j = 0; index != NULL && j < n; ++j) {
+        index[j] = (uint8_t)place[j];
+    }
+}
+
+static void CELL(pool_max)(const cpu_pooling *p, int64_t first, int64_t rows, const void *x, void *y, uint8_t *index)
+{
+    for (int64_t row = first; row < first + rows; ++row) {
+        const pool_window w = pool_window_of(p, row);
+        for (int64_t c = 0; c < p->cols; c += CELL_STRIP) {
+            const int64_t n = p->cols - c < CELL_STRIP ? p->cols - c : CELL_STRIP;
+            CELL(pool_max_strip)
+            (p, &w, n, (const cell *)x + c, (cell *)y + row * p->ldy + c,
+             index != NULL ? index + row * p->ld_index + c : NULL);
+        }
+    }
+}
+
+static void CELL(pool_average)(const cpu_pooling *p, int64_t first, int64_t rows, const void *x, void *y)
+{
+    const float share = 1.0F / (float)(p->shape.kernel[0] * p->shape.kernel[1]);
+    for (int64_t row = first; row < first + rows; ++row) {
+        const pool_window w = pool_window_of(p, row);
+        for (int64_t c = 0; c < p->cols; c += CELL_STRIP) {
+            const int64_t n = p->cols - c < CELL_STRIP ? p->cols - c : CELL_STRIP;
+            cell *to = (cell *)y + row * p->ldy + c;
+            float sum[CELL_STRIP] = {0.0F};
+            for (int64_t ky = w.ky; ky < w.ky_end; ++ky) {
+                for (int64_t kx = w.kx; kx < w.kx_end; ++kx) {
+                    const cell *from =
+                        (const cell *)x + (w.pixel + (ky - w.ky) * p->shape.width + kx - w.kx) * p->ldx + c;
+#pragma omp simd
+                    for (int64_t j = 0; j < n; ++j) {
+                        sum[j] += LOAD(from[j]);
+                    }
+                }
+            }
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = STORE(share * sum[j]);
+            }
+        }
+    }
+}
+
+static void CELL(pool_backward)(const cpu_pooling *p, int64_t first, int64_t rows, const void *dy, const uint8_t *index,
+                                void *dx)
+{
+    const hal_pool_shape *s = &p->shape;
+    const float share = index != NULL ? 1.0F : 1.0F / (float)(s->kernel[0] * s->kernel[1]);
+    for (int64_t row = first; row < first + rows; ++row) {
+        const int64_t iy = row / s->width % s->height;
+        const int64_t ix = row % s->width;
+        const int64_t image = row / (s->height * s->width);
+        int64_t oy_begin, oy_end, ox_begin, ox_end;
+        reached_by(iy, s->stride[0], s->pad[0][0], s->kernel[0], p->extent[0], &oy_begin, &oy_end);
+        reached_by(ix, s->stride[1], s->pad[1][0], s->kernel[1], p->extent[1], &ox_begin, &ox_end);
+        for (int64_t c = 0; c < p->cols; c += CELL_STRIP) {
+            const int64_t n = p->cols - c < CELL_STRIP ? p->cols - c : CELL_STRIP;
+            cell *to = (cell *)dx + row * p->ldx + c;
+            float sum[CELL_STRIP] = {0.0F};
+            for (int64_t oy = oy_begin; oy < oy_end; ++oy) {
+                for (int64_t ox = ox_begin; ox < ox_end; ++ox) {
+                    const int64_t at = (image * p->extent[0] + oy) * p->extent[1] + ox;
+                    const int64_t ky = iy + s->pad[0][0] - oy * s->stride[0];
+                    const int64_t k = ky * s->kernel[1] + ix + s->pad[1][0] - ox * s->stride[1];
+                    const cell *from = (const cell *)dy + at * p->ldy + c;
+                    const uint8_t *place = index != NULL ? index + at * p->ld_index + c : NULL;
+#pragma omp simd
+                    for (int64_t j = 0; j < n; ++j) {
+                        sum[j] += place == NULL || place[j] == k ? LOAD(from[j]) : 0.0F;
+                    }
+                }
+            }
+            for (int64_t j = 0; j < n; ++j) {
+                to[j] = STORE(share * sum[j]);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+/*
+ * hal/ref/ref_cells_body.h: included by ref_cells.c once for each type of rows, `cell`, whose parameters and sums are of
+ * `real`. LOAD makes a real of a cell, STORE rounds one to a cell. No include guard.
+ */
+
+weft_status TYPED(ref_col_sum)(const hal_col_sum_args *args)
+{
+    const cell *x = args->x.source;
+    real *out = args->out.data;
+    for (int64_t j = 0; j < args->x.cols; ++j) {
+        double sum = args->beta == 0.0 ? 0.0 : args->beta * (double)out[j];
+        for (int64_t i = 0; i < args->x.rows; ++i) {
+            sum += (double)LOAD(x[i * args->x.ld + j]);
+        }
+        out[j] = (real)sum;
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_axpby)(const hal_axpby_args *args)
+{
+    const cell *x = args->x.source;
+    cell *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            cell *to = &y[i * args->y.ld + j];
+            double old = args->beta == 0.0 ? 0.0 : args->beta * (double)LOAD(*to);
+            *to = STORE((real)(args->alpha * (double)LOAD(x[i * args->x.ld + j]) + old));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* A NaN passes through ReLU, so that a diverging run is seen. */
+weft_status TYPED(ref_act_forward)(const hal_act_forward_args *args)
+{
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const cell *x = args->x.source;
+    cell *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    bool relu = args->relu;
+    const hal_dropout *dropout = &args->dropout;
+    bool drops = dropout_is_on(dropout);
+    real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            real value = LOAD(x[i * ldx + j]);
+            value = relu && value < (real)0 ? (real)0 : value;
+            y[i * ldy + j] = STORE(!drops || dropout_keeps(dropout, i, j) ? value * scale : (real)0);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_act_backward)(const hal_act_backward_args *args)
+{
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const cell *dy = args->dy.source;
+    const cell *y = args->y.source;
+    cell *dx = args->dx.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldy = args->y.ld;
+    int64_t lddx = args->dx.ld;
+    bool relu = args->relu;
+    const hal_dropout *dropout = &args->dropout;
+    bool drops = dropout_is_on(dropout);
+    real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            bool passes = relu ? LOAD(y[i * ldy + j]) > (real)0 : !drops || dropout_keeps(dropout, i, j);
+            dx[i * lddx + j] = STORE(passes ? LOAD(dy[i * lddy + j]) * scale : (real)0);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_stats)(const hal_bn_stats_args *args)
+{
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const cell *x = args->x.source;
+    double *stats = args->stats.data;
+    int64_t ldx = args->x.ld;
+    for (int64_t j = 0; j < n; ++j) {
+        double sum = 0.0;
+        double squares = 0.0;
+        for (int64_t i = 0; i < m; ++i) {
+            double value = (double)LOAD(x[i * ldx + j]);
+            sum += value;
+            squares += value * value;
+        }
+        stats[j] = sum;
+        stats[n + j] = squares;
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
+{
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const cell *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
+    const cell *residual = args->residual.source;
+    cell *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldr = args->residual.ld;
+    int64_t ldy = args->y.ld;
+    bool relu = args->relu;
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            real value = gamma[j] * ((LOAD(x[i * ldx + j]) - mean[j]) * rstd[j]) + beta[j];
+            value = residual != NULL ? value + LOAD(residual[i * ldr + j]) : value;
+            y[i * ldy + j] = STORE(relu && value < (real)0 ? (real)0 : value);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
+{
+    int64_t m = args->x.rows;
+    int64_t n = args->x.cols;
+    const cell *dy = args->dy.source;
+    const cell *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    const cell *y = args->y.source;
+    double *stats = args->stats.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    bool relu = args->relu;
+    for (int64_t j = 0; j < n; ++j) {
+        double sum = 0.0;
+        double products = 0.0;
+        for (int64_t i = 0; i < m; ++i) {
+            double gradient = !relu || LOAD(y[i * ldy + j]) > (real)0 ? (double)LOAD(dy[i * lddy + j]) : 0.0;
+            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
+            sum += gradient;
+            products += gradient * xhat;
+        }
+        stats[j] = sum;
+        stats[n + j] = products;
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
+{
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const cell *dy = args->dy.source;
+    const cell *x = args->x.source;
+    const real *mean = args->mean.source;
+    const real *rstd = args->rstd.source;
+    const real *gamma = args->gamma.source;
+    const double *stats = args->stats.source;
+    const cell *y = args->y.source;
+    double count = args->count;
+    cell *dx = args->dx.data;
+    cell *dresidual = args->dresidual.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    int64_t lddx = args->dx.ld;
+    int64_t lddr = args->dresidual.ld;
+    bool relu = args->relu;
+    for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            real gradient = !relu || LOAD(y[i * ldy + j]) > (real)0 ? LOAD(dy[i * lddy + j]) : (real)0;
+            if (dresidual != NULL) {
+                dresidual[i * lddr + j] = STORE(gradient);
+            }
+            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
+            double centred = (double)gradient - stats[j] / count - xhat * stats[n + j] / count;
+            dx[i * lddx + j] = STORE((real)((double)gamma[j] * (double)rstd[j] * centred));
+        }
+    }
+    return WEFT_OK;
+}
