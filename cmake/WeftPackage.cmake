@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 # From the top floor down: the order in which a linker must see them.
-set(WEFT_LIBRARY_ROOMS app gnn train partition comm graph tensor hal machine option io base)
+set(WEFT_LIBRARY_ROOMS app gnn dense train partition comm graph tensor hal machine option io base)
 
 add_library(weft_library INTERFACE)
 set_target_properties(weft_library PROPERTIES EXPORT_NAME weft)
@@ -33,7 +33,7 @@ install(FILES ${CMAKE_BINARY_DIR}/weftConfig.cmake ${CMAKE_BINARY_DIR}/weftConfi
 
 # pkg-config: archives by name, what they stand on by full path (MPI's folder is not on the default search path).
 set(libraries ${MPI_C_LIBRARIES} ${WEFT_dnnl_LIBRARY} ${WEFT_hwloc_LIBRARY} ${WEFT_numa_LIBRARY} ${WEFT_metis_LIBRARY}
-  ${WEFT_xxhash_LIBRARY} ${ZLIB_LIBRARIES})
+  ${WEFT_xxhash_LIBRARY} ${WEFT_jpeg_LIBRARY} ${WEFT_png_LIBRARY} ${ZLIB_LIBRARIES})
 if(NOT WEFT_ONEDNN)
   list(REMOVE_ITEM libraries "${WEFT_dnnl_LIBRARY}")
 endif()

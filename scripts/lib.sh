@@ -45,7 +45,8 @@ need_packages() {
 
 # What the program and its tests are built from.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config python3 openmpi-bin libopenmpi-dev libdnnl-dev libhwloc-dev
-  libnuma-dev libmetis-dev libxxhash-dev zlib1g-dev liblzma-dev libcmocka-dev)
+  libnuma-dev libmetis-dev libxxhash-dev zlib1g-dev liblzma-dev libjpeg62-turbo-dev
+  libpng-dev libcmocka-dev)
 # What the second compiler, the sanitizers, the style checks and the look at reports in a browser need.
 TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy git iproute2
   chromium fonts-dejavu-core)

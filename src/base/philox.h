@@ -30,6 +30,9 @@ enum {
     WEFT_RNG_SPLIT = 65,
     WEFT_RNG_SYNC = 66,     /* shuffles of ranks */
     WEFT_RNG_FEATURES = 67, /* features of graphs that come without; epoch 0: random, 1 and above: spectral */
+    WEFT_RNG_ORDER = 68,    /* samples of an epoch */
+    WEFT_RNG_AUGMENT = 69,  /* changes of a sample, by epoch */
+    WEFT_RNG_IMAGES = 70,   /* made images: 70..73 */
     WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
 };
 

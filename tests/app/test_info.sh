@@ -43,7 +43,7 @@ cp out hardware
 [ "$(grep -c . out)" -eq "$(grep -c . hardware)" ] || fail "without an argument it is not the hardware"
 
 "$weft" info build >out 2>err || fail "build: $(cat err)"
-for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN hwloc libnuma MPI METIS; do
+for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN hwloc libnuma MPI METIS JPEG libpng; do
     says "^$name: ."
 done
 "$weft" --version --verbose >version

@@ -102,11 +102,11 @@ static weft_status model_allocate(community_model *model)
 
 static void name_vertices(const generator_spec *spec, int threads, community_model *model, int32_t *group)
 {
-    generator_permutation permutation = generator_permutation_make((uint64_t)model->n, model->seed, GENERATOR_RNG_ID);
+    permutation order = permutation_make((uint64_t)model->n, model->seed, GENERATOR_RNG_ID, 0);
     bool sorted = spec->sorted != 0;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t position = 0; position < model->n; ++position) {
-        int64_t id = sorted ? position : (int64_t)generator_permute(&permutation, (uint64_t)position);
+        int64_t id = sorted ? position : (int64_t)permute(&order, (uint64_t)position);
         model->order[position] = (int32_t)id;
         group[id] = model->group[position];
     }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/permutation.h"
 #include "base/philox.h"
 #include "base/status.h"
 
@@ -49,17 +50,6 @@ typedef struct generator_spec {
 
 /* WEFT_ERR_USAGE: names the bad generator, key or value, the nearest good one and the known ones. */
 weft_status generator_spec_parse(const char *text, generator_spec *spec);
-
-/* ---- permutation --------------------------------------------------------------------------------------------- */
-/* A bijection of [0, n) computed without a table (Feistel network with cycle walking). */
-typedef struct generator_permutation {
-    uint64_t n;
-    unsigned half_bits;
-    uint32_t key[6];
-} generator_permutation;
-
-generator_permutation generator_permutation_make(uint64_t n, uint64_t seed, uint32_t purpose);
-uint64_t generator_permute(const generator_permutation *permutation, uint64_t i);
 
 /* ---- edges --------------------------------------------------------------------------------------------------- */
 enum { GENERATOR_BATCH = 1024 };
@@ -115,7 +105,7 @@ typedef struct rmat_model {
     uint32_t threshold[3]; /* of a 16-bit lane: quadrants a, a + b, a + b + c */
     uint64_t seed;
     bool shuffled;
-    generator_permutation permutation;
+    permutation order;
     int64_t draws;
 } rmat_model;
 void rmat_model_init(const generator_spec *spec, rmat_model *model);

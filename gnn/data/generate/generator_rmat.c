@@ -21,7 +21,7 @@ void rmat_model_init(const generator_spec *spec, rmat_model *model)
     for (int i = 0; i < 3; ++i) {
         model->threshold[i] = (uint32_t)lround(sums[i] * 65536.0);
     }
-    model->permutation = generator_permutation_make((uint64_t)1 << model->scale, model->seed, GENERATOR_RNG_ID);
+    model->order = permutation_make((uint64_t)1 << model->scale, model->seed, GENERATOR_RNG_ID, 0);
 }
 
 static edge_pair walk(const rmat_model *model, uint64_t e)
@@ -53,8 +53,8 @@ static int rmat_draw(const void *self, int64_t first, int count, edge_pair *pair
             continue;
         }
         if (model->shuffled) {
-            pair.u = (int32_t)generator_permute(&model->permutation, (uint64_t)pair.u);
-            pair.v = (int32_t)generator_permute(&model->permutation, (uint64_t)pair.v);
+            pair.u = (int32_t)permute(&model->order, (uint64_t)pair.u);
+            pair.v = (int32_t)permute(&model->order, (uint64_t)pair.v);
         }
         pairs[made++] = pair;
     }

@@ -52,10 +52,10 @@ void generator_splits(const generator_spec *spec, int threads, uint8_t *split)
     int64_t train = llround(spec->train * spec->vertices);
     int64_t valid = train + llround(spec->valid * spec->vertices);
     int64_t test = spec->test < 0 ? n : valid + llround(spec->test * spec->vertices);
-    generator_permutation deal = generator_permutation_make((uint64_t)n, (uint64_t)spec->seed, GENERATOR_RNG_SPLIT);
+    permutation deal = permutation_make((uint64_t)n, (uint64_t)spec->seed, GENERATOR_RNG_SPLIT, 0);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t v = 0; v < n; ++v) {
-        int64_t place = (int64_t)generator_permute(&deal, (uint64_t)v);
+        int64_t place = (int64_t)permute(&deal, (uint64_t)v);
         split[v] = (uint8_t)(place < train ? 0 : place < valid ? 1 : place < test ? 2 : 255);
     }
 }

@@ -14,9 +14,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/permutation.h"
 #include "base/philox.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/generate/generator_parts.h"
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 #include "io/text/text_source.h"
@@ -277,10 +277,10 @@ weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
     }
     double train = nearbyint(share[READER_TRAIN] * (double)labelled);
     double valid = nearbyint((share[READER_TRAIN] + share[READER_VALID]) * (double)labelled);
-    generator_permutation order = generator_permutation_make((uint64_t)raw->vertices, seed, WEFT_RNG_SPLIT);
+    permutation order = permutation_make((uint64_t)raw->vertices, seed, WEFT_RNG_SPLIT, 0);
     int64_t dealt = 0;
     for (int64_t i = 0; i < raw->vertices; i++) {
-        int64_t v = (int64_t)generator_permute(&order, (uint64_t)i);
+        int64_t v = (int64_t)permute(&order, (uint64_t)i);
         if (is_labelled(raw, v)) {
             double place = (double)dealt++;
             raw->split[v] = place < train ? READER_TRAIN : place < valid ? READER_VALID : READER_TEST;

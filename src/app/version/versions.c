@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "comm/comm.h"
+#include "dense/data/image_decode.h"
 #include "hal/hal.h"
 #include "machine/library.h"
 #include "partition/methods/metis_call.h"
@@ -39,6 +40,8 @@ int versions_collect(version_row row[VERSIONS_MOST])
     comm_mpi_version(text, sizeof text);
     add(row, &count, "MPI", text);
     add(row, &count, "METIS", metis_version());
+    add(row, &count, "JPEG", image_jpeg_version());
+    add(row, &count, "libpng", image_png_version());
     return count;
 }
 

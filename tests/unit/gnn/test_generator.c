@@ -343,22 +343,6 @@ static void test_graph_without_edges(void **state)
     generated_graph_free(&graph);
 }
 
-static void test_permutation_is_a_bijection(void **state)
-{
-    (void)state;
-    const uint64_t sizes[] = {1, 2, 3, 17, 64, 1000, 4097};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-        uint8_t seen[4097] = {0};
-        generator_permutation permutation = generator_permutation_make(sizes[i], 7, GENERATOR_RNG_ID);
-        for (uint64_t v = 0; v < sizes[i]; ++v) {
-            uint64_t to = generator_permute(&permutation, v);
-            assert_true(to < sizes[i]);
-            assert_int_equal(seen[to], 0);
-            seen[to] = 1;
-        }
-    }
-}
-
 /* The probabilities that a table encodes, summed slot by slot, equal the weights. */
 static void test_alias_table_encodes_the_weights(void **state)
 {
@@ -506,7 +490,6 @@ int main(void)
         cmocka_unit_test(test_sorted_ids_follow_communities),
         cmocka_unit_test(test_rmat),
         cmocka_unit_test(test_graph_without_edges),
-        cmocka_unit_test(test_permutation_is_a_bijection),
         cmocka_unit_test(test_alias_table_encodes_the_weights),
         cmocka_unit_test(test_bad_specs_are_refused),
         cmocka_unit_test(test_help_lists_every_key),

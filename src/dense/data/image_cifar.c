@@ -1,0 +1,169 @@
+/*
+ * dense/data/image_cifar.c: the binary files of CIFAR-10 and CIFAR-100 (Krizhevsky, Learning multiple layers of features
+ * from tiny images, 2009).
+ *
+ *      CIFAR-10    data_batch_*.bin, test_batch.bin    record: label, then 1024 bytes each of red, green, blue
+ *      CIFAR-100   train.bin, test.bin                 record: coarse label, fine label, the same pixels
+ *
+ * Fine labels are the classes. Names stand in batches.meta.txt or fine_label_names.txt, a line each, where there is one.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dense/data/image_store.h"
+
+enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64, TEXT_MOST = 1 << 16 };
+
+typedef struct cifar_layout {
+    const char *test, *names;
+    int64_t classes;
+    size_t labels; /* bytes before the pixels; the last is the class */
+} cifar_layout;
+
+static const cifar_layout cifar10 = {.test = "test_batch.bin", .names = "batches.meta.txt", .classes = 10, .labels = 1};
+static const cifar_layout cifar100 = {.test = "test.bin", .names = "fine_label_names.txt", .classes = 100, .labels = 2};
+
+/* data_batch_*.bin and .bin.gz in the order of their names. */
+typedef struct batch_list {
+    char name[BATCHES_MAX][256];
+    int count;
+} batch_list;
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void list_batches(const char *folder, batch_list *list)
+{
+    list->count = 0;
+    DIR *open = opendir(folder);
+    const struct dirent *entry;
+    while (open != NULL && list->count < BATCHES_MAX && (entry = readdir(open)) != NULL) {
+        const bool binary = ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".bin.gz");
+        if (binary && strncmp(entry->d_name, "data_batch_", strlen("data_batch_")) == 0) {
+            snprintf(list->name[list->count++], sizeof list->name[0], "%s", entry->d_name);
+        }
+    }
+    if (open != NULL) {
+        closedir(open);
+    }
+    qsort(list->name, (size_t)list->count, sizeof list->name[0], by_name);
+}
+
+static bool matches(const char *path)
+{
+    char found[FILE_PATH_MAX];
+    batch_list list;
+    list_batches(path, &list);
+    return list.count > 0 || image_file_find(path, "train.bin", found);
+}
+
+static weft_status grow(image_part *part, int64_t count)
+{
+    WEFT_TRY(weft_realloc(&part->owned[0], (size_t)count, (size_t)(CHANNELS * PLANE), WEFT_MEM_FEATURE));
+    part->pixels = part->owned[0];
+    WEFT_TRY(weft_realloc(&part->owned[1], (size_t)count, sizeof *part->label, WEFT_MEM_FEATURE));
+    part->label = part->owned[1];
+    return WEFT_OK;
+}
+
+/* Planes become pixels. */
+static void take_record(const uint8_t *planes, uint8_t *pixels)
+{
+    for (int i = 0; i < PLANE; ++i) {
+        for (int c = 0; c < CHANNELS; ++c) {
+            pixels[i * CHANNELS + c] = planes[c * PLANE + i];
+        }
+    }
+}
+
+static weft_status take_records(const char *path, const uint8_t *data, size_t bytes, const cifar_layout *layout,
+                                image_part *part)
+{
+    const size_t record = layout->labels + CHANNELS * PLANE;
+    WEFT_CHECK(bytes > 0, WEFT_ERR_DATA, "%s: is empty", path);
+    WEFT_CHECK(bytes % record == 0, WEFT_ERR_DATA,
+               "%s: %zu bytes are %zu records of %zu and %zu bytes more: cut off, or not a CIFAR-%lld file", path,
+               bytes, bytes / record, record, bytes % record, (long long)layout->classes);
+    const int64_t count = (int64_t)(bytes / record);
+    WEFT_TRY(grow(part, part->count + count));
+    uint8_t *pixels = part->owned[0];
+    int32_t *label = part->owned[1];
+    for (int64_t i = 0; i < count; ++i, ++part->count) {
+        const uint8_t *at = data + (size_t)i * record;
+        label[part->count] = at[layout->labels - 1];
+        WEFT_CHECK(label[part->count] < layout->classes, WEFT_ERR_DATA,
+                   "%s: record %lld (byte %zu) has label %d; a CIFAR-%lld file has 0 to %lld", path, (long long)i,
+                   (size_t)i * record, label[part->count], (long long)layout->classes, (long long)layout->classes - 1);
+        take_record(at + layout->labels, pixels + part->count * CHANNELS * PLANE);
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_batch(const char *path, const cifar_layout *layout, const image_options *options,
+                              image_set *set, int split)
+{
+    uint8_t *data;
+    size_t bytes;
+    WEFT_TRY(image_file_read(path, options->memory, &data, &bytes));
+    weft_status status = take_records(path, data, bytes, layout, &set->store->part[split]);
+    image_set_mix(set, data, bytes);
+    weft_free(data);
+    return status;
+}
+
+/* A line that is missing leaves its class without a name. */
+static weft_status read_names(const char *path, image_set *set)
+{
+    char *text;
+    size_t bytes;
+    WEFT_TRY(image_set_name_classes(set, set->classes));
+    WEFT_TRY(file_read_text(path, TEXT_MOST, &text, &bytes));
+    int64_t class = 0;
+    for (char *line = text; *line != '\0' && class < set->classes;) {
+        const size_t length = strcspn(line, "\r\n");
+        if (length > 0) {
+            snprintf(set->class_name[class ++], IMAGE_NAME_BYTES, "%.*s", (int)length, line);
+        }
+        line += length + strspn(line + length, "\r\n");
+    }
+    weft_free(text);
+    return WEFT_OK;
+}
+
+static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    char found[FILE_PATH_MAX];
+    batch_list list;
+    (void)comm;
+    list_batches(path, &list);
+    const cifar_layout *layout = list.count > 0 ? &cifar10 : &cifar100;
+    set->height = SIDE;
+    set->width = SIDE;
+    set->channels = CHANNELS;
+    set->classes = layout->classes;
+    for (int i = 0; i < list.count; ++i) {
+        WEFT_TRY(file_path(found, "%s/%s", path, list.name[i]));
+        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TRAIN));
+    }
+    if (list.count == 0) {
+        WEFT_CHECK(image_file_find(path, "train.bin", found), WEFT_ERR_NOINPUT,
+                   "%s: has neither data_batch_*.bin (CIFAR-10) nor train.bin (CIFAR-100)", path);
+        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TRAIN));
+    }
+    if (image_file_find(path, layout->test, found)) {
+        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TEST));
+    }
+    return image_file_find(path, layout->names, found) ? read_names(found, set) : WEFT_OK;
+}
+
+const image_reader image_reader_cifar = {.format = IMAGE_FORMAT_CIFAR, .matches = matches, .open = open_set};

@@ -1,0 +1,133 @@
+/* dense/data/image_decode.c: see dense/data/image_decode.h. */
+#include "dense/data/image_decode.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const image_codec *const codecs[] = {&image_jpeg, &image_png};
+enum { CODECS = sizeof codecs / sizeof codecs[0] };
+
+static weft_status find_codec(const char *name, const uint8_t *data, size_t bytes, const image_codec **codec)
+{
+    for (int i = 0; i < CODECS; ++i) {
+        *codec = codecs[i];
+        if (bytes >= codecs[i]->magic_bytes && memcmp(data, codecs[i]->magic, codecs[i]->magic_bytes) == 0) {
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_DATA, "%s: %s", name, bytes == 0 ? "is empty" : "neither a JPEG nor a PNG file");
+}
+
+weft_status image_scratch_grow(image_scratch *scratch, size_t bytes)
+{
+    if (bytes <= scratch->bytes) {
+        return WEFT_OK;
+    }
+    weft_free(scratch->data);
+    scratch->bytes = 0;
+    scratch->data = NULL;
+    WEFT_TRY(WEFT_NEW(&scratch->data, bytes, WEFT_MEM_WORKSPACE));
+    scratch->bytes = bytes;
+    return WEFT_OK;
+}
+
+weft_status image_check_size(const char *name, size_t bytes, int64_t height, int64_t width, int64_t most_per_byte)
+{
+    WEFT_CHECK(height >= 1 && width >= 1 && height <= IMAGE_PIXELS_MAX / width, WEFT_ERR_DATA,
+               "%s: %lld x %lld pixels; an image has 1 to %d", name, (long long)height, (long long)width,
+               IMAGE_PIXELS_MAX);
+    WEFT_CHECK((uint64_t)(height * width) / (uint64_t)most_per_byte <= bytes, WEFT_ERR_DATA,
+               "%s: states %lld x %lld pixels, more than its %zu bytes can hold: cut off or malformed", name,
+               (long long)height, (long long)width, bytes);
+    return WEFT_OK;
+}
+
+weft_status image_look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width)
+{
+    const image_codec *codec;
+    WEFT_TRY(find_codec(name, data, bytes, &codec));
+    return codec->look(name, data, bytes, height, width);
+}
+
+/* ---- scaling --------------------------------------------------------------------------------------------------- */
+
+/* One direction: `count` pixels become more or fewer by `ratio` (old a new one), of which those from `skip` on count. */
+typedef struct axis {
+    int64_t count;
+    float ratio, skip;
+} axis;
+
+/* The pixels that weigh in the i-th new one: *first to *last, around *centre, which each weighs by its distance. */
+static void reach(const axis *a, int64_t i, float *centre, float *radius, int64_t *first, int64_t *last)
+{
+    *radius = a->ratio > 1 ? a->ratio : 1;
+    *centre = ((float)i + a->skip + 0.5f) * a->ratio - 0.5f;
+    const float low = ceilf(*centre - *radius);
+    const float high = floorf(*centre + *radius);
+    *first = low > 0 ? (int64_t)low : 0;
+    *last = high < (float)(a->count - 1) ? (int64_t)high : a->count - 1;
+}
+
+static float weight(float centre, float radius, int64_t at)
+{
+    const float away = 1 - fabsf((float)at - centre) / radius;
+    return away > 0 ? away : 0;
+}
+
+static void mix_pixel(const uint8_t *from, const axis axes[2], int64_t y, int64_t x, int64_t channels, uint8_t *to)
+{
+    float centre[2];
+    float radius[2];
+    int64_t first[2];
+    int64_t last[2];
+    float sum[4] = {0};
+    float total = 0;
+    reach(&axes[0], y, &centre[0], &radius[0], &first[0], &last[0]);
+    reach(&axes[1], x, &centre[1], &radius[1], &first[1], &last[1]);
+    for (int64_t i = first[0]; i <= last[0]; ++i) {
+        const float down = weight(centre[0], radius[0], i);
+        for (int64_t j = first[1]; j <= last[1]; ++j) {
+            const float w = down * weight(centre[1], radius[1], j);
+            const uint8_t *pixel = from + (i * axes[1].count + j) * channels;
+            total += w;
+            for (int64_t c = 0; c < channels; ++c) {
+                sum[c] += w * (float)pixel[c];
+            }
+        }
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+        to[c] = (uint8_t)(sum[c] / total + 0.5f);
+    }
+}
+
+static void resize(const uint8_t *from, const image_shape *is, const image_shape *wanted, uint8_t *to)
+{
+    const float high = (float)is->height / (float)wanted->height;
+    const float wide = (float)is->width / (float)wanted->width;
+    const float ratio = high < wide ? high : wide;
+    const axis axes[2] = {
+        {.count = is->height, .ratio = ratio, .skip = ((float)is->height / ratio - (float)wanted->height) / 2},
+        {.count = is->width, .ratio = ratio, .skip = ((float)is->width / ratio - (float)wanted->width) / 2}};
+    for (int64_t y = 0; y < wanted->height; ++y) {
+        for (int64_t x = 0; x < wanted->width; ++x, to += wanted->channels) {
+            mix_pixel(from, axes, y, x, wanted->channels, to);
+        }
+    }
+}
+
+weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
+                         image_scratch *scratch, uint8_t *pixels)
+{
+    const image_codec *codec;
+    image_shape is;
+    WEFT_TRY(find_codec(name, data, bytes, &codec));
+    WEFT_TRY(codec->decode(name, data, bytes, wanted, scratch, &is));
+    if (is.height == wanted->height && is.width == wanted->width) {
+        memcpy(pixels, scratch->data, (size_t)(is.height * is.width * is.channels));
+    } else {
+        resize(scratch->data, &is, wanted, pixels);
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * dense/data/image_decode.h: a JPEG or PNG file in memory, as pixels of a wanted size.
+ *
+ *      file --libjpeg (at 1/2, 1/4, 1/8 where that is enough), libpng--> pixels --shorter side, centre--> wanted pixels
+ *
+ * The image is scaled, its proportions kept, until it covers the wanted size, and what sticks out on two sides is cut
+ * off. Scaling down is a mean over the pixels that fall together (triangle filter), scaling up is bilinear. Colours
+ * become red, green, blue or grey; transparent pixels lie on black; 16 bits become 8; the orientation that a camera
+ * noted is ignored.
+ *
+ * Files are hostile: a size that a file of so many bytes cannot hold, or above IMAGE_PIXELS_MAX, is refused before
+ * memory is taken; so is what is cut off or damaged in the middle, where libjpeg would go on with grey.
+ */
+#ifndef WEFT_DENSE_DATA_IMAGE_DECODE_H
+#define WEFT_DENSE_DATA_IMAGE_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { IMAGE_PIXELS_MAX = 1 << 26 };
+
+/* What is wanted. channels: 1 or 3. */
+typedef struct image_shape {
+    int64_t height, width, channels;
+} image_shape;
+
+/* Memory that decoding needs and keeps from image to image; zero at first, free with weft_free(data). */
+typedef struct image_scratch {
+    uint8_t *data;
+    size_t bytes;
+} image_scratch;
+
+/* The size that the file states, checked. `name` is for messages. WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
+weft_status image_look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width);
+
+/* [out] pixels [wanted->height, wanted->width, wanted->channels]. WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
+weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
+                         image_scratch *scratch, uint8_t *pixels);
+
+/* Of the libraries that decode. */
+const char *image_jpeg_version(void);
+const char *image_png_version(void);
+
+/* ---- the parts ------------------------------------------------------------------------------------------------- */
+
+/* A format: decode leaves the image, no smaller than wanted where the file's is not, in scratch; *is says how large. */
+typedef struct image_codec {
+    const char *magic;
+    size_t magic_bytes;
+    weft_status (*look)(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width);
+    weft_status (*decode)(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
+                          image_scratch *scratch, image_shape *is);
+} image_codec;
+
+extern const image_codec image_jpeg;
+extern const image_codec image_png;
+
+/* At least so many bytes. */
+weft_status image_scratch_grow(image_scratch *scratch, size_t bytes);
+
+/* most_per_byte: pixels that a byte of such a file can hold. */
+weft_status image_check_size(const char *name, size_t bytes, int64_t height, int64_t width, int64_t most_per_byte);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * dense/data/image_idx.c: IDX files, the format of MNIST (LeCun, Cortes, Burges) and of sets made in its likeness.
+ *
+ *      images   00 00 08 03   n   height   width   pixels [n, height, width]        numbers: 32 bits, big-endian
+ *      labels   00 00 08 01   n   labels [n]
+ *
+ * A class is a value of the labels: there are as many as the largest training label and one.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "dense/data/image_store.h"
+
+enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8 };
+
+static const char *const file_names[2][2] = {{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+                                             {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}};
+
+static bool matches(const char *path)
+{
+    char found[FILE_PATH_MAX];
+    return image_file_find(path, file_names[0][0], found);
+}
+
+static uint32_t big_endian(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static weft_status check_magic(const char *path, const uint8_t *data, size_t bytes, int dims, size_t head)
+{
+    WEFT_CHECK(bytes >= head, WEFT_ERR_DATA, "%s: %zu bytes, its header alone has %zu: the file is cut off", path,
+               bytes, head);
+    WEFT_CHECK(big_endian(data) == (IDX_BYTES << 8 | (uint32_t)dims), WEFT_ERR_DATA,
+               "%s: begins %02x %02x %02x %02x, expected 00 00 08 %02x: not an IDX file of bytes with %d dimensions",
+               path, data[0], data[1], data[2], data[3], (unsigned)dims, dims);
+    return WEFT_OK;
+}
+
+static weft_status read_images(const char *path, uint64_t most, image_set *set, image_part *part)
+{
+    uint8_t *data;
+    size_t bytes;
+    WEFT_TRY(image_file_read(path, most, &data, &bytes));
+    part->owned[0] = data;
+    WEFT_TRY(check_magic(path, data, bytes, 3, HEAD_IMAGES));
+    const int64_t count = big_endian(data + 4);
+    const int64_t height = big_endian(data + 8);
+    const int64_t width = big_endian(data + 12);
+    WEFT_CHECK(height >= 1 && width >= 1 && height <= IMAGE_SIDE_MAX && width <= IMAGE_SIDE_MAX, WEFT_ERR_DATA,
+               "%s: images of %lld x %lld pixels; each side has 1 to %d", path, (long long)height, (long long)width,
+               IMAGE_SIDE_MAX);
+    WEFT_CHECK((bytes - HEAD_IMAGES) % (size_t)(height * width) == 0 &&
+                   (int64_t)((bytes - HEAD_IMAGES) / (size_t)(height * width)) == count,
+               WEFT_ERR_DATA, "%s: %zu bytes of pixels, %lld images of %lld x %lld need %lld: cut off, or not IDX",
+               path, bytes - HEAD_IMAGES, (long long)count, (long long)height, (long long)width,
+               (long long)(count * height * width));
+    WEFT_CHECK(set->height == 0 || (set->height == height && set->width == width), WEFT_ERR_DATA,
+               "%s: images of %lld x %lld pixels, the training images have %lld x %lld", path, (long long)height,
+               (long long)width, (long long)set->height, (long long)set->width);
+    set->height = height;
+    set->width = width;
+    part->pixels = data + HEAD_IMAGES;
+    part->count = count;
+    image_set_mix(set, data, bytes);
+    return WEFT_OK;
+}
+
+static weft_status take_labels(const char *path, const uint8_t *data, size_t bytes, image_part *part)
+{
+    WEFT_TRY(check_magic(path, data, bytes, 1, HEAD_LABELS));
+    const int64_t count = big_endian(data + 4);
+    WEFT_CHECK((int64_t)(bytes - HEAD_LABELS) == count, WEFT_ERR_DATA,
+               "%s: states %lld labels and holds %zu: cut off, or not IDX", path, (long long)count,
+               bytes - HEAD_LABELS);
+    WEFT_CHECK(count == part->count, WEFT_ERR_DATA, "%s: %lld labels for %lld images", path, (long long)count,
+               (long long)part->count);
+    int32_t *label;
+    WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_FEATURE));
+    for (int64_t i = 0; i < count; ++i) {
+        label[i] = data[HEAD_LABELS + i];
+    }
+    part->owned[1] = label;
+    part->label = label;
+    return WEFT_OK;
+}
+
+static weft_status read_labels(const char *path, uint64_t most, image_set *set, image_part *part)
+{
+    uint8_t *data;
+    size_t bytes;
+    WEFT_TRY(image_file_read(path, most, &data, &bytes));
+    weft_status status = take_labels(path, data, bytes, part);
+    image_set_mix(set, data, bytes);
+    weft_free(data);
+    return status;
+}
+
+/* Of a test label only: training labels make the classes. */
+static weft_status check_labels(const char *path, const image_set *set, const image_part *part)
+{
+    for (int64_t i = 0; i < part->count; ++i) {
+        WEFT_CHECK(part->label[i] < set->classes, WEFT_ERR_DATA,
+                   "%s: label %d of image %lld; the training labels are 0 to %lld", path, part->label[i], (long long)i,
+                   (long long)set->classes - 1);
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_part(const char *folder, const char *const names[2], const image_options *options,
+                             image_set *set, image_part *part)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_CHECK(image_file_find(folder, names[0], path), WEFT_ERR_NOINPUT, "%s: is missing", path);
+    WEFT_TRY(read_images(path, options->memory, set, part));
+    WEFT_CHECK(image_file_find(folder, names[1], path), WEFT_ERR_NOINPUT, "%s: is missing (the labels of %s)", path,
+               names[0]);
+    WEFT_TRY(read_labels(path, options->memory, set, part));
+    for (int64_t i = 0; i < part->count && part == &set->store->part[IMAGE_TRAIN]; ++i) {
+        set->classes = part->label[i] >= set->classes ? part->label[i] + 1 : set->classes;
+    }
+    return check_labels(path, set, part);
+}
+
+static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    char found[FILE_PATH_MAX];
+    (void)comm;
+    set->channels = 1;
+    WEFT_TRY(read_part(path, file_names[0], options, set, &set->store->part[IMAGE_TRAIN]));
+    if (!image_file_find(path, file_names[1][0], found)) {
+        return WEFT_OK; /* nothing to test with */
+    }
+    return read_part(path, file_names[1], options, set, &set->store->part[IMAGE_TEST]);
+}
+
+const image_reader image_reader_idx = {.format = IMAGE_FORMAT_IDX, .matches = matches, .open = open_set};

@@ -1,0 +1,300 @@
+/* dense/data/image_list.c: see dense/data/image_list.h. */
+#include "dense/data/image_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+enum { FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */ };
+
+/* ---- names ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    int split;
+} split_words[] = {{"train", IMAGE_TRAIN},
+                   {"val", IMAGE_VALID},
+                   {"valid", IMAGE_VALID},
+                   {"validation", IMAGE_VALID},
+                   {"test", IMAGE_TEST}};
+enum { SPLIT_WORDS = sizeof split_words / sizeof split_words[0] };
+
+/* The part before `end` up to the slash before it. */
+static const char *part_before(const char *name, const char *end)
+{
+    while (end > name && end[-1] != '/') {
+        end -= 1;
+    }
+    return end;
+}
+
+static bool is_image(const char *file)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    const char *dot = strrchr(file, '.');
+    for (int i = 0; i < 3 && dot != NULL && dot > file; ++i) {
+        if (strcasecmp(dot, endings[i]) == 0) {
+            return file[0] != '.';
+        }
+    }
+    return false;
+}
+
+/* SPLIT/CLASS/FILE at the end of a name; false: it is none. */
+static bool understand(const char *name, int32_t *split, const char **tail)
+{
+    const char *file = part_before(name, name + strlen(name));
+    if (file - name < 2 || !is_image(file)) {
+        return false;
+    }
+    const char *class = part_before(name, file - 1);
+    if (class - name < 2 || class + 1 == file || file - class > IMAGE_NAME_BYTES) {
+        return false;
+    }
+    const char *word = part_before(name, class - 1);
+    *tail = class;
+    for (int i = 0; i < SPLIT_WORDS; ++i) {
+        const size_t length = strlen(split_words[i].word);
+        if ((size_t)(class - 1 - word) == length && strncmp(word, split_words[i].word, length) == 0) {
+            *split = split_words[i].split;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool image_files_takes(const char *name)
+{
+    int32_t split;
+    const char *tail;
+    return understand(name, &split, &tail);
+}
+
+weft_status image_files_create(image_files **files)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(files, 1, WEFT_MEM_GENERAL));
+    pthread_mutex_init(&(*files)->lock, NULL);
+    return WEFT_OK;
+}
+
+static void free_bench(image_bench *bench)
+{
+    weft_free(bench->encoded);
+    weft_free(bench->scratch.data);
+    weft_free(bench);
+}
+
+void image_files_destroy(image_files *files)
+{
+    if (files == NULL) {
+        return;
+    }
+    if (files->close != NULL) {
+        files->close(files->self);
+    }
+    while (files->bench != NULL) {
+        image_bench *bench = files->bench;
+        files->bench = bench->next;
+        free_bench(bench);
+    }
+    for (int i = 0; i < files->count; ++i) {
+        weft_free(files->file[i].name);
+    }
+    weft_free(files->file);
+    pthread_mutex_destroy(&files->lock);
+    weft_free(files);
+}
+
+weft_status image_files_add(image_files *files, const char *name, int64_t offset, int64_t bytes)
+{
+    int32_t split;
+    const char *tail;
+    char *copy;
+    if (!understand(name, &split, &tail)) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(bytes <= FILE_BYTES_MAX, WEFT_ERR_DATA, "%s: an image of %s; at most 1 GiB", name,
+               number_say_bytes((uint64_t)bytes).text);
+    WEFT_TRY(grow_array((void **)&files->file, sizeof *files->file, files->count, &files->capacity, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&copy, strlen(name) + 1, WEFT_MEM_GENERAL));
+    memcpy(copy, name, strlen(name) + 1);
+    files->file[files->count++] =
+        (image_file){.name = copy, .tail = copy + (tail - name), .offset = offset, .bytes = bytes, .split = split};
+    return WEFT_OK;
+}
+
+/* ---- order and classes ----------------------------------------------------------------------------------------- */
+
+static size_t class_length(const image_file *file)
+{
+    return strcspn(file->tail, "/");
+}
+
+static int by_class(const void *a, const void *b)
+{
+    const image_file *x = a;
+    const image_file *y = b;
+    const size_t shorter = class_length(x) < class_length(y) ? class_length(x) : class_length(y);
+    const int order = strncmp(x->tail, y->tail, shorter);
+    return order != 0 ? order : (class_length(x) > class_length(y)) - (class_length(x) < class_length(y));
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const image_file *x = a;
+    const image_file *y = b;
+    if (x->split != y->split) {
+        return x->split < y->split ? -1 : 1;
+    }
+    const int order = by_class(a, b) != 0 ? by_class(a, b) : strcmp(x->tail, y->tail);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+/* Classes are those of the training images, which come first. [out] first: file of each class; weft_free. */
+static weft_status name_classes(const char *path, image_files *files, image_set *set, int **first)
+{
+    const int trained = files->first[IMAGE_VALID];
+    WEFT_CHECK(trained > 0, WEFT_ERR_DATA,
+               "%s: no training image: expected train/CLASS/NAME.jpg (or .jpeg, .png); other splits are val and test",
+               path);
+    for (int i = 0; i < trained; ++i) {
+        set->classes += i == 0 || by_class(&files->file[i - 1], &files->file[i]) != 0;
+        files->file[i].class = (int32_t)set->classes - 1;
+    }
+    WEFT_CHECK(set->classes <= IMAGE_CLASSES_MAX, WEFT_ERR_DATA, "%s: %lld classes; at most %d", path,
+               (long long)set->classes, IMAGE_CLASSES_MAX);
+    WEFT_TRY(image_set_name_classes(set, set->classes));
+    WEFT_TRY(WEFT_NEW(first, set->classes, WEFT_MEM_GENERAL));
+    for (int i = trained - 1; i >= 0; --i) {
+        (*first)[files->file[i].class] = i;
+    }
+    for (int64_t k = 0; k < set->classes; ++k) {
+        const image_file *file = &files->file[(*first)[k]];
+        snprintf(set->class_name[k], IMAGE_NAME_BYTES, "%.*s", (int)class_length(file), file->tail);
+    }
+    return WEFT_OK;
+}
+
+/* The other splits, in the same order of classes, of which some may be missing. */
+static weft_status class_others(const char *path, image_files *files, const image_set *set, const int *first)
+{
+    const int classes = (int)set->classes;
+    int class = 0;
+    for (int i = files->first[IMAGE_VALID]; i < files->count; ++i) {
+        image_file *file = &files->file[i];
+        class = file->split != file[-1].split ? 0 : class;
+        while (class < classes && by_class(&files->file[first[class]], file) < 0) {
+            class += 1;
+        }
+        WEFT_CHECK(class < classes && by_class(&files->file[first[class]], file) == 0, WEFT_ERR_DATA,
+                   "%s: %s is of a class without training images: there is no train/%.*s", path, file->name,
+                   (int)class_length(file), file->tail);
+        file->class = class;
+    }
+    return WEFT_OK;
+}
+
+void image_list_find_splits(image_files *files)
+{
+    for (int s = 0, i = 0; s < TRAIN_SPLITS; ++s) {
+        while (i < files->count && files->file[i].split < s) {
+            i += 1;
+        }
+        files->first[s] = i;
+    }
+}
+
+int image_list_split_end(const image_files *files, int split)
+{
+    return split + 1 < TRAIN_SPLITS ? files->first[split + 1] : files->count;
+}
+
+weft_status image_list_sort(const char *path, image_files *files, image_set *set)
+{
+    if (files->count > 0) {
+        qsort(files->file, (size_t)files->count, sizeof *files->file, by_place);
+    }
+    image_list_find_splits(files);
+    for (int i = 0; i < files->count; ++i) {
+        const image_file *file = &files->file[i];
+        const int64_t facts[2] = {file->split, file->bytes};
+        files->largest = (size_t)file->bytes > files->largest ? (size_t)file->bytes : files->largest;
+        image_set_mix(set, facts, sizeof facts);
+        image_set_mix(set, file->tail, strlen(file->tail));
+    }
+    int *first = NULL;
+    weft_status status = name_classes(path, files, set, &first);
+    status = status == WEFT_OK ? class_others(path, files, set, first) : status;
+    weft_free(first);
+    return status;
+}
+
+/* ---- one image ------------------------------------------------------------------------------------------------- */
+
+static weft_status new_bench(const image_files *files, image_bench **bench)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(bench, 1, WEFT_MEM_GENERAL));
+    weft_status status = WEFT_NEW(&(*bench)->encoded, files->largest + 1, WEFT_MEM_WORKSPACE);
+    if (status == WEFT_OK) {
+        status = image_scratch_grow(&(*bench)->scratch, files->scratch);
+    }
+    if (status != WEFT_OK) {
+        free_bench(*bench);
+    }
+    return status;
+}
+
+static weft_status take_bench(image_files *files, image_bench **bench)
+{
+    pthread_mutex_lock(&files->lock);
+    *bench = files->bench;
+    if (*bench != NULL) {
+        files->bench = (*bench)->next;
+    }
+    pthread_mutex_unlock(&files->lock);
+    return *bench != NULL ? WEFT_OK : new_bench(files, bench);
+}
+
+static void give_bench(image_files *files, image_bench *bench)
+{
+    pthread_mutex_lock(&files->lock);
+    bench->next = files->bench;
+    files->bench = bench;
+    pthread_mutex_unlock(&files->lock);
+}
+
+weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixels)
+{
+    image_bench *bench;
+    const uint8_t *data;
+    WEFT_TRY(take_bench(files, &bench));
+    weft_status status = files->load(files->self, file->name, file->offset, (size_t)file->bytes, bench->encoded, &data);
+    if (status == WEFT_OK && pixels != NULL) {
+        status = image_decode(file->name, data, (size_t)file->bytes, &files->wanted, &bench->scratch, pixels);
+    } else if (status == WEFT_OK) {
+        int64_t height;
+        int64_t width;
+        status = image_look(file->name, data, (size_t)file->bytes, &height, &width);
+        file->height = status == WEFT_OK ? (int32_t)height : 0;
+        file->width = status == WEFT_OK ? (int32_t)width : 0;
+    }
+    give_bench(files, bench);
+    return status;
+}
+
+void image_list_size_benches(image_files *files)
+{
+    while (files->bench != NULL) {
+        image_bench *bench = files->bench;
+        files->bench = bench->next;
+        free_bench(bench);
+    }
+    for (int i = 0; i < files->count; ++i) {
+        const size_t bytes = DECODED_BYTES * (size_t)files->file[i].height * (size_t)files->file[i].width;
+        files->scratch = bytes > files->scratch ? bytes : files->scratch;
+    }
+}

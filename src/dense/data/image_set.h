@@ -1,0 +1,86 @@
+/*
+ * dense/data/image_set.h: a data set of labelled images, opened: any sample of any split by its number.
+ *
+ *      image_set *set;
+ *      WEFT_TRY(image_set_open(comm, "mnist/", &options, &set));
+ *      WEFT_TRY(image_set_read(set, IMAGE_TEST, 7, pixels, &label));       uint8 [height, width, channels]
+ *
+ * What a path holds shows its looks:
+ *
+ *      idx        train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...    a folder; MNIST and its like
+ *      cifar      data_batch_*.bin, test_batch.bin; train.bin, test.bin         a folder; CIFAR-10, CIFAR-100
+ *      folders    train/CLASS/NAME.jpg, {val,valid,test}/CLASS/NAME.png         a folder
+ *      tar        the same names in one archive                                 .tar, .tar.gz, .tar.xz
+ *      synth      synth:images,n=..,size=..                                     made from a seed
+ *
+ * All samples have one size. Pixels stand in memory, unpacked, where they fit `memory`; images of a larger folder or
+ * plain tar are read and decoded one by one. Files are wrong until checked: what they say about sizes decides no
+ * allocation, and errors name file, record, value, limit and cure.
+ */
+#ifndef WEFT_DENSE_DATA_IMAGE_SET_H
+#define WEFT_DENSE_DATA_IMAGE_SET_H
+
+#include "base/option_words.h"
+#include "comm/comm.h"
+#include "train/model.h"
+
+#define IMAGE_FORMATS(X)                                                                                               \
+    X(IMAGE_FORMAT_AUTO, "auto")                                                                                       \
+    X(IMAGE_FORMAT_IDX, "idx")                                                                                         \
+    X(IMAGE_FORMAT_CIFAR, "cifar")                                                                                     \
+    X(IMAGE_FORMAT_FOLDERS, "folders")                                                                                 \
+    X(IMAGE_FORMAT_TAR, "tar")                                                                                         \
+    X(IMAGE_FORMAT_SYNTH, "synth")
+typedef enum image_format { IMAGE_FORMATS(CHOICE_VALUE) } image_format;
+
+/* The splits of train/model.h by name. */
+enum { IMAGE_TRAIN, IMAGE_VALID, IMAGE_TEST };
+
+enum { IMAGE_NAME_BYTES = 64, IMAGE_CLASSES_MAX = 1 << 16, IMAGE_SIDE_MAX = 1 << 15 };
+
+typedef struct image_options {
+    image_format format;   /* AUTO: by its looks */
+    int64_t height, width; /* folders, tar: what images are resized to; 0: the size that all of them have */
+    int64_t channels;      /* folders, tar: 1 or 3; 0: 3 */
+    int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
+    uint64_t seed;
+    uint64_t memory; /* most bytes of pixels to hold on a rank; 0: half of what its node has, divided among its ranks */
+    int threads;     /* >= 1 that decode while opening */
+    bool strict;     /* a malformed image of a folder or tar is an error, not left out */
+} image_options;
+
+typedef struct image_set {
+    char name[IMAGE_NAME_BYTES]; /* for logs: the last part of the path */
+    char hash[33];               /* of the contents; of folders and tars: of names, sizes and classes */
+    image_format format;
+    int64_t height, width, channels; /* 1: grey, 3: red, green, blue */
+    int64_t classes;
+    char **class_name;           /* [classes] texts; NULL: classes have no names */
+    int64_t count[TRAIN_SPLITS]; /* samples */
+    int64_t malformed;           /* images that were left out */
+    struct image_store *store;   /* the room's own: image_store.h */
+} image_set;
+
+/*
+ * Open a data set. Collective; all ranks see the same files, and their contents are compared.
+ * WEFT_ERR_NOINPUT: nothing is there, or a training file is missing. WEFT_ERR_DATA: malformed, or of no known layout.
+ * WEFT_ERR_USAGE: a bad specification of synth, or options that do not fit. WEFT_ERR_RESOURCE: too large for memory.
+ */
+weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
+void image_set_close(image_set *set); /* NULL is allowed */
+
+/* Bytes of a sample: height * width * channels. */
+int64_t image_set_bytes(const image_set *set);
+
+/*
+ * One sample. index: 0 .. count[split] - 1. [out] pixels uint8 [height, width, channels], label 0 .. classes - 1.
+ * Any thread, beside others. Only images that are decoded one by one can fail (WEFT_ERR_IO; WEFT_ERR_DATA with strict);
+ * without strict one that is found malformed now is mid-grey, and the first ones are told in the log.
+ */
+weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label);
+
+/* [out] mean, deviation [channels]: of the pixels of the training images as numbers 0 .. 1, exact sums over at most
+ * 65536 of them. A deviation of 0 becomes 1. Collective, the same on all ranks. */
+weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean, float *deviation);
+
+#endif

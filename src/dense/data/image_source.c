@@ -1,0 +1,519 @@
+/*
+ * dense/data/image_source.c: see dense/data/image_source.h.
+ *
+ * A slot is a batch of this rank, being filled or in use. Filling is a job: its rows are taken one by one by whoever
+ * works on it, so that a slow image holds up nobody else. The caller and the loaders meet under one lock, twice a batch.
+ */
+#include "dense/data/image_source.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "dense/data/image_order.h"
+
+enum { SLOTS = 2, MESSAGE_BYTES = 1024 };
+
+/* Which batch. */
+typedef struct batch_key {
+    bool training;
+    uint64_t seed; /* as epoch: 0 in an evaluation, which is the same in each */
+    uint32_t epoch;
+    int64_t step;
+} batch_key;
+
+typedef struct slot {
+    batch_key key;
+    image_share share;
+    permutation order; /* of the epoch, where training */
+    float *pixels;     /* [rows, height, width, channels] host; the device's own memory where the host sees it */
+    int64_t *id;       /* [rows] host, as are label, split and mask */
+    int32_t *label;
+    uint8_t *split, *mask;
+    weft_tensor device_pixels, device_id, device_label, device_mask[TRAIN_SPLITS];
+    image_batch batch;
+    train_targets targets;
+    /* the job */
+    atomic_llong next;           /* row that nobody works on */
+    atomic_int status;           /* the first failure, */
+    char message[MESSAGE_BYTES]; /* written by whoever sets it */
+} slot;
+
+struct image_source {
+    weft_hal *hal;
+    image_source_options options;
+    int ranks, rank;
+    int64_t evaluated; /* samples of an evaluation */
+    train_source source;
+    slot slot[SLOTS];
+    int slots;
+    int ahead;         /* the slot that is filled next, or being filled */
+    bool filling;      /* a job is posted and was not waited for */
+    bool evaluates[2]; /* an evaluation followed the epoch before, and this one */
+    double wait_seconds;
+    uint8_t **scratch; /* [workers] a sample each */
+    int workers;
+    /* loaders */
+    pthread_t *thread;
+    int threads; /* running */
+    pthread_mutex_t lock;
+    pthread_cond_t posted, finished;
+    uint64_t job; /* number of the job, 0: none was */
+    int busy;     /* loaders that have not finished it */
+    bool quit;
+};
+
+/* ---- what a batch holds ---------------------------------------------------------------------------------------- */
+
+static bool same_key(const batch_key *a, const batch_key *b)
+{
+    return a->training == b->training && a->seed == b->seed && a->epoch == b->epoch && a->step == b->step;
+}
+
+static batch_key key_of(const train_pass *pass)
+{
+    return (batch_key){.training = pass->training,
+                       .seed = pass->training ? pass->seed : 0,
+                       .epoch = pass->training ? pass->epoch : 0,
+                       .step = pass->step};
+}
+
+static int64_t eval_batch(const image_source *s)
+{
+    return s->options.eval_batch > 0 ? s->options.eval_batch : s->options.batch;
+}
+
+static image_share share_of(const image_source *s, bool training, int64_t step)
+{
+    return training ? image_order_share(s->options.set->count[IMAGE_TRAIN], s->options.batch, step, s->ranks, s->rank)
+                    : image_order_share(s->evaluated, eval_batch(s), step, s->ranks, s->rank);
+}
+
+/* The sample at a position of the batch's order. [out] its number over all splits. */
+static void sample_at(const image_source *s, const slot *at, int64_t position, int *split, int64_t *index, int64_t *id)
+{
+    const int64_t *count = s->options.set->count;
+    if (at->key.training) {
+        *split = IMAGE_TRAIN;
+        *index = (int64_t)permute(&at->order, (uint64_t)position);
+        *id = *index;
+        return;
+    }
+    *split = position < count[IMAGE_VALID] ? IMAGE_VALID : IMAGE_TEST;
+    *index = *split == IMAGE_VALID ? position : position - count[IMAGE_VALID];
+    *id = count[IMAGE_TRAIN] + position;
+}
+
+static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_t *scratch)
+{
+    const augment *a = &s->options.augment;
+    int split;
+    int64_t index;
+    sample_at(s, to, to->share.begin + row, &split, &index, &to->id[row]);
+    to->split[row] = (uint8_t)split;
+    WEFT_TRY(image_set_read(s->options.set, split, index, scratch, &to->label[row]));
+    float *out = to->pixels + row * a->crop_height * a->crop_width * a->channels;
+    if (to->key.training) {
+        augment_train(a, to->key.seed, to->key.epoch, to->id[row], scratch, out);
+    } else {
+        augment_plain(a, scratch, out);
+    }
+    return WEFT_OK;
+}
+
+/* Rows until there are none left, or one failed. */
+static void work_on(const image_source *s, slot *to, int worker)
+{
+    for (;;) {
+        const int64_t row = atomic_fetch_add(&to->next, 1);
+        if (row >= to->share.count || atomic_load(&to->status) != WEFT_OK) {
+            return;
+        }
+        int none = WEFT_OK;
+        const weft_status status = fill_row(s, to, row, s->scratch[worker]);
+        if (status != WEFT_OK && atomic_compare_exchange_strong(&to->status, &none, (int)status)) {
+            snprintf(to->message, sizeof to->message, "%s", weft_error_message());
+        }
+    }
+}
+
+/* ---- loaders --------------------------------------------------------------------------------------------------- */
+
+typedef struct loader {
+    image_source *source;
+    int number;
+} loader;
+
+static void *loader_main(void *argument)
+{
+    const loader me = *(loader *)argument;
+    image_source *s = me.source;
+    uint64_t done = 0;
+    weft_free(argument);
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (s->job == done && !s->quit) {
+            pthread_cond_wait(&s->posted, &s->lock);
+        }
+        if (s->quit) {
+            break;
+        }
+        done = s->job;
+        slot *to = &s->slot[s->ahead];
+        pthread_mutex_unlock(&s->lock);
+        work_on(s, to, me.number);
+        pthread_mutex_lock(&s->lock);
+        s->busy -= 1;
+        if (s->busy == 0) {
+            pthread_cond_signal(&s->finished);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static weft_status start_loaders(image_source *s)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(&s->thread, s->options.loaders, WEFT_MEM_GENERAL));
+    while (s->threads < s->options.loaders) {
+        loader *me;
+        WEFT_TRY(WEFT_NEW(&me, 1, WEFT_MEM_GENERAL));
+        *me = (loader){.source = s, .number = s->threads};
+        const int error = pthread_create(&s->thread[s->threads], NULL, loader_main, me);
+        if (error != 0) {
+            weft_free(me);
+            return weft_fail(WEFT_ERR_RESOURCE, "thread %d of %d that load images cannot be started: %s",
+                             s->threads + 1, s->options.loaders, strerror(error));
+        }
+        s->threads += 1;
+    }
+    return WEFT_OK;
+}
+
+static void stop_loaders(image_source *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->quit = true;
+    pthread_cond_broadcast(&s->posted);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->threads; ++i) {
+        pthread_join(s->thread[i], NULL);
+    }
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------------------------ */
+
+/* Begin to fill the slot ahead; without loaders it is filled when this returns. */
+static void post(image_source *s, const batch_key *key)
+{
+    slot *to = &s->slot[s->ahead];
+    to->key = *key;
+    to->share = share_of(s, key->training, key->step);
+    if (key->training) {
+        to->order = image_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
+    }
+    atomic_store(&to->next, 0);
+    atomic_store(&to->status, WEFT_OK);
+    s->filling = true;
+    if (s->threads > 0) {
+        pthread_mutex_lock(&s->lock);
+        s->job += 1;
+        s->busy = s->threads;
+        pthread_cond_broadcast(&s->posted);
+        pthread_mutex_unlock(&s->lock);
+        return;
+    }
+#pragma omp parallel num_threads(s->workers)
+    work_on(s, to, omp_get_thread_num());
+}
+
+static void await(image_source *s)
+{
+    if (s->threads > 0) {
+        pthread_mutex_lock(&s->lock);
+        while (s->busy > 0) {
+            pthread_cond_wait(&s->finished, &s->lock);
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+    s->filling = false;
+}
+
+/* Whether evaluations follow epochs is seen in those that were. */
+static void note_turn(image_source *s, const batch_key *now)
+{
+    if (now->training && now->step == 0) {
+        s->evaluates[0] = s->evaluates[1];
+    }
+    if (now->step == 0) {
+        s->evaluates[1] = !now->training;
+    }
+}
+
+/* What the training loop asks for next, as far as one can know. */
+static batch_key guess_next(const image_source *s, const batch_key *now, const train_pass *pass)
+{
+    const int64_t steps = now->training ? s->source.steps : s->source.eval_steps;
+    batch_key next = *now;
+    next.step += 1;
+    if (next.step < steps) {
+        return next;
+    }
+    if (now->training && s->evaluates[0]) {
+        return (batch_key){.training = false};
+    }
+    return (batch_key){.training = true, .seed = pass->seed, .epoch = pass->epoch + 1};
+}
+
+/* ---- batches --------------------------------------------------------------------------------------------------- */
+
+/* Rows of the batch, over all ranks, in a part of the evaluation's positions. */
+static int64_t overlap(int64_t first, int64_t count, int64_t begin, int64_t end)
+{
+    const int64_t low = first > begin ? first : begin;
+    const int64_t high = first + count < end ? first + count : end;
+    return high > low ? high - low : 0;
+}
+
+static void describe(const image_source *s, slot *b)
+{
+    const image_set *set = s->options.set;
+    const augment *a = &s->options.augment;
+    const int64_t rows = b->share.count;
+    b->batch = (image_batch){
+        .pixels = tensor_view(&b->device_pixels, 0, rows * a->crop_height * a->crop_width, 0, a->channels),
+        .rows = rows,
+        .sample_id = tensor_view(&b->device_id, 0, rows, 0, 1),
+        .sample_id_host = b->id};
+    b->targets = (train_targets){.rows = rows,
+                                 .outputs = set->classes,
+                                 .loss = TRAIN_LOSS_XENT,
+                                 .label = b->device_label.data,
+                                 .label_host = b->label,
+                                 .split_host = b->split};
+    if (b->key.training) {
+        b->targets.counted[IMAGE_TRAIN] = b->share.batch;
+        b->targets.loss_entries = b->share.batch;
+        return; /* without a mask all rows count */
+    }
+    const int64_t first = b->key.step * eval_batch(s);
+    const int64_t valid = set->count[IMAGE_VALID];
+    b->targets.counted[IMAGE_VALID] = overlap(first, b->share.batch, 0, valid);
+    b->targets.counted[IMAGE_TEST] = overlap(first, b->share.batch, valid, s->evaluated);
+    for (int m = 0; m < TRAIN_SPLITS; ++m) {
+        b->targets.mask[m] = b->device_mask[m].data;
+    }
+}
+
+static weft_status upload_rows(const weft_tensor *all, int64_t rows, const void *host)
+{
+    weft_tensor some = tensor_view(all, 0, rows, 0, all->cols);
+    return tensor_upload(&some, host);
+}
+
+static weft_status upload(const image_source *s, slot *b)
+{
+    const int64_t rows = b->share.count;
+    if (!hal_host_visible(s->hal)) {
+        WEFT_TRY(tensor_upload(&b->batch.pixels, b->pixels));
+    }
+    WEFT_TRY(upload_rows(&b->device_id, rows, b->id));
+    WEFT_TRY(upload_rows(&b->device_label, rows, b->label));
+    for (int m = 0; m < TRAIN_SPLITS && !b->key.training; ++m) {
+        for (int64_t i = 0; i < rows; ++i) {
+            b->mask[i] = b->split[i] == m;
+        }
+        WEFT_TRY(upload_rows(&b->device_mask[m], rows, b->mask));
+    }
+    return WEFT_OK;
+}
+
+/* Before the host writes to a slot's memory, nothing that still runs may read it. */
+static weft_status let_go(const image_source *s)
+{
+    return hal_host_visible(s->hal) && s->hal->stream.sync != NULL ? s->hal->stream.sync(s->hal) : WEFT_OK;
+}
+
+static weft_status next_batch(void *self, const train_pass *pass, train_batch *batch)
+{
+    image_source *s = self;
+    const batch_key key = key_of(pass);
+    slot *b = &s->slot[s->ahead];
+    const double begin = clock_seconds();
+    const bool guessed = s->filling;
+    if (guessed) {
+        await(s);
+    }
+    WEFT_TRY(let_go(s));
+    if (!guessed || !same_key(&b->key, &key)) {
+        post(s, &key);
+        await(s);
+    }
+    s->wait_seconds += clock_seconds() - begin;
+    if (atomic_load(&b->status) != WEFT_OK) {
+        return weft_fail((weft_status)atomic_load(&b->status), "%s", b->message);
+    }
+    describe(s, b);
+    WEFT_TRY(upload(s, b));
+    *batch = (train_batch){.input = &b->batch, .targets = &b->targets};
+    note_turn(s, &key);
+    if (s->threads > 0) {
+        const batch_key next = guess_next(s, &key, pass);
+        s->ahead = (s->ahead + 1) % s->slots;
+        post(s, &next);
+    }
+    return WEFT_OK;
+}
+
+/* ---- create and destroy ---------------------------------------------------------------------------------------- */
+
+static int64_t ceil_share(int64_t rows, int64_t most, int ranks)
+{
+    return ((rows < most ? rows : most) + ranks - 1) / ranks;
+}
+
+static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
+{
+    const augment *a = &s->options.augment;
+    const int64_t pixels = rows * a->crop_height * a->crop_width;
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, pixels, a->channels, WEFT_MEM_FEATURE, &b->device_pixels));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, rows, 1, WEFT_MEM_FEATURE, &b->device_id));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_FEATURE, &b->device_label));
+    for (int m = 0; m < TRAIN_SPLITS; ++m) {
+        WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_FEATURE, &b->device_mask[m]));
+    }
+    b->pixels = b->device_pixels.data;
+    if (!hal_host_visible(s->hal)) {
+        WEFT_TRY(WEFT_NEW(&b->pixels, pixels * a->channels, WEFT_MEM_FEATURE));
+    }
+    WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&b->split, rows, WEFT_MEM_FEATURE));
+    return WEFT_NEW(&b->mask, rows, WEFT_MEM_FEATURE);
+}
+
+static void destroy_slot(const image_source *s, slot *b)
+{
+    if (!hal_host_visible(s->hal)) {
+        weft_free(b->pixels);
+    }
+    weft_free(b->id);
+    weft_free(b->label);
+    weft_free(b->split);
+    weft_free(b->mask);
+    tensor_destroy(&b->device_pixels);
+    tensor_destroy(&b->device_id);
+    tensor_destroy(&b->device_label);
+    for (int m = 0; m < TRAIN_SPLITS; ++m) {
+        tensor_destroy(&b->device_mask[m]);
+    }
+}
+
+static weft_status check_options(const image_source_options *o)
+{
+    const image_set *set = o->set;
+    WEFT_CHECK(o->batch >= 1 && o->eval_batch >= 0, WEFT_ERR_USAGE, "batches of %lld images; at least 1",
+               (long long)(o->batch < 1 ? o->batch : o->eval_batch));
+    WEFT_CHECK(set->count[IMAGE_TRAIN] >= 1, WEFT_ERR_USAGE, "%s: no images to train with", set->name);
+    WEFT_CHECK(o->augment.height == set->height && o->augment.width == set->width &&
+                   o->augment.channels == set->channels,
+               WEFT_ERR_INTERNAL, "an augmentation for images of another size than those of %s", set->name);
+    return augment_check(&o->augment);
+}
+
+static void fill_source(image_source *s)
+{
+    const image_source_options *o = &s->options;
+    const int64_t samples = o->set->count[IMAGE_TRAIN];
+    const int64_t steps = image_order_steps(samples, o->batch, o->drop_last);
+    const int64_t eval_steps = image_order_steps(s->evaluated, eval_batch(s), false);
+    s->source = (train_source){.self = s,
+                               .steps = steps,
+                               .eval_steps = eval_steps > 0 ? eval_steps : 1,
+                               .loss_entries = steps * o->batch < samples ? steps * o->batch : samples,
+                               .loss = TRAIN_LOSS_XENT,
+                               .outputs = o->set->classes,
+                               .batch = next_batch};
+    for (int64_t step = 0; step < eval_steps; ++step) {
+        s->source.eval_rows += share_of(s, false, step).count;
+    }
+}
+
+static weft_status create_parts(image_source *s)
+{
+    const image_source_options *o = &s->options;
+    WEFT_TRY(check_options(o));
+    s->evaluated = o->set->count[IMAGE_VALID] + o->set->count[IMAGE_TEST];
+    fill_source(s);
+    const int64_t train_rows = ceil_share(o->batch, o->set->count[IMAGE_TRAIN], s->ranks);
+    const int64_t eval_rows = ceil_share(eval_batch(s), s->evaluated, s->ranks);
+    s->slots = o->loaders > 0 ? SLOTS : 1;
+    for (int i = 0; i < s->slots; ++i) {
+        WEFT_TRY(create_slot(s, train_rows > eval_rows ? train_rows : eval_rows, &s->slot[i]));
+    }
+    s->workers = o->loaders > 0 ? o->loaders : o->threads;
+    WEFT_TRY(WEFT_NEW_ZERO(&s->scratch, s->workers, WEFT_MEM_WORKSPACE));
+    for (int i = 0; i < s->workers; ++i) {
+        WEFT_TRY(WEFT_NEW(&s->scratch[i], image_set_bytes(o->set), WEFT_MEM_WORKSPACE));
+    }
+    return o->loaders > 0 ? start_loaders(s) : WEFT_OK;
+}
+
+weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_source_options *options,
+                                image_source **source)
+{
+    image_source *s;
+    *source = NULL;
+    weft_status status = WEFT_NEW_ZERO(&s, 1, WEFT_MEM_GENERAL);
+    if (status == WEFT_OK) {
+        s->hal = hal;
+        s->options = *options;
+        s->ranks = comm_size(comm);
+        s->rank = comm_rank(comm);
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->posted, NULL);
+        pthread_cond_init(&s->finished, NULL);
+        status = create_parts(s);
+    }
+    status = comm_agree(comm, status);
+    if (status != WEFT_OK) {
+        image_source_destroy(s);
+        return status;
+    }
+    *source = s;
+    return WEFT_OK;
+}
+
+void image_source_destroy(image_source *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    stop_loaders(s);
+    for (int i = 0; i < s->slots; ++i) {
+        destroy_slot(s, &s->slot[i]);
+    }
+    for (int i = 0; i < s->workers && s->scratch != NULL; ++i) {
+        weft_free(s->scratch[i]);
+    }
+    weft_free(s->scratch);
+    weft_free(s->thread);
+    pthread_cond_destroy(&s->finished);
+    pthread_cond_destroy(&s->posted);
+    pthread_mutex_destroy(&s->lock);
+    weft_free(s);
+}
+
+const train_source *image_source_of(const image_source *source)
+{
+    return &source->source;
+}
+
+double image_source_wait_seconds(const image_source *source)
+{
+    return source->wait_seconds;
+}

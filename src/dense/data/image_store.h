@@ -1,0 +1,59 @@
+/*
+ * dense/data/image_store.h: where the samples of an image set are, behind image_set_read. A part of image_set.c.
+ *
+ * Either all samples of a split stand in memory, one after the other, or a function makes one when it is asked for.
+ */
+#ifndef WEFT_DENSE_DATA_IMAGE_STORE_H
+#define WEFT_DENSE_DATA_IMAGE_STORE_H
+
+#include "base/file.h"
+#include "base/permutation.h"
+#include "dense/data/image_set.h"
+
+/* Samples of a split as they come. */
+typedef struct image_part {
+    int64_t count;
+    const uint8_t *pixels; /* [count, height, width, channels]; NULL: made by `make` */
+    const int32_t *label;  /* [count] */
+    void *owned[2];        /* freed with the set; pixels and label lie in them */
+} image_part;
+
+typedef struct image_store {
+    image_part part[TRAIN_SPLITS];
+    permutation held; /* of training samples, where the last ones are set apart for validation; n = 0: none are */
+    void *self;
+    weft_status (*make)(void *self, int split, int64_t index, uint8_t *pixels); /* any thread */
+    void (*close)(void *self);
+} image_store;
+
+/* A way that data sets come in. */
+typedef struct image_reader {
+    image_format format;
+    /* Cheap, and never fails. */
+    bool (*matches)(const char *path);
+    /* Fill in everything of a zeroed set but name, format and what is set apart; set->store is there. What it took is
+     * closed with the set, also when it fails. options->memory is above 0 and the same on all ranks. Collective for
+     * readers that divide the work. */
+    weft_status (*open)(weft_comm *comm, const char *path, const image_options *options, image_set *set);
+} image_reader;
+
+extern const image_reader image_reader_idx;
+extern const image_reader image_reader_cifar;
+extern const image_reader image_reader_folders;
+extern const image_reader image_reader_tar;
+extern const image_reader image_reader_synth;
+
+/* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
+weft_status image_set_name_classes(image_set *set, int64_t classes);
+
+/* The hash of the set becomes that of itself and these bytes. */
+void image_set_mix(image_set *set, const void *data, size_t bytes);
+
+/* All bytes of a plain, .gz or .xz file that unpacks to at most `most` bytes; free with weft_free. Memory grows with
+ * what is there, whatever the file says. WEFT_ERR_DATA: it holds more than `most`. */
+weft_status image_file_read(const char *path, uint64_t most, uint8_t **data, size_t *bytes);
+
+/* folder/name, or folder/name.gz where only that is there; false: neither. */
+bool image_file_find(const char *folder, const char *name, char path[FILE_PATH_MAX]);
+
+#endif

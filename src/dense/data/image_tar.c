@@ -1,0 +1,342 @@
+/*
+ * dense/data/image_tar.c: images in a tar, plain or packed (.tar, .tar.gz, .tar.xz), by the names of image_files.h.
+ *
+ *      block of 512 bytes: name, size, type, checksum | the file, filled up to whole blocks | ... | a block of zeros
+ *
+ * POSIX ustar and pax, and GNU's long names. Nothing is unpacked to the disk: a name is only read, so that one with ".."
+ * or a slash at its front does no harm. Of a plain archive images are read where they stand, when they are needed; of a
+ * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "dense/data/image_files.h"
+#include "dense/data/image_options.def"
+#include "io/text/text_stream.h"
+
+enum {
+    BLOCK = 512,
+    NAME_AT = 0,
+    NAME_BYTES = 100,
+    SIZE_AT = 124,
+    SIZE_BYTES = 12,
+    SUM_AT = 148,
+    SUM_BYTES = 8,
+    TYPE_AT = 156,
+    MAGIC_AT = 257,
+    PREFIX_AT = 345,
+    PREFIX_BYTES = 155,
+    WORDS_MAX = 1 << 16, /* of a long name, or a pax header */
+    SKIP_BYTES = 1 << 16
+};
+
+typedef struct tar_file {
+    char path[FILE_PATH_MAX];
+    text_stream *stream;
+    bool plain;
+    int64_t at;    /* byte of the unpacked archive */
+    uint8_t *held; /* images of a packed one, one after the other */
+    size_t used, capacity;
+    uint64_t most; /* bytes to hold */
+    char *words;   /* [WORDS_MAX + 1] of what stands before a file */
+    bool named;    /* they name the next file: */
+    char name[FILE_PATH_MAX];
+    int64_t pax_size; /* of the next file; -1: its own header says */
+} tar_file;
+
+static bool has_magic(const uint8_t *block)
+{
+    return memcmp(block + MAGIC_AT, "ustar", 5) == 0;
+}
+
+static bool matches(const char *path)
+{
+    text_stream *stream;
+    char block[BLOCK];
+    struct stat facts;
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || text_stream_open(path, &stream) != WEFT_OK) {
+        return false;
+    }
+    size_t bytes = 0;
+    size_t got = 1;
+    while (got > 0 && bytes < BLOCK && text_stream_read(stream, block + bytes, BLOCK - bytes, &got) == WEFT_OK) {
+        bytes += got;
+    }
+    text_stream_close(stream);
+    return bytes == BLOCK && has_magic((const uint8_t *)block);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------------------------- */
+
+static weft_status fail_short(const tar_file *t)
+{
+    return weft_fail(WEFT_ERR_DATA, "%s: the archive ends at byte %lld, in the middle: cut off", t->path,
+                     (long long)t->at);
+}
+
+static weft_status read_bytes(tar_file *t, void *out, size_t bytes)
+{
+    for (size_t done = 0, got = 1; done < bytes; done += got, t->at += (int64_t)got) {
+        char *to = (char *)out + done;
+        WEFT_TRY(t->plain ? text_stream_read_at(t->stream, t->at, to, bytes - done, &got)
+                          : text_stream_read(t->stream, to, bytes - done, &got));
+        if (got == 0) {
+            return fail_short(t);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status skip_bytes(tar_file *t, int64_t bytes)
+{
+    if (t->plain) {
+        if (bytes > text_stream_size(t->stream) - t->at) {
+            t->at = text_stream_size(t->stream);
+            return fail_short(t);
+        }
+        t->at += bytes;
+        return WEFT_OK;
+    }
+    while (bytes > 0) {
+        const size_t some = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
+        WEFT_TRY(read_bytes(t, t->words, some));
+        bytes -= (int64_t)some;
+    }
+    return WEFT_OK;
+}
+
+static int64_t padding(int64_t bytes)
+{
+    return (BLOCK - bytes % BLOCK) % BLOCK;
+}
+
+/* ---- headers --------------------------------------------------------------------------------------------------- */
+
+/* Octal digits, or, where the first bit is set, a number of 8 bytes at the end. -1: neither. */
+static int64_t number_at(const uint8_t *at, int bytes)
+{
+    uint64_t value = 0;
+    if ((at[0] & 0x80) != 0) {
+        for (int i = 1; i < bytes; ++i) {
+            if (value >> 54 != 0) {
+                return -1;
+            }
+            value = value << 8 | at[i];
+        }
+        return at[0] == 0x80 ? (int64_t)value : -1;
+    }
+    int i = 0;
+    while (i < bytes && at[i] == ' ') {
+        i += 1;
+    }
+    for (; i < bytes && at[i] >= '0' && at[i] <= '7'; ++i) {
+        value = value << 3 | (uint64_t)(at[i] - '0');
+    }
+    return i == bytes || at[i] == ' ' || at[i] == '\0' ? (int64_t)value : -1;
+}
+
+static weft_status check_header(const tar_file *t, const uint8_t *block)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < BLOCK; ++i) {
+        sum += i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : block[i];
+    }
+    WEFT_CHECK(has_magic(block) && number_at(block + SUM_AT, SUM_BYTES) == sum, WEFT_ERR_DATA,
+               "%s: no header of a file at byte %lld of the archive: damaged, or not a tar", t->path,
+               (long long)t->at - BLOCK);
+    WEFT_CHECK(number_at(block + SIZE_AT, SIZE_BYTES) >= 0, WEFT_ERR_DATA,
+               "%s: the file at byte %lld of the archive has no size that could be read", t->path,
+               (long long)t->at - BLOCK);
+    return WEFT_OK;
+}
+
+static void take_name(tar_file *t, const uint8_t *block)
+{
+    const char *prefix = (const char *)block + PREFIX_AT;
+    const char *name = (const char *)block + NAME_AT;
+    const bool parted = prefix[0] != '\0' && memcmp(block + MAGIC_AT, "ustar\0", 6) == 0; /* GNU's has other fields */
+    if (!t->named) {
+        snprintf(t->name, sizeof t->name, "%.*s%s%.*s", parted ? PREFIX_BYTES : 0, prefix, parted ? "/" : "",
+                 NAME_BYTES, name);
+    }
+    t->named = false;
+}
+
+static weft_status read_words(tar_file *t, int64_t bytes)
+{
+    WEFT_CHECK(bytes <= WORDS_MAX, WEFT_ERR_DATA, "%s: a name or header of %lld bytes at byte %lld; at most %d",
+               t->path, (long long)bytes, (long long)t->at, WORDS_MAX);
+    WEFT_TRY(read_bytes(t, t->words, (size_t)bytes));
+    t->words[bytes] = '\0';
+    return WEFT_OK;
+}
+
+static void name_next(tar_file *t, const char *name, size_t length)
+{
+    snprintf(t->name, sizeof t->name, "%.*s", (int)length, name);
+    t->named = true;
+}
+
+/* Lines "LENGTH KEY=VALUE\n" of a pax header; LENGTH counts the whole line. */
+static weft_status take_pax(tar_file *t, int64_t bytes)
+{
+    const char *end = t->words + bytes;
+    for (const char *line = t->words; line < end;) {
+        int64_t length = 0;
+        const char *key = line;
+        for (; key < end && *key >= '0' && *key <= '9' && length <= WORDS_MAX; ++key) {
+            length = 10 * length + (*key - '0');
+        }
+        WEFT_CHECK(key > line && key < end && *key == ' ' && length > key - line + 1 && length <= end - line &&
+                       line[length - 1] == '\n',
+                   WEFT_ERR_DATA, "%s: a pax header before byte %lld of the archive cannot be read", t->path,
+                   (long long)t->at);
+        key += 1;
+        const size_t rest = (size_t)(line + length - 1 - key);
+        if (rest > 5 && memcmp(key, "path=", 5) == 0) {
+            name_next(t, key + 5, rest - 5);
+        } else if (rest > 5 && memcmp(key, "size=", 5) == 0) {
+            char digits[NUMBER_TEXT_MAX];
+            snprintf(digits, sizeof digits, "%.*s", (int)(rest - 5), key + 5);
+            WEFT_CHECK(number_parse_int(digits, &t->pax_size) && t->pax_size >= 0, WEFT_ERR_DATA,
+                       "%s: a file of size \"%s\" at byte %lld of the archive", t->path, digits, (long long)t->at);
+        }
+        line += length;
+    }
+    return WEFT_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------- */
+
+static weft_status hold(tar_file *t, int64_t bytes)
+{
+    WEFT_CHECK((uint64_t)bytes <= t->most && t->used <= t->most - (uint64_t)bytes, WEFT_ERR_RESOURCE,
+               "%s: its images are more than %s: raise " FLAG_CACHE_MEMORY
+               ", or unpack the archive to a .tar, which is "
+               "read piece by piece",
+               t->path, number_say_bytes(t->most).text);
+    while (bytes > 0) { /* piece by piece: a header may state what the archive does not hold */
+        const size_t some = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
+        if (t->capacity - t->used < some) {
+            WEFT_TRY(weft_realloc((void **)&t->held, 2 * t->capacity + SKIP_BYTES, 1, WEFT_MEM_FEATURE));
+            t->capacity = 2 * t->capacity + SKIP_BYTES;
+        }
+        WEFT_TRY(read_bytes(t, t->held + t->used, some));
+        t->used += some;
+        bytes -= (int64_t)some;
+    }
+    return WEFT_OK;
+}
+
+static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
+{
+    if (!image_files_takes(t->name)) {
+        return skip_bytes(t, bytes);
+    }
+    WEFT_TRY(image_files_add(files, t->name, t->plain ? t->at : (int64_t)t->used, bytes));
+    return t->plain ? skip_bytes(t, bytes) : hold(t, bytes);
+}
+
+/* A header and what belongs to it; *end: it was the last. */
+static weft_status take_entry(tar_file *t, image_files *files, bool *end)
+{
+    static const uint8_t zeros[BLOCK];
+    uint8_t block[BLOCK];
+    WEFT_TRY(read_bytes(t, block, BLOCK));
+    *end = memcmp(block, zeros, BLOCK) == 0;
+    if (*end) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(check_header(t, block));
+    int64_t bytes = number_at(block + SIZE_AT, SIZE_BYTES);
+    switch (block[TYPE_AT]) {
+    case 'L': /* GNU: the next file's name */
+        WEFT_TRY(read_words(t, bytes));
+        name_next(t, t->words, strlen(t->words));
+        break;
+    case 'x':
+        WEFT_TRY(read_words(t, bytes));
+        WEFT_TRY(take_pax(t, bytes));
+        break;
+    case '0':
+    case '\0':
+        bytes = t->pax_size >= 0 ? t->pax_size : bytes;
+        t->pax_size = -1;
+        take_name(t, block);
+        WEFT_TRY(take_file(t, files, bytes));
+        break;
+    case 'g': /* global: the files' own say what matters here */
+    case 'K': /* GNU: a link's target */
+        WEFT_TRY(skip_bytes(t, bytes));
+        break;
+    default: /* folders, links, devices */
+        t->named = false;
+        t->pax_size = -1;
+        WEFT_TRY(skip_bytes(t, bytes));
+    }
+    return skip_bytes(t, padding(bytes));
+}
+
+static weft_status load(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room, const uint8_t **data)
+{
+    const tar_file *t = self;
+    size_t got = 0;
+    if (!t->plain) {
+        *data = t->held + offset;
+        return WEFT_OK;
+    }
+    WEFT_TRY(text_stream_read_at(t->stream, offset, (char *)room, bytes, &got));
+    WEFT_CHECK(got == bytes, WEFT_ERR_DATA, "%s: %s: %zu bytes are left of %zu", t->path, name, got, bytes);
+    *data = room;
+    return WEFT_OK;
+}
+
+static void close_tar(void *self)
+{
+    tar_file *t = self;
+    if (t == NULL) {
+        return;
+    }
+    text_stream_close(t->stream);
+    weft_free(t->held);
+    weft_free(t->words);
+    weft_free(t);
+}
+
+static weft_status list_files(const char *path, const image_options *options, tar_file *t, image_files *files)
+{
+    WEFT_TRY(file_path(t->path, "%s", path));
+    WEFT_TRY(WEFT_NEW(&t->words, WORDS_MAX + 1, WEFT_MEM_GENERAL));
+    WEFT_TRY(text_stream_open(path, &t->stream));
+    t->plain = text_stream_plain(t->stream);
+    t->most = options->memory;
+    t->pax_size = -1;
+    for (bool end = false; !end;) {
+        WEFT_TRY(take_entry(t, files, &end));
+    }
+    return WEFT_OK;
+}
+
+static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    image_files *files = NULL;
+    tar_file *t = NULL;
+    weft_status status = image_files_create(&files);
+    if (status == WEFT_OK) {
+        status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL);
+    }
+    if (status == WEFT_OK) {
+        status = list_files(path, options, t, files);
+    }
+    status = comm_agree(comm, status);
+    if (status != WEFT_OK) {
+        close_tar(t);
+        image_files_destroy(files);
+        return status;
+    }
+    return image_files_open(comm, path, options, files, load, t, close_tar, set);
+}
+
+const image_reader image_reader_tar = {.format = IMAGE_FORMAT_TAR, .matches = matches, .open = open_set};

@@ -1,0 +1,303 @@
+/* Orders of samples and changes of their pixels: what is promised of them, and figures worked out by other means. */
+#include <math.h>
+
+#include "dense/data/augment.h"
+#include "dense/data/image_order.h"
+#include "hal/hal.h"
+#include "support/test.h"
+
+enum { HEIGHT = 9, WIDTH = 11, PIXELS = HEIGHT * WIDTH, CHANNELS = 3, DRAWS = 4000 };
+
+/* ---- order ----------------------------------------------------------------------------------------------------- */
+
+static void test_epochs_are_permutations_of_their_own(void **state)
+{
+    enum { SAMPLES = 1000 };
+    int same = 0;
+    (void)state;
+    permutation before = image_order(SAMPLES, 3, 1);
+    for (uint32_t epoch = 2; epoch < 6; ++epoch) {
+        int seen[SAMPLES] = {0};
+        permutation order = image_order(SAMPLES, 3, epoch);
+        for (int64_t i = 0; i < SAMPLES; ++i) {
+            const int64_t sample = (int64_t)permute(&order, (uint64_t)i);
+            assert_in_range(sample, 0, SAMPLES - 1);
+            seen[sample] += 1;
+            same += sample == (int64_t)permute(&before, (uint64_t)i);
+        }
+        for (int64_t i = 0; i < SAMPLES; ++i) {
+            assert_int_equal(seen[i], 1);
+        }
+        before = order;
+    }
+    /* one place in SAMPLES keeps its sample by chance: 4 of 4 epochs on average, and 20 never in a lifetime */
+    assert_in_range(same, 0, 20);
+}
+
+/* Each of 5 samples stands at each place equally often over epochs: chi-square with 16 degrees of freedom. */
+static void test_every_place_is_as_likely(void **state)
+{
+    enum { SAMPLES = 5 };
+    int count[SAMPLES][SAMPLES] = {{0}};
+    double chi = 0;
+    (void)state;
+    for (uint32_t epoch = 0; epoch < DRAWS; ++epoch) {
+        permutation order = image_order(SAMPLES, 17, epoch);
+        for (uint64_t i = 0; i < SAMPLES; ++i) {
+            count[i][permute(&order, i)] += 1;
+        }
+    }
+    const double expected = (double)DRAWS / SAMPLES;
+    for (int i = 0; i < SAMPLES * SAMPLES; ++i) {
+        const int found = count[i / SAMPLES][i % SAMPLES];
+        chi += (found - expected) * (found - expected) / expected;
+    }
+    assert_true(chi < 45); /* beyond: once in 10,000 */
+}
+
+static void test_shares_cover_every_batch(void **state)
+{
+    (void)state;
+    assert_int_equal(image_order_steps(103, 10, false), 11);
+    assert_int_equal(image_order_steps(103, 10, true), 10);
+    assert_int_equal(image_order_steps(7, 10, true), 1);
+    for (int ranks = 1; ranks <= 7; ++ranks) {
+        int64_t next = 0;
+        for (int64_t step = 0; step < 11; ++step) {
+            for (int r = 0; r < ranks; ++r) {
+                const image_share share = image_order_share(103, 10, step, ranks, r);
+                assert_int_equal(share.batch, step < 10 ? 10 : 3);
+                assert_int_equal(share.begin, next);
+                assert_in_range(share.count, share.batch / ranks, (share.batch + ranks - 1) / ranks);
+                next += share.count;
+            }
+        }
+        assert_int_equal(next, 103);
+    }
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------------------------- */
+
+static uint8_t image[PIXELS * CHANNELS];
+static float out[PIXELS * CHANNELS];
+
+/* Every pixel tells its place: channel 0 the row, 1 the column, 2 constant. */
+static void make_image(void)
+{
+    for (int p = 0; p < PIXELS; ++p) {
+        image[p * CHANNELS] = (uint8_t)(10 + p / WIDTH);
+        image[p * CHANNELS + 1] = (uint8_t)(100 + p % WIDTH);
+        image[p * CHANNELS + 2] = 255;
+    }
+}
+
+static augment as_it_is(void)
+{
+    augment a = {.height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .crop_height = HEIGHT, .crop_width = WIDTH};
+    for (int c = 0; c < CHANNELS; ++c) {
+        a.mean[c] = 0.0f;
+        a.deviation[c] = 1.0f / 255.0f; /* values stay as they are */
+    }
+    return a;
+}
+
+static void test_values_are_normalised(void **state)
+{
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    for (int c = 0; c < CHANNELS; ++c) {
+        a.mean[c] = 0.25f * (float)(c + 1);
+        a.deviation[c] = 0.5f / (float)(c + 1);
+    }
+    ASSERT_OK(augment_check(&a));
+    augment_plain(&a, image, out);
+    for (int i = 0; i < PIXELS * CHANNELS; ++i) {
+        const int c = i % CHANNELS;
+        ASSERT_NEAR(out[i], (image[i] / 255.0 - 0.25 * (c + 1)) / (0.5 / (c + 1)), 1e-5);
+    }
+}
+
+static void test_the_centre_is_taken_to_evaluate(void **state)
+{
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.crop_height = 5;
+    a.crop_width = 4;
+    augment_plain(&a, image, out);
+    for (int p = 0; p < 20; ++p) {
+        const int y = p / 4;
+        ASSERT_NEAR(out[p * CHANNELS], 10 + 2 + y, 1e-3);
+        ASSERT_NEAR(out[p * CHANNELS + 1], 100 + 3 + p % 4, 1e-3);
+    }
+}
+
+/* Where the crop lies is read off its pixels: each offset as often as another, mirrored half of the time. */
+static void test_crops_and_flips(void **state)
+{
+    enum { PAD = 2, OFFSETS = 2 * PAD + 1 };
+    int places[OFFSETS][OFFSETS] = {{0}};
+    int flipped = 0;
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.pad = PAD;
+    a.flip = true;
+    for (int64_t sample = 0; sample < DRAWS; ++sample) {
+        augment_train(&a, 7, 1, sample, image, out);
+        /* a pixel that is inside wherever the crop lies */
+        const float *middle = out + ((HEIGHT / 2) * WIDTH + WIDTH / 2) * CHANNELS;
+        const float *right = middle + CHANNELS;
+        const int top = (int)lrintf(middle[0]) - 10 - HEIGHT / 2;
+        const bool mirrored = right[1] < middle[1];
+        const int left = (int)lrintf(middle[1]) - 100 - WIDTH / 2;
+        assert_in_range(top + PAD, 0, OFFSETS - 1);
+        assert_in_range(left + PAD, 0, OFFSETS - 1);
+        places[top + PAD][left + PAD] += 1;
+        flipped += mirrored;
+        for (int p = 0; p < PIXELS; ++p) {
+            const int y = top + p / WIDTH;
+            const int x = left + (mirrored ? WIDTH - 1 - p % WIDTH : p % WIDTH);
+            const bool inside = y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
+            ASSERT_NEAR(out[p * CHANNELS], inside ? 10 + y : 0, 1e-3);
+            ASSERT_NEAR(out[p * CHANNELS + 1], inside ? 100 + x : 0, 1e-3);
+        }
+    }
+    for (int i = 0; i < OFFSETS * OFFSETS; ++i) {
+        assert_in_range(places[i / OFFSETS][i % OFFSETS], DRAWS / 25 / 2, DRAWS / 25 * 2);
+    }
+    assert_in_range(flipped, DRAWS / 2 - 150, DRAWS / 2 + 150);
+}
+
+static bool differ(const float *a, const float *b)
+{
+    int i = 0;
+    while (i < PIXELS * CHANNELS && a[i] == b[i]) {
+        i += 1;
+    }
+    return i < PIXELS * CHANNELS;
+}
+
+static void test_draws_are_keyed(void **state)
+{
+    float again[PIXELS * CHANNELS];
+    int other_epoch = 0;
+    int other_seed = 0;
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.pad = 3;
+    a.cutout = 3;
+    for (int64_t sample = 0; sample < 100; ++sample) {
+        augment_train(&a, 7, 1, sample, image, out);
+        augment_train(&a, 7, 1, sample, image, again);
+        assert_memory_equal(out, again, sizeof out);
+        augment_train(&a, 7, 2, sample, image, again);
+        other_epoch += differ(out, again);
+        augment_train(&a, 8, 1, sample, image, again);
+        other_seed += differ(out, again);
+    }
+    assert_in_range(other_epoch, 95, 100);
+    assert_in_range(other_seed, 95, 100);
+}
+
+static void test_cutout_is_a_square(void **state)
+{
+    int whole = 0;
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.cutout = 3;
+    for (int64_t sample = 0; sample < DRAWS; ++sample) {
+        int low[2] = {HEIGHT, WIDTH};
+        int high[2] = {-1, -1};
+        int cut = 0;
+        augment_train(&a, 7, 1, sample, image, out);
+        for (int p = 0; p < PIXELS; ++p) {
+            if (out[p * CHANNELS + 2] == 0.0f) {
+                const int at[2] = {p / WIDTH, p % WIDTH};
+                for (int k = 0; k < 2; ++k) {
+                    low[k] = at[k] < low[k] ? at[k] : low[k];
+                    high[k] = at[k] > high[k] ? at[k] : high[k];
+                }
+                cut += 1;
+            }
+        }
+        assert_int_equal(cut, (high[0] - low[0] + 1) * (high[1] - low[1] + 1));
+        assert_in_range(cut, 4, 9);
+        whole += cut == 9;
+    }
+    /* centres away from the border: 7 of 9 rows, 9 of 11 columns */
+    ASSERT_NEAR((double)whole / DRAWS, 7.0 * 9 / 99, 0.05);
+}
+
+/* A ramp stretched stays a ramp within its part; parts have shares of the area between the least and all. */
+static void test_parts_are_stretched(void **state)
+{
+    double least = 1;
+    double most = 0;
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.resized_crop = true;
+    a.area_least = 0.2f;
+    a.flip = true;
+    for (int64_t sample = 0; sample < DRAWS; ++sample) {
+        float low[2] = {1e9f, 1e9f};
+        float high[2] = {0, 0};
+        augment_train(&a, 7, 1, sample, image, out);
+        for (int p = 0; p < PIXELS; ++p) {
+            for (int k = 0; k < 2; ++k) {
+                const float v = out[p * CHANNELS + k];
+                low[k] = v < low[k] ? v : low[k];
+                high[k] = v > high[k] ? v : high[k];
+            }
+            ASSERT_NEAR(out[p * CHANNELS + 2], 255, 0.01);
+        }
+        assert_true(low[0] >= 10 - 0.01 && high[0] <= 10 + HEIGHT - 1 + 0.01);
+        assert_true(low[1] >= 100 - 0.01 && high[1] <= 100 + WIDTH - 1 + 0.01);
+        const double share = (high[0] - low[0] + 1.0) * (high[1] - low[1] + 1.0) / PIXELS;
+        least = share < least ? share : least;
+        most = share > most ? share : most;
+    }
+    ASSERT_NEAR(least, 0.2, 0.08); /* sides are whole pixels */
+    ASSERT_NEAR(most, 1, 0.08);
+}
+
+static void test_bad_settings_are_refused(void **state)
+{
+    augment a = as_it_is();
+    (void)state;
+    a.crop_height = HEIGHT + 1;
+    ASSERT_STATUS(augment_check(&a), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("crops of 10 x 11 pixels from images of 9 x 11");
+    a = as_it_is();
+    a.pad = HEIGHT;
+    ASSERT_STATUS(augment_check(&a), WEFT_ERR_USAGE);
+    a = as_it_is();
+    a.resized_crop = true;
+    a.area_least = 1.5f;
+    ASSERT_STATUS(augment_check(&a), WEFT_ERR_USAGE);
+    a = as_it_is();
+    a.deviation[1] = 0;
+    ASSERT_STATUS(augment_check(&a), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("channel 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_epochs_are_permutations_of_their_own),
+        cmocka_unit_test(test_every_place_is_as_likely),
+        cmocka_unit_test(test_shares_cover_every_batch),
+        cmocka_unit_test(test_values_are_normalised),
+        cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
+        cmocka_unit_test(test_crops_and_flips),
+        cmocka_unit_test(test_draws_are_keyed),
+        cmocka_unit_test(test_cutout_is_a_square),
+        cmocka_unit_test(test_parts_are_stretched),
+        cmocka_unit_test(test_bad_settings_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

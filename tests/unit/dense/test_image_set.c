@@ -1,0 +1,359 @@
+/*
+ * Image sets: IDX and CIFAR files made here byte by byte, damaged ones, and the public ones (WEFT_SHARED/data; skipped
+ * where they are absent) against figures that are known of them.
+ */
+#include <math.h>
+
+#include "base/log.h"
+#include "dense/data/image_set.h"
+#include "support/image_bytes.h"
+
+enum { SIDE = 5, PIXELS = SIDE * SIDE, CIFAR_RECORD = 3073 };
+
+static const image_options plain = {.threads = 1};
+
+static weft_status open_alone(const char *path, const image_options *options, image_set **set)
+{
+    weft_comm *comm;
+    ASSERT_OK(comm_create_self(&comm));
+    weft_status status = image_set_open(comm, path, options, set);
+    comm_destroy(comm);
+    return status;
+}
+
+/* ---- IDX ------------------------------------------------------------------------------------------------------- */
+
+static uint8_t idx_pixel(int image, int p)
+{
+    return (uint8_t)(image * 31 + p * 7);
+}
+
+/* Images and labels 0 1 2 0 1 2 ... of a split, whole. */
+static void put_idx(void **state, const char *split, int count)
+{
+    uint8_t data[16 + 8 * PIXELS] = {0, 0, 8, 3};
+    char name[64];
+    image_put_number(data + 4, (uint32_t)count);
+    image_put_number(data + 8, SIDE);
+    image_put_number(data + 12, SIDE);
+    for (int i = 0; i < count * PIXELS; ++i) {
+        data[16 + i] = idx_pixel(i / PIXELS, i % PIXELS);
+    }
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte", split);
+    put_file(in_folder(state, name), data, 16 + (size_t)count * PIXELS);
+    data[3] = 1;
+    for (int i = 0; i < count; ++i) {
+        data[8 + i] = (uint8_t)(i % 3);
+    }
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", split);
+    put_file(in_folder(state, name), data, 8 + (size_t)count);
+}
+
+static void change_byte(const char *path, size_t at, uint8_t value)
+{
+    size_t bytes;
+    uint8_t *data = get_file(path, &bytes);
+    assert_true(at < bytes);
+    data[at] = value;
+    put_file(path, data, bytes);
+    free(data);
+}
+
+static void test_idx_is_read(void **state)
+{
+    image_set *set;
+    uint8_t pixels[PIXELS];
+    int32_t label;
+    put_idx(state, "train", 7);
+    put_idx(state, "t10k", 3);
+    /* one of the files packed */
+    size_t bytes;
+    uint8_t *data = get_file(in_folder(state, "train-images-idx3-ubyte"), &bytes);
+    put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), data, (unsigned)bytes);
+    unlink(in_folder(state, "train-images-idx3-ubyte"));
+    free(data);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_int_equal(set->format, IMAGE_FORMAT_IDX);
+    assert_int_equal(set->count[IMAGE_TRAIN], 7);
+    assert_int_equal(set->count[IMAGE_VALID], 0);
+    assert_int_equal(set->count[IMAGE_TEST], 3);
+    assert_int_equal(set->classes, 3);
+    assert_int_equal(image_set_bytes(set), PIXELS);
+    for (int i = 0; i < 7; ++i) {
+        ASSERT_OK(image_set_read(set, IMAGE_TRAIN, i, pixels, &label));
+        assert_int_equal(label, i % 3);
+        for (int p = 0; p < PIXELS; ++p) {
+            assert_int_equal(pixels[p], idx_pixel(i, p));
+        }
+    }
+    ASSERT_STATUS(image_set_read(set, IMAGE_TEST, 3, pixels, &label), WEFT_ERR_INTERNAL);
+    image_set_close(set);
+}
+
+/* Every training image is in one of two parts, and the parts are the same again. */
+static void test_images_are_set_apart(void **state)
+{
+    const image_options options = {.threads = 1, .valid = 3, .seed = 5};
+    int seen[7] = {0};
+    image_set *set;
+    uint8_t pixels[PIXELS];
+    int32_t label;
+    put_idx(state, "train", 7);
+    ASSERT_OK(open_alone(*state, &options, &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 4);
+    assert_int_equal(set->count[IMAGE_VALID], 3);
+    for (int i = 0; i < 7; ++i) {
+        ASSERT_OK(image_set_read(set, i < 4 ? IMAGE_TRAIN : IMAGE_VALID, i < 4 ? i : i - 4, pixels, &label));
+        int image = 0;
+        while (image < 6 && pixels[0] != idx_pixel(image, 0)) {
+            ++image;
+        }
+        seen[image] += 1;
+        assert_int_equal(label, image % 3);
+    }
+    for (int i = 0; i < 7; ++i) {
+        assert_int_equal(seen[i], 1);
+    }
+    image_set_close(set);
+    const image_options too_many = {.threads = 1, .valid = 7};
+    ASSERT_STATUS(open_alone(*state, &too_many, &set), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("at least one must be left");
+}
+
+static void test_moments_are_exact(void **state)
+{
+    weft_comm *comm;
+    image_set *set;
+    float mean;
+    float deviation;
+    double sum = 0;
+    double squares = 0;
+    put_idx(state, "train", 7);
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(image_set_open(comm, *state, &plain, &set));
+    ASSERT_OK(image_set_moments(comm, set, &mean, &deviation));
+    for (int i = 0; i < 7 * PIXELS; ++i) {
+        sum += idx_pixel(i / PIXELS, i % PIXELS) / 255.0;
+    }
+    sum /= 7 * PIXELS;
+    for (int i = 0; i < 7 * PIXELS; ++i) {
+        const double away = idx_pixel(i / PIXELS, i % PIXELS) / 255.0 - sum;
+        squares += away * away;
+    }
+    ASSERT_NEAR(mean, sum, 1e-6);
+    ASSERT_NEAR(deviation, sqrt(squares / (7 * PIXELS)), 1e-6);
+    image_set_close(set);
+    comm_destroy(comm);
+}
+
+static void test_damaged_idx_is_refused(void **state)
+{
+    static const struct {
+        const char *file;
+        size_t at;
+        uint8_t value;
+        const char *message;
+    } damage[] = {
+        {"train-images-idx3-ubyte", 2, 9, "begins 00 00 09 03, expected 00 00 08 03"},
+        {"train-images-idx3-ubyte", 7, 8, "175 bytes of pixels, 8 images of 5 x 5 need 200"},
+        {"train-images-idx3-ubyte", 4, 255, "cut off, or not IDX"},
+        {"train-images-idx3-ubyte", 8, 255, "each side has 1 to"},
+        {"train-images-idx3-ubyte", 15, 0, "each side has 1 to"},
+        {"train-labels-idx1-ubyte", 3, 3, "expected 00 00 08 01"},
+        {"train-labels-idx1-ubyte", 7, 6, "states 6 labels and holds 7"},
+        {"t10k-labels-idx1-ubyte", 9, 200, "label 200 of image 1; the training labels are 0 to 2"},
+    };
+    image_set *set;
+    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; ++i) {
+        put_idx(state, "train", 7);
+        put_idx(state, "t10k", 3);
+        change_byte(in_folder(state, damage[i].file), damage[i].at, damage[i].value);
+        ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+        ASSERT_MESSAGE(damage[i].message);
+        ASSERT_MESSAGE(damage[i].file);
+    }
+    put_idx(state, "train", 7);
+    unlink(in_folder(state, "train-labels-idx1-ubyte"));
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("train-labels-idx1-ubyte");
+    put_idx(state, "train", 7);
+    put_file(in_folder(state, "train-images-idx3-ubyte"), "\0\0\b", 3);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("3 bytes, its header alone has 16");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+static void test_memory_is_bounded(void **state)
+{
+    const image_options little = {.threads = 1, .memory = 4096};
+    uint8_t *zeros = calloc(1, 1 << 22);
+    image_set *set;
+    assert_non_null(zeros);
+    zeros[2] = 8;
+    zeros[3] = 3;
+    put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), zeros, 1 << 22);
+    free(zeros);
+    ASSERT_STATUS(open_alone(*state, &little, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("more than 4.00 KiB");
+    assert_true(weft_mem_usage_of(WEFT_MEM_FEATURE).peak_bytes < 1 << 20);
+}
+
+/* ---- CIFAR ----------------------------------------------------------------------------------------------------- */
+
+static void put_cifar(const char *path, int records, int labels, int class)
+{
+    const size_t record = (size_t)CIFAR_RECORD - 1 + (size_t)labels;
+    uint8_t *data = calloc((size_t)records, record);
+    assert_non_null(data);
+    for (int r = 0; r < records; ++r) {
+        data[r * record + labels - 1] = (uint8_t)(class + r);
+        for (int p = 0; p < 1024; ++p) {
+            data[r * record + labels + p] = (uint8_t)(p % 200);
+            data[r * record + labels + 1024 + p] = (uint8_t)(p % 200 + 1);
+            data[r * record + labels + 2048 + p] = (uint8_t)(r + 2);
+        }
+    }
+    put_file(path, data, (size_t)records * record);
+    free(data);
+}
+
+static void test_cifar_is_read(void **state)
+{
+    static const char names[] = "ant\nbee\r\n\ncow\n";
+    image_set *set;
+    uint8_t pixels[3072];
+    int32_t label;
+    put_cifar(in_folder(state, "data_batch_2.bin"), 2, 1, 7);
+    put_cifar(in_folder(state, "data_batch_1.bin"), 3, 1, 0);
+    put_cifar(in_folder(state, "test_batch.bin"), 1, 1, 9);
+    put_file(in_folder(state, "batches.meta.txt"), names, sizeof names - 1);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 5);
+    assert_int_equal(set->count[IMAGE_TEST], 1);
+    assert_int_equal(set->classes, 10);
+    assert_string_equal(set->class_name[1], "bee");
+    assert_string_equal(set->class_name[2], "cow");
+    assert_string_equal(set->class_name[3], "");
+    ASSERT_OK(image_set_read(set, IMAGE_TRAIN, 4, pixels, &label));
+    assert_int_equal(label, 8);
+    for (int p = 0; p < 1024; ++p) {
+        assert_int_equal(pixels[3 * p], p % 200);
+        assert_int_equal(pixels[3 * p + 1], p % 200 + 1);
+        assert_int_equal(pixels[3 * p + 2], 3);
+    }
+    image_set_close(set);
+}
+
+static void test_cifar_100_takes_fine_labels(void **state)
+{
+    image_set *set;
+    uint8_t pixels[3072];
+    int32_t label;
+    put_cifar(in_folder(state, "train.bin"), 2, 2, 98);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_int_equal(set->classes, 100);
+    ASSERT_OK(image_set_read(set, IMAGE_TRAIN, 1, pixels, &label));
+    assert_int_equal(label, 99);
+    image_set_close(set);
+    put_cifar(in_folder(state, "train.bin"), 3, 2, 98);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("record 2 (byte 6148) has label 100; a CIFAR-100 file has 0 to 99");
+}
+
+static void test_damaged_cifar_is_refused(void **state)
+{
+    image_set *set;
+    size_t bytes;
+    put_cifar(in_folder(state, "data_batch_1.bin"), 3, 1, 8);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("record 2 (byte 6146) has label 10; a CIFAR-10 file has 0 to 9");
+    put_cifar(in_folder(state, "data_batch_1.bin"), 3, 1, 0);
+    uint8_t *data = get_file(in_folder(state, "data_batch_1.bin"), &bytes);
+    put_file(in_folder(state, "data_batch_1.bin"), data, bytes - 5);
+    free(data);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("9214 bytes are 2 records of 3073 and 3068 bytes more");
+    put_file(in_folder(state, "data_batch_1.bin"), "", 0);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("is empty");
+}
+
+static void test_unknown_folders_are_refused(void **state)
+{
+    image_set *set;
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("train-images-idx3-ubyte (MNIST)");
+    ASSERT_STATUS(open_alone("/nowhere/at/all", &plain, &set), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("/nowhere/at/all");
+}
+
+/* ---- public data ----------------------------------------------------------------------------------------------- */
+
+static weft_status open_public(const char *name, image_set **set)
+{
+    char path[FILE_PATH_MAX];
+    const char *shared = getenv("WEFT_SHARED");
+    ASSERT_OK(file_path(path, "%s/data/%s", shared != NULL ? shared : "/nowhere", name));
+    if (!file_exists(path)) {
+        skip();
+    }
+    return open_alone(path, &plain, set);
+}
+
+static void test_mnist(void **state)
+{
+    image_set *set;
+    uint8_t pixels[28 * 28];
+    int32_t label;
+    /* of the set's own description, and of its first image as every tutorial prints it */
+    static const int first[] = {5, 0, 4, 1, 9, 2, 1, 3, 1, 4};
+    (void)state;
+    ASSERT_OK(open_public("mnist", &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 60000);
+    assert_int_equal(set->count[IMAGE_TEST], 10000);
+    assert_int_equal(set->classes, 10);
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_OK(image_set_read(set, IMAGE_TRAIN, i, pixels, &label));
+        assert_int_equal(label, first[i]);
+    }
+    ASSERT_OK(image_set_read(set, IMAGE_TRAIN, 0, pixels, &label));
+    assert_int_equal(pixels[5 * 28 + 12], 3);
+    assert_int_equal(pixels[5 * 28 + 16], 126);
+    image_set_close(set);
+}
+
+static void test_cifar10(void **state)
+{
+    image_set *set;
+    uint8_t pixels[3072];
+    int32_t label;
+    static const int first[] = {6, 9, 9, 4, 1, 1, 2, 7, 8, 3};
+    (void)state;
+    ASSERT_OK(open_public("cifar10", &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 4000);
+    assert_string_equal(set->class_name[6], "frog");
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_OK(image_set_read(set, IMAGE_TRAIN, i, pixels, &label));
+        assert_int_equal(label, first[i]);
+    }
+    image_set_close(set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_idx_is_read, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_images_are_set_apart, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_moments_are_exact, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_idx_is_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_cifar_is_read, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_cifar_100_takes_fine_labels, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_cifar_is_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_unknown_folders_are_refused, folder_setup, folder_teardown),
+        cmocka_unit_test(test_mnist),
+        cmocka_unit_test(test_cifar10),
+    };
+    log_set_level(LOG_QUIET);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,393 @@
+/*
+ * Batches of images: whatever the number of ranks and loaders, each position of an epoch has the same sample with the
+ * same pixels, which are those of the set's file changed by its own draws; labels and masks belong to them.
+ */
+#include "base/log.h"
+#include "dense/data/image_order.h"
+#include "dense/data/image_source.h"
+#include "support/image_bytes.h"
+
+enum {
+    SIDE = 6,
+    PIXELS = SIDE * SIDE,
+    TRAINED = 37,
+    TESTED = 11,
+    APART = 5,
+    BATCH = 8,
+    EVAL_BATCH = 6,
+    EPOCHS = 3,
+    SEED = 19,
+    MOST = 64
+};
+
+/* What stands at each position of an epoch, or of an evaluation. */
+typedef struct seen {
+    int64_t id[MOST];
+    int32_t label[MOST];
+    uint8_t split[MOST];
+    float pixels[MOST][PIXELS];
+    int64_t rows;
+} seen;
+
+typedef struct source_case {
+    const char *folder, *backend;
+    int loaders;
+    int64_t batch;
+    bool evaluate;
+    seen epoch[EPOCHS], evaluation;
+    uint64_t late_allocations;
+    int64_t steps, eval_steps, loss_entries, eval_rows;
+} source_case;
+
+static uint8_t pixel(int image, int p)
+{
+    return (uint8_t)(image * 37 + p * 5 + image * p);
+}
+
+static void put_split(const char *folder, const char *split, int count, int first)
+{
+    uint8_t data[16 + MOST * PIXELS] = {0, 0, 8, 3};
+    char path[FILE_PATH_MAX];
+    image_put_number(data + 4, (uint32_t)count);
+    image_put_number(data + 8, SIDE);
+    image_put_number(data + 12, SIDE);
+    for (int i = 0; i < count * PIXELS; ++i) {
+        data[16 + i] = pixel(first + i / PIXELS, i % PIXELS);
+    }
+    ASSERT_OK(file_path(path, "%s/%s-images-idx3-ubyte", folder, split));
+    put_file(path, data, 16 + (size_t)count * PIXELS);
+    data[3] = 1;
+    for (int i = 0; i < count; ++i) {
+        data[8 + i] = (uint8_t)((first + i) % 10);
+    }
+    ASSERT_OK(file_path(path, "%s/%s-labels-idx1-ubyte", folder, split));
+    put_file(path, data, 8 + (size_t)count);
+}
+
+static augment change(const image_set *set)
+{
+    return (augment){.height = set->height,
+                     .width = set->width,
+                     .channels = set->channels,
+                     .crop_height = set->height,
+                     .crop_width = set->width,
+                     .pad = 2,
+                     .flip = true,
+                     .cutout = 2,
+                     .mean = {0.4f},
+                     .deviation = {0.3f}};
+}
+
+/* A rank's rows of a batch go to their positions. */
+static weft_status keep(weft_hal *hal, const train_batch *batch, image_share share, seen *to)
+{
+    const image_batch *b = batch->input;
+    const train_targets *t = batch->targets;
+    int32_t label[MOST];
+    int64_t id[MOST];
+    uint8_t mask[MOST];
+    WEFT_CHECK(b->rows == share.count && t->rows == share.count, WEFT_ERR_INTERNAL, "%lld rows, expected %lld",
+               (long long)b->rows, (long long)share.count);
+    WEFT_TRY(tensor_download(&b->pixels, to->pixels[share.begin]));
+    WEFT_TRY(tensor_download(&b->sample_id, id));
+    WEFT_TRY(hal->mem.download(hal, label, t->label, (size_t)b->rows * sizeof *label));
+    for (int64_t i = 0; i < b->rows; ++i) {
+        WEFT_CHECK(label[i] == t->label_host[i] && id[i] == b->sample_id_host[i], WEFT_ERR_INTERNAL,
+                   "device and host differ in row %lld", (long long)i);
+        to->id[share.begin + i] = id[i];
+        to->label[share.begin + i] = label[i];
+        to->split[share.begin + i] = t->split_host[i];
+    }
+    for (int m = 0; m < TRAIN_SPLITS && t->mask[m] != NULL; ++m) {
+        WEFT_TRY(hal->mem.download(hal, mask, t->mask[m], (size_t)b->rows));
+        for (int64_t i = 0; i < b->rows; ++i) {
+            WEFT_CHECK(mask[i] == (t->split_host[i] == m), WEFT_ERR_INTERNAL, "mask %d of row %lld", m, (long long)i);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status one_epoch(weft_comm *comm, weft_hal *hal, source_case *c, const train_source *source, int epoch)
+{
+    train_batch batch;
+    for (int64_t step = 0; step < source->steps; ++step) {
+        const train_pass pass = {.training = true, .seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
+        const image_share share = image_order_share(TRAINED - APART, c->batch, step, comm_size(comm), comm_rank(comm));
+        WEFT_TRY(source->batch(source->self, &pass, &batch));
+        WEFT_CHECK(batch.targets->loss_entries == share.batch, WEFT_ERR_INTERNAL, "entries of a batch");
+        WEFT_TRY(keep(hal, &batch, share, &c->epoch[epoch]));
+    }
+    for (int64_t step = 0; step < source->eval_steps && c->evaluate; ++step) {
+        const train_pass pass = {.seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
+        const image_share share = image_order_share(APART + TESTED, EVAL_BATCH, step, comm_size(comm), comm_rank(comm));
+        WEFT_TRY(source->batch(source->self, &pass, &batch));
+        WEFT_CHECK(batch.targets->counted[IMAGE_VALID] + batch.targets->counted[IMAGE_TEST] == share.batch,
+                   WEFT_ERR_INTERNAL, "counted rows of an evaluation");
+        WEFT_TRY(keep(hal, &batch, share, &c->evaluation));
+    }
+    return WEFT_OK;
+}
+
+static weft_status train(weft_comm *comm, weft_hal *hal, source_case *c, const image_source_options *options)
+{
+    image_source *source;
+    WEFT_TRY(image_source_create(comm, hal, options, &source));
+    const train_source *of = image_source_of(source);
+    if (comm_rank(comm) == 0) {
+        c->steps = of->steps;
+        c->eval_steps = of->eval_steps;
+        c->loss_entries = of->loss_entries;
+    }
+    int64_t eval_rows = of->eval_rows;
+    weft_status status = comm_allreduce(comm, &eval_rows, 1, WEFT_DTYPE_I64, COMM_SUM);
+    uint64_t before = 0;
+    for (int e = 0; e < EPOCHS && status == WEFT_OK; ++e) {
+        before = weft_mem_usage_total().allocations;
+        status = comm_agree(comm, one_epoch(comm, hal, c, of, e));
+    }
+    if (comm_rank(comm) == 0) {
+        c->eval_rows = eval_rows;
+        c->late_allocations = weft_mem_usage_total().allocations - before; /* of all ranks, in one process */
+    }
+    WEFT_CHECK(image_source_wait_seconds(source) > 0, WEFT_ERR_INTERNAL, "no time passed");
+    image_source_destroy(source);
+    return status;
+}
+
+static weft_status run_rank(weft_comm *comm, void *argument)
+{
+    source_case *c = argument;
+    const image_options options = {.threads = 1, .valid = APART, .seed = 4};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    WEFT_TRY(weft_hal_open(c->backend, 1, &hal));
+    weft_status status = image_set_open(comm, c->folder, &options, &set);
+    if (status == WEFT_OK) {
+        const image_source_options wanted = {.set = set,
+                                             .augment = change(set),
+                                             .batch = c->batch,
+                                             .eval_batch = EVAL_BATCH,
+                                             .loaders = c->loaders,
+                                             .threads = 2};
+        status = train(comm, hal, c, &wanted);
+    }
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+static source_case *run_case(void **state, int ranks, int loaders, int64_t batch, const char *backend)
+{
+    source_case *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    c->folder = *state;
+    c->backend = backend;
+    c->loaders = loaders;
+    c->batch = batch;
+    c->evaluate = true;
+    put_split(*state, "train", TRAINED, 0);
+    put_split(*state, "t10k", TESTED, 100);
+    ASSERT_OK(comm_thread_run(ranks, run_rank, c));
+    return c;
+}
+
+/* From the files and the definitions alone. */
+static void check_against_definition(const source_case *c)
+{
+    weft_comm *comm;
+    image_set *set;
+    uint8_t pixels[PIXELS];
+    int32_t label;
+    float out[PIXELS];
+    const image_options options = {.threads = 1, .valid = APART, .seed = 4};
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(image_set_open(comm, c->folder, &options, &set));
+    const augment a = change(set);
+    for (int e = 0; e < EPOCHS; ++e) {
+        int count[TRAINED - APART] = {0};
+        for (int i = 0; i < TRAINED - APART; ++i) {
+            const int64_t id = c->epoch[e].id[i];
+            assert_in_range(id, 0, TRAINED - APART - 1);
+            count[id] += 1;
+            assert_int_equal(c->epoch[e].split[i], IMAGE_TRAIN);
+            ASSERT_OK(image_set_read(set, IMAGE_TRAIN, id, pixels, &label));
+            assert_int_equal(c->epoch[e].label[i], label);
+            augment_train(&a, SEED, (uint32_t)e + 1, id, pixels, out);
+            assert_memory_equal(c->epoch[e].pixels[i], out, sizeof out);
+        }
+        for (int i = 0; i < TRAINED - APART; ++i) {
+            assert_int_equal(count[i], 1);
+        }
+    }
+    for (int i = 0; i < APART + TESTED; ++i) {
+        const bool tested = i >= APART;
+        assert_int_equal(c->evaluation.id[i], TRAINED - APART + i);
+        assert_int_equal(c->evaluation.split[i], tested ? IMAGE_TEST : IMAGE_VALID);
+        if (tested) {
+            assert_int_equal(c->evaluation.label[i], (100 + i - APART) % 10);
+            for (int p = 0; p < PIXELS; ++p) {
+                ASSERT_NEAR(c->evaluation.pixels[i][p], (pixel(100 + i - APART, p) / 255.0 - 0.4) / 0.3, 1e-5);
+            }
+        }
+    }
+    image_set_close(set);
+    comm_destroy(comm);
+}
+
+static void test_batches_are_the_same_for_all_ranks(void **state)
+{
+    source_case *one = run_case(state, 1, 0, BATCH, "cpu");
+    assert_int_equal(one->steps, 4);
+    assert_int_equal(one->eval_steps, 3);
+    assert_int_equal(one->loss_entries, TRAINED - APART);
+    assert_int_equal(one->eval_rows, APART + TESTED);
+    assert_int_equal(one->late_allocations, 0);
+    check_against_definition(one);
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        for (int loaders = 0; loaders <= 3; loaders += ranks == 4 ? 3 : 1) {
+            source_case *c = run_case(state, ranks, loaders, BATCH, ranks == 3 ? "shadow:ref" : "cpu");
+            assert_memory_equal(c->epoch, one->epoch, sizeof one->epoch);
+            assert_memory_equal(&c->evaluation, &one->evaluation, sizeof one->evaluation);
+            assert_int_equal(c->eval_rows, APART + TESTED);
+            assert_int_equal(c->late_allocations, 0);
+            free(c);
+        }
+    }
+    /* the order of an epoch does not depend on the batches; with these some ranks have no row */
+    source_case *small = run_case(state, 4, 1, 3, "cpu");
+    assert_int_equal(small->steps, 11);
+    assert_memory_equal(small->epoch, one->epoch, sizeof one->epoch);
+    free(small);
+    free(one);
+}
+
+static weft_status jump(weft_comm *comm, void *argument)
+{
+    source_case *c = argument;
+    const image_options options = {.threads = 1};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    image_source *source = NULL;
+    train_batch batch;
+    weft_status status;
+    WEFT_TRY_GOTO(weft_hal_open("cpu", 1, &hal), status, done);
+    WEFT_TRY_GOTO(image_set_open(comm, c->folder, &options, &set), status, done);
+    const image_source_options wanted = {
+        .set = set, .augment = change(set), .batch = 10, .drop_last = true, .loaders = c->loaders, .threads = 1};
+    WEFT_TRY_GOTO(image_source_create(comm, hal, &wanted, &source), status, done);
+    const train_source *of = image_source_of(source);
+    c->steps = of->steps;
+    c->loss_entries = of->loss_entries;
+    /* forwards, backwards, another epoch and seed: never what comes next */
+    static const train_pass passes[] = {{.training = true, .seed = 1, .epoch = 4, .step = 2},
+                                        {.training = true, .seed = 1, .epoch = 4, .step = 0},
+                                        {.training = true, .seed = 2, .epoch = 1, .step = 1},
+                                        {.step = 1},
+                                        {.training = true, .seed = 1, .epoch = 4, .step = 2}};
+    for (int i = 0; i < 5; ++i) {
+        WEFT_TRY_GOTO(of->batch(of->self, &passes[i], &batch), status, done);
+        const image_batch *b = batch.input;
+        seen *to = &c->epoch[i == 0 ? 0 : 1];
+        memcpy(to->id, b->sample_id_host, (size_t)b->rows * sizeof *to->id);
+        WEFT_TRY_GOTO(tensor_download(&b->pixels, to->pixels), status, done);
+        const permutation order = image_order(TRAINED, passes[i].seed, passes[i].epoch);
+        for (int64_t row = 0; row < b->rows && passes[i].training; ++row) {
+            WEFT_CHECK_GOTO(to->id[row] == (int64_t)permute(&order, (uint64_t)(passes[i].step * 10 + row)), status,
+                            done, WEFT_ERR_INTERNAL, "sample of row %lld", (long long)row);
+        }
+    }
+done:
+    image_source_destroy(source);
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* A training that is resumed in the middle gets the batches of one that was not. */
+static void test_any_step_may_be_asked_for(void **state)
+{
+    source_case *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    c->folder = *state;
+    put_split(*state, "train", TRAINED, 0);
+    put_split(*state, "t10k", TESTED, 100);
+    for (c->loaders = 0; c->loaders <= 2; ++c->loaders) {
+        ASSERT_OK(comm_thread_run(1, jump, c));
+        assert_int_equal(c->steps, 3);
+        assert_int_equal(c->loss_entries, 30);
+        assert_memory_equal(&c->epoch[0], &c->epoch[1], sizeof c->epoch[0]);
+    }
+    free(c);
+}
+
+static weft_status refuse(weft_comm *comm, void *argument)
+{
+    const image_options options = {.threads = 1};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    image_source *source = NULL;
+    weft_status status;
+    WEFT_TRY_GOTO(weft_hal_open("cpu", 1, &hal), status, done);
+    WEFT_TRY_GOTO(image_set_open(comm, argument, &options, &set), status, done);
+    const image_source_options wanted = {.set = set, .augment = change(set), .batch = 0, .threads = 1};
+    status = image_source_create(comm, hal, &wanted, &source);
+done:
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void test_no_batch_is_refused(void **state)
+{
+    put_split(*state, "train", TRAINED, 0);
+    ASSERT_STATUS(comm_thread_run(2, refuse, *state), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("batches of 0 images");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+static weft_status make_only(weft_comm *comm, void *argument)
+{
+    const image_options options = {.threads = 1};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    image_source *source = NULL;
+    weft_status status = weft_hal_open("shadow:ref", 1, &hal);
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(image_set_open(comm, argument, &options, &set), status, done);
+    const image_source_options wanted = {
+        .set = set, .augment = change(set), .batch = BATCH, .loaders = 2, .threads = 1};
+    status = image_source_create(comm, hal, &wanted, &source);
+    image_source_destroy(source);
+done:
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* Each once, on one of two ranks: both end with that, and nothing is left. */
+static void test_every_allocation_may_fail(void **state)
+{
+    put_split(*state, "train", TRAINED, 0);
+    const uint64_t before = weft_mem_usage_total().allocations;
+    ASSERT_OK(comm_thread_run(2, make_only, *state));
+    const uint64_t all = weft_mem_usage_total().allocations - before;
+    for (uint64_t n = 1; n <= all; ++n) {
+        weft_alloc_fail_after(n);
+        const weft_status status = comm_thread_run(2, make_only, *state);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+        assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_batches_are_the_same_for_all_ranks, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_any_step_may_be_asked_for, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_no_batch_is_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, folder_setup, folder_teardown),
+    };
+    log_set_level(LOG_QUIET);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
