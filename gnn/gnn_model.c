@@ -2,6 +2,7 @@
 #include "gnn/gnn_model.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/philox.h"
@@ -28,10 +29,12 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
         int group = l == 0 || !config->decay_first_only ? PARAM_GROUP_DECAY : PARAM_GROUP_NO_DECAY;
         norm_kind norm = l == config->layers - 1 ? NORM_NONE : config->norm;
         WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, group));
-        WEFT_TRY(norm_declare(&model->norm[l], norm, &model->params, config->hidden, l, group));
+        snprintf(model->norm_name[l], sizeof model->norm_name[l], "norm%d", l);
+        const norm_layer layer = {.kind = norm, .cols = config->hidden, .group = group, .layer = model->norm_name[l]};
+        WEFT_TRY(norm_declare(&model->norm[l], &model->params, &layer));
     }
     for (int l = 0; l < config->layers; ++l) {
-        WEFT_TRY(norm_declare_state(&model->norm[l], l));
+        WEFT_TRY(norm_declare_state(&model->norm[l]));
     }
     return param_store_commit(&model->params, model->comm);
 }
@@ -158,7 +161,7 @@ static weft_status activate(gnn_model *model, const train_pass *pass, int l)
     }
     WEFT_TRY(train_need(pass, model->norm[l].gamma));
     WEFT_TRY(train_need(pass, model->norm[l].beta));
-    WEFT_TRY(norm_forward(&model->norm[l], pass->training, &out, &next));
+    WEFT_TRY(norm_forward(&model->norm[l], pass->training, &(norm_operands){.x = &out, .y = &next}));
     return tensor_act_forward(&next, true, &dropout, &next);
 }
 
@@ -212,7 +215,7 @@ static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, w
         return WEFT_OK;
     }
     weft_tensor out = gnn_layer_out(&model->layer[l]);
-    WEFT_TRY(norm_backward(&model->norm[l], &out, &owned));
+    WEFT_TRY(norm_backward(&model->norm[l], &(norm_operands){.x = &out}, &owned, NULL));
     WEFT_TRY(train_ready(pass, model->norm[l].beta));
     WEFT_TRY(train_ready(pass, model->norm[l].gamma));
     return tensor_axpby(1.0, &owned, 0.0, &out);

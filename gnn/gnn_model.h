@@ -21,6 +21,7 @@ typedef struct gnn_model {
     gnn_aggregator aggregator;
     gnn_layer layer[GNN_MAX_LAYERS];
     train_norm norm[GNN_MAX_LAYERS];
+    char norm_name[GNN_MAX_LAYERS][16];
     weft_tensor features; /* kept apart only where the input matrix holds their masked copy */
     weft_tensor panel, gradient;
     int64_t *row_id; /* device, [n_owned] global ids */

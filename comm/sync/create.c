@@ -53,12 +53,17 @@ bool sync_mode_tracks(sync_mode mode)
     return mode >= 0 && mode < SYNC_AUTO && mode_ops[mode]->local_updates;
 }
 
-bool sync_tracks(const sync_options *options, sync_mode mode)
+sync_tracking sync_tracking_of(const sync_options *options, sync_mode mode)
 {
     bool may = mode == SYNC_AUTO ? options->allow_lossy : sync_mode_tracks(mode);
-    bool wanted =
-        options->tracking == SYNC_TRACKING_ON || (options->tracking == SYNC_TRACKING_AUTO && options->shards_differ);
-    return may && wanted;
+    bool moments = mode == SYNC_DIVIDE_SHUFFLE && options->second_moments;
+    if (!may || (options->tracking == SYNC_TRACKING_MOMENTS && !moments)) {
+        return SYNC_TRACKING_OFF;
+    }
+    if (options->tracking != SYNC_TRACKING_AUTO) {
+        return options->tracking;
+    }
+    return !options->shards_differ ? SYNC_TRACKING_OFF : moments ? SYNC_TRACKING_MOMENTS : SYNC_TRACKING_ON;
 }
 
 weft_status sync_check_options(const sync_options *options)
@@ -67,6 +72,15 @@ weft_status sync_check_options(const sync_options *options)
                FLAG_SYNC " %s has no use for " FLAG_GRADIENT_TRACKING " on: leave it out, or take " FLAG_SYNC
                          " divide-shuffle, shadow or asp",
                sync_mode_name(options->mode));
+    if (options->tracking == SYNC_TRACKING_MOMENTS) {
+        WEFT_CHECK(options->mode == SYNC_DIVIDE_SHUFFLE, WEFT_ERR_USAGE,
+                   FLAG_SYNC " %s has no use for " FLAG_GRADIENT_TRACKING " moments: leave it out, or take " FLAG_SYNC
+                             " divide-shuffle",
+                   sync_mode_name(options->mode));
+        WEFT_CHECK(options->second_moments, WEFT_ERR_USAGE,
+                   FLAG_GRADIENT_TRACKING " moments: the optimiser keeps no second moments; take adam, "
+                                          "or " FLAG_GRADIENT_TRACKING " on");
+    }
     return WEFT_OK;
 }
 
@@ -159,8 +173,11 @@ static weft_status check_same(const comm_sync *sync)
         hash = (hash ^ (uint64_t)sync->desc.bucket[b].offset) * 0x100000001b3u;
         hash = (hash ^ (uint64_t)sync->desc.bucket[b].count) * 0x100000001b3u;
     }
+    static const char *const beside[] = {[SYNC_TRACKING_ON] = ", tracking,",
+                                         [SYNC_TRACKING_OFF] = "",
+                                         [SYNC_TRACKING_MOMENTS] = ", with second moments,"};
     snprintf(text, sizeof text, "synchronisation %s%s of %" PRId64 " + %" PRId64 " %s in %d buckets (%016" PRIx64 ")",
-             sync->ops->name, sync_tracks(&sync->options, sync->mode) ? ", tracking," : "", sync->desc.trained,
+             sync->ops->name, beside[sync_tracking_of(&sync->options, sync->mode)], sync->desc.trained,
              sync->desc.elements - sync->desc.trained, weft_dtype_name(sync->desc.dtype), sync->desc.buckets, hash);
     return comm_check_same(sync->comm, text);
 }
@@ -197,6 +214,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     }
     sync->comm = comm;
     sync->options = *options;
+    sync->tracker.kind = SYNC_TRACKING_OFF;
     sync->diverged = -1;
     sync->figures.density = 1.0;
     sync->figures.gap = 1.0;
@@ -206,8 +224,9 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
     if (comm_size(comm) > 1) {
         WEFT_TRY_GOTO(comm_agree(comm, staging_create(sync)), status, done);
-        if (sync_tracks(&sync->options, sync->mode)) {
-            WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync)), status, done);
+        sync_tracking kind = sync_tracking_of(&sync->options, sync->mode);
+        if (kind != SYNC_TRACKING_OFF) {
+            WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync, kind)), status, done);
         }
         if (sync->ops->create != NULL) {
             WEFT_TRY_GOTO(comm_agree(comm, sync->ops->create(sync)), status, done);

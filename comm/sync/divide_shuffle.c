@@ -5,7 +5,8 @@
  *      step t     optimiser: w -= lr * own estimate          group of t: w = mean of the group's w
  *      T | t      optimiser                                  all ranks:  w = mean of all w          (full_every = T)
  *
- * The optimiser's own variables (momentum) stay where they are, as in the authors' programs.
+ * The optimiser's own variables stay where they are, as in the authors' programs, but for Adam's second moments where
+ * the ranks' data differ: those are averaged like parameters (comm/sync/tracking.c).
  *
  * Communicators and plans are made once, one a division of the cycle; divisions that come twice share them.
  * Cost of a step: 2 (g - 1) messages and 2 (g - 1) / g of the parameters' bytes a rank (ring), whatever P is.

@@ -386,9 +386,9 @@ sync_mode sync_running(const comm_sync *sync)
     return sync->mode;
 }
 
-bool sync_running_tracks(const comm_sync *sync)
+sync_tracking sync_running_tracking(const comm_sync *sync)
 {
-    return sync->tracker.last != NULL;
+    return sync->tracker.kind;
 }
 
 int sync_period(const comm_sync *sync)

@@ -22,7 +22,8 @@
  * Gradients come in as local shares whose sum over ranks is the gradient. Exact modes and topk hand the sum back. Modes
  * with local updates hand back P times the share, the rank's own estimate of the sum, and average what it led to:
  * with plain SGD the mean of all updates is the exact one. With gradient tracking (comm/sync/tracking.c) it is a
- * running estimate of the sum that the ranks exchange like their parameters.
+ * running estimate of the sum that the ranks exchange like their parameters. An optimiser that divides by the root of
+ * second moments lends them to the mode instead, which averages them like parameters (sync_second_moments).
  *
  * One rank has nobody to keep up with: every mode is SYNC_ALLREDUCE then, and no call does anything.
  *
@@ -63,7 +64,8 @@ typedef enum sync_asp_policy { SYNC_ASP_POLICIES(CHOICE_VALUE) } sync_asp_policy
 #define SYNC_TRACKINGS(X)                                                                                              \
     X(SYNC_TRACKING_AUTO, "auto")                                                                                      \
     X(SYNC_TRACKING_ON, "on")                                                                                          \
-    X(SYNC_TRACKING_OFF, "off")
+    X(SYNC_TRACKING_OFF, "off")                                                                                        \
+    X(SYNC_TRACKING_MOMENTS, "moments")
 typedef enum sync_tracking { SYNC_TRACKINGS(CHOICE_VALUE) } sync_tracking;
 
 #define SYNC_OVERLAPS(X)                                                                                               \
@@ -88,9 +90,11 @@ typedef struct sync_options {
     int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
     int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
     double momentum;     /* momentum correction: velocity before the selection; the optimiser then has none */
-    /* divide-shuffle, shadow, asp: of gradients (comm/sync/tracking.c). ON is WEFT_ERR_USAGE with the others, AUTO
-     * tracks where the shards differ. */
+    /* divide-shuffle, shadow, asp: what travels beside the parameters (comm/sync/tracking.c). ON, tracked gradients, is
+     * WEFT_ERR_USAGE with the other modes; MOMENTS, the optimiser's second moments, is with all but divide-shuffle, and
+     * without second_moments. AUTO is OFF where the shards do not differ, else MOMENTS where it can be and ON elsewhere. */
     sync_tracking tracking;
+    bool second_moments; /* the optimiser keeps them: sync_second_moments */
     /* The ranks' shares of the data are no samples of the whole but regions of it, each with few of the labels: said by
      * whoever cuts the data. Samples that are shuffled among the ranks: false. */
     bool shards_differ;
@@ -116,8 +120,8 @@ typedef struct sync_options {
 sync_options sync_options_default(void);
 /* Whether gradients can be tracked: the mode has local updates. */
 bool sync_mode_tracks(sync_mode mode);
-/* Whether they are, in this mode. SYNC_AUTO: in a mode that it may choose. */
-bool sync_tracks(const sync_options *options, sync_mode mode);
+/* What travels beside the parameters in this mode: ON, OFF or MOMENTS. SYNC_AUTO: ON if anything may. */
+sync_tracking sync_tracking_of(const sync_options *options, sync_mode mode);
 /* Whether the options go together, as far as they can be told without a communicator; sync_create asks too. */
 weft_status sync_check_options(const sync_options *options);
 
@@ -159,6 +163,10 @@ weft_status sync_begin(comm_sync *sync, double lr, double weight);
 weft_status sync_ready(comm_sync *sync, int bucket);
 weft_status sync_gradients(comm_sync *sync);
 weft_status sync_parameters(comm_sync *sync);
+/* Where the caller's second moments lie while they travel with the parameters: [trained] of the synchronisation's own
+ * memory, which the caller fills before sync_reset, sync_parameters, sync_average and sync_finish, and reads after. NULL:
+ * they do not travel. */
+float *sync_second_moments(const comm_sync *sync);
 /* Does sync_parameters do anything in this mode, on more than one rank? */
 bool sync_moves_parameters(const comm_sync *sync);
 /* OVERLAP_SPLIT: after sync_gradients the sums are still on their way; sync_need waits for one bucket, after which the
@@ -197,7 +205,7 @@ typedef struct sync_figures {
 } sync_figures;
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */
 sync_mode sync_running(const comm_sync *sync);
-bool sync_running_tracks(const comm_sync *sync); /* gradients */
+sync_tracking sync_running_tracking(const comm_sync *sync); /* ON, OFF or MOMENTS */
 const char *sync_mode_name(sync_mode mode);
 /* Steps after which what they exchange repeats itself. */
 int sync_period(const comm_sync *sync);
@@ -249,11 +257,12 @@ typedef struct sync_staging {
     void *magnitudes; /* double [2] on the device */
 } sync_staging;
 
-/* Of gradient tracking: comm/sync/tracking.c. */
+/* What travels beside the parameters: comm/sync/tracking.c. */
 typedef struct sync_tracker {
-    float *caller; /* the parameters of sync_create's desc, [trained | state] */
-    float *value;  /* [trained | tracked | state], the modes' desc.value */
-    float *last;   /* [trained] this rank's estimate of the step before; NULL: no tracking */
+    sync_tracking kind; /* OFF: the rest is NULL */
+    float *caller;      /* the parameters of sync_create's desc, [trained | state] */
+    float *value;       /* [trained | tracked gradients or second moments | state], the modes' desc.value */
+    float *last;        /* [trained] ON: this rank's estimate of the step before */
 } sync_tracker;
 
 struct comm_sync {

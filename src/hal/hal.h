@@ -354,6 +354,9 @@ const hal_backend *weft_hal_backend_at(int i);
 /* The library for dense products and its version, "oneDNN 2.6.3". */
 const char *weft_hal_library(void);
 
+/* The ratio of the operation lars, of norms that the host sees. */
+double hal_lars_ratio(const hal_lars_args *args);
+
 /* Rows [*begin, *end) of `parts` equal-work pieces, piece i: by rows, and by offsets of a CSR. */
 void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end);
 void hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i, int64_t *begin, int64_t *end);

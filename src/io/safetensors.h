@@ -55,7 +55,7 @@ weft_status safetensors_read_f32(const safetensors_file *file, int i, float *val
 typedef struct safetensors_item {
     const char *name;
     int dims;
-    int64_t shape[2];
+    int64_t shape[SAFETENSORS_MAX_DIMS];
     const float *values;
 } safetensors_item;
 

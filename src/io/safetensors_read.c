@@ -169,7 +169,9 @@ static weft_status read_header(safetensors_file *file)
     WEFT_CHECK(size >= LENGTH_BYTES, WEFT_ERR_DATA,
                "%s: %zu bytes, too short for a safetensors file (8 bytes of length, then the header)", file->path,
                size);
-    WEFT_CHECK(bytes[0] != 0x80 && memcmp(bytes, "PK\3\4", 4) != 0, WEFT_ERR_DATA,
+    /* A length may begin with a pickle's mark; behind it stands the header's brace. */
+    const bool header = size > LENGTH_BYTES && bytes[LENGTH_BYTES] == '{';
+    WEFT_CHECK((header || bytes[0] != 0x80) && memcmp(bytes, "PK\3\4", 4) != 0, WEFT_ERR_DATA,
                "%s: is a pickle or a zip archive (torch.save writes those), expected safetensors: save it with "
                "safetensors.torch.save_file",
                file->path);

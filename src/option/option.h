@@ -11,7 +11,8 @@
  *     default   as typed by a user; "" = unset
  *     min, max  for INT, REAL, SIZE, TIME (inclusive)
  *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),
- *               which are read as text; "" for others
+ *               which are read as text; for TEXT: WORDS, of which the value is one unless it names a file, with a '.' or
+ *               a '/' in it; "" for others
  *
  *   NEED(id, other, choices)
  *     `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*")

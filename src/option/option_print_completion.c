@@ -46,7 +46,7 @@ static void print_value_case(FILE *out, const option_command *command, option_id
         fputs("paths=0 words=\"", out);
         print_words(out, command->sections, ',');
         fputs(" exit-codes\"", out);
-    } else if (row->type == OPTION_CHOICE) {
+    } else if (row->choices[0] != '\0') {
         fputs("paths=0 words=\"", out);
         print_words(out, row->choices, '|');
         fputs("\"", out);

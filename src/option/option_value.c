@@ -156,11 +156,15 @@ static weft_status parse_list(const option_row *row, const char *spelled, const 
     return WEFT_OK;
 }
 
-static weft_status parse_text(const char *spelled, const char *text, option_value *value)
+/* Of a row with words, one of them, unless it names a file. */
+static weft_status parse_text(const option_row *row, const char *spelled, const char *text, option_value *value)
 {
     for (const char *at = text; *at != '\0'; at++) {
         WEFT_CHECK((unsigned char)*at >= 0x20 && *at != 0x7f, WEFT_ERR_USAGE, "%s: control characters are not allowed",
                    spelled);
+    }
+    if (row->choices[0] != '\0' && strpbrk(text, "./") == NULL) {
+        return parse_choice(row, spelled, text, value);
     }
     return copy_text(text, strlen(text), &value->text);
 }
@@ -194,7 +198,7 @@ static weft_status parse_value(const option_row *row, const char *spelled, const
     case OPTION_TEXT:
         break;
     }
-    return parse_text(spelled, text, value);
+    return parse_text(row, spelled, text, value);
 }
 
 /* ---- the object ------------------------------------------------------------------------------------------------ */

@@ -66,6 +66,9 @@ weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tens
 /* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
 typedef struct tensor_batch_norm {
     const weft_tensor *mean, *rstd, *gamma, *beta; /* beta: forward only */
+    bool relu;                                     /* behind it */
+    const weft_tensor *residual;                   /* forward: added in front of ReLU, or NULL */
+    const weft_tensor *y;                          /* backward with relu: what forward gave */
 } tensor_batch_norm;
 weft_status tensor_bn_stats(const weft_tensor *x, weft_tensor *stats);
 /* mean, var and rstd, [1, n] each, of stats over `count` rows; rstd of a variance alone. */
@@ -77,8 +80,9 @@ weft_status tensor_bn_gradients(const weft_tensor *stats, weft_tensor *dgamma, w
 weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm, weft_tensor *y);
 weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
                                      weft_tensor *stats);
+/* dresidual: the gradient of the residual, or NULL. */
 weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
-                                     const weft_tensor *stats, double count, weft_tensor *dx);
+                                     const weft_tensor *stats, double count, weft_tensor *dx, weft_tensor *dresidual);
 
 /* Layer norm over rows. gamma, beta, dgamma, dbeta: [1, x.cols]; saved: [x.rows, 2]. */
 typedef struct tensor_layer_norm {
@@ -110,5 +114,10 @@ weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const ui
 weft_status tensor_adam(const hal_adam_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *m,
                         weft_tensor *v);
 weft_status tensor_sgd(const hal_sgd_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity);
+/* norms: [1, 2] float64, sums of squares of w and g; NULL: their ratio is 1. */
+weft_status tensor_lars(const hal_lars_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity,
+                        const weft_tensor *norms);
+/* out: [1, 1] float64 = the sum of the squares of x [1, n] */
+weft_status tensor_sum_squares(const weft_tensor *x, weft_tensor *out);
 
 #endif

@@ -55,32 +55,46 @@ weft_status tensor_bn_gradients(const weft_tensor *stats, weft_tensor *dgamma, w
 weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm, weft_tensor *y)
 {
     WEFT_TRY(tensor_check_same("bn_apply", "x", x, y));
+    WEFT_TRY(norm->residual == NULL ? WEFT_OK : tensor_check_same("bn_apply", "residual", norm->residual, y));
     WEFT_TRY(check_batch_norm("bn_apply", x, norm));
     return hal_bn_apply(y->hal, &(hal_bn_apply_args){.x = tensor_mat(x),
                                                      .mean = tensor_mat(norm->mean),
                                                      .rstd = tensor_mat(norm->rstd),
                                                      .gamma = tensor_mat(norm->gamma),
                                                      .beta = tensor_mat(norm->beta),
-                                                     .y = tensor_mat(y)});
+                                                     .residual = tensor_mat(norm->residual),
+                                                     .y = tensor_mat(y),
+                                                     .relu = norm->relu});
+}
+
+/* The output that tells where a ReLU let something through. */
+static weft_status check_output(const char *op, const weft_tensor *x, const tensor_batch_norm *norm)
+{
+    return norm->relu ? tensor_check_same(op, "y", norm->y, x) : WEFT_OK;
 }
 
 weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
                                      weft_tensor *stats)
 {
     WEFT_TRY(tensor_check_same("bn_backward_stats", "dy", dy, x));
+    WEFT_TRY(check_output("bn_backward_stats", x, norm));
     WEFT_TRY(check_batch_norm("bn_backward_stats", x, norm));
     WEFT_TRY(check_stats("bn_backward_stats", x, stats));
     return hal_bn_backward_stats(x->hal, &(hal_bn_backward_stats_args){.dy = tensor_mat(dy),
                                                                        .x = tensor_mat(x),
                                                                        .mean = tensor_mat(norm->mean),
                                                                        .rstd = tensor_mat(norm->rstd),
-                                                                       .stats = tensor_mat(stats)});
+                                                                       .y = tensor_mat(norm->relu ? norm->y : NULL),
+                                                                       .stats = tensor_mat(stats),
+                                                                       .relu = norm->relu});
 }
 
 weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
-                                     const weft_tensor *stats, double count, weft_tensor *dx)
+                                     const weft_tensor *stats, double count, weft_tensor *dx, weft_tensor *dresidual)
 {
     WEFT_TRY(tensor_check_same("bn_backward_apply", "dy", dy, dx));
+    WEFT_TRY(dresidual == NULL ? WEFT_OK : tensor_check_same("bn_backward_apply", "dresidual", dresidual, dx));
+    WEFT_TRY(check_output("bn_backward_apply", x, norm));
     WEFT_TRY(tensor_check_same("bn_backward_apply", "x", x, dx));
     WEFT_TRY(check_batch_norm("bn_backward_apply", x, norm));
     WEFT_TRY(check_stats("bn_backward_apply", x, stats));
@@ -89,9 +103,12 @@ weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x
                                                                         .mean = tensor_mat(norm->mean),
                                                                         .rstd = tensor_mat(norm->rstd),
                                                                         .gamma = tensor_mat(norm->gamma),
+                                                                        .y = tensor_mat(norm->relu ? norm->y : NULL),
                                                                         .stats = tensor_mat(stats),
                                                                         .dx = tensor_mat(dx),
-                                                                        .count = count});
+                                                                        .dresidual = tensor_mat(dresidual),
+                                                                        .count = count,
+                                                                        .relu = norm->relu});
 }
 
 /* ---- layer norm --------------------------------------------------------------------------------------------------- */
@@ -204,4 +221,30 @@ weft_status tensor_sgd(const hal_sgd_args *step, weft_tensor *w, const weft_tens
     args.g = tensor_mat(g);
     args.velocity = tensor_mat(velocity);
     return hal_sgd(w->hal, &args);
+}
+
+weft_status tensor_lars(const hal_lars_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity,
+                        const weft_tensor *norms)
+{
+    static const hal_mat two = {.rows = 1, .cols = 2, .dtype = WEFT_DTYPE_F64};
+    WEFT_TRY(tensor_check_vector("lars", "w", w, 1, w->cols, w));
+    WEFT_TRY(tensor_check_same("lars", "g", g, w));
+    WEFT_TRY(velocity == NULL ? WEFT_OK : tensor_check_same("lars", "velocity", velocity, w));
+    WEFT_TRY(norms == NULL ? WEFT_OK : tensor_check_exact("lars", "norms", norms, &two, w));
+    WEFT_CHECK(velocity != NULL || step->momentum == 0.0, WEFT_ERR_INTERNAL, "lars: momentum %g without a velocity",
+               step->momentum);
+    hal_lars_args args = *step;
+    args.w = tensor_mat(w);
+    args.g = tensor_mat(g);
+    args.velocity = tensor_mat(velocity);
+    args.norms = tensor_mat(norms);
+    return hal_lars(w->hal, &args);
+}
+
+weft_status tensor_sum_squares(const weft_tensor *x, weft_tensor *out)
+{
+    static const hal_mat one = {.rows = 1, .cols = 1, .dtype = WEFT_DTYPE_F64};
+    WEFT_TRY(tensor_check_vector("sum_squares", "x", x, 1, x->cols, x));
+    WEFT_TRY(tensor_check_exact("sum_squares", "out", out, &one, x));
+    return hal_sum_squares(x->hal, &(hal_sum_squares_args){.x = tensor_mat(x), .out = tensor_mat(out)});
 }

@@ -8,6 +8,7 @@ extern const weft_activity ACTIVITY_LINEAR[1];
 extern const weft_activity ACTIVITY_ELEMENTWISE[1];
 extern const weft_activity ACTIVITY_LOSS[1];
 extern const weft_activity ACTIVITY_ALLREDUCE[1];
+extern const weft_activity ACTIVITY_NORM_SUMS[1]; /* statistics of batch norm over ranks */
 extern const weft_activity ACTIVITY_OPTIMIZER[1];
 extern const weft_activity ACTIVITY_EVALUATE[1];
 extern const weft_activity ACTIVITY_WRITE[1];

@@ -1,29 +1,47 @@
-/* train/lr_schedule.h: the learning rate of an epoch. */
+/*
+ * train/lr_schedule.h: the learning rate of a step.
+ *
+ * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is one
+ * step the rate changes from epoch to epoch, else from step to step.
+ */
 #ifndef WEFT_TRAIN_LR_SCHEDULE_H
 #define WEFT_TRAIN_LR_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/option_words.h"
+#include "base/status.h"
 
+/* t: epochs since the end of the warm-up, T = epochs - warmup */
 #define SCHEDULE_KINDS(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "constant")                                                                                   \
-    X(SCHEDULE_STEP, "step")     /* base * gamma^(t / step) */                                                         \
+    X(SCHEDULE_STEP, "step")     /* base * gamma^(decays so far) */                                                    \
     X(SCHEDULE_COSINE, "cosine") /* base * (1 + cos(pi t / T)) / 2 */                                                  \
-    X(SCHEDULE_LINEAR, "linear") /* base * (1 - t / T) */                                                              \
-    X(SCHEDULE_EXP, "exp")       /* base * gamma^t */
+    X(SCHEDULE_LINEAR, "linear") /* base * (1 - t / T); after a warm-up also called one-cycle */                       \
+    X(SCHEDULE_EXP, "exp")       /* base * gamma^t */                                                                  \
+    X(SCHEDULE_POLY, "poly")     /* base * (1 - t / T)^power */
 typedef enum schedule_kind { SCHEDULE_KINDS(CHOICE_VALUE) } schedule_kind;
+
+enum { SCHEDULE_DECAYS_MAX = 16 };
 
 typedef struct train_schedule {
     schedule_kind kind;
     double base; /* learning rate */
-    double gamma;
-    int64_t step;   /* epochs between two decays */
-    int64_t warmup; /* epochs of linear warm-up: (e + 1) / warmup of base */
+    double gamma, power;
+    int64_t step; /* step: epochs between two decays, from the end of the warm-up, */
+    int64_t decay[SCHEDULE_DECAYS_MAX];
+    int decays;     /* unless this list has any: epochs of the run that are over at a decay, rising */
+    int64_t warmup; /* epochs of linear warm-up, whose last step has the rate base */
     int64_t epochs; /* of the run */
 } train_schedule;
 
-/* epoch counts from 0; t above counts from the end of the warm-up, T = epochs - warmup. */
-double schedule_lr(const train_schedule *schedule, int64_t epoch);
+/* Of step `step` of the `steps` of an epoch; both it and the epoch count from 0. */
+double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, int64_t steps);
+/* Whether the rates so far would be others if the run had another number of epochs. */
+bool schedule_is_of_epochs(schedule_kind kind);
+/* "100,150" into decay[decays]; nothing from an empty text. WEFT_ERR_USAGE: no list of rising numbers above 0, or too
+ * long. */
+weft_status schedule_read_decays(const char *text, train_schedule *schedule);
 
 #endif

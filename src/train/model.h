@@ -15,7 +15,7 @@
  * train_ready. A block that is never called ready counts as final when backward returns; need must not be left out. */
 typedef struct train_hooks {
     void *self;
-    weft_status (*need)(void *self, int block);  /* before forward reads the block's parameters */
+    weft_status (*need)(void *self, int block);  /* before forward reads the block's parameters; replicated or not */
     weft_status (*ready)(void *self, int block); /* the block's gradient is final: once a backward pass */
 } train_hooks;
 
@@ -30,6 +30,7 @@ typedef struct train_pass {
     uint64_t seed;            /* of the run */
     uint32_t epoch;           /* keys the dropout masks: a row is in one batch of an epoch */
     int64_t step;             /* of the epoch, or of the evaluation, from 0 */
+    int part, parts;          /* of the step's batch, from 0 (train/source.h); an evaluation has 1 */
     const train_batch *batch; /* NULL: the model's own input */
     const train_hooks *hooks; /* NULL: nobody listens */
 } train_pass;

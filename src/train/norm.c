@@ -4,23 +4,36 @@
 #include <assert.h>
 #include <string.h>
 
+#include "train/activities.h"
+
 /* As PyTorch's defaults, so that results compare. */
 #define EPSILON  1e-5
 #define MOMENTUM 0.1
 
-weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, int group)
+static const norm_names own_names = {"gamma", "beta", "mean", "var"};
+
+/* Parameters of the layer, one a column. [out] block  its number */
+static weft_status declare(train_norm *norm, int group, double value, const char *name, int *block)
 {
-    memset(norm, 0, sizeof *norm);
-    norm->kind = kind;
-    norm->params = params;
-    norm->cols = cols;
-    if (kind == NORM_NONE) {
+    const int64_t cols = norm->cols;
+    *block = param_add_block(norm->params, group, 1, cols);
+    if (norm->layer.names == &own_names) { /* whose files hold rows */
+        return param_add(norm->params, *block, 0, 0, 1, cols, param_constant(value), "%s.%s", norm->layer.layer, name);
+    }
+    return param_add_tensor(norm->params, *block, 1, &cols, param_constant(value), "%s.%s", norm->layer.layer, name);
+}
+
+weft_status norm_declare(train_norm *norm, param_store *params, const norm_layer *layer)
+{
+    *norm = (train_norm){.layer = *layer, .kind = layer->kind, .params = params, .cols = layer->cols};
+    if (norm->layer.names == NULL) {
+        norm->layer.names = &own_names;
+    }
+    if (norm->kind == NORM_NONE) {
         return WEFT_OK;
     }
-    norm->gamma = param_add_block(params, group, 1, cols);
-    WEFT_TRY(param_add(params, norm->gamma, 0, 0, 1, cols, param_constant(1.0), "norm%d.gamma", number));
-    norm->beta = param_add_block(params, group, 1, cols);
-    return param_add(params, norm->beta, 0, 0, 1, cols, param_constant(0.0), "norm%d.beta", number);
+    WEFT_TRY(declare(norm, layer->group, 1.0, norm->layer.names->gamma, &norm->gamma));
+    return declare(norm, layer->group, 0.0, norm->layer.names->beta, &norm->beta);
 }
 
 static bool is_batch(const train_norm *norm)
@@ -34,17 +47,14 @@ static bool is_summed(const train_norm *norm)
     return norm->kind == NORM_BATCH && comm_size(norm->comm) > 1;
 }
 
-weft_status norm_declare_state(train_norm *norm, int number)
+weft_status norm_declare_state(train_norm *norm)
 {
     if (!is_batch(norm)) {
         return WEFT_OK;
     }
     int group = norm->kind == NORM_BATCH_LOCAL ? PARAM_GROUP_LOCAL_STATE : PARAM_GROUP_STATE;
-    norm->running_mean = param_add_block(norm->params, group, 1, norm->cols);
-    WEFT_TRY(
-        param_add(norm->params, norm->running_mean, 0, 0, 1, norm->cols, param_constant(0.0), "norm%d.mean", number));
-    norm->running_var = param_add_block(norm->params, group, 1, norm->cols);
-    return param_add(norm->params, norm->running_var, 0, 0, 1, norm->cols, param_constant(1.0), "norm%d.var", number);
+    WEFT_TRY(declare(norm, group, 0.0, norm->layer.names->mean, &norm->running_mean));
+    return declare(norm, group, 1.0, norm->layer.names->var, &norm->running_var);
 }
 
 weft_status norm_create(train_norm *norm, weft_comm *comm, int64_t rows)
@@ -94,8 +104,10 @@ static weft_status reduce_stats(train_norm *norm)
         return WEFT_OK;
     }
     WEFT_TRY(tensor_download(&norm->stats, norm->host));
-    WEFT_TRY(comm_allreduce(norm->comm, norm->host, 2 * norm->cols, WEFT_DTYPE_F64, COMM_SUM));
-    return tensor_upload(&norm->stats, norm->host);
+    activity_begin(ACTIVITY_NORM_SUMS);
+    weft_status status = comm_allreduce(norm->comm, norm->host, 2 * norm->cols, WEFT_DTYPE_F64, COMM_SUM);
+    activity_end(ACTIVITY_NORM_SUMS);
+    return status == WEFT_OK ? tensor_upload(&norm->stats, norm->host) : status;
 }
 
 /* The sums become mean and 1 / sqrt(var + eps), and move the running statistics. */
@@ -122,10 +134,10 @@ static weft_status use_running_statistics(train_norm *norm)
     return tensor_bn_rstd(&running_var, EPSILON, &norm->rstd);
 }
 
-static weft_status batch_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y)
+static weft_status batch_forward(train_norm *norm, bool training, const norm_operands *operands)
 {
     if (training) {
-        WEFT_TRY(tensor_bn_stats(x, &norm->stats));
+        WEFT_TRY(tensor_bn_stats(operands->x, &norm->stats));
         WEFT_TRY(reduce_stats(norm));
         WEFT_TRY(use_batch_statistics(norm));
     } else {
@@ -133,45 +145,54 @@ static weft_status batch_forward(train_norm *norm, bool training, const weft_ten
     }
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
-    const tensor_batch_norm vectors = {.mean = &norm->mean, .rstd = &norm->rstd, .gamma = &gamma, .beta = &beta};
-    return tensor_bn_apply(x, &vectors, y);
+    const tensor_batch_norm vectors = {.mean = &norm->mean,
+                                       .rstd = &norm->rstd,
+                                       .gamma = &gamma,
+                                       .beta = &beta,
+                                       .relu = operands->relu,
+                                       .residual = operands->residual};
+    return tensor_bn_apply(operands->x, &vectors, operands->y);
 }
 
-weft_status norm_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y)
+weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands)
 {
     if (is_batch(norm)) {
-        return batch_forward(norm, training, x, y);
+        return batch_forward(norm, training, operands);
     }
+    assert(operands->residual == NULL && !operands->relu);
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
-    weft_tensor saved = tensor_view(&norm->saved, 0, x->rows, 0, 2);
+    weft_tensor saved = tensor_view(&norm->saved, 0, operands->x->rows, 0, 2);
     const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &saved, .epsilon = EPSILON};
-    return tensor_ln_forward(x, &vectors, y);
+    return tensor_ln_forward(operands->x, &vectors, operands->y);
 }
 
-static weft_status batch_backward(train_norm *norm, const weft_tensor *x, weft_tensor *dy)
+static weft_status batch_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy,
+                                  weft_tensor *dresidual)
 {
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor dgamma = param_grad(norm->params, norm->gamma);
     weft_tensor dbeta = param_grad(norm->params, norm->beta);
-    const tensor_batch_norm vectors = {.mean = &norm->mean, .rstd = &norm->rstd, .gamma = &gamma};
-    WEFT_TRY(tensor_bn_backward_stats(dy, x, &vectors, &norm->stats));
+    const tensor_batch_norm vectors = {
+        .mean = &norm->mean, .rstd = &norm->rstd, .gamma = &gamma, .relu = operands->relu, .y = operands->y};
+    WEFT_TRY(tensor_bn_backward_stats(dy, operands->x, &vectors, &norm->stats));
     WEFT_TRY(tensor_bn_gradients(&norm->stats, &dgamma, &dbeta));
     WEFT_TRY(reduce_stats(norm));
-    return tensor_bn_backward_apply(dy, x, &vectors, &norm->stats, norm->count, dy);
+    return tensor_bn_backward_apply(dy, operands->x, &vectors, &norm->stats, norm->count, dy, dresidual);
 }
 
-weft_status norm_backward(train_norm *norm, const weft_tensor *x, weft_tensor *dy)
+weft_status norm_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy, weft_tensor *dresidual)
 {
     if (is_batch(norm)) {
-        return batch_backward(norm, x, dy);
+        return batch_backward(norm, operands, dy, dresidual);
     }
+    assert(dresidual == NULL && !operands->relu);
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor dgamma = param_grad(norm->params, norm->gamma);
     weft_tensor dbeta = param_grad(norm->params, norm->beta);
     WEFT_TRY(tensor_zero(&dgamma));
     WEFT_TRY(tensor_zero(&dbeta));
-    weft_tensor saved = tensor_view(&norm->saved, 0, x->rows, 0, 2);
+    weft_tensor saved = tensor_view(&norm->saved, 0, operands->x->rows, 0, 2);
     const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved, .epsilon = EPSILON};
-    return tensor_ln_backward(dy, x, &vectors, &dgamma, &dbeta, dy);
+    return tensor_ln_backward(dy, operands->x, &vectors, &dgamma, &dbeta, dy);
 }

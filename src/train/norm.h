@@ -30,8 +30,23 @@
     X(NORM_LAYER, "layer")
 typedef enum norm_kind { NORM_KINDS(CHOICE_VALUE) NORM_BATCH_LOCAL } norm_kind;
 
-typedef struct train_norm {
+/* How files call the four parameters of a layer: behind the layer's name and a dot. */
+typedef struct norm_names {
+    const char *gamma, *beta, *mean, *var;
+} norm_names;
+
+/* A layer to be declared. The texts must outlive norm_declare_state. */
+typedef struct norm_layer {
     norm_kind kind;
+    int64_t cols;
+    int group;               /* of gamma and beta */
+    const char *layer;       /* its name */
+    const norm_names *names; /* NULL: gamma, beta, mean, var */
+} norm_layer;
+
+typedef struct train_norm {
+    norm_layer layer;
+    norm_kind kind; /* of the layer */
     weft_comm *comm;
     param_store *params;
     int64_t rows, cols;
@@ -43,18 +58,27 @@ typedef struct train_norm {
     double *host;                               /* [2, cols]: the sums on their way to other ranks; NULL alone */
 } train_norm;
 
-/* Declare gamma and beta of layer `number` in this group (train/param.h), before commit; norm_declare_state after all
- * trained blocks. */
-weft_status norm_declare(train_norm *norm, norm_kind kind, param_store *params, int64_t cols, int number, int group);
-weft_status norm_declare_state(train_norm *norm, int number);
+/* Declare gamma and beta of a layer (train/param.h), before commit; norm_declare_state after all trained blocks. */
+weft_status norm_declare(train_norm *norm, param_store *params, const norm_layer *layer);
+weft_status norm_declare_state(train_norm *norm);
 /* Allocate for at most this many rows of this rank; a batch has all of them until norm_set_rows. Collective. */
 weft_status norm_create(train_norm *norm, weft_comm *comm, int64_t rows);
 /* The batches that follow have `rows` rows on this rank, 0 or more, and all_rows on all ranks together. Local. */
 void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);
-/* y = norm(x); x [rows of the batch, cols] must stay for the backward pass. Collective. */
-weft_status norm_forward(train_norm *norm, bool training, const weft_tensor *x, weft_tensor *y);
-/* dy becomes dx; the gradients of gamma and beta are overwritten with this rank's share. Collective. */
-weft_status norm_backward(train_norm *norm, const weft_tensor *x, weft_tensor *dy);
+/* x and y: [rows of the batch, cols]. */
+typedef struct norm_operands {
+    const weft_tensor *x; /* must stay for the backward pass */
+    weft_tensor *y;       /* written forward; with relu it must stay too */
+    /* of batch norm: */
+    const weft_tensor *residual; /* forward: added to what is normalised; or NULL */
+    bool relu;                   /* y = max(0, norm(x) + residual) */
+} norm_operands;
+
+/* y = norm(x). Collective. */
+weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands);
+/* dy becomes dx; the gradients of gamma and beta are overwritten with this rank's share. dresidual: the gradient of the
+ * residual, or NULL. Collective. */
+weft_status norm_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy, weft_tensor *dresidual);
 void norm_destroy(train_norm *norm);
 
 #endif

@@ -4,6 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
+enum { SHARED_FROM = 1 << 16 }; /* elements: see train/optimizer.h */
+
 /* ---- rules --------------------------------------------------------------------------------------------------- */
 
 static int adam_slots(const optimizer_options *options)
@@ -23,7 +27,7 @@ static weft_status adam_update(const optimizer_options *o, optimizer_run *run)
     return tensor_adam(&adam, &run->w, &run->g, &run->slot[0], &run->slot[1]);
 }
 
-static int sgd_slots(const optimizer_options *options)
+static int momentum_slots(const optimizer_options *options)
 {
     return options->momentum > 0 ? 1 : 0;
 }
@@ -39,9 +43,21 @@ static weft_status sgd_update(const optimizer_options *o, optimizer_run *run)
     return tensor_sgd(&sgd, &run->w, &run->g, o->momentum > 0 ? &run->slot[0] : NULL);
 }
 
+static weft_status lars_update(const optimizer_options *o, optimizer_run *run)
+{
+    const hal_lars_args lars = {.lr = run->lr,
+                                .momentum = o->momentum,
+                                .weight_decay = run->weight_decay,
+                                .trust = o->trust,
+                                .epsilon = o->epsilon,
+                                .step = run->step};
+    return tensor_lars(&lars, &run->w, &run->g, o->momentum > 0 ? &run->slot[0] : NULL, run->norms);
+}
+
 static const optimizer_rule rules[] = {
-    [OPTIMIZER_ADAM] = {.name = "adam", .slots = adam_slots, .update = adam_update},
-    [OPTIMIZER_SGD] = {.name = "sgd", .slots = sgd_slots, .update = sgd_update},
+    [OPTIMIZER_ADAM] = {.name = "adam", .slots = adam_slots, .update = adam_update, .second_moments = 1},
+    [OPTIMIZER_SGD] = {.name = "sgd", .slots = momentum_slots, .update = sgd_update},
+    [OPTIMIZER_LARS] = {.name = "lars", .by_block = true, .slots = momentum_slots, .update = lars_update},
 };
 
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind)
@@ -52,13 +68,19 @@ const optimizer_rule *optimizer_rule_of(optimizer_kind kind)
 /* ---- state --------------------------------------------------------------------------------------------------- */
 
 weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
-                             train_optimizer *optimizer)
+                             weft_comm *equal, train_optimizer *optimizer)
 {
     *optimizer = (train_optimizer){.rule = rule, .options = *options, .store = store, .slots = rule->slots(options)};
+    optimizer->comm = equal != NULL && comm_size(equal) > 1 && store->trained >= SHARED_FROM ? equal : NULL;
     assert(optimizer->slots <= OPTIMIZER_SLOTS);
     for (int i = 0; i < optimizer->slots; ++i) {
         WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->slot[i]));
         WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->own, WEFT_MEM_PARAMETER, &optimizer->own_slot[i]));
+    }
+    if (rule->by_block) {
+        int64_t sums = 2 * (int64_t)store->blocks;
+        WEFT_TRY(tensor_create(store->hal, WEFT_DTYPE_F64, 1, sums, WEFT_MEM_PARAMETER, &optimizer->norms));
+        WEFT_TRY(WEFT_NEW(&optimizer->norms_host, sums, WEFT_MEM_PARAMETER));
     }
     return optimizer_reset(optimizer);
 }
@@ -79,13 +101,74 @@ void optimizer_destroy(train_optimizer *optimizer)
         tensor_destroy(&optimizer->slot[i]);
         tensor_destroy(&optimizer->own_slot[i]);
     }
+    tensor_destroy(&optimizer->norms);
+    weft_free(optimizer->norms_host);
+    optimizer->norms_host = NULL;
+}
+
+/* ---- sums of squares, by block -------------------------------------------------------------------------------- */
+
+static const param_group *group_of(const train_optimizer *optimizer, int block)
+{
+    return &optimizer->store->group[optimizer->store->block[block].group];
+}
+
+/* `count` of the sums, from sum `first` on, as a vector of their own. */
+static weft_tensor sums_of(const train_optimizer *optimizer, int64_t first, int64_t count)
+{
+    weft_tensor view = tensor_view(&optimizer->norms, 0, 1, first, count);
+    return tensor_reshape(&view, 1, count);
+}
+
+static weft_status measure(train_optimizer *optimizer, int block)
+{
+    const param_block *b = &optimizer->store->block[block];
+    weft_tensor of_values = sums_of(optimizer, 2 * (int64_t)block, 1);
+    weft_tensor of_gradient = sums_of(optimizer, 2 * (int64_t)block + 1, 1);
+    weft_tensor values = param_value(optimizer->store, block);
+    weft_tensor gradient = param_grad(optimizer->store, block);
+    values = tensor_reshape(&values, 1, b->rows * b->cols);
+    gradient = tensor_reshape(&gradient, 1, b->rows * b->cols);
+    WEFT_TRY(tensor_sum_squares(&values, &of_values));
+    return tensor_sum_squares(&gradient, &of_gradient);
+}
+
+/* Whether this rank measures a replicated block for all. */
+static bool is_mine(const train_optimizer *optimizer, int block)
+{
+    const param_block *b = &optimizer->store->block[block];
+    int64_t middle = b->offset + b->rows * b->cols / 2;
+    int64_t owner = middle * comm_size(optimizer->comm) / optimizer->store->trained;
+    return owner == comm_rank(optimizer->comm);
+}
+
+/* Blocks [first, last), all of them replicated where ranks share them. */
+static weft_status measure_all(train_optimizer *optimizer, int first, int last, bool shared)
+{
+    int64_t sums = 2 * (int64_t)(last - first);
+    weft_tensor norms = sums_of(optimizer, 2 * (int64_t)first, sums);
+    if (shared) {
+        WEFT_TRY(tensor_zero(&norms));
+    }
+    for (int block = first; block < last; ++block) {
+        if (group_of(optimizer, block)->decays && (!shared || is_mine(optimizer, block))) {
+            WEFT_TRY(measure(optimizer, block));
+        }
+    }
+    if (!shared) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_download(&norms, optimizer->norms_host));
+    WEFT_TRY(comm_allreduce(optimizer->comm, optimizer->norms_host, sums, WEFT_DTYPE_F64, COMM_SUM));
+    return tensor_upload(&norms, optimizer->norms_host);
 }
 
 /* ---- an update ----------------------------------------------------------------------------------------------- */
 
-/* Elements [begin, end) of a group. */
-static weft_status update(train_optimizer *optimizer, const param_group *group, int64_t begin, int64_t end, double lr)
+/* Elements [begin, end) of the group of a block; by block, all of this one. */
+static weft_status update(train_optimizer *optimizer, int block, int64_t begin, int64_t end, double lr)
 {
+    const param_group *group = group_of(optimizer, block);
     const optimizer_options *o = &optimizer->options;
     const param_store *store = optimizer->store;
     bool own = !group->replicated;
@@ -97,6 +180,11 @@ static weft_status update(train_optimizer *optimizer, const param_group *group, 
                          .g = tensor_view(own ? &store->own_grad : &store->grad, 0, 1, begin, count)};
     for (int i = 0; i < optimizer->slots; ++i) {
         run.slot[i] = tensor_view(own ? &optimizer->own_slot[i] : &optimizer->slot[i], 0, 1, begin, count);
+    }
+    weft_tensor norms;
+    if (optimizer->rule->by_block && group->decays) {
+        norms = sums_of(optimizer, 2 * (int64_t)block, 2);
+        run.norms = &norms;
     }
     return optimizer->rule->update(o, &run);
 }
@@ -121,14 +209,17 @@ weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t 
 {
     const param_store *store = optimizer->store;
     int i = 0;
+    if (optimizer->rule->by_block) {
+        assert(begin == 0 && end == store->trained);
+        WEFT_TRY(measure_all(optimizer, 0, store->trained_blocks, optimizer->comm != NULL));
+    }
     while (i < store->trained_blocks && store->block[i].offset < end) {
         int j = run_end(optimizer, i);
         int64_t last = j < store->trained_blocks ? store->block[j].offset : store->trained;
         int64_t from = store->block[i].offset > begin ? store->block[i].offset : begin;
         int64_t to = last < end ? last : end;
         if (from < to) {
-            assert(!optimizer->rule->by_block || (from == store->block[i].offset && to == last));
-            WEFT_TRY(update(optimizer, &store->group[store->block[i].group], from, to, lr));
+            WEFT_TRY(update(optimizer, i, from, to, lr));
         }
         i = j;
     }
@@ -140,9 +231,9 @@ weft_status optimizer_step_own(train_optimizer *optimizer, double lr)
     const param_store *store = optimizer->store;
     for (int i = store->trained_blocks; i < store->blocks; ++i) {
         const param_block *block = &store->block[i];
-        const param_group *group = &store->group[block->group];
-        if (!group->replicated) {
-            WEFT_TRY(update(optimizer, group, block->offset, block->offset + block->rows * block->cols, lr));
+        if (!group_of(optimizer, i)->replicated) {
+            WEFT_TRY(optimizer->rule->by_block ? measure_all(optimizer, i, i + 1, false) : WEFT_OK);
+            WEFT_TRY(update(optimizer, i, block->offset, block->offset + block->rows * block->cols, lr));
         }
     }
     return WEFT_OK;

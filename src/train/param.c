@@ -139,13 +139,14 @@ weft_status param_add_tensor(param_store *store, int block, int rank, const int6
         .offset = b->offset, .rows = b->rows, .cols = b->cols, .ld = b->cols, .rank = rank, .init = init};
     WEFT_CHECK(rank >= 1 && rank <= PARAM_RANK_MAX, WEFT_ERR_UNSUPPORTED, "a parameter of %d dimensions: 1 to %d", rank,
                PARAM_RANK_MAX);
+    const int64_t rows = rank > 1 ? shape[0] : 1;
     int64_t cols = 1;
     for (int d = 0; d < rank; ++d) {
         entry.shape[d] = shape[d];
-        cols *= d > 0 ? shape[d] : 1;
+        cols *= d > 0 || rank == 1 ? shape[d] : 1;
     }
-    WEFT_CHECK(shape[0] == b->rows && cols == b->cols, WEFT_ERR_INTERNAL,
-               "a parameter of %lld x %lld in a block of %lld x %lld", (long long)shape[0], (long long)cols,
+    WEFT_CHECK(rows == b->rows && cols == b->cols, WEFT_ERR_INTERNAL,
+               "a parameter of %lld x %lld in a block of %lld x %lld", (long long)rows, (long long)cols,
                (long long)b->rows, (long long)b->cols);
     va_list args;
     va_start(args, format);

@@ -37,12 +37,13 @@ param_init param_glorot(int64_t fan_in, int64_t fan_out); /* +-sqrt(6 / (in + ou
 param_init param_kaiming(int64_t fan_in);     /* deviation sqrt(2 / in): K. He et al., ICCV 2015, 1502.01852 */
 param_init param_fan_uniform(int64_t fan_in); /* +-1 / sqrt(in): PyTorch's default for layers and biases */
 
-/* A parameter: `rows` rows of `cols` elements, `ld` apart. As a tensor its first dimension is the rows. */
+/* A parameter: `rows` rows of `cols` elements, `ld` apart. As a tensor its first dimension is the rows; a vector is one
+ * row. */
 typedef struct param_entry {
     char name[PARAM_NAME_BYTES];
     int64_t offset, rows, cols, ld; /* elements in the flat buffer */
     int rank;
-    int64_t shape[PARAM_RANK_MAX]; /* shape[0] = rows, the others multiply to cols */
+    int64_t shape[PARAM_RANK_MAX]; /* of a vector: cols; else shape[0] = rows, the others multiply to cols */
     param_init init;
 } param_entry;
 
@@ -50,7 +51,7 @@ typedef struct param_entry {
 typedef struct param_group {
     bool trained;    /* has gradients; else state */
     bool replicated; /* the same on all ranks, kept so by synchronisation; else this rank's own, always trained: its
-                        gradient is whole where it is computed, it has no name, and files hold nothing of it */
+                        gradient is whole where it is computed, it has no name, and of files only checkpoints hold it */
     bool local;      /* state that each rank moves by itself: evaluation and files have its mean over ranks */
     bool decays;     /* weight decay applies */
     double lr_scale; /* times the learning rate */
@@ -101,7 +102,7 @@ int param_add_block(param_store *store, int group, int64_t rows, int64_t cols);
 weft_status param_add(param_store *store, int block, int64_t row, int64_t col, int64_t rows, int64_t cols,
                       param_init init, const char *format, ...) __attribute__((format(printf, 8, 9)));
 /* Name a whole replicated block as a tensor of `rank` dimensions, such as [out, in, height, width]: shape[0] = its
- * rows. */
+ * rows; of a block of one row as a vector. */
 weft_status param_add_tensor(param_store *store, int block, int rank, const int64_t *shape, param_init init,
                              const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Allocate the buffers, zeroed. comm: the ranks that will synchronise them, so that they lie where ranks of a node can

@@ -11,6 +11,19 @@ static bool alone(const train_replica *r)
     return comm_size(r->comm) == 1;
 }
 
+/* ---- staging --------------------------------------------------------------------------------------------- */
+
+/* Second moments that travel with the parameters lie in memory of the mode meanwhile. */
+static weft_status stage_moments(train_replica *r, bool down)
+{
+    float *host = sync_second_moments(r->sync);
+    if (host == NULL) {
+        return WEFT_OK;
+    }
+    weft_tensor *slot = &r->optimizer.slot[r->optimizer.rule->second_moments];
+    return down ? tensor_download(slot, host) : tensor_upload(slot, host);
+}
+
 /* ---- hooks ------------------------------------------------------------------------------------------------ */
 
 /* A sum that was on its way is here: the optimiser takes the bucket. */
@@ -32,25 +45,50 @@ static weft_status take_all(train_replica *r)
     return WEFT_OK;
 }
 
+/* A rank's own blocks, and state, are in no bucket. */
+static bool has_buckets(const train_replica *r, int block)
+{
+    return block < r->buckets.blocks;
+}
+
 static weft_status on_need(void *self, int block)
 {
     train_replica *r = self;
+    if (!has_buckets(r, block)) {
+        return WEFT_OK;
+    }
     for (int b = r->buckets.first[block]; b <= r->buckets.last[block]; ++b) {
         WEFT_TRY(take(r, b));
     }
     return WEFT_OK;
 }
 
+/* Elements [begin, begin + count) of the batch's last part, with those of the parts before. */
+static weft_status add_kept(train_replica *r, int64_t begin, int64_t count)
+{
+    if (!r->kept) {
+        return WEFT_OK;
+    }
+    weft_tensor grad = tensor_view(&r->params->grad, 0, 1, begin, count);
+    weft_tensor kept = tensor_view(&r->kept_grad, 0, 1, begin, count);
+    return tensor_axpby(1.0, &kept, 1.0, &grad);
+}
+
 static weft_status hand_in(train_replica *r, int b)
 {
+    const sync_bucket *bucket = &r->buckets.bucket[b];
     WEFT_CHECK(!sync_owes(r->sync, b), WEFT_ERR_INTERNAL,
                "bucket %d has a new gradient before the last was applied: the forward pass did not call train_need", b);
+    WEFT_TRY(add_kept(r, bucket->offset, bucket->count));
     return sync_ready(r->sync, b);
 }
 
 static weft_status on_ready(void *self, int block)
 {
     train_replica *r = self;
+    if (!has_buckets(r, block)) {
+        return WEFT_OK;
+    }
     for (int b = r->buckets.first[block]; b <= r->buckets.last[block]; ++b) {
         r->buckets.missing[b] -= 1;
         if (r->buckets.missing[b] == 0) {
@@ -60,9 +98,15 @@ static weft_status on_ready(void *self, int block)
     return WEFT_OK;
 }
 
-const train_hooks *replica_hooks(train_replica *r)
+static weft_status on_ready_part(void *self, int block)
 {
-    return alone(r) ? NULL : &r->hooks;
+    (void)self, (void)block;
+    return WEFT_OK;
+}
+
+const train_hooks *replica_hooks(train_replica *r, bool last)
+{
+    return alone(r) ? NULL : last ? &r->hooks : &r->part_hooks;
 }
 
 /* ---- local state ------------------------------------------------------------------------------------------- */
@@ -144,6 +188,13 @@ static weft_status allocate(train_replica *r, const sync_options *options, sync_
     return WEFT_NEW(tensor, r->buckets.blocks, WEFT_MEM_COMM);
 }
 
+static weft_status allocate_kept(train_replica *r)
+{
+    const param_store *params = r->params;
+    WEFT_TRY(tensor_create(params->hal, params->dtype, 1, params->trained, WEFT_MEM_PARAMETER, &r->kept_grad));
+    return tensor_create(params->hal, params->dtype, 1, params->own, WEFT_MEM_PARAMETER, &r->kept_own);
+}
+
 /* A block is a tensor: parameters that share one lie interleaved in its rows. Its name joins theirs. */
 static void list_tensors(const param_store *params, replica_name *name, sync_tensor *tensor, int blocks)
 {
@@ -165,7 +216,7 @@ static void list_tensors(const param_store *params, replica_name *name, sync_ten
 
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
                            const optimizer_options *optimizer, const train_preconditioner *preconditioner,
-                           train_replica *r)
+                           bool in_parts, train_replica *r)
 {
     sync_tensor *tensor = NULL;
     sync_options options = *sync;
@@ -175,8 +226,14 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     r->params = params;
     r->preconditioner = preconditioner;
     r->hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready};
+    r->part_hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready_part};
+    options.second_moments = optimizer_rule_of(rule.kind)->second_moments > 0;
     options.momentum = rule.kind == OPTIMIZER_SGD ? rule.momentum : 0.0;
-    weft_status status = comm_agree(comm, allocate(r, &options, &tensor));
+    int64_t own = params->own;
+    WEFT_TRY(comm_allreduce(comm, &own, 1, WEFT_DTYPE_I64, COMM_MAX));
+    r->owns = own > 0;
+    weft_status status = allocate(r, &options, &tensor);
+    status = comm_agree(comm, status == WEFT_OK && in_parts ? allocate_kept(r) : status);
     if (status == WEFT_OK) {
         list_tensors(params, r->name, tensor, r->buckets.blocks);
         const sync_desc desc = {.dtype = params->dtype,
@@ -192,8 +249,10 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
         status = sync_create(comm, &options, &desc, &r->sync);
     }
     if (status == WEFT_OK) {
-        rule.momentum = sync_running(r->sync) == SYNC_TOPK ? 0.0 : rule.momentum;
-        status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule, &r->optimizer));
+        bool corrected = sync_running(r->sync) == SYNC_TOPK && rule.kind == OPTIMIZER_SGD;
+        rule.momentum = corrected ? 0.0 : rule.momentum;
+        status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule,
+                                                   sync_moves_parameters(r->sync) ? NULL : comm, &r->optimizer));
     }
     weft_free(tensor);
     return status;
@@ -204,6 +263,8 @@ void replica_destroy(train_replica *r)
     sync_destroy(r->sync);
     optimizer_destroy(&r->optimizer);
     buckets_destroy(&r->buckets);
+    tensor_destroy(&r->kept_grad);
+    tensor_destroy(&r->kept_own);
     weft_free(r->name);
     weft_free(r->own_state);
     weft_free(r->mean_state);
@@ -214,24 +275,40 @@ void replica_destroy(train_replica *r)
 
 weft_status replica_reset(train_replica *r)
 {
+    const train_preconditioner *p = r->preconditioner;
     r->state_averaged = false;
     WEFT_TRY(optimizer_reset(&r->optimizer));
-    return sync_reset(r->sync);
+    WEFT_TRY(p != NULL && p->reset != NULL ? p->reset(p->self) : WEFT_OK);
+    WEFT_TRY(stage_moments(r, true));
+    WEFT_TRY(sync_reset(r->sync));
+    return stage_moments(r, false);
 }
 
 weft_status replica_begin(train_replica *r, double lr, double weight)
 {
-    WEFT_TRY(sync_resume(r->sync));
+    WEFT_TRY(sync_resume(r->sync)); /* second moments travel in modes only where an average stays */
     WEFT_TRY(resume_state(r));
     buckets_begin(&r->buckets);
     r->step_lr = lr;
+    r->kept = false;
     return sync_begin(r->sync, lr, weight);
+}
+
+weft_status replica_keep(train_replica *r)
+{
+    double before = r->kept ? 1.0 : 0.0;
+    r->kept = true;
+    WEFT_TRY(tensor_axpby(1.0, &r->params->grad, before, &r->kept_grad));
+    return tensor_axpby(1.0, &r->params->own_grad, before, &r->kept_own);
 }
 
 weft_status replica_gradients(train_replica *r)
 {
+    if (r->kept) {
+        WEFT_TRY(tensor_axpby(1.0, &r->kept_own, 1.0, &r->params->own_grad));
+    }
     if (alone(r)) {
-        return WEFT_OK;
+        return add_kept(r, 0, r->params->trained);
     }
     for (int b = 0; b < r->buckets.buckets; ++b) {
         if (r->buckets.missing[b] > 0) { /* the model told nobody */
@@ -271,7 +348,12 @@ weft_status replica_update(train_replica *r)
     }
     WEFT_TRY(finish_gradient(r));
     WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
-    return sync_parameters(r->sync);
+    if (!sync_moves_parameters(r->sync)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(stage_moments(r, true));
+    WEFT_TRY(sync_parameters(r->sync));
+    return stage_moments(r, false);
 }
 
 weft_status replica_average(train_replica *r, bool last)
@@ -280,7 +362,9 @@ weft_status replica_average(train_replica *r, bool last)
     if (alone(r)) {
         return WEFT_OK;
     }
+    WEFT_TRY(stage_moments(r, true));
     WEFT_TRY(last ? sync_finish(r->sync) : sync_average(r->sync));
+    WEFT_TRY(stage_moments(r, false));
     return average_state(r, last);
 }
 
@@ -288,7 +372,8 @@ weft_status replica_average(train_replica *r, bool last)
 
 bool replica_differs(const train_replica *r)
 {
-    return !alone(r) && (sync_running(r->sync) != SYNC_ALLREDUCE || r->params->has_local_state);
+    bool kept = r->owns || (r->preconditioner != NULL && r->preconditioner->state != NULL);
+    return kept || (!alone(r) && (sync_running(r->sync) != SYNC_ALLREDUCE || r->params->has_local_state));
 }
 
 weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *count)
@@ -296,5 +381,7 @@ weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *cou
     WEFT_TRY(take_all(r));
     WEFT_TRY(sync_resume(r->sync));
     WEFT_TRY(resume_state(r));
-    return sync_state(r->sync, buffer, count);
+    WEFT_TRY(stage_moments(r, true));
+    WEFT_TRY(sync_state(r->sync, buffer, count));
+    return stage_moments(r, false);
 }

@@ -6,7 +6,7 @@
  * that average no parameters.
  *
  *      replica_begin                       the step: learning rate, weight
- *      model forward, backward             with replica_hooks
+ *      model forward, backward             with replica_hooks; parts before a batch's last: then replica_keep
  *      replica_gradients                   the reduction ends
  *      replica_update                      preconditioner, optimiser, averages; a split reduction updates in the next
  *                                          forward pass, unless a preconditioner or a rule by block wants it whole
@@ -33,29 +33,36 @@ typedef struct train_replica {
     void *own_state;
     double *mean_state;
     bool state_averaged;
+    bool owns;          /* some rank has parameters of its own */
     double step_lr, lr; /* of this step, and of the update that is owed */
-    train_hooks hooks;
+    /* [1, trained] and [1, own]: what the parts of a batch so far left, when it comes in parts; `kept`: anything. */
+    weft_tensor kept_grad, kept_own;
+    bool kept;
+    train_hooks hooks, part_hooks; /* of the last part of a batch, and of those before */
 } train_replica;
 
-/* The optimiser's momentum moves into the mode where the mode corrects it (topk). preconditioner: as long as the
+/* in_parts: batches come in parts. SGD's momentum moves into the mode where the mode corrects it (topk). preconditioner: as long as the
  * replica, or NULL. Collective. */
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
                            const optimizer_options *optimizer, const train_preconditioner *preconditioner,
-                           train_replica *replica);
+                           bool in_parts, train_replica *replica);
 void replica_destroy(train_replica *replica);
 
 /* A run begins from the parameters of rank 0. Collective. */
 weft_status replica_reset(train_replica *replica);
 weft_status replica_begin(train_replica *replica, double lr, double weight);
-const train_hooks *replica_hooks(train_replica *replica);
+/* last: of the batch's parts, that whose gradients are final. */
+const train_hooks *replica_hooks(train_replica *replica, bool last);
+/* After the backward pass of a part that is not the last. */
+weft_status replica_keep(train_replica *replica);
 weft_status replica_gradients(train_replica *replica);
 weft_status replica_update(train_replica *replica);
 /* All ranks hold the same parameters, everything owed included: before evaluation. The next replica_begin goes on from
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
-/* Whether the ranks hold different things between two steps: parameters or state of their own, or what the mode
- * remembers. */
+/* Whether the ranks hold things between two steps that no other rank has: parameters or state of their own, or what the
+ * mode or the preconditioner remembers. */
 bool replica_differs(const train_replica *replica);
 /* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
  * what the mode remembers (sync_state). Training goes on to the bit. Collective. */

@@ -11,6 +11,12 @@
  * smaller than that of others, and targets->loss_entries counts the batch of all ranks. Each step's gradient is
  * therefore the mean over its own batch, a short last one included, and the loss of an epoch the mean over its rows.
  *
+ * A batch that is too large for the memory comes in parts, runs of its rows one after the other: every part is shared by
+ * the ranks as a whole batch is, the loop adds up what the parts' backward passes leave, and ranks synchronise and update
+ * once. A step is an update, whatever the number of parts, for rates, progress, checkpoints and modes of synchronisation.
+ * targets->loss_entries counts the whole batch in every part, so that the sum of the parts' gradients is the mean over
+ * the batch, to rounding. What a part normalises over its rows (batch norm) it normalises over the part.
+ *
  * Full batch is one step an epoch: source_whole.
  */
 #ifndef WEFT_TRAIN_SOURCE_H
@@ -26,6 +32,7 @@ typedef struct train_source {
     int64_t loss_entries; /* terms of the training loss in an epoch, over all ranks */
     train_loss loss;      /* of every batch */
     int64_t outputs;      /* of every batch */
+    bool divides;         /* batch gives part pass->part of pass->parts; false: only whole batches */
     /*
      * [out] batch  the one of pass->seed, epoch and step where pass->training; else step pass->step of the evaluation.
      * Its memory is the source's and need not outlive the next call. May be collective: all ranks call in the same

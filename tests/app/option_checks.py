@@ -41,6 +41,8 @@ def valid_values(option):
         return ["on", "off", "true", "no"]
     if kind == "choice":
         return option["choices"]
+    if "choices" in option:
+        return [*option["choices"], "own/a.file"]
     if kind == "text":
         return ["a name", ""]
     units = {"size": ["1KiB", "2 MiB"], "time": ["2m", "1 h"]}.get(kind, [])
@@ -52,7 +54,7 @@ def invalid_values(option):
     kind = option["type"]
     if kind == "flag":
         return [("maybe", ["a flag is on or off"])]
-    if kind == "choice":
+    if "choices" in option:
         return [("no-such-choice", ["must be one of " + ", ".join(option["choices"])])]
     if kind == "text":
         return [("a\tb", ["control characters"])]
@@ -201,6 +203,8 @@ def check_sources():
             entry = {"value": option["default"], "source": "default"}
             if name == "normalize":  # auto: decided by the graph, which has values of both signs
                 entry = {"value": "standard", "source": "data"}
+            if name == "model":  # auto: of a graph
+                entry = {"value": "sage", "source": "data"}
             if name == "choices":  # the reference backend has one form
                 entry = {"value": "spmm=r-------", "source": "data"}
             assert told[name] == entry, (name, told[name])
@@ -214,7 +218,7 @@ def check_needs():
     assert len(needs) >= 25
     for option, need in needs:
         other = options[need["option"]]
-        value = number(option["max"]) if "max" in option else {"flag": "on", "text": "a-file"}.get(option["type"]) or \
+        value = number(option["max"]) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
         absent = ["train", "--data", "absent"] if need["choices"] != ["*"] else ["convert", "absent", "--out", "none"]

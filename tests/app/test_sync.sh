@@ -30,6 +30,7 @@ trained topk --sync topk --topk-density 0.05 --topk-exchange all-gather
 trained divide-shuffle --sync divide-shuffle
 trained shadow --sync shadow
 trained asp --sync asp
+trained moments --sync divide-shuffle --gradient-tracking moments
 trained tracking --sync divide-shuffle --gradient-tracking
 trained untracked --sync divide-shuffle --no-gradient-tracking
 trained auto --sync auto
@@ -40,7 +41,7 @@ import json
 losses, sent = {}, {}
 for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "allreduce"), ("topk", "topk"),
                      ("divide-shuffle", "divide-shuffle"), ("shadow", "shadow"), ("asp", "asp"), ("tracking", "divide-shuffle"),
-                     ("untracked", "divide-shuffle"),
+                     ("moments", "divide-shuffle"), ("untracked", "divide-shuffle"),
                      ("auto", "allreduce")):
     lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
     summary = json.load(open(f"{folder}/summary.json"))
@@ -52,9 +53,10 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
         assert ("density" in line) == (mode != "allreduce"), (folder, line)
     assert summary["sync"] == mode and summary["comm_exposed_s_avg"] >= 0, (folder, summary)
     assert summary["lanes"]["halo"]["sent_bytes_avg"] > 0, (folder, summary)
-    # Ranks hold parts of a graph: tracking is on where a mode has local updates, unless it is told otherwise.
-    local = mode in ("divide-shuffle", "shadow", "asp")
-    assert summary["gradient_tracking"] is (local and folder != "untracked"), (folder, summary)
+    # Ranks hold parts of a graph: something travels where a mode has local updates, unless it is told otherwise. With
+    # divide-shuffle and Adam it is the second moments.
+    assert summary["gradient_tracking"] is (folder in ("shadow", "asp", "tracking")), (folder, summary)
+    assert summary["second_moments_averaged"] is (folder in ("divide-shuffle", "moments")), (folder, summary)
     losses[folder] = [line["loss"] for line in lines]
     sent[folder] = sum(line["comm_bytes"] for line in lines)
     if mode == "topk":
@@ -62,8 +64,9 @@ for folder, mode in (("exact", "allreduce"), ("whole", "allreduce"), ("split", "
     if mode in ("shadow", "asp"):
         assert lines[-1]["gap"] >= 0, lines[-1]
 assert losses["whole"] == losses["split"]
-assert losses["divide-shuffle"] == losses["tracking"] != losses["untracked"]
-assert sent["untracked"] < sent["tracking"] < 2.1 * sent["untracked"], sent
+assert losses["divide-shuffle"] == losses["moments"]
+assert len({tuple(losses[folder]) for folder in ("moments", "tracking", "untracked")}) == 3
+assert sent["untracked"] < sent["tracking"] == sent["moments"] < 2.1 * sent["untracked"], sent
 # The first loss is that of the same weights in every mode.
 for folder, loss in losses.items():
     assert abs(loss[0] - losses["exact"][0]) < 1e-4 * losses["exact"][0], (folder, loss[0])
@@ -73,7 +76,11 @@ grep -qF "sync topk: sends 5 % of the gradient, keeps the rest for later steps; 
 grep -qF "sync topk: communication exposed for" topk.out || fail "the table has no exposed time: $(cat topk.out)"
 grep -qF "changing groups of 2 ranks, tracks the global gradient; not exact" tracking.err ||
     fail "the log does not tell of tracking: $(cat tracking.err)"
-for mode in divide-shuffle shadow asp; do
+grep -qF "changing groups of 2 ranks, and Adam's second moments; not exact" moments.err ||
+    fail "the log does not tell of second moments: $(cat moments.err)"
+grep -qF "gradient tracking by second moments: parts of a graph differ in their labels; twice the bytes," divide-shuffle.err ||
+    fail "the log does not tell that second moments travel: $(cat divide-shuffle.err)"
+for mode in shadow asp; do
     grep -qF "gradient tracking on: parts of a graph differ in their labels; twice the bytes, --gradient-tracking off goes" \
         "$mode.err" || fail "the log does not tell that tracking is on: $(cat "$mode.err")"
 done
@@ -96,13 +103,24 @@ for mode in allreduce topk auto; do
         fail "--sync $mode --gradient-tracking: exit $got: $(cat err)"
 done
 
+got=0
+ranks 3 "$weft" train "${common[@]}" --run-dir none --sync divide-shuffle --optimizer sgd --gradient-tracking moments \
+    >out 2>err || got=$?
+[ "$got" -eq 2 ] && grep -qF "take adam" err || fail "second moments of sgd: exit $got: $(cat err)"
+
 # A checkpoint says itself whether it tracked: one of the same kind goes on to the bit, another from the mean.
-ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir half --max-hours 1e-9 >out 2>err
-[ "$?" -eq 75 ] || fail "stop after an epoch: $(cat err)"
-cp -r half other
-ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir half --resume --gradient-tracking >out 2>err ||
-    fail "resume: $(cat err)"
-cmp half/weights.npz divide-shuffle/weights.npz || fail "a resumed run that tracks has other bits"
+for kind in moments tracking; do
+    how=()
+    [ "$kind" = moments ] || how=(--gradient-tracking)
+    ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle "${how[@]}" --run-dir half --max-hours 1e-9 >out 2>err
+    [ "$?" -eq 75 ] || fail "stop after an epoch: $(cat err)"
+    rm -rf other
+    cp -r half other
+    ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir half --resume "${how[@]}" >out 2>err ||
+        fail "resume: $(cat err)"
+    cmp half/weights.npz "$kind/weights.npz" || fail "a resumed run ($kind) has other bits"
+    rm -rf half
+done
 ranks 3 "$weft" train "${common[@]}" --sync divide-shuffle --run-dir other --resume --no-gradient-tracking >out 2>err ||
     fail "resume without tracking: $(cat err)"
 grep -qF "divide-shuffle and gradient tracking: going on from the mean of its replicas on 3 with divide-shuffle;" err ||

@@ -474,6 +474,30 @@ static void case_sgd(env *e)
     }
 }
 
+static void case_lars(env *e)
+{
+    int64_t n = e->m * e->n;
+    operand g = operand_vector(e, n, UNIT);
+    for (int variant = 0; variant < 3; ++variant) { /* 0: without momentum; 2: without norms */
+        operand w = operand_vector(e, n, UNIT);
+        operand velocity = operand_vector(e, n, NOTHING);
+        operand norms = operand_f64(e, 2, NOTHING);
+        for (int64_t step = 1; step <= 3; ++step) {
+            RUN(e, sum_squares, .x = ROW(w), .out = hal_row_of(norms.dev[run_backend], WEFT_DTYPE_F64, 1));
+            RUN(e, sum_squares, .x = ROW(g),
+                .out = hal_row_of((double *)norms.dev[run_backend] + 1, WEFT_DTYPE_F64, 1));
+            RUN(e, lars, .w = ROW(w), .g = ROW(g), .velocity = ROW(velocity), .lr = 2.0,
+                .momentum = variant > 0 ? 0.9 : 0.0, .weight_decay = 0.01, .trust = 0.02, .epsilon = 1e-8, .step = step,
+                .norms = variant < 2 ? hal_row_of(norms.dev[run_backend], WEFT_DTYPE_F64, 2) : (hal_mat){.data = NULL});
+        }
+        operand_compare(e, &w, 16.0);
+        operand_compare_as(e, &norms, 1e-5);
+        if (variant > 0) {
+            operand_compare(e, &velocity, 16.0);
+        }
+    }
+}
+
 /* ---- sparse ---------------------------------------------------------------------------------------------------- */
 
 static void case_spmm(env *e)
@@ -603,6 +627,7 @@ static const struct test_case {
     {"sgd", case_sgd, false},
     {"conv", case_conv, true},
     {"pool", case_pool, true},
+    {"lars", case_lars, false},
     {"spmm", case_spmm, false},
     {"gemm", case_gemm, false},
     {"gemm_gradient", case_gemm_gradient, false},

@@ -686,6 +686,70 @@ static int close_ref(void **state)
     return 0;
 }
 
+/* Whatever the gradient of one positive weight, LARS without epsilon moves it by lr * trust of itself: with momentum m
+ * and a = lr * trust, w(t+1) = (1 + m - a) w(t) - m w(t-1), whose roots give w(t). Without norms it is SGD. */
+static void lars_moves_by_a_share(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    const double m = 0.25;
+    const double a = 0.5 * 0.2;
+    const double half = (1.0 + m - a) / 2.0;
+    const double high = half + sqrt(half * half - m);
+    const double low = half - sqrt(half * half - m);
+    const double share = (1.0 - a - low) / (high - low);
+    for (int variant = 0; variant < 2; ++variant) {
+        double w;
+        double g;
+        double velocity;
+        double norms[2];
+        store(&w, dtype, 3.0);
+        store(&velocity, dtype, NAN); /* the first step must not read it */
+        for (int t = 1; t <= 12; ++t) {
+            store(&g, dtype, 0.7 * t);
+            ASSERT_OK(hal_sum_squares(
+                backend, &(hal_sum_squares_args){.x = one(&w, dtype), .out = one(&norms[0], WEFT_DTYPE_F64)}));
+            ASSERT_OK(hal_sum_squares(
+                backend, &(hal_sum_squares_args){.x = one(&g, dtype), .out = one(&norms[1], WEFT_DTYPE_F64)}));
+            const hal_lars_args lars = {.w = one(&w, dtype),
+                                        .g = one(&g, dtype),
+                                        .velocity = one(&velocity, dtype),
+                                        .norms = hal_row_of(norms, WEFT_DTYPE_F64, 2),
+                                        .lr = 0.5,
+                                        .momentum = variant == 0 ? m : 0.0,
+                                        .weight_decay = 0.3,
+                                        .trust = 0.2,
+                                        .step = t};
+            ASSERT_OK(hal_lars(backend, &lars));
+            double wanted = share * pow(high, t) + (1.0 - share) * pow(low, t);
+            ASSERT_NEAR(load(&w, dtype), 3.0 * (variant == 0 ? wanted : pow(1.0 - a, t)), tolerance * 8.0);
+        }
+    }
+}
+
+/* Nothing to compare the step with: the ratio is 1. */
+static void lars_without_a_ratio(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    for (int variant = 0; variant < 3; ++variant) { /* no weight, no gradient, no norms */
+        double w;
+        double g;
+        double norms[2] = {variant == 0 ? 0.0 : 9.0, variant == 1 ? 0.0 : 4.0};
+        store(&w, dtype, variant == 0 ? 0.0 : 3.0);
+        store(&g, dtype, variant == 1 ? 0.0 : 2.0);
+        hal_lars_args lars = {
+            .w = one(&w, dtype), .g = one(&g, dtype), .lr = 0.1, .weight_decay = 0.5, .trust = 1e-3, .step = 1};
+        lars.norms = variant == 2 ? (hal_mat){.data = NULL} : hal_row_of(norms, WEFT_DTYPE_F64, 2);
+        double before = load(&w, dtype);
+        ASSERT_OK(hal_lars(backend, &lars));
+        ASSERT_NEAR(load(&w, dtype), before - 0.1 * (load(&g, dtype) + 0.5 * before), tolerance * 4.0);
+    }
+}
+
+static void test_lars(void **state)
+{
+    (void)state;
+    on_backends(lars_moves_by_a_share);
+    on_backends(lars_without_a_ratio);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -693,7 +757,7 @@ int main(void)
         cmocka_unit_test(test_conv),       cmocka_unit_test(test_conv_values), cmocka_unit_test(test_pool),
         cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_losses),      cmocka_unit_test(test_loss_values),
         cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),        cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_sgd),
+        cmocka_unit_test(test_sgd),        cmocka_unit_test(test_lars),
     };
     return cmocka_run_group_tests(tests, open_ref, close_ref);
 }

@@ -63,7 +63,7 @@ same_end whole weft-run-0001
 ends 2 --run-dir whole
 says "--resume"
 ends 2 --run-dir whole --resume --force
-for bad in 3x -1 1.5 min ""; do
+for bad in 3x -1 1.5 min 2step 1.5steps ""; do
     ends 2 --run-dir none "--checkpoint-every=$bad"
     says "--checkpoint-every"
 done
@@ -86,7 +86,7 @@ ends 0 --run-dir agree --resume --lr 0.010 --trace
 same_end whole agree
 
 # ---- a killed job's lines and leavings go; a damaged checkpoint is passed over ----
-ends 0 --run-dir kept --checkpoint-every 5
+ends 0 --run-dir kept --checkpoint-every 5steps
 cp -r kept damaged
 rm -rf damaged/ckpt/epoch-00000012 damaged/weights.npz
 mkdir damaged/graph-123 damaged/ckpt/epoch-00000011.tmp-1-2-3
@@ -167,10 +167,10 @@ a, b = ([json.loads(line)["loss"] for line in open(run + "/metrics.jsonl")] for 
 assert len(a) == len(b) == 12 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4, (a, b)
 END
 
-# ---- a disk that refuses: files of at most 8 KiB ----
+# ---- a disk that refuses: files of at most 12 KiB ----
 hidden=64
 ends 75 --run-dir full --max-hours 1e-9
-limited() { (trap '' XFSZ; ulimit -f 8; exec "$weft" train "${options[@]}" --data $data --epochs $epochs --hidden $hidden --run-dir full --resume "$@" >out 2>err); }
+limited() { (trap '' XFSZ; ulimit -f 12; exec "$weft" train "${options[@]}" --data $data --epochs $epochs --hidden $hidden --run-dir full --resume "$@" >out 2>err); }
 limited --checkpoint-every 4
 [ $? -eq 74 ] || fail "a full disk: $(cat err)"
 says "checkpoint after run 1, epoch 4 not written"

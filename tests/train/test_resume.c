@@ -260,29 +260,32 @@ static void test_topk(void **state)
 
 static void test_local_updates(void **state)
 {
-    for (int i = 0; i < 10; ++i) {
-        bool shadow = i % 5 < 3;
+    for (int i = 0; i < 12; ++i) {
+        bool shadow = i < 10 && i % 5 < 3;
         stop_case c = make_case(shadow ? "shadow" : "divide-shuffle", shadow ? 2 + i % 2 : 4,
-                                i < 5 ? OPTIMIZER_ADAM : OPTIMIZER_SGD);
+                                i < 5 || i >= 10 ? OPTIMIZER_ADAM : OPTIMIZER_SGD);
         c.options.sync.mode = shadow ? SYNC_SHADOW : SYNC_DIVIDE_SHUFFLE;
         c.options.sync.shadow = (sync_shadow_algorithm)(i % 3);
         c.options.sync.block_momentum = 0.3;
         c.options.sync.gap = 1 + i % 3;
         c.options.sync.group = 2;
         c.options.sync.full_every = i % 2 == 0 ? 0 : 3;
-        c.options.sync.tracking = i % 5 == 2 || i % 5 == 4 ? SYNC_TRACKING_ON : SYNC_TRACKING_OFF;
+        c.options.sync.tracking = i >= 10                    ? SYNC_TRACKING_MOMENTS
+                                  : i % 5 == 2 || i % 5 == 4 ? SYNC_TRACKING_ON
+                                                             : SYNC_TRACKING_OFF;
         goes_on_to_the_bit(state, &c, 1 + i % 3);
     }
 }
 
 static void test_memory_of_its_own(void **state)
 {
-    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE};
-    for (int i = 0; i < 3; ++i) {
+    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE, SYNC_DIVIDE_SHUFFLE};
+    for (int i = 0; i < 4; ++i) {
         stop_case c = make_case("backend with memory of its own", 2, OPTIMIZER_ADAM);
         c.backend = "shadow";
         c.options.sync.mode = modes[i];
         c.options.sync.dense_below = 16;
+        c.options.sync.tracking = i == 3 ? SYNC_TRACKING_MOMENTS : SYNC_TRACKING_AUTO;
         goes_on_to_the_bit(state, &c, 3);
     }
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "dense/engine/dense_model.h"
 #include "gnn/layers/aggregate.h"
 #include "train/activities.h"
 

@@ -19,11 +19,14 @@ extern const weft_activity ACTIVITY_PREPARE[1];
     X(ACTIVITY_LOAD, "")                                                                                               \
     X(ACTIVITY_PARTITION, "")                                                                                          \
     X(ACTIVITY_PREPARE, "")                                                                                            \
+    X(ACTIVITY_BATCH, "optim")                                                                                         \
+    X(ACTIVITY_CONVOLVE, "linear")                                                                                     \
     X(ACTIVITY_LINEAR, "linear")                                                                                       \
     X(ACTIVITY_AGGREGATE, "aggregate")                                                                                 \
     X(ACTIVITY_HALO, "halo")                                                                                           \
     X(ACTIVITY_ELEMENTWISE, "element")                                                                                 \
     X(ACTIVITY_LOSS, "lossa")                                                                                          \
+    X(ACTIVITY_NORM_SUMS, "reduce")                                                                                    \
     X(ACTIVITY_ALLREDUCE, "reduce")                                                                                    \
     X(ACTIVITY_OPTIMIZER, "optim")                                                                                     \
     X(ACTIVITY_EVALUATE, "evaluate")                                                                                   \

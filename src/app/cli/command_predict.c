@@ -50,8 +50,9 @@ static weft_status check_fit(const predict_job *p)
 {
     const saved_model *made = p->model;
     const workload *here = &p->work;
-    WEFT_CHECK(made->inputs == here->inputs, WEFT_ERR_DATA, "%s: made for %lld features, %s %s has %lld",
-               p->model->path, (long long)made->inputs, here->ops->data, here->name, (long long)here->inputs);
+    WEFT_CHECK(made->inputs == 0 || made->inputs == here->inputs, WEFT_ERR_DATA,
+               "%s: made for %lld features, %s %s has %lld", p->model->path, (long long)made->inputs, here->ops->data,
+               here->name, (long long)here->inputs);
     WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, %s %s has %lld",
                p->model->path, (long long)made->outputs, here->ops->data, here->name, (long long)here->outputs);
     return weights_assign(&p->model->weights, p->model->path, here->model->params);
@@ -93,11 +94,18 @@ static weft_status score(predict_job *p)
     const workload *work = &p->work;
     const train_targets *targets = work->targets;
     weft_tensor view;
-    WEFT_TRY(comm_agree(p->context.comm, predictions_logits(work->model, &view, &p->logits)));
-    WEFT_TRY(score_table_make(&p->context, targets, metric_of(p->options, targets->loss),
-                              option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table));
+    weft_status status = predictions_logits(&p->context, work->model, &work->source, &view, &p->logits);
+    status = comm_agree(p->context.comm, status);
+    if (status == WEFT_OK) {
+        status = score_table_make(&p->context, targets, metric_of(p->options, targets->loss),
+                                  option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table);
+    }
+    tensor_destroy(&view);
+    WEFT_TRY(status);
     p->table.model = p->model->path;
-    p->table.graph = work->name;
+    p->table.data = work->name;
+    p->table.kind = work->ops->data;
+    p->table.rows = work->ops->rows;
     if (!p->table.labelled) {
         log_info("%s %s has no labels with a split: predictions only", work->ops->data, work->name);
     }

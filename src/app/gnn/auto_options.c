@@ -44,6 +44,9 @@ static weft_status leave_features(weft_options *options)
 
 static weft_status decide(weft_options *options, const gnn_facts *facts, bool training)
 {
+    if (option_is_auto(options, OPT_MODEL)) {
+        WEFT_TRY(option_decide(options, OPT_MODEL, "sage"));
+    }
     if (!training) {
         return option_is_auto(options, OPT_NORMALIZE) ? leave_features(options) : WEFT_OK;
     }

@@ -1,15 +1,26 @@
 /* app/gnn/gnn_saved.c: graph networks on disk: what weights show, and names in PyTorch Geometric (gnn/pyg.h). */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/gnn/gnn_job.h"
 #include "base/number.h"
 #include "gnn/pyg.h"
 
+gnn_kind gnn_kind_asked(const weft_options *options)
+{
+    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+    const char *model = option_text(options, OPT_MODEL);
+    int kind = 0; /* auto: sage, the first */
+    for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); ++i) {
+        kind = strcmp(kinds[i], model) == 0 ? i : kind;
+    }
+    return (gnn_kind)kind;
+}
+
 static gnn_config kind_of(const weft_options *options)
 {
-    return (gnn_config){.kind = option_choice(options, OPT_MODEL),
-                        .aggregator = option_choice(options, OPT_AGGREGATOR)};
+    return (gnn_config){.kind = gnn_kind_asked(options), .aggregator = option_choice(options, OPT_AGGREGATOR)};
 }
 
 static bool has_two_matrices(const gnn_config *config)

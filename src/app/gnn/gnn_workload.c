@@ -8,6 +8,7 @@
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
 #include "base/alloc.h"
+#include "dense/dense_options.def"
 
 /* ---- what the options ask for ---- */
 
@@ -15,7 +16,7 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
 {
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (gnn_config){.kind = option_choice(o, OPT_MODEL),
+    return (gnn_config){.kind = gnn_kind_asked(o),
                         .aggregator = option_choice(o, OPT_AGGREGATOR),
                         .layers = (int)option_int(o, OPT_LAYERS),
                         .inputs = graph->features,
@@ -52,6 +53,11 @@ static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(
+        !option_is_set(work->context->options, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
+        "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
+        "no batch to size; memory is divided by more ranks (mpirun -np)",
+        FLAG_BATCH_SIZE);
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
@@ -240,12 +246,18 @@ static void gnn_end(workload *work)
     weft_free(job);
 }
 
-static const char *const models[] = {"sage", "gcn", "mlp", NULL};
+/* What no other kind takes is a graph's. */
+static bool gnn_takes(const weft_options *options)
+{
+    (void)options;
+    return true;
+}
 
 const workload_ops gnn_workload = {
-    .models = models,
+    .takes = gnn_takes,
     .data = "graph",
     .rows = "vertices",
+    .split_cure = "weft convert --splits or --random-split gives a store another split",
     .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
     .shards = SYNC_SHARDS_REGIONS,
     .begin = gnn_begin,

@@ -12,6 +12,8 @@
 #include "comm/halo.h"
 #include "comm/model/calibrate.h"
 #include "comm/sync/sync.h"
+#include "dense/data/image_set.h"
+#include "dense/dense_choices.h"
 #include "gnn/data/read/reader.h"
 #include "gnn/dataset.h"
 #include "gnn/layers/layer_plan.h"

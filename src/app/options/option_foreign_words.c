@@ -8,10 +8,8 @@
 #include "app/options/app_options.h"
 
 const option_foreign option_foreigns[] = {
-    {"batch-size,batchsize,batch,minibatch,mini-batch,minibatch-size,mini-batch-size,bs,batch-num,num-batches",
-     "full batch: every epoch visits every vertex and edge, so there is no batch to size; memory is divided by more "
-     "ranks "
-     "(mpirun -np)"},
+    {"minibatch,mini-batch,batch-num,num-batches",
+     "--batch-size B is the number of images of a step; graphs are trained in full batch"},
     {"fanout,fan-out,fanouts,num-neighbors,num-neighbours,neighbors,neighbours,neighbor-sizes,sizes-per-layer,"
      "sample-size,sample-sizes,num-samples,num-sample,sampler,sampling,sampling-method,neighbor-sampling,negative-"
      "samples",

@@ -62,7 +62,7 @@ static void print_option(json_writer *json, option_id id)
         json_real(json, "min", row->min);
         json_real(json, "max", row->max);
     }
-    if (row->type == OPTION_CHOICE) {
+    if (row->choices[0] != '\0') {
         print_list(json, "choices", row->choices, '|');
     }
     print_sources(json, id);

@@ -26,5 +26,13 @@ const option_recipe_setting option_recipes[] = {
     {"kipf", OPT_DECAY_LAYERS, "first"},
     {"kipf", OPT_EPOCHS, "200"},
     {"kipf", OPT_PATIENCE, "0"},
+    /* Networks on images; batches of 128 and less. */
+    {"images", OPT_EPOCHS, "20"},
+    {"images", OPT_OPTIMIZER, "sgd"},
+    {"images", OPT_LR, "0.05"},
+    {"images", OPT_MOMENTUM, "0.9"},
+    {"images", OPT_WEIGHT_DECAY, "5e-4"},
+    {"images", OPT_SCHEDULE, "linear"},
+    {"images", OPT_WARMUP, "2"},
     {NULL, OPTION_NONE, NULL},
 };

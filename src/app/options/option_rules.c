@@ -98,7 +98,8 @@ static weft_status check_training(const weft_options *options)
     if (option_int(options, OPT_PATIENCE) > 0 && option_int(options, OPT_EVAL_EVERY) == 0) {
         return contradict(options, OPT_PATIENCE, OPT_EVAL_EVERY, "a run is stopped by its evaluations");
     }
-    return WEFT_OK;
+    train_schedule schedule;
+    return schedule_read_decays(option_text(options, OPT_SCHEDULE_AT), &schedule);
 }
 
 static weft_status check_conversion(const weft_options *options)

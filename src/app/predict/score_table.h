@@ -19,8 +19,9 @@
 #include "train/metrics.h"
 
 typedef struct score_table {
-    const char *model, *graph; /* names, for reading */
-    bool labelled;             /* without labels everything below is empty */
+    const char *model, *data; /* names, for reading */
+    const char *kind, *rows;  /* what the data are, and a row of them: "graph", "vertices" */
+    bool labelled;            /* without labels everything below is empty */
     train_metric metric;
     double score[TRAIN_SPLITS];
     int64_t counted[TRAIN_SPLITS];

@@ -65,7 +65,7 @@ static void print_md(FILE *out, const score_table *t)
     if (!t->labelled) {
         return;
     }
-    fprintf(out, "| split | vertices | %s |\n|---|---:|---:|\n", metric_text(t));
+    fprintf(out, "| split | %s | %s |\n|---|---:|---:|\n", t->rows, metric_text(t));
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         fprintf(out, "| %s | %" PRId64 " | ", split_names[s], t->counted[s]);
         print_number(out, t->score[s], 4, "-");
@@ -101,7 +101,7 @@ static void print_classes_csv(FILE *out, const score_table *t)
 
 static void print_csv(FILE *out, const score_table *t)
 {
-    fputs("kind,name,vertices,score,precision,recall,f1\n", out);
+    fprintf(out, "kind,name,%s,score,precision,recall,f1\n", t->rows);
     for (int s = 0; t->labelled && s < TRAIN_SPLITS; ++s) {
         fprintf(out, "split,%s,%" PRId64 ",", split_names[s], t->counted[s]);
         print_number(out, t->score[s], 6, "");
@@ -167,12 +167,12 @@ static void print_json(FILE *out, const score_table *t)
     json_object(&json, NULL);
     json_int(&json, "schema", 1);
     json_text(&json, "model", t->model);
-    json_text(&json, "graph", t->graph);
+    json_text(&json, t->kind, t->data);
     if (t->labelled) {
         json_text(&json, "metric", t->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
             json_object(&json, split_names[s]);
-            json_int(&json, "vertices", t->counted[s]);
+            json_int(&json, t->rows, t->counted[s]);
             json_real(&json, "score", t->score[s]);
             json_end(&json);
         }

@@ -153,7 +153,7 @@ static weft_status compose(const app_context *context, const char *forms, int64_
     if (chooses_allreduce(context)) {
         used = (size_t)sprintf(text, "allreduce=%s", comm_algorithm_name(allreduce_for(context, gradient_bytes)));
     }
-    if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && strspn(forms, "-") < CHOICES_FORMS) {
+    if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && forms[strspn(forms, "-")] != '\0') {
         used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
         append_forms(codes, comm_size(comm), text + used);
     }

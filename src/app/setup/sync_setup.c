@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "train/optimizer.h"
+
 static const char *text_or_null(const weft_options *o, option_id id)
 {
     const char *text = option_text(o, id);
@@ -12,6 +14,7 @@ static const char *text_or_null(const weft_options *o, option_id id)
 static void set_lossy(const weft_options *o, sync_options *sync)
 {
     sync->tracking = option_choice(o, OPT_GRADIENT_TRACKING);
+    sync->second_moments = optimizer_rule_of(option_choice(o, OPT_OPTIMIZER))->second_moments > 0;
     sync->group = (int)option_int(o, OPT_GROUP_SIZE);
     sync->full_every = option_int(o, OPT_FULL_EVERY);
     sync->seed = (uint64_t)option_int(o, OPT_SEED);
@@ -60,7 +63,10 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
     static const char *const overlaps[] = {"summed behind the backward pass",
                                            "summed behind the backward pass, gathered behind the next forward pass",
                                            "summed after the backward pass"};
-    const char *tracked = sync_tracks(options, mode) ? ", tracks the global gradient" : "";
+    static const char *const beside[] = {[SYNC_TRACKING_ON] = ", tracks the global gradient",
+                                         [SYNC_TRACKING_OFF] = "",
+                                         [SYNC_TRACKING_MOMENTS] = ", and Adam's second moments"};
+    const char *tracked = beside[sync_tracking_of(options, mode)];
     switch (mode) {
     case SYNC_ALLREDUCE:
         snprintf(text, bytes, "all gradients, %s; %s", overlaps[options->overlap],
@@ -91,9 +97,11 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
 void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, char *text, size_t bytes)
 {
     const char *where = mode == SYNC_AUTO ? " in the modes that average parameters" : "";
+    const sync_tracking tracking = sync_tracking_of(options, mode);
     text[0] = '\0';
-    if (sync_tracks(options, mode)) {
-        snprintf(text, bytes, "gradient tracking on%s%s; twice the bytes, --gradient-tracking off goes without", where,
+    if (tracking != SYNC_TRACKING_OFF) {
+        snprintf(text, bytes, "gradient tracking %s%s%s; twice the bytes, --gradient-tracking off goes without",
+                 tracking == SYNC_TRACKING_ON ? "on" : "by second moments", where,
                  options->tracking == SYNC_TRACKING_AUTO ? ": parts of a graph differ in their labels" : "");
     } else if (options->shards_differ && sync_mode_tracks(mode)) {
         snprintf(text, bytes,
@@ -116,6 +124,8 @@ uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes,
         return 0;
     }
     uint64_t kept = copies[options->mode];
-    /* Tracking: twice the vector for the mode; a copy of the parameters, tracked and last gradients. */
-    return (sync_tracks(options, options->mode) ? 2 * kept + 3 : kept) * parameter_bytes;
+    /* Twice the vector for the mode; a copy of the parameters with tracked and last gradients, or second moments. */
+    static const uint64_t beside[] = {[SYNC_TRACKING_ON] = 3, [SYNC_TRACKING_OFF] = 0, [SYNC_TRACKING_MOMENTS] = 2};
+    sync_tracking tracking = sync_tracking_of(options, options->mode);
+    return (tracking == SYNC_TRACKING_OFF ? kept : 2 * kept + beside[tracking]) * parameter_bytes;
 }

@@ -49,11 +49,8 @@ static bool rule_empty_test(const outcome_facts *f, char *line)
     if (f->test_rows > 0) {
         return false;
     }
-    snprintf(
-        line, OUTCOME_BYTES,
-        "no labelled %s in the test split: there is no test score (weft convert --splits or --random-split gives a "
-        "store another split)",
-        f->rows);
+    snprintf(line, OUTCOME_BYTES, "no labelled %s in the test split: there is no test score (%s)", f->rows,
+             f->split_cure);
     return true;
 }
 
@@ -63,9 +60,8 @@ static bool rule_empty_valid(const outcome_facts *f, char *line)
         return false;
     }
     snprintf(line, OUTCOME_BYTES,
-             "no labelled %s in the validation split: the last evaluation stands for the best epoch (weft convert "
-             "--splits or --random-split gives a store another split)",
-             f->rows);
+             "no labelled %s in the validation split: the last evaluation stands for the best epoch (%s)", f->rows,
+             f->split_cure);
     return true;
 }
 

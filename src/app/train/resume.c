@@ -23,6 +23,10 @@ static weft_status parse_interval(const char *text, train_checkpoints *plan)
         plan->every_epochs = (int64_t)value;
         return WEFT_OK;
     }
+    if (good && strcmp(end, "steps") == 0 && value == (double)(int64_t)value) {
+        plan->every_steps = (int64_t)value;
+        return WEFT_OK;
+    }
     for (size_t i = 0; good && i < sizeof units / sizeof *units; ++i) {
         if (strcmp(end, units[i].name) == 0) {
             plan->every_s = value * units[i].seconds;
@@ -30,7 +34,8 @@ static weft_status parse_interval(const char *text, train_checkpoints *plan)
         }
     }
     return weft_fail(WEFT_ERR_USAGE,
-                     "--checkpoint-every %s: expected a number of epochs (20), a time (90s, 10min, 2h), or 0 for none",
+                     "--checkpoint-every %s: expected a number of epochs (20) or steps (500steps), a time (90s, 10min, "
+                     "2h), or 0 for none",
                      text);
 }
 
@@ -113,7 +118,7 @@ static weft_status check_epochs(const weft_options *o, const checkpoint *ck, con
                "--resume: %d of --runs %d have ended with --epochs %s each, and %lld would not compare: give --epochs "
                "%s, or another --run-dir",
                p->run, (int)option_int(o, OPT_RUNS), before, (long long)epochs, before);
-    WEFT_CHECK(schedule != SCHEDULE_COSINE && schedule != SCHEDULE_LINEAR, WEFT_ERR_USAGE,
+    WEFT_CHECK(!schedule_is_of_epochs(schedule), WEFT_ERR_USAGE,
                "--resume: --schedule %s spreads over --epochs %s, and the epochs so far had its rates: give --epochs "
                "%s; or start from the weights with --init-weights, --epochs and another --run-dir",
                option_value_text(o, OPT_SCHEDULE), before, before);

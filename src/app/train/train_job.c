@@ -14,15 +14,17 @@
 #include "io/trace_file.h"
 #include "train/activities.h"
 
-static train_options loop_options(const weft_options *o, const workload *work, const saved_model *initial)
+static weft_status loop_options(const weft_options *o, const workload *work, const saved_model *initial,
+                                train_options *options)
 {
     train_loss loss = work->targets->loss;
     const metric_choice metric = option_choice(o, OPT_METRIC);
     bool rocauc = metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE);
-    return (train_options){
+    *options = (train_options){
         .epochs = option_int(o, OPT_EPOCHS),
         .runs = (int)option_int(o, OPT_RUNS),
         .seed = (uint64_t)option_int(o, OPT_SEED),
+        .accumulate = (int)option_int(o, OPT_ACCUMULATE),
         .eval_every = option_int(o, OPT_EVAL_EVERY),
         .patience = option_int(o, OPT_PATIENCE),
         .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
@@ -31,17 +33,20 @@ static train_options loop_options(const weft_options *o, const workload *work, c
                       .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
                       .momentum = option_real(o, OPT_MOMENTUM),
                       .nesterov = option_flag(o, OPT_NESTEROV),
+                      .trust = option_real(o, OPT_LARS_TRUST),
                       .beta1 = 0.9,
                       .beta2 = 0.999,
                       .epsilon = 1e-8},
         .schedule = {.kind = option_choice(o, OPT_SCHEDULE),
                      .base = option_real(o, OPT_LR),
                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
+                     .power = option_real(o, OPT_SCHEDULE_POWER),
                      .step = option_int(o, OPT_SCHEDULE_STEP),
                      .warmup = option_int(o, OPT_WARMUP),
                      .epochs = option_int(o, OPT_EPOCHS)},
         .init_weights = initial != NULL ? &initial->weights : NULL,
     };
+    return schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule);
 }
 
 static weft_status write_results(train_job *job)
@@ -51,7 +56,8 @@ static weft_status write_results(train_job *job)
     float *logits = NULL;
     weft_tensor view;
     activity_begin(ACTIVITY_WRITE);
-    weft_status status = comm_agree(context->comm, predictions_logits(work->model, &view, &logits));
+    weft_status status =
+        comm_agree(context->comm, predictions_logits(context, work->model, &work->source, &view, &logits));
     if (status == WEFT_OK) {
         status =
             train_outcome_measure(context, work->targets, job->options.metric, &view, logits, &job->report.outcome);
@@ -64,6 +70,7 @@ static weft_status write_results(train_job *job)
         status = status == WEFT_OK ? param_save(work->model->params, path) : status;
     }
     weft_free(logits);
+    tensor_destroy(&view);
     activity_end(ACTIVITY_WRITE);
     return comm_agree(context->comm, status);
 }
@@ -154,11 +161,11 @@ static weft_status train(train_job *job)
     const int64_t *counted = work->targets->counted;
     run_choices choices;
     WEFT_TRY(choices_of(context, &choices));
-    job->options = loop_options(context->options, work, job->initial);
+    WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
     job->options.sync.preferred = choices.allreduce;
     job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){.context = context,
-                                 .outcome = {.rows = work->ops->rows},
+                                 .outcome = {.rows = work->ops->rows, .split_cure = work->ops->split_cure},
                                  .work = work,
                                  .dir = &job->dir,
                                  .events = &job->events,

@@ -21,7 +21,8 @@ enum {
 };
 
 typedef struct train_outcome {
-    const char *rows; /* the workload's word for them: "vertices"; set before it is measured */
+    const char *split_cure; /* the workload's; set as rows */
+    const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
     train_metric metric;
     int64_t counted[TRAIN_SPLITS]; /* labelled rows */
     int64_t classes;               /* or 0 */

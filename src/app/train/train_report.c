@@ -39,6 +39,15 @@ static score_words say_score(double score, const char *unit)
     return words;
 }
 
+/* Until the end of the last run, `part` of the next epoch being done. */
+static clock_words time_left(const train_report *report, double part)
+{
+    double elapsed = clock_seconds() - report->started;
+    double here = (double)report->done + part - report->begun;
+    double total = (double)report->options->epochs * report->options->runs;
+    return clock_say(elapsed / here * (total - (double)(report->before + report->done) - part));
+}
+
 static void log_epoch(const train_report *report, const train_epoch *epoch)
 {
     char scores[128] = "";
@@ -46,11 +55,8 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
         snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s", say_score(epoch->score[0], "%").text,
                  say_score(epoch->score[1], "%").text, say_score(epoch->score[2], "%").text);
     }
-    double elapsed = clock_seconds() - report->started;
-    double total = (double)report->options->epochs * report->options->runs;
-    double eta = elapsed / (double)report->done * (total - (double)(report->before + report->done));
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
-             epoch->loss, scores, epoch->epoch_s, clock_say(eta).text);
+             epoch->loss, scores, epoch->epoch_s, time_left(report, 0).text);
 }
 
 /* Where an epoch has many steps, and they take long. */
@@ -60,8 +66,9 @@ static weft_status on_step(void *self, const train_epoch *epoch)
     double now = clock_seconds();
     if (now - report->last_line >= LINE_EVERY_S) {
         report->last_line = now;
-        log_info("Run: %02d, Epoch: %02lld, Step: %lld/%lld, Loss: %.4f", epoch->run + 1, (long long)epoch->epoch,
-                 (long long)epoch->step, (long long)epoch->steps, epoch->loss);
+        log_info("Run: %02d, Epoch: %02lld, Step: %lld/%lld, Loss: %.4f, ETA %s", epoch->run + 1,
+                 (long long)epoch->epoch, (long long)epoch->step, (long long)epoch->steps, epoch->loss,
+                 time_left(report, (double)epoch->step / (double)epoch->steps).text);
     }
     return WEFT_OK;
 }
@@ -87,6 +94,7 @@ static weft_status on_start(void *self, const train_progress *from)
     weft_status status = WEFT_OK;
     if (from != NULL) {
         report->before = from->trained;
+        report->begun = from->step > 0 ? (double)from->step / (double)from->steps : 0.0;
         log_info("going on after %s%s", progress_say(from).text, from->run_ended ? ", the end of the run" : "");
     }
     if (comm_rank(context->comm) == 0) {
@@ -289,7 +297,8 @@ static void write_communication(json_writer *json, const train_result *result, c
 {
     const sync_figures *f = &result->figures;
     json_text(json, "sync", sync_mode_name(result->sync));
-    json_bool(json, "gradient_tracking", result->tracking);
+    json_bool(json, "gradient_tracking", result->tracking == SYNC_TRACKING_ON);
+    json_bool(json, "second_moments_averaged", result->tracking == SYNC_TRACKING_MOMENTS);
     json_real(json, "comm_exposed_s_avg", s->avg.exposed);
     json_real(json, "comm_exposed_s_max", s->max.exposed);
     json_real(json, "sync_density", f->density);

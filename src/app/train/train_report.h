@@ -37,6 +37,7 @@ typedef struct train_report {
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
     int64_t before;            /* epochs of the starts before this one */
+    double begun;              /* part of the next epoch that they had done */
     int64_t measured;          /* epochs that this job trained itself */
     bool evaluated;            /* at least once */
     double epoch_bytes;        /* this rank sent while it trained */

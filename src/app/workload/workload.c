@@ -1,29 +1,14 @@
 /* app/workload/workload.c: see app/workload/workload.h. */
 #include "app/workload/workload.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "base/clock.h"
-
-static bool has_model(const workload_ops *ops, const char *model)
-{
-    for (const char *const *name = ops->models; *name != NULL; ++name) {
-        if (strcmp(*name, model) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 const workload_ops *workload_of(const weft_options *options)
 {
-    const char *model = option_text(options, OPT_MODEL);
     const workload_ops *const *ops = workload_list;
-    while (*ops != NULL && !has_model(*ops, model)) {
+    while (ops[1] != NULL && !(*ops)->takes(options)) {
         ++ops;
     }
-    assert(*ops != NULL);
     return *ops;
 }
 

@@ -40,9 +40,11 @@ typedef struct workload workload;
 
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
-    const char *const *models;                /* choices of --model, NULL at the end */
+    /* Whether a job with these options is of this kind; the last of the list takes what is left. Not collective. */
+    bool (*takes)(const weft_options *options);
     const char *data;                         /* what it trains on, in messages and as a key of run.json: "graph" */
     const char *rows;                         /* what a row of that is: "vertices" */
+    const char *split_cure;                   /* what gives data the split that they lack, in messages */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
 
@@ -112,7 +114,7 @@ struct workload {
 };
 
 extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */
-/* The kind that --model belongs to. */
+/* The kind of a job with these options. */
 const workload_ops *workload_of(const weft_options *options);
 
 /* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. */

@@ -69,9 +69,9 @@ static bool matches(const char *path)
 
 static weft_status grow(image_part *part, int64_t count)
 {
-    WEFT_TRY(weft_realloc(&part->owned[0], (size_t)count, (size_t)(CHANNELS * PLANE), WEFT_MEM_FEATURE));
+    WEFT_TRY(weft_realloc(&part->owned[0], (size_t)count, (size_t)(CHANNELS * PLANE), WEFT_MEM_IMAGE));
     part->pixels = part->owned[0];
-    WEFT_TRY(weft_realloc(&part->owned[1], (size_t)count, sizeof *part->label, WEFT_MEM_FEATURE));
+    WEFT_TRY(weft_realloc(&part->owned[1], (size_t)count, sizeof *part->label, WEFT_MEM_IMAGE));
     part->label = part->owned[1];
     return WEFT_OK;
 }

@@ -15,7 +15,7 @@ static weft_status read_all(const char *path, text_stream *stream, uint64_t most
             WEFT_CHECK(capacity <= most, WEFT_ERR_DATA, "%s: unpacks to more than %s: raise " FLAG_CACHE_MEMORY, path,
                        number_say_bytes(most).text);
             capacity = capacity == 0 ? FIRST_BYTES : 2 * capacity;
-            WEFT_TRY(weft_realloc((void **)data, capacity, 1, WEFT_MEM_FEATURE));
+            WEFT_TRY(weft_realloc((void **)data, capacity, 1, WEFT_MEM_IMAGE));
         }
         WEFT_TRY(text_stream_read(stream, (char *)*data + *bytes, capacity - *bytes, &got));
     }

@@ -169,7 +169,7 @@ static weft_status choose_size(const char *path, const image_options *options, i
 static weft_status fill_labels(image_files *files, image_set *set)
 {
     int32_t *label;
-    WEFT_TRY(WEFT_NEW(&label, files->count, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&label, files->count, WEFT_MEM_IMAGE));
     for (int i = 0; i < files->count; ++i) {
         label[i] = files->file[i].class;
     }
@@ -189,10 +189,10 @@ static weft_status decode_all(weft_comm *comm, const char *path, const image_opt
     const share mine = share_of(comm, files);
     uint8_t *own = NULL;
     uint8_t *pixels = NULL;
-    weft_status status = weft_malloc((size_t)files->count, image_bytes, WEFT_MEM_FEATURE, (void **)&pixels);
+    weft_status status = weft_malloc((size_t)files->count, image_bytes, WEFT_MEM_IMAGE, (void **)&pixels);
     set->store->part[IMAGE_TRAIN].owned[0] = pixels;
     if (status == WEFT_OK) {
-        status = weft_malloc((size_t)(mine.end - mine.begin), image_bytes, WEFT_MEM_FEATURE, (void **)&own);
+        status = weft_malloc((size_t)(mine.end - mine.begin), image_bytes, WEFT_MEM_IMAGE, (void **)&own);
     }
     if (status == WEFT_OK) {
         status = read_share(files, &mine, options->threads, image_bytes, own);

@@ -77,7 +77,7 @@ static weft_status take_labels(const char *path, const uint8_t *data, size_t byt
     WEFT_CHECK(count == part->count, WEFT_ERR_DATA, "%s: %lld labels for %lld images", path, (long long)count,
                (long long)part->count);
     int32_t *label;
-    WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_IMAGE));
     for (int64_t i = 0; i < count; ++i) {
         label[i] = data[HEAD_LABELS + i];
     }

@@ -13,6 +13,8 @@
 
 enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3 };
 
+weft_mem_tag WEFT_MEM_IMAGE[1] = {{.text = "images"}};
+
 /* In the order in which a path is looked at. */
 static const image_reader *const readers[] = {&image_reader_synth, &image_reader_idx, &image_reader_cifar,
                                               &image_reader_folders, &image_reader_tar};
@@ -37,6 +39,16 @@ static weft_status find_reader(const char *path, const image_options *options, c
                      "data_batch_*.bin or train.bin (CIFAR), or train/CLASS/*.jpg, or a tar of the last; see "
                      "docs/formats.md",
                      path);
+}
+
+bool image_set_looks_like(const char *path)
+{
+    for (int i = 0; i < READERS; ++i) {
+        if (readers[i]->matches(path)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void name_set(const char *path, image_set *set)

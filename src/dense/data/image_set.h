@@ -33,6 +33,8 @@
     X(IMAGE_FORMAT_SYNTH, "synth")
 typedef enum image_format { IMAGE_FORMATS(CHOICE_VALUE) } image_format;
 
+extern weft_mem_tag WEFT_MEM_IMAGE[1]; /* what batches are made of, and batches */
+
 /* The splits of train/model.h by name. */
 enum { IMAGE_TRAIN, IMAGE_VALID, IMAGE_TEST };
 
@@ -68,6 +70,8 @@ typedef struct image_set {
  */
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
 void image_set_close(image_set *set); /* NULL is allowed */
+/* Whether image_set_open would find images there, by the looks of the path alone. Not collective. */
+bool image_set_looks_like(const char *path);
 
 /* Bytes of a sample: height * width * channels. */
 int64_t image_set_bytes(const image_set *set);

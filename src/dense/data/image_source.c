@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "dense/data/image_order.h"
 
+const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = ACTIVITY_COMPUTES}};
+
 enum { SLOTS = 2, MESSAGE_BYTES = 1024 };
 
 /* Which batch. */
@@ -338,9 +340,8 @@ static weft_status let_go(const image_source *s)
     return hal_host_visible(s->hal) && s->hal->stream.sync != NULL ? s->hal->stream.sync(s->hal) : WEFT_OK;
 }
 
-static weft_status next_batch(void *self, const train_pass *pass, train_batch *batch)
+static weft_status prepare(image_source *s, const train_pass *pass, train_batch *batch)
 {
-    image_source *s = self;
     const batch_key key = key_of(pass);
     slot *b = &s->slot[s->ahead];
     const double begin = clock_seconds();
@@ -369,6 +370,14 @@ static weft_status next_batch(void *self, const train_pass *pass, train_batch *b
     return WEFT_OK;
 }
 
+static weft_status next_batch(void *self, const train_pass *pass, train_batch *batch)
+{
+    activity_begin(ACTIVITY_BATCH);
+    weft_status status = prepare(self, pass, batch);
+    activity_end(ACTIVITY_BATCH);
+    return status;
+}
+
 /* ---- create and destroy ---------------------------------------------------------------------------------------- */
 
 static int64_t ceil_share(int64_t rows, int64_t most, int ranks)
@@ -380,20 +389,20 @@ static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
 {
     const augment *a = &s->options.augment;
     const int64_t pixels = rows * a->crop_height * a->crop_width;
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, pixels, a->channels, WEFT_MEM_FEATURE, &b->device_pixels));
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, rows, 1, WEFT_MEM_FEATURE, &b->device_id));
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_FEATURE, &b->device_label));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, pixels, a->channels, WEFT_MEM_IMAGE, &b->device_pixels));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, rows, 1, WEFT_MEM_IMAGE, &b->device_id));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_IMAGE, &b->device_label));
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
-        WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_FEATURE, &b->device_mask[m]));
+        WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_IMAGE, &b->device_mask[m]));
     }
     b->pixels = b->device_pixels.data;
     if (!hal_host_visible(s->hal)) {
-        WEFT_TRY(WEFT_NEW(&b->pixels, pixels * a->channels, WEFT_MEM_FEATURE));
+        WEFT_TRY(WEFT_NEW(&b->pixels, pixels * a->channels, WEFT_MEM_IMAGE));
     }
-    WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_FEATURE));
-    WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_FEATURE));
-    WEFT_TRY(WEFT_NEW(&b->split, rows, WEFT_MEM_FEATURE));
-    return WEFT_NEW(&b->mask, rows, WEFT_MEM_FEATURE);
+    WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&b->split, rows, WEFT_MEM_IMAGE));
+    return WEFT_NEW(&b->mask, rows, WEFT_MEM_IMAGE);
 }
 
 static void destroy_slot(const image_source *s, slot *b)

@@ -17,10 +17,13 @@
 #ifndef WEFT_DENSE_DATA_IMAGE_SOURCE_H
 #define WEFT_DENSE_DATA_IMAGE_SOURCE_H
 
+#include "base/trace/activity.h"
 #include "dense/data/augment.h"
 #include "dense/data/image_set.h"
 #include "tensor/tensor.h"
 #include "train/source.h"
+
+extern const weft_activity ACTIVITY_BATCH[1]; /* reading and varying images, where the caller does or awaits it */
 
 /* train_batch.input: this rank's share of a batch, which may be empty. */
 typedef struct image_batch {

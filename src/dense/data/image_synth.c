@@ -145,12 +145,12 @@ static weft_status fill_part(const synth *s, int64_t first, int64_t count, const
     const int64_t bytes = s->size * s->size * s->channels;
     int32_t *label;
     uint8_t *pixels = NULL;
-    WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_IMAGE));
     part->owned[1] = label;
     part->label = label;
     part->count = count;
     if ((uint64_t)((s->n + s->test) * bytes) <= options->memory) {
-        WEFT_TRY(weft_malloc((size_t)count, (size_t)bytes, WEFT_MEM_FEATURE, (void **)&pixels));
+        WEFT_TRY(weft_malloc((size_t)count, (size_t)bytes, WEFT_MEM_IMAGE, (void **)&pixels));
         part->owned[0] = pixels;
         part->pixels = pixels;
     }

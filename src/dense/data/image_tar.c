@@ -220,7 +220,7 @@ static weft_status hold(tar_file *t, int64_t bytes)
     while (bytes > 0) { /* piece by piece: a header may state what the archive does not hold */
         const size_t some = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
         if (t->capacity - t->used < some) {
-            WEFT_TRY(weft_realloc((void **)&t->held, 2 * t->capacity + SKIP_BYTES, 1, WEFT_MEM_FEATURE));
+            WEFT_TRY(weft_realloc((void **)&t->held, 2 * t->capacity + SKIP_BYTES, 1, WEFT_MEM_IMAGE));
             t->capacity = 2 * t->capacity + SKIP_BYTES;
         }
         WEFT_TRY(read_bytes(t, t->held + t->used, some));

@@ -1,5 +1,6 @@
 /* hal/core/hal_common.c: types and work splitting shared by all backends. */
 #include <assert.h>
+#include <math.h>
 
 #include "hal/hal.h"
 
@@ -87,4 +88,12 @@ void hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i, int64_
     int64_t work = offset[rows] + rows;
     *begin = i == 0 ? 0 : row_at_work(offset, rows, work / parts * i);
     *end = i == parts - 1 ? rows : row_at_work(offset, rows, work / parts * (i + 1));
+}
+
+double hal_lars_ratio(const hal_lars_args *args)
+{
+    const double *norms = args->norms.source;
+    double w = norms != NULL ? sqrt(norms[0]) : 0.0;
+    double g = norms != NULL ? sqrt(norms[1]) : 0.0;
+    return w > 0 && g > 0 ? args->trust * w / (g + args->weight_decay * w + args->epsilon) : 1.0;
 }

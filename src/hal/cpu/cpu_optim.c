@@ -15,6 +15,11 @@ typedef struct sgd_job {
     cpu_sgd_step step;
 } sgd_job;
 
+typedef struct lars_job {
+    const hal_lars_args *args;
+    cpu_lars_step step;
+} lars_job;
+
 /* Element `first` of a vector; NULL when it was left out. */
 static float *element(const hal_mat *vector, int64_t first)
 {
@@ -73,8 +78,51 @@ static weft_status cpu_sgd(weft_hal *hal, const hal_sgd_args *a)
     return cpu_rows(hal, &(cpu_rows_job){.run = sgd_elements, .args = &whole, .rows = n, .work = n * 2}, NULL);
 }
 
+static void square_elements(const cpu_piece *piece, const void *args)
+{
+    const hal_sum_squares_args *a = args;
+    const float *x = a->x.source;
+    *(double *)piece->own = piece->kernels->sum_squares(piece->rows, x + piece->first);
+}
+
+static weft_status cpu_sum_squares(weft_hal *hal, const hal_sum_squares_args *a)
+{
+    cpu_parts_left left;
+    int64_t n = a->x.cols;
+    assert(a->x.rows <= 1);
+    WEFT_TRY(cpu_rows(
+        hal, &(cpu_rows_job){.run = square_elements, .args = a, .rows = n, .work = n, .own_bytes = sizeof(double)},
+        &left));
+    *(double *)a->out.data = left_sum(&left, 0, 0.0);
+    return WEFT_OK;
+}
+
+static void lars_elements(const cpu_piece *piece, const void *job)
+{
+    const lars_job *j = job;
+    const hal_lars_args *a = j->args;
+    piece->kernels->lars(piece->rows, &j->step, element(&a->w, piece->first), element(&a->g, piece->first),
+                         element(&a->velocity, piece->first));
+}
+
+static weft_status cpu_lars(weft_hal *hal, const hal_lars_args *a)
+{
+    assert(a->w.rows <= 1 && a->g.cols == a->w.cols);
+    WEFT_CHECK(a->step >= 1, WEFT_ERR_INTERNAL, "lars: step %ld; the first step is 1", (long)a->step);
+    const lars_job whole = {.args = a,
+                            .step = {.rate = (float)(a->lr * hal_lars_ratio(a)),
+                                     .momentum = (float)a->momentum,
+                                     .weight_decay = (float)a->weight_decay,
+                                     .has_momentum = a->momentum != 0.0,
+                                     .first = a->step == 1}};
+    int64_t n = a->w.cols;
+    return cpu_rows(hal, &(cpu_rows_job){.run = lars_elements, .args = &whole, .rows = n, .work = n * 2}, NULL);
+}
+
 void cpu_optim_ops(hal_ops *ops)
 {
     ops->adam = cpu_adam;
     ops->sgd = cpu_sgd;
+    ops->sum_squares = cpu_sum_squares;
+    ops->lars = cpu_lars;
 }

@@ -23,6 +23,12 @@ typedef struct cpu_sgd_step {
     bool nesterov, has_momentum, first;
 } cpu_sgd_step;
 
+typedef struct cpu_lars_step {
+    float rate; /* lr * the trust ratio */
+    float momentum, weight_decay;
+    bool has_momentum, first;
+} cpu_lars_step;
+
 /* What the two losses return. */
 typedef struct cpu_loss {
     double sum;
@@ -109,6 +115,8 @@ typedef struct cpu_kernels {
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);
     void (*sgd)(int64_t n, const cpu_sgd_step *step, float *w, const float *g, float *momentum);
+    double (*sum_squares)(int64_t n, const float *x);
+    void (*lars)(int64_t n, const cpu_lars_step *step, float *w, const float *g, float *velocity);
 } cpu_kernels;
 
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;

@@ -118,3 +118,37 @@ static void sgd(int64_t n, const cpu_sgd_step *step, float *restrict w, const fl
         w[i] -= s.lr * (s.nesterov ? gradient + s.momentum * buffer : buffer);
     }
 }
+
+static double sum_squares(int64_t n, const float *x)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; ++i) {
+        sum += (double)x[i] * (double)x[i];
+    }
+    return sum;
+}
+
+static void lars(int64_t n, const cpu_lars_step *step, float *restrict w, const float *restrict g,
+                 float *restrict velocity)
+{
+    cpu_lars_step s = *step;
+    if (!s.has_momentum) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) {
+            w[i] -= s.rate * (g[i] + s.weight_decay * w[i]);
+        }
+    } else if (s.first) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) {
+            velocity[i] = s.rate * (g[i] + s.weight_decay * w[i]);
+            w[i] -= velocity[i];
+        }
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) {
+            velocity[i] = s.momentum * velocity[i] + s.rate * (g[i] + s.weight_decay * w[i]);
+            w[i] -= velocity[i];
+        }
+    }
+}

@@ -49,4 +49,6 @@ const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .bce_logits = bce_logits,
                              .accuracy = accuracy,
                              .adam = adam,
-                             .sgd = sgd};
+                             .sgd = sgd,
+                             .sum_squares = sum_squares,
+                             .lars = lars};

@@ -43,3 +43,35 @@ weft_status TYPED(ref_sgd)(const hal_sgd_args *sgd)
     }
     return WEFT_OK;
 }
+
+weft_status TYPED(ref_sum_squares)(const hal_sum_squares_args *args)
+{
+    const real *x = args->x.source;
+    double sum = 0.0;
+    assert(args->x.rows <= 1);
+    for (int64_t i = 0; i < args->x.cols; ++i) {
+        sum += (double)x[i] * (double)x[i];
+    }
+    *(double *)args->out.data = sum;
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_lars)(const hal_lars_args *lars)
+{
+    int64_t n = lars->w.cols;
+    real *w = lars->w.data;
+    const real *g = lars->g.source;
+    real *velocity = lars->velocity.data;
+    double rate = lars->lr * hal_lars_ratio(lars);
+    WEFT_CHECK(lars->step >= 1, WEFT_ERR_INTERNAL, "lars: step %ld; the first step is 1", (long)lars->step);
+    assert(lars->w.rows <= 1);
+    for (int64_t i = 0; i < n; ++i) {
+        double step = rate * ((double)g[i] + lars->weight_decay * (double)w[i]);
+        if (lars->momentum != 0.0) {
+            step += lars->step == 1 ? 0.0 : lars->momentum * (double)velocity[i];
+            velocity[i] = (real)step;
+        }
+        w[i] = (real)((double)w[i] - step);
+    }
+    return WEFT_OK;
+}

@@ -69,7 +69,7 @@ weft_status checkpoint_read_named(const char *path, const param_store *params, v
 
 /* A run of bytes of one rank: an array of numbers, or bytes that only their owner understands (item_bytes 1). */
 typedef struct checkpoint_piece {
-    char name[48];
+    char name[64];
     int item_bytes; /* 1, or a float of 4 or 8 */
     int64_t bytes;
 } checkpoint_piece;

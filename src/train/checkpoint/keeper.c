@@ -1,6 +1,7 @@
 /* train/checkpoint/keeper.c: see train/checkpoint/keeper.h. */
 #include "train/checkpoint/keeper.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,22 +14,35 @@
 #define LONG_S 5.0 /* a checkpoint that takes longer is told */
 
 void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
-                 train_keeper *keeper)
+                 weft_tensor *best_own, train_keeper *keeper)
 {
-    *keeper = (train_keeper){.comm = comm, .plan = plan, .replica = replica, .best = best};
+    *keeper = (train_keeper){.comm = comm, .plan = plan, .replica = replica, .best = best, .best_own = best_own};
     keeper->written_at = keeper->step_at = clock_seconds();
 }
 
 /* ---- wishes ---- */
 
-/* Another step as long as the last one would end too late. */
-static bool out_of_time(const train_keeper *keeper, double now)
+/* The next step, what is evaluated until its end, and a checkpoint then would end too late. */
+static bool out_of_time(const train_keeper *keeper, const keeper_place *place, double now)
 {
     double stop_at = keeper->plan->stop_at;
-    return stop_at > 0 && now + (now - keeper->step_at) >= stop_at;
+    double step = now - keeper->step_at - keeper->aside_s;
+    double evaluations = place->evaluations * keeper->longest_evaluation_s;
+    return stop_at > 0 && now + step + evaluations + keeper->longest_write_s >= stop_at;
 }
 
-void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHES])
+static bool is_multiple(int64_t count, int64_t every)
+{
+    return every > 0 && count > 0 && count % every == 0;
+}
+
+void keeper_evaluated(train_keeper *keeper, double seconds)
+{
+    keeper->aside_s += seconds;
+    keeper->longest_evaluation_s = fmax(keeper->longest_evaluation_s, seconds);
+}
+
+void keeper_wish(train_keeper *keeper, keeper_place place, double wish[KEEPER_WISHES])
 {
     const train_checkpoints *plan = keeper->plan;
     wish[0] = wish[1] = 0;
@@ -38,9 +52,10 @@ void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHE
     bool stop = plan->asked_to_stop != NULL && plan->asked_to_stop(plan->self);
     if (comm_rank(keeper->comm) == 0) {
         double now = clock_seconds();
-        stop = stop || out_of_time(keeper, now);
+        stop = stop || out_of_time(keeper, &place, now);
         keeper->step_at = now;
-        wish[1] = (plan->every_epochs > 0 && trained > 0 && trained % plan->every_epochs == 0) ||
+        keeper->aside_s = 0;
+        wish[1] = is_multiple(place.trained, plan->every_epochs) || is_multiple(place.steps, plan->every_steps) ||
                   (plan->every_s > 0 && now - keeper->written_at >= plan->every_s);
     }
     wish[0] = stop;
@@ -61,7 +76,7 @@ static checkpoint_facts facts_of(const train_keeper *keeper)
     return (checkpoint_facts){.options = plan->options,
                               .data_hash = plan->data_hash,
                               .sync = sync_mode_name(sync_running(replica->sync)),
-                              .tracking = sync_running_tracks(replica->sync),
+                              .tracking = sync_running_tracking(replica->sync) == SYNC_TRACKING_ON,
                               .ranks = comm_size(keeper->comm),
                               .threads = plan->threads,
                               .dtype = replica->params->dtype,
@@ -115,6 +130,8 @@ static weft_status write_checkpoint(train_keeper *keeper, const train_progress *
     activity_end(ACTIVITY_WRITE);
     keeper->written_at = clock_seconds();
     double took = keeper->written_at - start;
+    keeper->aside_s += took;
+    keeper->longest_write_s = fmax(keeper->longest_write_s, took);
     if (status == WEFT_OK) {
         (took > LONG_S ? log_info : log_debug)("checkpoint after %s: %s, %.2f s", progress_say(progress).text,
                                                writer.goal, took);
@@ -129,7 +146,7 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
     if (plan == NULL) {
         return WEFT_OK;
     }
-    bool closing = over && (plan->every_epochs > 0 || plan->every_s > 0);
+    bool closing = over && (plan->every_epochs > 0 || plan->every_steps > 0 || plan->every_s > 0);
     if (!stop && !keeper->due && !closing) {
         return WEFT_OK;
     }
@@ -183,7 +200,8 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
     return WEFT_OK;
 }
 
-/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result. */
+/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result, of which a rank's
+ * own are in its file. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
 {
     const checkpoint *ck = keeper->plan->resume;
@@ -193,5 +211,5 @@ weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
         WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, keeper->best));
     }
     WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_LAST, params));
-    return progress->run_ended ? WEFT_OK : keeper_scatter(keeper, ck);
+    return progress->run_ended && !keeper->replica->owns ? WEFT_OK : keeper_scatter(keeper, ck);
 }

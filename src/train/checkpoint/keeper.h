@@ -7,7 +7,8 @@
  * warning, and the earlier one stays; one that shall end the job must be written, or the job ends with that failure.
  *
  * Cost of a checkpoint: with --sync allreduce rank 0's own writing; otherwise every rank's parameters, moments and
- * residuals travel to rank 0, one rank after the other. Nothing between checkpoints.
+ * residuals travel to rank 0, one rank after the other, as they do where a rank has parameters of its own or a
+ * preconditioner remembers something. Nothing between checkpoints.
  */
 #ifndef WEFT_TRAIN_CHECKPOINT_KEEPER_H
 #define WEFT_TRAIN_CHECKPOINT_KEEPER_H
@@ -21,9 +22,12 @@ typedef struct train_checkpoints {
     const weft_options *options; /* listed in the manifest; NULL: none */
     const char *data_hash;       /* of what is trained on: up to 32 characters, whose meaning is the caller's */
     int threads;
-    int64_t every_epochs; /* 0: not by count */
+    int64_t every_epochs; /* 0: not by epochs */
+    int64_t every_steps;  /* 0: not by steps */
     double every_s;       /* 0: not by time */
-    double stop_at;       /* clock_seconds(): end before this, by rank 0's clock; 0: no limit */
+    /* clock_seconds(): by rank 0's clock the last checkpoint is to be complete before this; 0: no limit. Foreseen are a
+     * step like the last one, and evaluations and a checkpoint like the longest so far. */
+    double stop_at;
     void *self;
     bool (*asked_to_stop)(void *self);       /* by a signal; on any rank; NULL: never */
     weft_status (*before_write)(void *self); /* rank 0: what lies beside the checkpoint must be as far as it; NULL */
@@ -36,18 +40,28 @@ typedef struct train_keeper {
     weft_comm *comm;
     const train_checkpoints *plan; /* NULL: no checkpoints */
     train_replica *replica;
-    weft_tensor *best;
+    weft_tensor *best, *best_own;
     double written_at, step_at; /* clock_seconds() of the last checkpoint, and of the last wish */
-    bool due, stop;             /* heard in this step */
+    double aside_s;             /* since the last wish, and no step: evaluations, checkpoints */
+    double longest_evaluation_s, longest_write_s;
+    bool due, stop; /* heard in this step */
 } train_keeper;
 
-/* replica and best live as long as the keeper. */
+/* Where a training stands once a step is done. */
+typedef struct keeper_place {
+    int64_t steps;   /* over all runs */
+    int64_t trained; /* epochs over all runs, where the step ends one; else 0 */
+    int evaluations; /* from the step's end to that of the step after it, with its own */
+} keeper_place;
+
+/* replica, best and best_own, of a rank's own parameters, live as long as the keeper. */
 void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
-                 train_keeper *keeper);
-/* What this rank wants, to be summed over ranks, and the sums. trained: epochs over all runs once this step is done; 0:
- * it does not end one. */
-void keeper_wish(train_keeper *keeper, int64_t trained, double wish[KEEPER_WISHES]);
+                 weft_tensor *best_own, train_keeper *keeper);
+/* What this rank wants after the step that is under way, to be summed over ranks, and the sums. */
+void keeper_wish(train_keeper *keeper, keeper_place place, double wish[KEEPER_WISHES]);
 void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES]);
+/* An evaluation took so long. */
+void keeper_evaluated(train_keeper *keeper, double seconds);
 
 /*
  * After a step, an epoch, or a run (progress->run_ended): write what was asked for. over: nothing follows, so that
@@ -58,8 +72,9 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
 
 /* The progress to go on from, on all ranks: into progress and its result[runs]; *resumed: there is one. Collective. */
 weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed);
-/* Parameters, moments, the mode's memory and the best parameters, as they were. progress: from keeper_find. After
- * replica_reset. Collective. */
+/* Parameters, moments, what mode and preconditioner remember, and the best parameters, as they were. progress: from
+ * keeper_find. After replica_reset. WEFT_ERR_USAGE: ranks have parameters of their own, and the checkpoint is of another
+ * number of ranks or another mode. Collective. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress);
 
 #endif

@@ -8,11 +8,17 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
+/* Where a piece stands: on the backend, or in host memory. */
+typedef struct piece_place {
+    weft_tensor *tensor; /* NULL: data */
+    void *data;
+} piece_place;
+
 /* A rank's state as a list of pieces. */
 typedef struct rank_state {
-    const sync_buffer *buffer;
-    int buffers, arrays, pieces; /* pieces = arrays + buffers */
-    checkpoint_piece *piece;     /* [pieces] */
+    int arrays, pieces;      /* the first `arrays` are of replicas, and have files and a mean */
+    checkpoint_piece *piece; /* [pieces] */
+    piece_place *place;      /* [pieces] */
     int64_t bytes;
     unsigned char *data; /* [bytes] */
     int64_t *sizes;      /* rank 0: [P, pieces] bytes of every rank's pieces */
@@ -20,13 +26,30 @@ typedef struct rank_state {
     int64_t largest;     /* rank 0: bytes of the largest state */
 } rank_state;
 
-static void add_piece(rank_state *s, const char *name, int item_bytes, int64_t bytes)
+static checkpoint_piece *add_piece(rank_state *s, int item_bytes, int64_t bytes, piece_place place)
 {
-    checkpoint_piece *piece = &s->piece[s->pieces++];
-    snprintf(piece->name, sizeof piece->name, "%s", name);
+    checkpoint_piece *piece = &s->piece[s->pieces];
+    s->place[s->pieces] = place;
+    s->pieces += 1;
     piece->item_bytes = item_bytes;
     piece->bytes = bytes;
     s->bytes += bytes;
+    return piece;
+}
+
+static void add_tensor(rank_state *s, const char *prefix, const char *name, weft_tensor *tensor)
+{
+    int item = (int)weft_dtype_bytes(tensor->dtype);
+    checkpoint_piece *piece = add_piece(s, item, tensor->cols * item, (piece_place){.tensor = tensor});
+    snprintf(piece->name, sizeof piece->name, "%s%s", prefix, name);
+}
+
+static void add_buffers(rank_state *s, const char *prefix, const sync_buffer *buffer, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        checkpoint_piece *piece = add_piece(s, 1, buffer[i].bytes, (piece_place){.data = buffer[i].data});
+        snprintf(piece->name, sizeof piece->name, "%s%s", prefix, buffer[i].name);
+    }
 }
 
 static const char *const slot_names[] = {"first", "second"};
@@ -34,66 +57,79 @@ _Static_assert(sizeof slot_names / sizeof *slot_names == OPTIMIZER_SLOTS &&
                    CHECKPOINT_FILES - FILE_FIRST == OPTIMIZER_SLOTS,
                "every slot of the optimiser has a name and a file");
 
-static weft_status state_create(const train_replica *r, rank_state *s)
+/* kept: what the mode remembers; the preconditioner's own list follows it. */
+static weft_status state_create(const train_keeper *k, const sync_buffer *kept, int count, rank_state *s)
 {
-    int item = (int)weft_dtype_bytes(r->params->dtype);
-    WEFT_TRY(WEFT_NEW(&s->piece, 1 + OPTIMIZER_SLOTS + s->buffers, WEFT_MEM_WORKSPACE));
-    add_piece(s, "parameters", item, r->params->elements * item);
-    for (int i = 0; i < OPTIMIZER_SLOTS && i < r->optimizer.slots; ++i) {
-        add_piece(s, slot_names[i], item, r->params->trained * item);
+    train_replica *r = k->replica;
+    train_optimizer *optimizer = &r->optimizer;
+    const train_preconditioner *p = r->preconditioner;
+    const sync_buffer *turned = NULL;
+    int turns = 0;
+    if (p != NULL && p->state != NULL) {
+        WEFT_TRY(p->state(p->self, &turned, &turns));
+    }
+    const int most = 3 + 2 * OPTIMIZER_SLOTS + count + turns;
+    WEFT_TRY(WEFT_NEW(&s->piece, most, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&s->place, most, WEFT_MEM_WORKSPACE));
+    add_tensor(s, "", "parameters", &r->params->value);
+    for (int i = 0; i < OPTIMIZER_SLOTS && i < optimizer->slots; ++i) {
+        add_tensor(s, "", slot_names[i], &optimizer->slot[i]);
     }
     s->arrays = s->pieces;
-    for (int i = 0; i < s->buffers; ++i) {
-        add_piece(s, s->buffer[i].name, 1, s->buffer[i].bytes);
+    if (r->owns) {
+        add_tensor(s, "", "own", &r->params->own_value);
+        for (int i = 0; i < OPTIMIZER_SLOTS && i < optimizer->slots; ++i) {
+            add_tensor(s, "own_", slot_names[i], &optimizer->own_slot[i]);
+        }
+        add_tensor(s, "own_", "best", k->best_own);
     }
+    add_buffers(s, "", kept, count);
+    add_buffers(s, "preconditioner.", turned, turns);
     return weft_malloc((size_t)s->bytes, 1, WEFT_MEM_WORKSPACE, (void **)&s->data);
 }
 
 static void state_destroy(rank_state *s)
 {
     weft_free(s->piece);
+    weft_free(s->place);
     weft_free(s->data);
     weft_free(s->sizes);
     weft_free(s->counts);
 }
 
-/* The tensor of piece i: parameters, then the optimiser's slots; and its file. */
-static weft_tensor *tensor_of(train_replica *r, int i)
-{
-    return i == 0 ? &r->params->value : &r->optimizer.slot[i - 1];
-}
-
+/* The file of piece i: parameters, then the optimiser's slots. */
 static checkpoint_file file_of(int i)
 {
     return i == 0 ? FILE_LAST : (checkpoint_file)(FILE_FIRST + i - 1);
 }
 
-static weft_status state_fill(train_replica *r, rank_state *s)
+static weft_status state_fill(rank_state *s)
 {
     unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
-        if (i < s->arrays) {
-            WEFT_TRY(tensor_download(tensor_of(r, i), next));
+        if (s->place[i].tensor != NULL) {
+            WEFT_TRY(tensor_download(s->place[i].tensor, next));
         } else if (s->piece[i].bytes > 0) {
-            memcpy(next, s->buffer[i - s->arrays].data, (size_t)s->piece[i].bytes);
+            memcpy(next, s->place[i].data, (size_t)s->piece[i].bytes);
         }
         next += s->piece[i].bytes;
     }
     return WEFT_OK;
 }
 
-static weft_status state_spill(train_replica *r, const rank_state *s)
+static weft_status state_spill(const train_replica *r, const rank_state *s)
 {
+    const train_preconditioner *p = r->preconditioner;
     const unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
-        if (i < s->arrays) {
-            WEFT_TRY(tensor_upload(tensor_of(r, i), next));
+        if (s->place[i].tensor != NULL) {
+            WEFT_TRY(tensor_upload(s->place[i].tensor, next));
         } else if (s->piece[i].bytes > 0) {
-            memcpy(s->buffer[i - s->arrays].data, next, (size_t)s->piece[i].bytes);
+            memcpy(s->place[i].data, next, (size_t)s->piece[i].bytes);
         }
         next += s->piece[i].bytes;
     }
-    return WEFT_OK;
+    return p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK;
 }
 
 /* Rank 0 learns how long everybody's pieces are. Collective. */
@@ -257,10 +293,12 @@ weft_status keeper_gather(train_keeper *k, checkpoint_writer *writer, bool best,
 {
     weft_status status = WEFT_OK;
     rank_state s = {0};
+    const sync_buffer *kept = NULL;
+    int count = 0;
     *written = WEFT_OK;
-    WEFT_TRY(replica_state(k->replica, &s.buffer, &s.buffers));
-    status = state_create(k->replica, &s);
-    status = status == WEFT_OK ? state_fill(k->replica, &s) : status;
+    WEFT_TRY(replica_state(k->replica, &kept, &count));
+    status = state_create(k, kept, count, &s);
+    status = status == WEFT_OK ? state_fill(&s) : status;
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
     if (replica_differs(k->replica)) {
         WEFT_TRY_GOTO(gather_ranks(k, &s, writer, written), status, done);
@@ -284,17 +322,19 @@ static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const
     return checkpoint_read_named(path, params, flat, params->trained);
 }
 
-/* Moments that are the same on all ranks. The parameters are in place. */
+/* Moments that are the same on all ranks. */
 static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_state *s)
 {
     const param_store *params = k->replica->params;
-    unsigned char *next = s->data + s->piece[0].bytes;
-    for (int i = 1; i < s->arrays; ++i) {
+    unsigned char *next = s->data;
+    for (int i = 0; i < s->arrays; next += s->piece[i].bytes, ++i) {
+        if (i == 0) {
+            continue; /* the parameters are in place */
+        }
         weft_status status = ck != NULL ? read_moment(ck, file_of(i), params, next) : WEFT_OK;
         WEFT_TRY(comm_agree(k->comm, status));
         WEFT_TRY(comm_bcast(k->comm, 0, next, s->piece[i].bytes));
-        WEFT_TRY(tensor_upload(tensor_of(k->replica, i), next));
-        next += s->piece[i].bytes;
+        WEFT_TRY(tensor_upload(s->place[i].tensor, next));
     }
     return WEFT_OK;
 }
@@ -348,20 +388,28 @@ static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, in
     static const char *const tracked[] = {"", " and gradient tracking"};
     const comm_sync *sync = k->replica->sync;
     const char *mode = sync_mode_name(sync_running(sync));
+    const bool tracks = sync_running_tracking(sync) == SYNC_TRACKING_ON;
+    weft_status status = WEFT_OK;
     form[0] = form[1] = 0;
     if (ck != NULL) {
-        bool same =
-            ck->ranks == comm_size(k->comm) && strcmp(ck->sync, mode) == 0 && ck->tracking == sync_running_tracks(sync);
+        bool same = ck->ranks == comm_size(k->comm) && strcmp(ck->sync, mode) == 0 && ck->tracking == tracks;
         form[0] = ck->has_ranks && same;
         form[1] = ck->optimizer_steps;
-        if (ck->has_ranks && !same) {
-            log_warn(
-                "the checkpoint is of %d ranks with " FLAG_SYNC
-                " %s%s: going on from the mean of its replicas on %d with %s%s; what the mode remembered is dropped",
-                ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode,
-                tracked[sync_running_tracks(sync)]);
+        if (k->replica->owns && form[0] == 0) {
+            status = weft_fail(
+                WEFT_ERR_USAGE,
+                "%s: of %d ranks with " FLAG_SYNC
+                " %s%s, each with parameters of its own: go on with as many and the same, not %d with %s%s",
+                ck->path, ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
+        } else if (ck->has_ranks && !same) {
+            log_warn("the checkpoint is of %d ranks with " FLAG_SYNC
+                     " %s%s: going on from the mean of its replicas on %d with %s%s; what the mode or a preconditioner "
+                     "remembered is "
+                     "dropped",
+                     ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
         }
     }
+    WEFT_TRY(comm_agree(k->comm, status));
     return comm_bcast(k->comm, 0, form, 2 * (int64_t)sizeof *form);
 }
 
@@ -370,8 +418,10 @@ weft_status keeper_scatter(train_keeper *k, const checkpoint *ck)
     weft_status status = WEFT_OK;
     rank_state s = {0};
     int64_t form[2];
-    WEFT_TRY(replica_state(k->replica, &s.buffer, &s.buffers));
-    status = state_create(k->replica, &s);
+    const sync_buffer *kept = NULL;
+    int count = 0;
+    WEFT_TRY(replica_state(k->replica, &kept, &count));
+    status = state_create(k, kept, count, &s);
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
     WEFT_TRY_GOTO(agree_on_form(k, ck, form), status, done);
     status = form[0] != 0 ? scatter_ranks(k, ck, &s) : share_moments(k, ck, &s);

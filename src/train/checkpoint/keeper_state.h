@@ -1,9 +1,11 @@
 /*
  * train/checkpoint/keeper_state.h: everything of a training that a checkpoint holds, out of the ranks' memory and back.
  *
- * A rank's state is one block of host memory: parameters, moments, then the buffers of the synchronisation mode.
+ * A rank's state is one block of host memory: parameters and moments, those of its own parameters and the best of them
+ * where some rank has any, then the buffers of the synchronisation mode and of the preconditioner.
  *
- *     | parameters [elements] | first [trained] | second [trained] | buffer 0 | buffer 1 | ...
+ *     | parameters [elements] | first [trained] | second [trained] |
+ *     | own [own] | own_first [own] | own_second [own] | own_best [own] | buffer 0 | buffer 1 | ...
  */
 #ifndef WEFT_TRAIN_CHECKPOINT_KEEPER_STATE_H
 #define WEFT_TRAIN_CHECKPOINT_KEEPER_STATE_H
@@ -16,7 +18,8 @@
  * whether there are best parameters. Collective. */
 weft_status keeper_gather(train_keeper *keeper, checkpoint_writer *writer, bool best, weft_status *written);
 /* The reverse, from rank 0's checkpoint (NULL elsewhere). A checkpoint of another number of ranks, or of another mode,
- * gives the mean of its replicas; what the mode remembered is dropped, with a line in the log. Collective. */
+ * gives the mean of its replicas; what mode and preconditioner remembered is dropped, with a line in the log, and where
+ * ranks have parameters of their own it is WEFT_ERR_USAGE. Collective. */
 weft_status keeper_scatter(train_keeper *keeper, const checkpoint *ck);
 
 #endif

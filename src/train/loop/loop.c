@@ -71,6 +71,9 @@ static weft_status loop_create(loop *l)
 {
     param_store *params = l->model->params;
     WEFT_CHECK(l->source->loss_entries > 0, WEFT_ERR_DATA, "no row is both labelled and in the training split");
+    WEFT_CHECK(l->options->accumulate <= 1 || l->source->divides, WEFT_ERR_USAGE,
+               FLAG_ACCUMULATE " %d: an epoch is one batch here, which does not come in parts: leave it out",
+               l->options->accumulate);
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
@@ -81,11 +84,8 @@ static weft_status loop_create(loop *l)
     WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->own, WEFT_MEM_PARAMETER, &l->best_own));
     WEFT_TRY(tensor_create(l->hal, params->dtype, 1, params->own, WEFT_MEM_PARAMETER, &l->first_own));
     WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->first_own));
+    WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->best_own));
     WEFT_TRY(tensor_create(l->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &l->loss));
-    WEFT_CHECK(
-        params->own == 0 || l->options->checkpoints == NULL, WEFT_ERR_UNSUPPORTED,
-        "%lld elements of the model are a rank's own, and checkpoints hold none of them: train without checkpoints",
-        (long long)params->own);
     return WEFT_NEW(&l->times, TIMES_KEPT, WEFT_MEM_GENERAL);
 }
 
@@ -126,6 +126,30 @@ static void begin_epoch(train_progress *p, const train_source *source)
     p->loss_entries = 0;
 }
 
+static int parts_of(const train_options *options)
+{
+    return options->accumulate > 1 ? options->accumulate : 1;
+}
+
+/* After the last epoch, and every so often. */
+static bool is_evaluated(const loop *l, int64_t epoch)
+{
+    int64_t every = l->options->eval_every;
+    return epoch == l->epochs || (every > 0 && epoch % every == 0);
+}
+
+/* Where this step leads to. */
+static keeper_place place_of(const loop *l)
+{
+    const train_progress *p = &l->progress;
+    bool last = is_last_step(l);
+    bool next_is_last = l->source->steps == 1 || p->step + 2 == l->source->steps;
+    return (keeper_place){.steps = p->trained * l->source->steps + p->step + 1,
+                          .trained = last ? p->trained + 1 : 0,
+                          .evaluations = (last && is_evaluated(l, p->epoch + 1)) +
+                                         (next_is_last && is_evaluated(l, p->epoch + 1 + last))};
+}
+
 /* The mean goes on so that one step's loss is the epoch's to the bit: D. West, CACM 22(9), 1979,
  * doi:10.1145/359146.359153. */
 static void add_loss(train_progress *p, double loss, int64_t entries)
@@ -156,7 +180,6 @@ static double loss_scale(const train_targets *targets)
 static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
     const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(t)};
-    WEFT_TRY(tensor_zero(&l->loss));
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
@@ -170,7 +193,7 @@ static weft_status sum_up(loop *l, const train_targets *targets, bool *diverged)
     double sum = 0;
     WEFT_TRY(tensor_download(&l->loss, &sum));
     double sums[2 + KEEPER_WISHES] = {sum * loss_scale(targets), sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
-    keeper_wish(&l->keeper, is_last_step(l) ? l->progress.trained + 1 : 0, sums + 2);
+    keeper_wish(&l->keeper, place_of(l), sums + 2);
     WEFT_TRY(comm_allreduce(l->comm, sums, 2 + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
     keeper_hear(&l->keeper, sums + 2);
     l->step_loss = sums[0];
@@ -205,22 +228,42 @@ static weft_status reduce(loop *l, const train_targets *targets, const train_epo
     return WEFT_OK;
 }
 
-static weft_status train_step(loop *l, train_pass *pass, const train_epoch *record)
+/* The next part of the step's batch, from its rows to their gradients. */
+static weft_status train_part(loop *l, train_pass *pass, train_batch *batch)
 {
-    train_batch batch = {.input = NULL};
     weft_tensor logits;
-    WEFT_TRY(l->source->batch(l->source->self, pass, &batch));
-    pass->batch = &batch;
-    /* A rank whose own epochs are over takes part in the others' with weight 0. */
-    WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
+    WEFT_TRY(l->source->batch(l->source->self, pass, batch));
+    pass->batch = batch;
     WEFT_TRY(l->model->forward(l->model->self, pass, &logits));
     activity_begin(ACTIVITY_LOSS);
-    weft_status status = loss_and_gradient(l, batch.targets, &logits);
+    weft_status status = loss_and_gradient(l, batch->targets, &logits);
     activity_end(ACTIVITY_LOSS);
     WEFT_TRY(status);
-    WEFT_TRY(l->model->backward(l->model->self, pass, &logits));
+    return l->model->backward(l->model->self, pass, &logits);
+}
+
+static weft_status train_parts(loop *l, train_pass *pass, train_batch *batch)
+{
+    bool last = false;
+    for (pass->part = 0; !last; ++pass->part) {
+        last = pass->part + 1 == pass->parts;
+        pass->hooks = replica_hooks(&l->replica, last);
+        WEFT_TRY(train_part(l, pass, batch));
+        WEFT_TRY(last ? WEFT_OK : replica_keep(&l->replica));
+    }
+    return WEFT_OK;
+}
+
+static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
+{
+    train_batch batch = {.input = NULL};
+    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, pass->step, l->source->steps);
+    /* A rank whose own epochs are over takes part in the others' with weight 0. */
+    WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
+    WEFT_TRY(tensor_zero(&l->loss));
+    WEFT_TRY(train_parts(l, pass, &batch));
     activity_begin(ACTIVITY_ALLREDUCE);
-    status = reduce(l, batch.targets, record);
+    weft_status status = reduce(l, batch.targets, record);
     activity_end(ACTIVITY_ALLREDUCE);
     WEFT_TRY(status);
     activity_begin(ACTIVITY_OPTIMIZER);
@@ -234,8 +277,7 @@ static weft_status train_step(loop *l, train_pass *pass, const train_epoch *reco
 static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
 {
     train_progress *p = &l->progress;
-    train_pass pass = {
-        .training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .hooks = replica_hooks(&l->replica)};
+    train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .parts = parts_of(l->options)};
     for (bool last = false; !last;) {
         last = is_last_step(l);
         pass.step = p->step;
@@ -280,7 +322,7 @@ static weft_status evaluate_step(loop *l, train_pass *pass)
 
 static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
 {
-    train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch};
+    train_pass pass = {.training = false, .seed = seed, .epoch = (uint32_t)record->epoch, .parts = 1};
     WEFT_TRY(average(l, record->epoch == l->epochs));
     activity_begin(ACTIVITY_EVALUATE);
     weft_status status = metrics_begin(&l->metrics);
@@ -300,8 +342,6 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     train_traffic sent = traffic_so_far(l);
     double stood = exposed(l);
     uint64_t allocations = weft_mem_usage_total().allocations;
-    int64_t every = l->options->eval_every;
-    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1);
     bool whole = l->progress.step == 0;
     double start = clock_seconds();
     WEFT_TRY(train_steps(l, seed, record));
@@ -310,9 +350,10 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     if (whole) {
         l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
     }
-    if (record->epoch == l->epochs || (every > 0 && record->epoch % every == 0)) {
+    if (is_evaluated(l, record->epoch)) {
         WEFT_TRY(evaluate(l, seed, record));
         record->eval_s = clock_seconds() - trained;
+        keeper_evaluated(&l->keeper, record->eval_s);
     }
     note_traffic(l, &sent, record);
     record->comm_exposed_s = exposed(l) - stood;
@@ -449,7 +490,7 @@ static void summarise_times(loop *l, train_result *result)
     result->epochs = l->progress.trained;
     result->resumed = l->progress.trained - l->timed;
     result->sync = sync_running(l->replica.sync);
-    result->tracking = sync_running_tracks(l->replica.sync);
+    result->tracking = sync_running_tracking(l->replica.sync);
     result->figures = sync_get_figures(l->replica.sync);
     if (count > 0) {
         sample_sort(l->times, count);
@@ -496,11 +537,7 @@ static weft_status find_start(loop *l, train_result *result)
         l->progress.run_ended = false;
     }
     result->runs = l->progress.run + (l->progress.run_ended ? 1 : 0);
-    if (!l->progress.run_ended) {
-        return WEFT_OK;
-    }
-    l->resumed = false;
-    return keeper_restore(&l->keeper, &l->progress);
+    return l->progress.run_ended ? go_on(l) : WEFT_OK;
 }
 
 static weft_status all_runs(loop *l, train_result *result)
@@ -526,20 +563,22 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
 {
     loop l = {.comm = comm, .hal = hal, .model = model, .source = source, .options = options, .observer = observer};
     double start = clock_seconds();
+    sync_options sync = options->sync;
+    sync.warmup *= source->steps;
     memset(result, 0, sizeof *result);
     weft_status status = comm_agree(comm, loop_create(&l));
     if (status == WEFT_OK) {
         status = check_steps(comm, source);
     }
     if (status == WEFT_OK) {
-        status = replica_create(comm, model->params, &options->sync, &options->optimizer, options->preconditioner,
-                                &l.replica);
+        status = replica_create(comm, model->params, &sync, &options->optimizer, options->preconditioner,
+                                parts_of(options) > 1, &l.replica);
     }
     if (status == WEFT_OK) {
         status = sync_agree_steps(comm, options->epochs, &l.epochs);
     }
     if (status == WEFT_OK) {
-        keeper_open(comm, options->checkpoints, &l.replica, &l.best, &l.keeper);
+        keeper_open(comm, options->checkpoints, &l.replica, &l.best, &l.best_own, &l.keeper);
         status = all_runs(&l, result);
     }
     if (status == WEFT_OK) {

@@ -26,10 +26,11 @@ typedef struct train_options {
     int64_t epochs;
     int runs;
     uint64_t seed;      /* run r uses seed + r */
+    int accumulate;     /* parts of a batch (train/source.h); 0: 1 */
     int64_t eval_every; /* 0: after the last epoch only */
     int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
     train_metric metric;
-    sync_options sync; /* momentum is the optimiser's */
+    sync_options sync; /* momentum is the optimiser's; warmup counts epochs */
     optimizer_options optimizer;
     const train_preconditioner *preconditioner; /* NULL: none */
     train_schedule schedule;
@@ -48,7 +49,7 @@ typedef struct train_epoch {
     int64_t epoch;       /* from 1 */
     int64_t step, steps; /* done, and of the epoch */
     double loss;         /* of the forward passes before their updates: the mean over the rows of the steps done */
-    double lr;
+    double lr;           /* of the last step */
     bool evaluated;
     double score[TRAIN_SPLITS]; /* train, valid, test after the update */
     double epoch_s;             /* forward, backward, all-reduce, update: the steps of this start */
@@ -79,15 +80,16 @@ typedef struct train_result {
     int64_t epochs;  /* over all runs, those before a resumed start included */
     int64_t resumed; /* epochs of those, one that an earlier start had begun included */
     double seconds;
-    sync_mode sync; /* that ran */
-    bool tracking;  /* of gradients */
+    sync_mode sync;         /* that ran */
+    sync_tracking tracking; /* what travelled beside the parameters */
     sync_figures figures;
 } train_result;
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).
  * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
  * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no row is labelled for training.
- * WEFT_ERR_USAGE: the checkpoint lies within an epoch of another number of steps. */
+ * WEFT_ERR_USAGE: the checkpoint lies within an epoch of another number of steps, or the source does not divide its
+ * batches and is asked to. */
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observer, train_result *result);
 

@@ -34,8 +34,8 @@ static void refuse(const char *line, const char *message)
 static void test_words_of_other_programs(void **state)
 {
     (void)state;
-    refuse("train --data g --batch-size 1024", "unknown option --batch-size: full batch: ");
-    refuse("train --data g --batch_size=1024", "unknown option --batch_size: full batch: ");
+    refuse("train --data g --mini-batch 1024", "unknown option --mini-batch: --batch-size B is the number of images");
+    refuse("train --data g --mini_batch=1024", "unknown option --mini_batch: --batch-size B is the number of images");
     refuse("train --data g --fanout 10,10", "unknown option --fanout: full batch: ");
     refuse("train --data g --num-neighbors 5", "no neighbours are sampled");
     refuse("train --early-stopping", "--patience N");
@@ -43,7 +43,7 @@ static void test_words_of_other_programs(void **state)
     refuse("train --gpu 0", "--threads N");
     refuse("train -np 4", "mpirun -np 4 weft");
     refuse("train --num-heads 8", "--model sage|gcn|mlp");
-    refuse("partition g --batch-size 3", "full batch: ");
+    refuse("partition g --batch-size 3", "it belongs to weft train");
     refuse("train --bucket-sise 1M", "did you mean --bucket-size?"); /* a misspelling stays one */
     refuse("eval --epochs 3", "it belongs to weft train");
 }

@@ -54,7 +54,7 @@ static void test_suggestions(void **state)
     refuse("train -x", "unknown option -x");
     refuse("train --xyzzyplugh", "unknown option --xyzzyplugh: weft train --help");
     refuse("bench spmm --epochs 3", "it belongs to weft train");
-    refuse("train --model sgae", "--model sgae: must be one of sage, gcn, mlp; did you mean sage?");
+    refuse("train --model sgae", "did you mean sage?");
     const option_command *found = NULL;
     ASSERT_STATUS(option_command_find(&app_catalog, "trian", &found), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean weft train?");

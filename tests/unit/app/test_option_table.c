@@ -49,7 +49,7 @@ static const char *sample(const option_row *row, int which, char text[OPTION_WOR
             sprintf(text, which == 0 ? "%s" : "/%s", config_path);
             return text;
         }
-        return put(text, which == 0 ? "some/where x" : "else=where");
+        return put(text, which == 0 ? "some/where x" : row->choices[0] != '\0' ? "else=where.x" : "else=where");
     case OPTION_INT:
     case OPTION_REAL:
     case OPTION_SIZE:
@@ -173,7 +173,8 @@ static void test_rows_are_well_formed(void **state)
         assert_int_equal(strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(row->name));
         assert_true(strlen(row->help) > 5);
         assert_non_null(option_section_find(&app_catalog, row->section));
-        assert_int_equal(row->type == OPTION_CHOICE, strchr(row->choices, '|') != NULL);
+        const bool words = strchr(row->choices, '|') != NULL; /* of a text: one of them, or a file */
+        assert_true(row->type == OPTION_CHOICE ? words : !words || row->type == OPTION_TEXT);
         bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                       row->type == OPTION_TIME || row->type == OPTION_INTLIST;
         assert_int_equal(ranged, row->min < row->max);

@@ -8,6 +8,7 @@
 static outcome_facts good(void)
 {
     return (outcome_facts){.metric = "accuracy",
+                           .split_cure = "weft convert --splits or --random-split gives a store another split",
                            .shares = true,
                            .valid = 0.56,
                            .test = 0.55,

@@ -1,6 +1,7 @@
 /*
  * Gradient tracking on 1 to 8 ranks: the sum of the tracked gradients is that of the ranks' own, replicas with
- * different minima come to rest at the minimum of the sum, averages and resets take the tracked gradients along.
+ * different minima come to rest at the minimum of the sum, averages and resets take the tracked gradients along. So do
+ * replicas under Adam whose second moments travel.
  */
 #include "support/comm_run.h"
 #include "support/sync_relaxed_cases.h"
@@ -198,6 +199,77 @@ static weft_status case_convergence_skewed(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/* ---- second moments -------------------------------------------------------------------------------------- */
+typedef struct adam_moments {
+    float first[QUAD_TRAINED], second[QUAD_TRAINED];
+} adam_moments;
+
+static weft_status adam_step(replica *r, adam_moments *a, double lr, int step)
+{
+    float *shared = sync_second_moments(r->sync);
+    WEFT_TRY(sync_begin(r->sync, lr, 1.0));
+    replica_gradient(r);
+    WEFT_TRY(sync_gradients(r->sync));
+    for (int i = 0; i < QUAD_TRAINED; ++i) {
+        double g = (double)r->grad[i];
+        a->first[i] = (float)(0.9 * (double)a->first[i] + 0.1 * g);
+        a->second[i] = (float)(0.999 * (double)a->second[i] + 0.001 * g * g);
+        double mean = (double)a->first[i] / (1 - pow(0.9, step));
+        double square = (double)a->second[i] / (1 - pow(0.999, step));
+        r->value[i] -= (float)(lr * mean / (sqrt(square) + 1e-8));
+    }
+    if (shared != NULL) {
+        memcpy(shared, a->second, sizeof a->second);
+    }
+    WEFT_TRY(sync_parameters(r->sync));
+    if (shared != NULL) {
+        memcpy(a->second, shared, sizeof a->second);
+    }
+    return WEFT_OK;
+}
+
+static weft_status adam_distance(weft_comm *comm, const sync_options *options, double *worst)
+{
+    replica r;
+    adam_moments a = {{0}, {0}};
+    WEFT_TRY(replica_open(comm, options, &r));
+    r.equal = false;
+    CASE_CHECK((sync_second_moments(r.sync) != NULL) == (options->tracking == SYNC_TRACKING_AUTO),
+               "second moments travel with tracking %d", (int)options->tracking);
+    for (int s = 1; s <= 600; ++s) {
+        WEFT_TRY(adam_step(&r, &a, 0.15 / (1.0 + 0.04 * s), s));
+    }
+    WEFT_TRY(sync_finish(r.sync));
+    WEFT_TRY(replica_check_equal(&r));
+    *worst = 0;
+    for (int i = 0; i < QUAD_TRAINED; ++i) {
+        *worst = fmax(*worst, fabs((double)r.value[i] - quad_optimum(comm_size(comm), i, false)));
+    }
+    sync_destroy(r.sync);
+    return WEFT_OK;
+}
+
+/* Adam with falling rates, the same minima. Where each rank divides by the root of its own second moments, replicas
+ * settle elsewhere, even if one group holds them all; where those travel, and shards that differ make them, at the
+ * minimum of the sum. */
+static weft_status case_second_moments(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    for (int k = 0; k < 2 && comm_size(comm) > 1; ++k) {
+        double own = 0;
+        double shared = 0;
+        sync_options options = options_of(k);
+        options.second_moments = true;
+        options.shards_differ = true;
+        WEFT_TRY(adam_distance(comm, &options, &own));
+        options.tracking = SYNC_TRACKING_AUTO;
+        WEFT_TRY(adam_distance(comm, &options, &shared));
+        CASE_CHECK(own > 0.1, "mode %d: only %g from the minimum with second moments of each rank's own", k, own);
+        CASE_CHECK(shared < 0.01, "mode %d: %g from the minimum", k, shared);
+    }
+    return WEFT_OK;
+}
+
 /* ---- averages and resets --------------------------------------------------------------------------------- */
 /* How often a run is evaluated does not change it; where averages stay, so does that of the tracked gradients. */
 static weft_status case_average(weft_comm *comm, void *argument)
@@ -262,17 +334,19 @@ static weft_status case_reset(weft_comm *comm, void *argument)
 }
 
 /* ---- who tracks ------------------------------------------------------------------------------------------ */
-/* auto: the modes with local updates, where the shards differ; on and off: as told. */
+/* auto: the modes with local updates, where the shards differ, by second moments if those can travel; on and off: as
+ * told. */
 static weft_status case_auto(weft_comm *comm, void *argument)
 {
     static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE, SYNC_SHADOW, SYNC_ASP};
     static const sync_tracking asked[] = {SYNC_TRACKING_AUTO, SYNC_TRACKING_ON, SYNC_TRACKING_OFF};
     (void)argument;
-    for (int k = 0; k < 5 * 3 * 2; ++k) {
+    for (int k = 0; k < 2 * 5 * 3 * 2; ++k) {
         replica r;
         sync_options options = sync_options_default();
-        bool local = k / 6 >= 2;
-        options.mode = modes[k / 6];
+        bool local = k / 6 % 5 >= 2;
+        options.mode = modes[k / 6 % 5];
+        options.second_moments = k / 30 == 1;
         options.tracking = asked[k / 2 % 3];
         options.shards_differ = k % 2 == 1;
         if (!local && options.tracking == SYNC_TRACKING_ON) {
@@ -280,10 +354,16 @@ static weft_status case_auto(weft_comm *comm, void *argument)
         }
         bool wanted =
             options.tracking == SYNC_TRACKING_ON || (options.tracking == SYNC_TRACKING_AUTO && options.shards_differ);
-        bool expected = local && wanted && comm_size(comm) > 1;
+        bool moments =
+            options.mode == SYNC_DIVIDE_SHUFFLE && options.second_moments && options.tracking == SYNC_TRACKING_AUTO;
+        sync_tracking expected = !local || !wanted || comm_size(comm) == 1 ? SYNC_TRACKING_OFF
+                                 : moments                                 ? SYNC_TRACKING_MOMENTS
+                                                                           : SYNC_TRACKING_ON;
         WEFT_TRY(replica_create(comm, &options, &r));
-        CASE_CHECK(sync_running_tracks(r.sync) == expected, "--sync %s, tracking %d, shards differ %d: tracks %d",
-                   sync_mode_name(options.mode), (int)options.tracking, options.shards_differ, !expected);
+        CASE_CHECK(sync_running_tracking(r.sync) == expected,
+                   "--sync %s, tracking %d, shards differ %d, second moments %d: %d runs, not %d",
+                   sync_mode_name(options.mode), (int)options.tracking, options.shards_differ, options.second_moments,
+                   (int)sync_running_tracking(r.sync), (int)expected);
         sync_destroy(r.sync);
     }
     return WEFT_OK;
@@ -305,6 +385,19 @@ static weft_status case_usage(weft_comm *comm, void *argument)
                    weft_error_message());
         weft_error_clear();
     }
+    for (int k = 0; k < 3; ++k) { /* second moments: with a mode that only averages, and an optimiser that has them */
+        static const sync_mode moved[] = {SYNC_SHADOW, SYNC_ALLREDUCE, SYNC_DIVIDE_SHUFFLE};
+        replica r;
+        sync_options options = sync_options_default();
+        options.mode = moved[k];
+        options.second_moments = k < 2;
+        options.tracking = SYNC_TRACKING_MOMENTS;
+        weft_status status = replica_create(comm, &options, &r);
+        CASE_CHECK(status == WEFT_ERR_USAGE, "--sync %s: %s", sync_mode_name(moved[k]), weft_status_name(status));
+        CASE_CHECK(strstr(weft_error_message(), k < 2 ? "--sync divide-shuffle" : "take adam") != NULL, "%s",
+                   weft_error_message());
+        weft_error_clear();
+    }
     return WEFT_OK;
 }
 
@@ -315,6 +408,7 @@ int main(void)
         {"held back by asp", case_held_back},
         {"first step", case_first_step},
         {"convergence, skewed", case_convergence_skewed},
+        {"second moments", case_second_moments},
         {"averages", case_average},
         {"reset", case_reset},
         {"auto", case_auto},

@@ -195,7 +195,7 @@ static void test_memory_is_bounded(void **state)
     free(zeros);
     ASSERT_STATUS(open_alone(*state, &little, &set), WEFT_ERR_DATA);
     ASSERT_MESSAGE("more than 4.00 KiB");
-    assert_true(weft_mem_usage_of(WEFT_MEM_FEATURE).peak_bytes < 1 << 20);
+    assert_true(weft_mem_usage_of(WEFT_MEM_IMAGE).peak_bytes < 1 << 20);
 }
 
 /* ---- CIFAR ----------------------------------------------------------------------------------------------------- */

@@ -167,6 +167,16 @@ static void test_lengths_that_lie(void **state)
     ASSERT_STATUS(safetensors_open(in_folder(state, "absent"), &(safetensors_file *){NULL}), WEFT_ERR_NOINPUT);
 }
 
+/* Its lowest byte is what a pickle begins with. */
+static void test_a_length_like_a_pickle(void **state)
+{
+    char header[0x180 + 1];
+    snprintf(header, sizeof header, "%-384s", "{" TENSOR("a", "F32", "[1]", "[0,4]") "}");
+    image made = make_image(header, 4);
+    assert_int_equal(made.bytes[0], 0x80);
+    ASSERT_OK(open_image(state, &made));
+}
+
 static const char *write_example(void **state, size_t *bytes, uint8_t **content)
 {
     static const float matrix[6] = {1, -2, 3.25f, 1e-30f, 5, 6}, vector[3] = {0.5f, 0, -1};
@@ -290,6 +300,7 @@ int main(void)
         FOLDER_TEST(test_a_double_too_large_for_a_float),
         FOLDER_TEST(test_hostile_headers),
         FOLDER_TEST(test_lengths_that_lie),
+        FOLDER_TEST(test_a_length_like_a_pickle),
         FOLDER_TEST(test_written_files_read_back),
         FOLDER_TEST(test_every_truncation_is_refused),
         FOLDER_TEST(test_bit_flips),

@@ -295,23 +295,71 @@ static void test_runs_have_unbiased_deviation(void **state)
     free(c);
 }
 
-static void test_schedules(void **state)
+/* Where an epoch is one step. */
+static void test_schedules_by_epoch(void **state)
 {
     (void)state;
     train_schedule s = {.kind = SCHEDULE_STEP, .base = 8, .gamma = 0.5, .step = 10, .warmup = 4, .epochs = 104};
-    ASSERT_NEAR(schedule_lr(&s, 0), 2, 0);
-    ASSERT_NEAR(schedule_lr(&s, 3), 8, 0);
-    ASSERT_NEAR(schedule_lr(&s, 13), 8, 0);
-    ASSERT_NEAR(schedule_lr(&s, 14), 4, 0);
-    ASSERT_NEAR(schedule_lr(&s, 34), 1, 0);
+    ASSERT_NEAR(schedule_lr(&s, 0, 0, 1), 2, 0);
+    ASSERT_NEAR(schedule_lr(&s, 3, 0, 1), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 13, 0, 1), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 14, 0, 1), 4, 0);
+    ASSERT_NEAR(schedule_lr(&s, 34, 0, 1), 1, 0);
+    ASSERT_OK(schedule_read_decays("30,60,80", &s));
+    ASSERT_NEAR(schedule_lr(&s, 29, 0, 1), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 30, 0, 1), 4, 0);
+    ASSERT_NEAR(schedule_lr(&s, 79, 0, 1), 2, 0);
+    ASSERT_NEAR(schedule_lr(&s, 103, 0, 1), 1, 0);
     s.kind = SCHEDULE_COSINE;
-    ASSERT_NEAR(schedule_lr(&s, 54), 4, 1e-12);
+    ASSERT_NEAR(schedule_lr(&s, 54, 0, 1), 4, 1e-12);
     s.kind = SCHEDULE_LINEAR;
-    ASSERT_NEAR(schedule_lr(&s, 79), 2, 1e-12);
+    ASSERT_NEAR(schedule_lr(&s, 79, 0, 1), 2, 1e-12);
     s.kind = SCHEDULE_EXP;
-    ASSERT_NEAR(schedule_lr(&s, 7), 1, 1e-12);
+    ASSERT_NEAR(schedule_lr(&s, 7, 0, 1), 1, 1e-12);
+    s.kind = SCHEDULE_POLY;
+    s.power = 2;
+    ASSERT_NEAR(schedule_lr(&s, 54, 0, 1), 2, 1e-12);
     s.kind = SCHEDULE_CONSTANT;
-    ASSERT_NEAR(schedule_lr(&s, 103), 8, 0);
+    ASSERT_NEAR(schedule_lr(&s, 103, 0, 1), 8, 0);
+}
+
+/* DAWNBench's ResNet-9: up to the peak over 5 epochs, down to 0 over 19; here by its corners and middles. */
+static void test_schedules_by_step(void **state)
+{
+    (void)state;
+    train_schedule s = {.kind = SCHEDULE_LINEAR, .base = 0.4, .gamma = 0.1, .step = 2, .warmup = 5, .epochs = 24};
+    ASSERT_NEAR(schedule_lr(&s, 0, 0, 98), 0.4 / (5 * 98), 1e-15);
+    ASSERT_NEAR(schedule_lr(&s, 2, 48, 98), 0.2, 1e-15);
+    ASSERT_NEAR(schedule_lr(&s, 4, 97, 98), 0.4, 1e-15);
+    ASSERT_NEAR(schedule_lr(&s, 5, 0, 98), 0.4, 1e-15);
+    ASSERT_NEAR(schedule_lr(&s, 14, 49, 98), 0.2, 1e-15);
+    ASSERT_NEAR(schedule_lr(&s, 23, 97, 98), 0.4 / (19 * 98), 1e-15);
+    for (int64_t step = 1; step < 10; ++step) {
+        s.kind = SCHEDULE_COSINE;
+        assert_true(schedule_lr(&s, 9, step, 10) < schedule_lr(&s, 9, step - 1, 10));
+        s.kind = SCHEDULE_STEP; /* decays between epochs only */
+        ASSERT_NEAR(schedule_lr(&s, 6, step, 10), 0.4, 0);
+        ASSERT_NEAR(schedule_lr(&s, 7, step, 10), 0.04, 1e-15);
+    }
+    s.kind = SCHEDULE_EXP;
+    ASSERT_NEAR(schedule_lr(&s, 6, 1, 2), 0.4 * pow(0.1, 1.5), 1e-15);
+}
+
+static void test_decays_are_read(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"0", "30,30", "60,30", "30,", ",30", "30 60", "1.5", "x", "30,60x", "-1", "1e10"};
+    train_schedule s = {.decays = 3};
+    ASSERT_OK(schedule_read_decays("", &s));
+    assert_int_equal(s.decays, 0);
+    ASSERT_OK(schedule_read_decays("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,100000", &s));
+    assert_true(s.decays == 16 && s.decay[0] == 1 && s.decay[15] == 100000);
+    ASSERT_STATUS(schedule_read_decays("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", &s), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("more than 16");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        ASSERT_STATUS(schedule_read_decays(bad[i], &s), WEFT_ERR_USAGE);
+        ASSERT_MESSAGE("such as 100,150");
+    }
 }
 
 static void make_store(param_store *params, weft_hal *hal)
@@ -375,7 +423,9 @@ int main(void)
         cmocka_unit_test(test_patience_stops_early),
         cmocka_unit_test(test_divergence_stops_every_rank),
         cmocka_unit_test(test_runs_have_unbiased_deviation),
-        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_schedules_by_epoch),
+        cmocka_unit_test(test_schedules_by_step),
+        cmocka_unit_test(test_decays_are_read),
         cmocka_unit_test(test_parameters_survive_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,8 +85,9 @@ static weft_status open_rank(weft_comm *comm, const norm_case *c, norm_rank *r)
     const optimizer_options plain = {.kind = OPTIMIZER_SGD};
     WEFT_TRY(weft_hal_open(c->backend, 1, &r->hal));
     param_store_begin(&r->params, r->hal, c->dtype);
-    WEFT_TRY(norm_declare(&r->norm, c->kind, &r->params, COLS, 0, PARAM_GROUP_NO_DECAY));
-    WEFT_TRY(norm_declare_state(&r->norm, 0));
+    const norm_layer layer = {.kind = c->kind, .cols = COLS, .group = PARAM_GROUP_NO_DECAY, .layer = "norm"};
+    WEFT_TRY(norm_declare(&r->norm, &r->params, &layer));
+    WEFT_TRY(norm_declare_state(&r->norm));
     WEFT_TRY(param_store_commit(&r->params, comm));
     WEFT_TRY(norm_create(&r->norm, comm, MOST));
     WEFT_TRY(param_initialise(&r->params, 1));
@@ -94,7 +95,7 @@ static weft_status open_rank(weft_comm *comm, const norm_case *c, norm_rank *r)
     WEFT_TRY(put(r, param_value(&r->params, r->norm.beta), beta_value));
     WEFT_TRY(tensor_create(r->hal, c->dtype, MOST, COLS, WEFT_MEM_ACTIVATION, &r->x));
     WEFT_TRY(tensor_create(r->hal, c->dtype, MOST, COLS, WEFT_MEM_ACTIVATION, &r->y));
-    WEFT_TRY(replica_create(comm, &r->params, &sync, &plain, NULL, &r->replica));
+    WEFT_TRY(replica_create(comm, &r->params, &sync, &plain, NULL, false, &r->replica));
     return replica_reset(&r->replica);
 }
 
@@ -117,10 +118,10 @@ static weft_status one_step(norm_case *c, norm_rank *r, int step, int rank)
     WEFT_TRY(replica_begin(&r->replica, 0.0, 1.0));
     WEFT_TRY(put(r, in, x));
     norm_set_rows(&r->norm, rows, all);
-    WEFT_TRY(norm_forward(&r->norm, true, &in, &out));
+    WEFT_TRY(norm_forward(&r->norm, true, &(norm_operands){.x = &in, .y = &out}));
     WEFT_TRY(get(r, out, c->y[step][rank]));
     WEFT_TRY(put(r, out, dy));
-    WEFT_TRY(norm_backward(&r->norm, &in, &out));
+    WEFT_TRY(norm_backward(&r->norm, &(norm_operands){.x = &in}, &out, NULL));
     WEFT_TRY(get(r, out, c->dx[step][rank]));
     WEFT_TRY(get(r, param_grad(&r->params, r->norm.gamma), c->dgamma[step][rank]));
     WEFT_TRY(get_running(r, c->own[step][rank]));

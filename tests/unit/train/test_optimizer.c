@@ -1,10 +1,7 @@
 /*
  * Optimisers, groups of parameters and a replica of them: what a few steps make of every parameter is compared with
  * the same rules written out in double precision here, over ranks, with buckets that cut blocks, behind the next
- * forward pass or not. A rule by block, LARS, is written against the table as a test. A rank's own block is nobody
- * else's business.
- *
- *   Y. You, I. Gitman, B. Ginsburg: Large batch training of convolutional networks. 2017, arXiv 1708.03888.
+ * forward pass or not. A rank's own block is nobody else's business.
  */
 #include <math.h>
 
@@ -48,48 +45,17 @@ static double gradient_at(int block, int64_t i, int step, int rank)
 
 static optimizer_options options_of(rule_kind rule)
 {
-    return (optimizer_options){.kind = rule == RULE_ADAM ? OPTIMIZER_ADAM : OPTIMIZER_SGD,
+    return (optimizer_options){.kind = rule == RULE_ADAM   ? OPTIMIZER_ADAM
+                                       : rule == RULE_LARS ? OPTIMIZER_LARS
+                                                           : OPTIMIZER_SGD,
                                .weight_decay = DECAY,
                                .momentum = rule == RULE_SGD ? 0.0 : 0.9,
                                .nesterov = rule == RULE_NESTEROV,
+                               .trust = TRUST,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
                                .epsilon = 1e-8};
 }
-
-/* ---- LARS, as a row that somebody adds ------------------------------------------------------------------------- */
-
-static weft_status norm_of(const weft_tensor *x, double *norm)
-{
-    weft_tensor square;
-    WEFT_TRY(tensor_create(x->hal, x->dtype, 1, 1, WEFT_MEM_WORKSPACE, &square));
-    weft_status status = tensor_gemm(&(tensor_product){.a = x, .b = x, .trans_b = true}, &square);
-    status = status == WEFT_OK ? tensor_download(&square, norm) : status;
-    tensor_destroy(&square);
-    *norm = sqrt(*norm);
-    return status;
-}
-
-static int lars_slots(const optimizer_options *options)
-{
-    (void)options;
-    return 1;
-}
-
-static weft_status lars_update(const optimizer_options *o, optimizer_run *run)
-{
-    double w = 0;
-    double g = 0;
-    WEFT_TRY(norm_of(&run->w, &w));
-    WEFT_TRY(norm_of(&run->g, &g));
-    const hal_sgd_args sgd = {.lr = run->lr * TRUST * w / (g + run->weight_decay * w),
-                              .momentum = o->momentum,
-                              .weight_decay = run->weight_decay,
-                              .step = run->step};
-    return tensor_sgd(&sgd, &run->w, &run->g, &run->slot[0]);
-}
-
-static const optimizer_rule lars = {.name = "lars", .by_block = true, .slots = lars_slots, .update = lars_update};
 
 /* ---- a rank ---------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +90,7 @@ static weft_status declare(weft_hal *hal, weft_comm *comm, param_store *params)
 /* Blocks are asked for before they are read and handed in when they are final, as a model does it. */
 static weft_status one_step(train_replica *r, int step, int rank)
 {
-    const train_hooks *hooks = replica_hooks(r);
+    const train_hooks *hooks = replica_hooks(r, true);
     WEFT_TRY(replica_begin(r, LR, 1.0));
     for (int b = 0; b < TRAINED_BLOCKS && hooks != NULL; ++b) {
         WEFT_TRY(hooks->need(hooks->self, b));
@@ -148,8 +114,7 @@ static weft_status train(weft_comm *comm, param_store *params, train_replica *r,
     const optimizer_options optimizer = options_of(c->rule);
     sync.overlap = c->overlap;
     sync.bucket_bytes = c->bucket_bytes;
-    WEFT_TRY(replica_create(comm, params, &sync, &optimizer, NULL, r));
-    r->optimizer.rule = c->rule == RULE_LARS ? &lars : r->optimizer.rule;
+    WEFT_TRY(replica_create(comm, params, &sync, &optimizer, NULL, false, r));
     WEFT_TRY(replica_reset(r));
     for (int step = 0; step < STEPS; ++step) {
         WEFT_TRY(one_step(r, step, rank));
@@ -192,9 +157,9 @@ static void update_by_hand(rule_kind rule, int block, int step, const double *g,
     int64_t count = size_of(block);
     double decay = block_decays[block] ? DECAY : 0.0;
     double lr = LR * scale_of[block];
-    if (rule == RULE_LARS) {
+    if (rule == RULE_LARS && block_decays[block]) {
         double norm = norm_by_hand(w, count);
-        lr *= TRUST * norm / (norm_by_hand(g, count) + decay * norm);
+        lr *= TRUST * norm / (norm_by_hand(g, count) + decay * norm + 1e-8);
     }
     for (int64_t i = 0; i < count; ++i) {
         double d = g[i] + decay * w[i];
@@ -203,6 +168,11 @@ static void update_by_hand(rule_kind rule, int block, int step, const double *g,
             v[i] = 0.999 * v[i] + 0.001 * d * d;
             double mean = m[i] / (1 - pow(0.9, step + 1));
             w[i] -= lr * mean / (sqrt(v[i] / (1 - pow(0.999, step + 1))) + 1e-8);
+            continue;
+        }
+        if (rule == RULE_LARS) { /* a rate that changes is inside the velocity */
+            m[i] = 0.9 * m[i] + lr * d;
+            w[i] -= m[i];
             continue;
         }
         m[i] = rule == RULE_SGD ? d : step == 0 ? d : 0.9 * m[i] + d;
@@ -251,12 +221,92 @@ static void test_steps_equal_hand_calculation(void **state)
     }
 }
 
+/* ---- ranks that measure for each other ------------------------------------------------------------------------- */
+
+enum { LAYERS = 6, LAYER_ROWS = 157, LAYER_COLS = 301, LARGE = LAYERS * LAYER_ROWS * LAYER_COLS + 512 };
+
+typedef struct shared_case {
+    bool shared;
+    uint64_t sent[MOST_RANKS];
+    float value[MOST_RANKS][LARGE];
+} shared_case;
+
+static weft_status large_steps(weft_comm *comm, param_store *params, train_optimizer *optimizer, shared_case *c)
+{
+    int rank = comm_rank(comm);
+    float *host = c->value[rank];
+    for (int64_t i = 0; i < params->trained; ++i) {
+        host[i] = (float)sin((double)i);
+    }
+    weft_tensor values = tensor_view(&params->value, 0, 1, 0, params->trained);
+    WEFT_TRY(tensor_upload(&values, host));
+    for (int step = 0; step < STEPS; ++step) {
+        for (int64_t i = 0; i < params->trained; ++i) {
+            host[i] = (float)(cos(0.7 * (double)i + step) / (1.0 + (double)(i % 1000)));
+        }
+        WEFT_TRY(tensor_upload(&params->grad, host));
+        uint64_t sent = comm_lane_stats(comm, COMM_LANE_CONTROL).bytes_sent;
+        optimizer_begin(optimizer);
+        WEFT_TRY(optimizer_step_range(optimizer, LR, 0, params->trained));
+        c->sent[rank] += comm_lane_stats(comm, COMM_LANE_CONTROL).bytes_sent - sent;
+    }
+    return tensor_download(&values, host);
+}
+
+static weft_status large_rank(weft_comm *comm, void *argument)
+{
+    shared_case *c = argument;
+    weft_hal *hal = NULL;
+    param_store params = {0};
+    train_optimizer optimizer = {0};
+    const optimizer_options options = options_of(RULE_LARS);
+    WEFT_TRY(weft_hal_open(comm_rank(comm) == 1 ? "shadow" : "cpu", 2, &hal));
+    param_store_begin(&params, hal, WEFT_DTYPE_F32);
+    for (int i = 0; i < LAYERS; ++i) {
+        (void)param_add_block(&params, i == 2 ? PARAM_GROUP_NO_DECAY : PARAM_GROUP_DECAY, LAYER_ROWS, LAYER_COLS);
+    }
+    weft_status status = param_store_commit(&params, NULL);
+    status = status == WEFT_OK && params.trained > LARGE ? WEFT_ERR_INTERNAL : status;
+    if (status == WEFT_OK) {
+        status =
+            optimizer_create(&params, optimizer_rule_of(OPTIMIZER_LARS), &options, c->shared ? comm : NULL, &optimizer);
+    }
+    status = status == WEFT_OK ? large_steps(comm, &params, &optimizer, c) : status;
+    optimizer_destroy(&optimizer);
+    param_store_destroy(&params);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* Each rank measures some of the blocks, and every rank has the bits of one that measures them all. */
+static void test_shared_norms_are_the_same_bits(void **state)
+{
+    (void)state;
+    shared_case *alone = calloc(1, sizeof *alone);
+    shared_case *c = calloc(1, sizeof *c);
+    assert_true(alone != NULL && c != NULL);
+    ASSERT_OK(comm_thread_run(1, large_rank, alone));
+    for (int ranks = 2; ranks <= MOST_RANKS; ++ranks) {
+        for (int shared = 0; shared < 2; ++shared) {
+            memset(c, 0, sizeof *c);
+            c->shared = shared == 1;
+            ASSERT_OK(comm_thread_run(ranks, large_rank, c));
+            for (int r = 0; r < ranks; ++r) {
+                assert_memory_equal(c->value[r], alone->value[0], sizeof alone->value[0]);
+                assert_true((c->sent[r] > 0) == c->shared);
+            }
+        }
+    }
+    free(alone);
+    free(c);
+}
+
 /* The command's choice is the number of a row. */
 static void test_rules_are_the_choices(void **state)
 {
     (void)state;
     static const char *const words[] = {OPTIMIZER_KINDS(CHOICE_NAME)};
-    for (int kind = 0; kind <= OPTIMIZER_SGD; ++kind) {
+    for (int kind = 0; kind <= OPTIMIZER_LARS; ++kind) {
         assert_string_equal(optimizer_rule_of((optimizer_kind)kind)->name, words[kind]);
     }
 }
@@ -265,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_equal_hand_calculation),
+        cmocka_unit_test(test_shared_norms_are_the_same_bits),
         cmocka_unit_test(test_rules_are_the_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,9 @@
  * was not.
  */
 #include <math.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "support/folder.h"
 #include "support/labelled_graphs.h"
@@ -66,13 +68,18 @@ typedef struct batch_case {
     const char *backend;
     weft_dtype dtype;
     int64_t batch, eval_batch; /* rows over all ranks */
+    bool indivisible;          /* the source has whole batches only */
     int ranks, odd_rank;       /* odd_rank: promises a step more; -1: nobody */
     norm_kind norm;            /* of the inputs */
     bool own_bias;             /* the bias is not replicated */
     bool preconditioned;       /* gradients are scaled, each by its own number */
+    bool remembers;            /* the preconditioner adds what is left of the gradients before */
     train_options options;
     const char *folder; /* of checkpoints; NULL: none are written */
     int64_t stop_after; /* steps of each start; 0: never */
+    bool closing;       /* a checkpoint at the end */
+    int64_t every_steps;
+    double evaluation_s, stop_in_s; /* an evaluation takes so long, and a start may; 0: no limit */
     /* results */
     checkpoint *from;
     int starts, stopped_within;
@@ -100,6 +107,10 @@ typedef struct rank_view {
     train_targets targets;
     param_store params;
     int weight, bias;
+    /* what the preconditioner remembers, on a device as it were, and on the host; and its steps, a byte a step and rank */
+    double memory[WEIGHTS], memory_host[WEIGHTS];
+    unsigned char applied[MOST_RANKS];
+    sync_buffer kept[2];
 } rank_view;
 
 static int64_t steps_of(int64_t rows, int64_t batch)
@@ -107,15 +118,20 @@ static int64_t steps_of(int64_t rows, int64_t batch)
     return (rows + batch - 1) / batch;
 }
 
-/* This rank's rows of a batch: order[begin, end), or those rows themselves without an order. */
-static weft_status take_rows(rank_view *v, const int *order, int64_t begin, int64_t end)
+/* This rank's rows of the part of a batch: order[begin, end), or those rows themselves without an order. */
+static weft_status take_rows(rank_view *v, const train_pass *pass, const int *order, int64_t begin, int64_t end)
 {
     const data_set *d = &v->c->data;
+    int64_t first;
+    int64_t last;
     int64_t from;
     int64_t to;
-    hal_split_rows(end - begin, v->c->ranks, v->rank, &from, &to);
+    hal_split_rows(end - begin, pass->parts, pass->part, &first, &last);
+    hal_split_rows(last - first, v->c->ranks, v->rank, &from, &to);
+    from += first;
+    to += first;
     v->rows = to - from;
-    v->all_rows = end - begin;
+    v->all_rows = last - first;
     v->targets = (train_targets){.rows = v->rows, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
     v->targets.label_host = v->label;
     v->targets.label = v->device_label;
@@ -154,8 +170,11 @@ static weft_status next_batch(void *self, const train_pass *pass, train_batch *b
     int64_t size = pass->training ? v->c->batch : v->c->eval_batch;
     int64_t rows = pass->training ? TRAINED : ROWS;
     int64_t begin = pass->step * size;
+    if (!pass->training && pass->step == 0) {
+        usleep((useconds_t)(1e6 * v->c->evaluation_s));
+    }
     order_of(pass->seed, pass->epoch, order);
-    WEFT_TRY(take_rows(v, pass->training ? order : NULL, begin, begin + size < rows ? begin + size : rows));
+    WEFT_TRY(take_rows(v, pass, pass->training ? order : NULL, begin, begin + size < rows ? begin + size : rows));
     *batch = (train_batch){.input = &v->input, .targets = &v->targets};
     return WEFT_OK;
 }
@@ -169,7 +188,7 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
         WEFT_TRY(train_need(pass, v->norm.gamma));
         WEFT_TRY(train_need(pass, v->norm.beta));
         norm_set_rows(&v->norm, x->rows, v->all_rows);
-        WEFT_TRY(norm_forward(&v->norm, pass->training, x, &normed));
+        WEFT_TRY(norm_forward(&v->norm, pass->training, &(norm_operands){.x = x, .y = &normed}));
         x = &normed;
     }
     WEFT_TRY(train_need(pass, v->weight));
@@ -187,7 +206,7 @@ static weft_status norm_gradient(rank_view *v, const train_pass *pass, const wef
     weft_tensor w = param_value(&v->params, v->weight);
     weft_tensor dx = tensor_view(&v->gradient_store, 0, v->rows, 0, INPUTS);
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = dlogits, .b = &w, .trans_b = true}, &dx));
-    WEFT_TRY(norm_backward(&v->norm, pass->batch->input, &dx));
+    WEFT_TRY(norm_backward(&v->norm, &(norm_operands){.x = pass->batch->input}, &dx, NULL));
     WEFT_TRY(train_ready(pass, v->norm.beta));
     return train_ready(pass, v->norm.gamma);
 }
@@ -250,7 +269,7 @@ static double scale_by_hand(int64_t row, int64_t col)
 /* Of a float64 case: the gradient must be the sum of all ranks by now, or the result is another. */
 static weft_status precondition(void *self, param_store *params, double lr)
 {
-    const rank_view *v = self;
+    rank_view *v = self;
     double g[WEIGHTS];
     WEFT_CHECK(lr > 0, WEFT_ERR_INTERNAL, "learning rate");
     for (int b = 0; b < 2; ++b) {
@@ -258,10 +277,42 @@ static weft_status precondition(void *self, param_store *params, double lr)
         WEFT_TRY(tensor_download(&grad, g));
         for (int64_t i = 0; i < grad.rows * grad.cols; ++i) {
             int64_t row = b == 0 ? i / CLASSES : INPUTS;
+            double *memory = &v->memory[row * CLASSES + i % CLASSES];
             g[i] *= scale_by_hand(row, i % CLASSES);
+            *memory = v->c->remembers ? 0.5 * *memory + g[i] : 0.0;
+            g[i] += 0.1 * *memory;
         }
         WEFT_TRY(tensor_upload(&grad, g));
     }
+    v->applied[v->rank] += 1;
+    return WEFT_OK;
+}
+
+static weft_status forget(void *self)
+{
+    rank_view *v = self;
+    memset(v->memory, 0, sizeof v->memory);
+    memset(v->applied, 0, sizeof v->applied);
+    return WEFT_OK;
+}
+
+/* The second one is of another length on every rank. */
+static weft_status remembered(void *self, const sync_buffer **buffer, int *count)
+{
+    rank_view *v = self;
+    memcpy(v->memory_host, v->memory, sizeof v->memory);
+    v->kept[0] = (sync_buffer){.name = "memory", .data = v->memory_host, .bytes = sizeof v->memory_host};
+    v->kept[1] = (sync_buffer){.name = "applied", .data = v->applied, .bytes = v->rank + 1};
+    *buffer = v->kept;
+    *count = 2;
+    return WEFT_OK;
+}
+
+static weft_status restored(void *self)
+{
+    rank_view *v = self;
+    WEFT_CHECK(v->applied[v->rank] > 0, WEFT_ERR_INTERNAL, "not a step of this rank");
+    memcpy(v->memory, v->memory_host, sizeof v->memory);
     return WEFT_OK;
 }
 
@@ -282,7 +333,8 @@ static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
         WEFT_TRY(hal->mem.alloc(hal, sizeof v->mask, WEFT_MEM_ACTIVATION, &v->device_mask[s]));
     }
     param_store_begin(params, hal, dtype);
-    WEFT_TRY(norm_declare(&v->norm, v->c->norm, params, INPUTS, 0, PARAM_GROUP_NO_DECAY));
+    const norm_layer layer = {.kind = v->c->norm, .cols = INPUTS, .group = PARAM_GROUP_NO_DECAY, .layer = "norm0"};
+    WEFT_TRY(norm_declare(&v->norm, params, &layer));
     v->weight = param_add_block(params, PARAM_GROUP_DECAY, INPUTS, CLASSES);
     WEFT_TRY(param_add(params, v->weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"));
     const param_group own = {.trained = true, .lr_scale = 1.0};
@@ -291,7 +343,7 @@ static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
     if (!v->c->own_bias) {
         WEFT_TRY(param_add(params, v->bias, 0, 0, 1, CLASSES, param_constant(0.1), "b"));
     }
-    WEFT_TRY(norm_declare_state(&v->norm, 0));
+    WEFT_TRY(norm_declare_state(&v->norm));
     WEFT_TRY(param_store_commit(params, comm));
     WEFT_TRY(norm_create(&v->norm, comm, ROWS));
     if (v->c->own_bias) {
@@ -333,6 +385,7 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
                            .loss_entries = TRAINED - 1,
                            .loss = TRAIN_LOSS_XENT,
                            .outputs = CLASSES,
+                           .divides = !c->indivisible,
                            .batch = next_batch};
     for (int64_t step = 0; step < source.eval_steps; ++step) {
         int64_t left = ROWS - step * c->eval_batch;
@@ -345,11 +398,19 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
     const train_checkpoints checkpoints = {.folder = c->folder,
                                            .data_hash = "of the test",
                                            .threads = 1,
+                                           .every_s = c->closing ? 1e9 : 0,
+                                           .every_steps = c->every_steps,
+                                           .stop_at = c->stop_in_s > 0 ? clock_seconds() + c->stop_in_s : 0,
                                            .self = v,
                                            .asked_to_stop = asked,
                                            .resume = v->rank == 0 ? c->from : NULL};
     options.checkpoints = c->folder != NULL ? &checkpoints : NULL;
-    const train_preconditioner preconditioner = {.self = v, .apply = precondition};
+    train_preconditioner preconditioner = {.self = v, .apply = precondition};
+    if (v->c->remembers) {
+        preconditioner.reset = forget;
+        preconditioner.state = remembered;
+        preconditioner.restored = restored;
+    }
     options.preconditioner = c->preconditioned ? &preconditioner : NULL;
     const train_observer observer = {.self = v, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
     weft_status status = train_loop(comm, hal, &model, &source, &options, &observer, &result);
@@ -504,7 +565,8 @@ static void train_by_hand(const batch_case *c, by_hand *h)
             for (int i = 0; i < WEIGHTS && c->preconditioned; ++i) {
                 g[i] *= scale_by_hand(i / CLASSES, i % CLASSES);
             }
-            update_by_hand(h, g, c->options.schedule.base * (1.0 - (double)epoch / EPOCHS), epoch == 0 && begin == 0);
+            double at = epoch + (double)(begin / (int)c->batch) / (double)steps_of(TRAINED, c->batch);
+            update_by_hand(h, g, c->options.schedule.base * (1.0 - at / EPOCHS), epoch == 0 && begin == 0);
         }
         h->loss[epoch] = sum / (TRAINED - 1);
         score_by_hand(h, &c->data, h->score[epoch]);
@@ -571,9 +633,10 @@ static void test_normalised_batches_do_not_know_ranks(void **state)
     free(one);
 }
 
-/* Alone a rank's own parameters are trained as the others are; in files they have no place. */
+/* Alone a rank's own parameters are trained as the others are. */
 static void test_own_parameters(void **state)
 {
+    (void)state;
     batch_case *c = make_case(WEFT_DTYPE_F64, 1);
     c->own_bias = true;
     c->options.schedule.base = 2.0; /* too much: the last epoch is not the best */
@@ -589,9 +652,6 @@ static void test_own_parameters(void **state)
     assert_memory_equal(again->loss, c->loss, sizeof c->loss);
     assert_memory_equal(again->value, c->value, sizeof c->value);
     free(again);
-    c->folder = in_folder(state, "ckpt");
-    ASSERT_STATUS(comm_thread_run(1, start_rank, c), WEFT_ERR_UNSUPPORTED);
-    ASSERT_MESSAGE("train without checkpoints");
     free(c);
 }
 
@@ -612,13 +672,48 @@ static void test_preconditioner_turns_the_whole_gradient(void **state)
     }
 }
 
+/* Parts of a batch, some of them empty: one step of the whole. */
+static void test_parts_are_one_step(void **state)
+{
+    (void)state;
+    static const sync_overlap overlaps[] = {OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF};
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        for (int parts = 2; parts <= 5; ++parts) {
+            batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+            c->options.accumulate = parts;
+            c->own_bias = ranks == 1 && parts == 3;
+            c->preconditioned = parts == 4;
+            c->options.sync.overlap = overlaps[parts % 3];
+            c->options.sync.bucket_bytes = parts == 2 ? 128 : 0;
+            ASSERT_OK(comm_thread_run(ranks, start_rank, c));
+            check_by_hand(c);
+            assert_true(ranks > 1 || c->late_allocations == 0);
+            free(c);
+        }
+    }
+}
+
+static void test_parts_of_what_has_none(void **state)
+{
+    (void)state;
+    batch_case *c = make_case(WEFT_DTYPE_F64, 2);
+    c->indivisible = true;
+    c->options.accumulate = 2;
+    ASSERT_STATUS(comm_thread_run(2, start_rank, c), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("--accumulate 2");
+    free(c);
+}
+
 static void test_steps_allocate_nothing(void **state)
 {
     (void)state;
-    batch_case *c = make_case(WEFT_DTYPE_F64, 1);
-    ASSERT_OK(comm_thread_run(1, start_rank, c));
-    assert_int_equal(c->late_allocations, 0);
-    free(c);
+    for (int kind = OPTIMIZER_ADAM; kind <= OPTIMIZER_LARS; ++kind) {
+        batch_case *c = make_case(WEFT_DTYPE_F64, 1);
+        c->options.optimizer.kind = (optimizer_kind)kind;
+        ASSERT_OK(comm_thread_run(1, start_rank, c));
+        assert_int_equal(c->late_allocations, 0);
+        free(c);
+    }
 }
 
 static void test_divergence_names_the_step(void **state)
@@ -696,6 +791,7 @@ static void test_stops_within_an_epoch(void **state)
             batch_case *c = make_case(stop_after == 3 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32, ranks);
             c->batch = 3;
             c->options.sync.overlap = stop_after == 5 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
+            c->options.accumulate = stop_after == 7 ? 2 : 1;
             c->options.optimizer.kind = stop_after == 7 ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
             c->options.optimizer.beta1 = 0.9;
             c->options.optimizer.beta2 = 0.999;
@@ -745,6 +841,102 @@ static void test_stops_where_statistics_differ(void **state)
     free(c);
 }
 
+/* Best parameters, moments and values of a rank's own block; two runs, and best epochs before the last. */
+static void test_stops_with_own_parameters(void **state)
+{
+    static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_ALLREDUCE, SYNC_TOPK, SYNC_DIVIDE_SHUFFLE};
+    for (int i = 0; i < 4; ++i) {
+        batch_case *c = make_case(i == 1 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32, 1 + i % 3);
+        c->own_bias = true;
+        c->batch = 5;
+        c->options.sync.mode = modes[i];
+        c->options.sync.dense_below = 1;
+        c->options.sync.density = 0.3;
+        c->options.optimizer.kind = i == 1 ? OPTIMIZER_ADAM : i == 3 ? OPTIMIZER_LARS : OPTIMIZER_SGD;
+        c->options.optimizer.beta1 = 0.9;
+        c->options.optimizer.beta2 = 0.999;
+        c->options.optimizer.epsilon = 1e-8;
+        c->options.optimizer.trust = 0.1;
+        c->options.schedule.base = 2.0; /* too much: the last epoch is not the best */
+        c->options.runs = 2;
+        for (int64_t stop_after = 1; stop_after <= 7; stop_after += 3) {
+            goes_on_to_the_bit(state, c, stop_after);
+        }
+        free(c);
+    }
+}
+
+/* A training that had ended gives its result again, of every rank. */
+static void test_own_parameters_of_an_ended_run(void **state)
+{
+    batch_case *c = make_case(WEFT_DTYPE_F32, 3);
+    double value[MOST_RANKS][WEIGHTS];
+    c->own_bias = true;
+    c->options.schedule.base = 2.0;
+    c->folder = in_folder(state, "ckpt");
+    c->closing = true;
+    ASSERT_OK(comm_thread_run(3, start_rank, c));
+    assert_true(c->run.best_epoch < EPOCHS);
+    assert_memory_not_equal(c->value[0], c->value[1], sizeof value[0]);
+    memcpy(value, c->value, sizeof value);
+    memset(c->value, 0, sizeof c->value);
+    ASSERT_OK(checkpoint_open(c->folder, &c->from));
+    ASSERT_OK(comm_thread_run(3, start_rank, c));
+    assert_memory_equal(c->value, value, sizeof value);
+    c->ranks = 2;
+    ASSERT_STATUS(comm_thread_run(2, start_rank, c), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("of 3 ranks with --sync allreduce, each with parameters of its own");
+    checkpoint_close(c->from);
+    ASSERT_OK(folder_remove(c->folder));
+    free(c);
+}
+
+static void test_stops_with_a_preconditioner(void **state)
+{
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        batch_case *c = make_case(WEFT_DTYPE_F64, ranks);
+        c->preconditioned = c->remembers = true;
+        c->batch = 5;
+        c->options.runs = 2;
+        c->options.sync.overlap = ranks == 3 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
+        goes_on_to_the_bit(state, c, 4);
+        goes_on_to_the_bit(state, c, 7);
+        free(c);
+    }
+}
+
+static void test_checkpoints_by_steps(void **state)
+{
+    batch_case *c = make_case(WEFT_DTYPE_F32, 2);
+    c->folder = in_folder(state, "ckpt");
+    c->every_steps = 3; /* of 20, 4 an epoch: the last one after 18 */
+    ASSERT_OK(comm_thread_run(2, start_rank, c));
+    assert_true(file_exists(in_folder(state, "ckpt/epoch-00000004-step-00000002")));
+    assert_true(file_exists(in_folder(state, "ckpt/epoch-00000005")));
+    ASSERT_OK(folder_remove(c->folder));
+    free(c);
+}
+
+/* Two evaluations of 0.2 s pass before 0.5 s, and a third one would not: the second epoch is the last, or on a machine
+ * that is slow the first. */
+static void test_limit_foresees_evaluations(void **state)
+{
+    for (int64_t batch = 3; batch <= TRAINED; batch += TRAINED - 3) { /* 9 steps an epoch, and one */
+        batch_case *c = make_case(WEFT_DTYPE_F32, 1);
+        c->batch = batch;
+        c->eval_batch = ROWS;
+        c->folder = in_folder(state, "ckpt");
+        c->evaluation_s = 0.2;
+        c->stop_in_s = 0.5;
+        ASSERT_STATUS(comm_thread_run(1, start_rank, c), WEFT_STOPPED);
+        assert_true(c->epochs_seen >= 1 && c->epochs_seen <= 2);
+        ASSERT_OK(checkpoint_open(c->folder, &c->from));
+        checkpoint_close(c->from);
+        ASSERT_OK(folder_remove(c->folder));
+        free(c);
+    }
+}
+
 static void test_another_batch_size_is_refused(void **state)
 {
     batch_case *c = make_case(WEFT_DTYPE_F64, 2);
@@ -769,12 +961,19 @@ int main(void)
         cmocka_unit_test(test_normalised_batches_do_not_know_ranks),
         cmocka_unit_test(test_own_parameters),
         cmocka_unit_test(test_preconditioner_turns_the_whole_gradient),
+        cmocka_unit_test(test_parts_are_one_step),
+        cmocka_unit_test(test_parts_of_what_has_none),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_divergence_names_the_step),
         cmocka_unit_test(test_ranks_must_agree_on_steps),
         cmocka_unit_test(test_stops_within_an_epoch),
         cmocka_unit_test(test_stops_where_replicas_differ),
         cmocka_unit_test(test_stops_where_statistics_differ),
+        cmocka_unit_test(test_stops_with_own_parameters),
+        cmocka_unit_test(test_own_parameters_of_an_ended_run),
+        cmocka_unit_test(test_stops_with_a_preconditioner),
+        cmocka_unit_test(test_checkpoints_by_steps),
+        cmocka_unit_test(test_limit_foresees_evaluations),
         cmocka_unit_test(test_another_batch_size_is_refused),
     };
     if (access("/dev/shm", W_OK) == 0) {

@@ -1,0 +1,114 @@
+/* app/dense/dense_auto.c: values for options of images that say "auto"; see app/dense/dense_job.h. */
+#include <string.h>
+
+#include "app/dense/dense_job.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "dense/dense_options.def"
+
+/* Images beyond this are cut from anywhere in any size; below it a shift by some pixels is variation enough. */
+enum { SMALL_SIDE = 96, MOMENTS_BYTES = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1) };
+
+static weft_status decide_model(const image_set *set, weft_options *options)
+{
+    const char *name = set->channels == 1 && set->height <= 32 ? "lenet"
+                       : set->height <= SMALL_SIDE             ? "resnet-20"
+                                                               : "resnet-18";
+    log_info("model %s (auto: images of %lld x %lld x %lld)", name, (long long)set->height, (long long)set->width,
+             (long long)set->channels);
+    return option_decide(options, OPT_MODEL, name);
+}
+
+static weft_status decide_augment(const image_set *set, weft_options *options)
+{
+    const char *name = set->channels == 1 ? "none" : set->height <= SMALL_SIDE ? "flip" : "crop";
+    log_info("training images: --augment %s (auto)", name);
+    return option_decide(options, OPT_AUGMENT, name);
+}
+
+static void append(char *text, const float *values, int64_t count)
+{
+    char number[NUMBER_TEXT_MAX];
+    for (int64_t c = 0; c < count; ++c) {
+        if (c > 0) {
+            strcat(text, ",");
+        }
+        strcat(text, number_format_float(values[c], number));
+    }
+}
+
+static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_options *options)
+{
+    float mean[AUGMENT_CHANNELS_MAX];
+    float deviation[AUGMENT_CHANNELS_MAX];
+    char text[MOMENTS_BYTES] = "";
+    WEFT_TRY(image_set_moments(comm, set, mean, deviation));
+    append(text, mean, set->channels);
+    strcat(text, "/");
+    append(text, deviation, set->channels);
+    return option_decide(options, OPT_IMAGE_MOMENTS, text);
+}
+
+weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options)
+{
+    if (training && option_is_auto(options, OPT_RECIPE)) {
+        WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
+    }
+    if (option_is_auto(options, OPT_MODEL)) {
+        WEFT_TRY(decide_model(set, options));
+    }
+    if (option_is_auto(options, OPT_AUGMENT)) {
+        WEFT_TRY(decide_augment(set, options));
+    }
+    return option_is_auto(options, OPT_IMAGE_MOMENTS) ? decide_moments(comm, set, options) : WEFT_OK;
+}
+
+/* "0.1,0.2" up to `stop` into values[count]. */
+static bool read_numbers(const char **text, char stop, float *values, int64_t count)
+{
+    for (int64_t c = 0; c < count; ++c) {
+        double value = 0.0;
+        const char *end = NULL;
+        if (!number_scan_real(*text, &end, &value) || *end != (c + 1 < count ? ',' : stop)) {
+            return false;
+        }
+        values[c] = (float)value;
+        *text = *end != '\0' ? end + 1 : end;
+    }
+    return true;
+}
+
+static weft_status read_moments(const weft_options *options, augment *a)
+{
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
+    const char *rest = text;
+    bool good = read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels);
+    for (int64_t c = 0; good && c < a->channels; ++c) {
+        good = a->deviation[c] > 0.0F;
+    }
+    WEFT_CHECK(good, WEFT_ERR_USAGE,
+               "%s '%s': %lld means, '/', and as many deviations above 0, with commas between them", FLAG_IMAGE_MOMENTS,
+               text, (long long)a->channels);
+    return WEFT_OK;
+}
+
+weft_status dense_augment_of(const image_set *set, const weft_options *options, augment *a)
+{
+    const dense_augment kind = option_choice(options, OPT_AUGMENT);
+    *a = (augment){.height = set->height,
+                   .width = set->width,
+                   .channels = set->channels,
+                   .crop_height = set->height,
+                   .crop_width = set->width};
+    if (kind == DENSE_AUGMENT_SHIFT || kind == DENSE_AUGMENT_FLIP || kind == DENSE_AUGMENT_CUTOUT) {
+        a->pad = set->height / 8;
+        a->flip = kind != DENSE_AUGMENT_SHIFT;
+        a->cutout = kind == DENSE_AUGMENT_CUTOUT ? set->height / 4 : 0;
+    }
+    if (kind == DENSE_AUGMENT_CROP) {
+        a->resized_crop = true;
+        a->flip = true;
+        a->area_least = 0.08F;
+    }
+    return read_moments(options, a);
+}

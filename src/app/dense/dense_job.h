@@ -1,0 +1,47 @@
+/* app/dense/dense_job.h: what the files of app/dense/dense_workload.h share. */
+#ifndef WEFT_APP_DENSE_DENSE_JOB_H
+#define WEFT_APP_DENSE_DENSE_JOB_H
+
+#include "app/dense/dense_workload.h"
+#include "dense/engine/dense_model.h"
+#include "dense/net/zoo.h"
+
+enum { DENSE_SIZES = 4 };
+
+/* Everything that a workload of this kind holds; freed by its end(). */
+typedef struct dense_job {
+    image_set *set;
+    network net;
+    augment augment;
+    int64_t images[DENSE_SIZES]; /* numbers of images that batches of this rank have */
+    int sizes;
+    int64_t evaluated; /* images of an evaluation, over all ranks */
+    dense_config config;
+    dense_model model;
+    image_source *source;
+    train_targets answers; /* of the images that this rank evaluates */
+    weft_tensor label, mask[TRAIN_SPLITS];
+    int32_t *label_host;
+    uint8_t *split_host;
+    int64_t *held_id;
+} dense_job;
+
+/* Whether a job with these options is one of images. */
+bool dense_takes(const weft_options *options);
+
+/* Values for options that say "auto"; in app/dense/dense_auto.c. */
+weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);
+/* What images go through, after that. WEFT_ERR_USAGE: moments that are none. */
+weft_status dense_augment_of(const image_set *set, const weft_options *options, augment *a);
+
+/* See workload_ops; in app/dense/dense_describe.c. */
+void dense_describe_data(const workload *work, json_writer *json);
+void dense_describe_plan(const workload *work, FILE *out);
+void dense_summarise(const workload *work, json_writer *json);
+
+/* In app/dense/dense_saved.c. */
+weft_status dense_recognise(saved_model *model, const weft_options *given);
+weft_status dense_read_named(const safetensors_file *file, saved_model *model);
+weft_status dense_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+
+#endif

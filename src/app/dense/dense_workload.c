@@ -1,0 +1,350 @@
+/* app/dense/dense_workload.c: see app/dense/dense_workload.h. What is told is in dense_describe.c, models on disk in
+ * dense_saved.c, values of options that say "auto" in dense_auto.c. */
+#include "app/dense/dense_workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/activity/activity_table.h"
+#include "app/dense/dense_job.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "dense/data/image_order.h"
+#include "dense/dense_options.def"
+#include "graph/graph_options.def"
+
+/* ---- the data ---- */
+
+bool dense_takes(const weft_options *options)
+{
+    const char *model = option_text(options, OPT_MODEL);
+    const size_t length = strlen(model);
+    if (strcmp(model, "auto") == 0 || strcmp(model, "mlp") == 0) { /* both kinds have one: the data tell */
+        return image_set_looks_like(option_text(options, OPT_DATA));
+    }
+    return net_zoo_has(model) || (length > 4 && strcmp(model + length - 4, ".net") == 0);
+}
+
+static weft_status dense_begin(workload *work)
+{
+    dense_job *job = NULL;
+    weft_status status = WEFT_NEW_ZERO(&job, 1, WEFT_MEM_GENERAL);
+    work->self = job;
+    return status;
+}
+
+/* "224x192", "224", or "". */
+static weft_status read_size(const char *text, image_options *options)
+{
+    char *cross = NULL;
+    if (text[0] == '\0') {
+        return WEFT_OK;
+    }
+    options->height = options->width = strtol(text, &cross, 10);
+    if (*cross == 'x') {
+        options->width = strtol(cross + 1, &cross, 10);
+    }
+    WEFT_CHECK(*cross == '\0' && options->height >= 1 && options->height <= IMAGE_SIDE_MAX && options->width >= 1 &&
+                   options->width <= IMAGE_SIDE_MAX,
+               WEFT_ERR_USAGE, "%s '%s': a height and a width from 1 to %d, such as 224x224", FLAG_IMAGE_SIZE, text,
+               IMAGE_SIDE_MAX);
+    return WEFT_OK;
+}
+
+static weft_status dense_open(workload *work, const char *folder)
+{
+    (void)folder;
+    dense_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const char *source = option_text(o, OPT_DATA);
+    WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
+               "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
+               FLAG_DATA);
+    image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
+                             .valid = option_int(o, OPT_VALID_IMAGES),
+                             .seed = (uint64_t)option_int(o, OPT_SEED),
+                             .memory = option_size(o, OPT_CACHE_MEMORY),
+                             .threads = context->placement.threads};
+    activity_begin(ACTIVITY_LOAD);
+    weft_status status = read_size(option_text(o, OPT_IMAGE_SIZE), &options);
+    status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    const image_set *set = job->set;
+    snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
+    memcpy(work->hash, set->hash, sizeof work->hash);
+    work->labelled = true;
+    log_info("%s: %lld/%lld/%lld images of %lld x %lld x %lld in %lld classes", set->name,
+             (long long)set->count[IMAGE_TRAIN], (long long)set->count[IMAGE_VALID], (long long)set->count[IMAGE_TEST],
+             (long long)set->height, (long long)set->width, (long long)set->channels, (long long)set->classes);
+    if (set->malformed > 0) {
+        log_warn("%s: %lld images are malformed and left out", set->name, (long long)set->malformed);
+    }
+    return WEFT_OK;
+}
+
+static weft_status dense_decide(workload *work, weft_options *options, bool training)
+{
+    const dense_job *job = work->self;
+    return dense_auto_decide(work->context->comm, job->set, training, options);
+}
+
+/* ---- the plan ---- */
+
+static void add_size(dense_job *job, int64_t samples, int64_t batch, int64_t step, const app_context *context)
+{
+    const image_share share =
+        image_order_share(samples, batch, step, comm_size(context->comm), comm_rank(context->comm));
+    for (int i = 0; i < job->sizes; ++i) {
+        if (job->images[i] == share.count) {
+            return;
+        }
+    }
+    if (share.count > 0) {
+        job->images[job->sizes++] = share.count;
+    }
+}
+
+/* Batches are whole ones and a last one; ranks' shares of both are prepared for. */
+static void plan_sizes(dense_job *job, const app_context *context)
+{
+    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    const int64_t *count = job->set->count;
+    const int64_t samples[] = {count[IMAGE_TRAIN], count[IMAGE_VALID] + count[IMAGE_TEST]};
+    job->evaluated = samples[1];
+    for (int i = 0; i < 2; ++i) {
+        const int64_t steps = image_order_steps(samples[i], batch, false);
+        if (steps > 0) {
+            add_size(job, samples[i], batch, 0, context);
+            add_size(job, samples[i], batch, steps - 1, context);
+        }
+    }
+}
+
+static int64_t parameters_of(const network *net)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < net->layers; ++i) {
+        sum += net_cost_of(net, i).parameters;
+    }
+    return sum;
+}
+
+static weft_status plan_memory(workload *work)
+{
+    const dense_job *job = work->self;
+    const app_context *context = work->context;
+    const sync_options sync = sync_options_of(context->options, dense_workload.shards);
+    const uint64_t parameters = (uint64_t)parameters_of(&job->net) * sizeof(float);
+    const int64_t arena = dense_model_arena_bytes(&job->config, WEFT_DTYPE_F32);
+    if (arena < 0) {
+        return weft_error_code();
+    }
+    int64_t most = 0;
+    for (int i = 0; i < job->sizes; ++i) {
+        most = job->images[i] > most ? job->images[i] : most;
+    }
+    const uint64_t batches = 2 * (uint64_t)most * (uint64_t)image_set_bytes(job->set) * sizeof(float);
+    /* Values, gradients, two moments; packed for forward and backward. */
+    const uint64_t weights = 6 * parameters;
+    const uint64_t kept = sync_setup_bytes(&sync, parameters, comm_size(context->comm));
+    memory_plan *memory = &work->memory;
+    *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
+    memory_plan_add(memory, "process and images", clock_rss_bytes());
+    memory_plan_add(memory, "batches", batches);
+    memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
+    memory_plan_add(memory, "parameters", weights);
+    memory_plan_add(memory, "synchronisation", kept);
+    for (int i = 0; i < memory->rows; ++i) {
+        memory->peak += memory->row[i].bytes;
+    }
+    return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
+}
+
+static weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
+{
+    (void)folder;
+    dense_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const image_set *set = job->set;
+    WEFT_CHECK(outputs > 0 || set->count[IMAGE_TRAIN] > 0, WEFT_ERR_DATA, "%s: no images to train with", set->name);
+    WEFT_TRY(dense_augment_of(set, o, &job->augment));
+    WEFT_TRY(comm_agree(context->comm, net_open(option_text(o, OPT_MODEL), &job->net)));
+    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, set->classes));
+    plan_sizes(job, context);
+    job->config =
+        (dense_config){.net = &job->net,
+                       .norm = option_choice(o, OPT_NORM_OVER) == DENSE_NORM_ALL ? NORM_BATCH : NORM_BATCH_LOCAL,
+                       .images = job->images,
+                       .sizes = job->sizes,
+                       .training = outputs == 0};
+    work->inputs = set->channels;
+    work->outputs = set->classes;
+    work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
+                                        comm_rank(context->comm))
+                          .count;
+    return plan_memory(work);
+}
+
+/* ---- the model ---- */
+
+/* The answers of all images that this rank evaluates, in the order of its batches. */
+static weft_status collect_answers(workload *work)
+{
+    dense_job *job = work->self;
+    const app_context *context = work->context;
+    const train_source *source = image_source_of(job->source);
+    const int64_t rows = source->eval_rows;
+    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    uint8_t *pixels = NULL;
+    WEFT_TRY(WEFT_NEW(&job->label_host, rows, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&job->split_host, rows, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&pixels, image_set_bytes(job->set), WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_OK;
+    int64_t row = 0;
+    const int64_t valid = job->set->count[IMAGE_VALID];
+    for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
+        const image_share share =
+            image_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+        for (int64_t i = 0; status == WEFT_OK && i < share.count; ++i, ++row) {
+            const int64_t at = share.begin + i;
+            const int split = at < valid ? IMAGE_VALID : IMAGE_TEST;
+            job->held_id[row] = at;
+            job->split_host[row] = (uint8_t)split;
+            status =
+                image_set_read(job->set, split, split == IMAGE_VALID ? at : at - valid, pixels, &job->label_host[row]);
+        }
+    }
+    weft_free(pixels);
+    return status;
+}
+
+static weft_status upload_answers(workload *work)
+{
+    dense_job *job = work->self;
+    weft_hal *hal = work->context->hal;
+    const int64_t rows = image_source_of(job->source)->eval_rows;
+    uint8_t *mask = NULL;
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_IMAGE, &job->label));
+    WEFT_TRY(tensor_upload(&job->label, job->label_host));
+    WEFT_TRY(WEFT_NEW(&mask, rows, WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_OK;
+    for (int s = 0; s < TRAIN_SPLITS && status == WEFT_OK; ++s) {
+        for (int64_t i = 0; i < rows; ++i) {
+            mask[i] = job->split_host[i] == s;
+        }
+        status = tensor_create(hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_IMAGE, &job->mask[s]);
+        status = status == WEFT_OK ? tensor_upload(&job->mask[s], mask) : status;
+    }
+    weft_free(mask);
+    return status;
+}
+
+static weft_status load_answers(workload *work)
+{
+    dense_job *job = work->self;
+    WEFT_TRY(collect_answers(work));
+    WEFT_TRY(upload_answers(work));
+    const image_set *set = job->set;
+    job->answers = (train_targets){.rows = image_source_of(job->source)->eval_rows,
+                                   .outputs = set->classes,
+                                   .loss = TRAIN_LOSS_XENT,
+                                   .label = job->label.data,
+                                   .label_host = job->label_host,
+                                   .split_host = job->split_host,
+                                   .loss_entries = set->count[IMAGE_TRAIN]};
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        job->answers.mask[s] = job->mask[s].data;
+        job->answers.counted[s] = set->count[s];
+    }
+    return WEFT_OK;
+}
+
+static weft_status make_model(workload *work)
+{
+    dense_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const image_source_options options = {.set = job->set,
+                                          .augment = job->augment,
+                                          .batch = option_int(o, OPT_BATCH_SIZE),
+                                          .loaders = (int)option_int(o, OPT_LOADER_THREADS),
+                                          .threads = context->placement.threads};
+    WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));
+    WEFT_TRY(image_source_create(context->comm, context->hal, &options, &job->source));
+    return comm_agree(context->comm, load_answers(work));
+}
+
+static weft_status dense_build(workload *work)
+{
+    dense_job *job = work->self;
+    activity_begin(ACTIVITY_PREPARE);
+    weft_status status = make_model(work);
+    activity_end(ACTIVITY_PREPARE);
+    WEFT_TRY(status);
+    if (job->model.slow > 0) {
+        log_warn("%d layers, of which %s is the first, have shapes without a fast convolution: they take longer than "
+                 "their flops say",
+                 job->model.slow, job->model.slow_layer);
+    }
+    work->model = &job->model.interface;
+    work->targets = &job->answers;
+    work->source = *image_source_of(job->source);
+    work->held = (held_rows){.total = job->evaluated, .count = job->answers.rows, .id = job->held_id};
+    return WEFT_OK;
+}
+
+/* Images are read until the end. */
+static weft_status dense_release(workload *work)
+{
+    (void)work;
+    return WEFT_OK;
+}
+
+static void dense_abandon(workload *work)
+{
+    (void)work;
+}
+
+static void dense_end(workload *work)
+{
+    dense_job *job = work->self;
+    image_source_destroy(job->source);
+    dense_model_destroy(&job->model);
+    tensor_destroy(&job->label);
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        tensor_destroy(&job->mask[s]);
+    }
+    weft_free(job->label_host);
+    weft_free(job->split_host);
+    weft_free(job->held_id);
+    net_destroy(&job->net);
+    image_set_close(job->set);
+    weft_free(job);
+}
+
+const workload_ops dense_workload = {
+    .takes = dense_takes,
+    .data = "images",
+    .rows = "images",
+    .split_cure = "--valid-images N sets some of the training images apart",
+    .share_names = {"train_images"},
+    .shards = SYNC_SHARDS_SAMPLED,
+    .begin = dense_begin,
+    .open = dense_open,
+    .decide = dense_decide,
+    .plan = dense_plan,
+    .build = dense_build,
+    .release = dense_release,
+    .abandon = dense_abandon,
+    .end = dense_end,
+    .describe_data = dense_describe_data,
+    .describe_plan = dense_describe_plan,
+    .summarise = dense_summarise,
+    .recognise = dense_recognise,
+    .read_named = dense_read_named,
+    .write_named = dense_write_named,
+};

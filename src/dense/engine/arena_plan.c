@@ -1,0 +1,231 @@
+/* dense/engine/arena_plan.c: see dense/engine/arena_plan.h. */
+#include "dense/engine/arena_plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Sums of sizes stay exact below it; nothing that has so much memory exists. */
+#define WANTED_MAX 0x1p60
+
+enum { SLOTS_A_UNIT = 4, ALIGN_BYTES = 64 };
+
+typedef struct planning {
+    const unit_list *list;
+    arena_plan *plan;
+    int *gradient; /* [values] the slot of its gradient, once somebody wrote there */
+    int64_t images;
+    size_t element_bytes;
+    double wanted; /* bytes of all slots together */
+} planning;
+
+static int64_t elements_of(net_size size)
+{
+    return size.height * size.width * size.channels;
+}
+
+static int add_slot(planning *p, net_size size, size_t element_bytes, int moment)
+{
+    const int64_t elements = elements_of(size);
+    const double wanted = (double)elements * (double)p->images * (double)element_bytes;
+    const int64_t bytes = wanted < WANTED_MAX ? elements * p->images * (int64_t)element_bytes : 0;
+    p->wanted += wanted;
+    p->plan->slot[p->plan->slots] = (arena_slot){.elements = elements,
+                                                 .bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES,
+                                                 .first = moment,
+                                                 .last = moment};
+    return p->plan->slots++;
+}
+
+static int add_value(planning *p, int value, int moment)
+{
+    return add_slot(p, p->list->size[value], p->element_bytes, moment);
+}
+
+static void touch(planning *p, int slot, int moment)
+{
+    if (slot != ARENA_NO_SLOT && p->plan->slot[slot].last < moment) {
+        p->plan->slot[slot].last = moment;
+    }
+}
+
+static void touch_value(planning *p, int value, int moment)
+{
+    if (value != UNIT_NO_VALUE) {
+        touch(p, p->plan->value[value], moment);
+    }
+}
+
+static void plan_forward(planning *p, int index, bool training)
+{
+    const unit *u = &p->list->unit[index];
+    unit_slots *s = &p->plan->unit[index];
+    *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
+    touch_value(p, u->x, index);
+    touch_value(p, u->other, index);
+    p->plan->value[u->y] = add_value(p, u->y, index);
+    if (training && u->kind == UNIT_POOL && u->layer->kind == NET_MAXPOOL) {
+        s->index = add_slot(p, p->list->size[u->y], 1, index);
+    }
+}
+
+static bool reads_input_again(const unit *u)
+{
+    return u->kind == UNIT_CONV || u->kind == UNIT_LINEAR || u->kind == UNIT_NORM;
+}
+
+static bool works_in_place(const unit *u)
+{
+    return u->kind == UNIT_NORM || u->kind == UNIT_ACT || u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
+}
+
+/* The gradient of `value` gets a share that is written to a slot of its own: that is it, or it is added. */
+static void plan_share(planning *p, int value, int moment, int *written, int *sum)
+{
+    int *gradient = &p->gradient[value];
+    *written = add_value(p, value, moment);
+    if (*gradient == ARENA_NO_SLOT) {
+        *gradient = *written;
+    } else {
+        *sum = *gradient;
+        touch(p, *sum, moment);
+    }
+}
+
+static void plan_backward(planning *p, int index)
+{
+    const unit *u = &p->list->unit[index];
+    unit_slots *s = &p->plan->unit[index];
+    const int moment = 2 * p->list->units - 1 - index;
+    s->dy = p->gradient[u->y];
+    assert(s->dy != ARENA_NO_SLOT);
+    touch(p, s->dy, moment);
+    touch(p, s->index, moment);
+    if (reads_input_again(u)) {
+        touch_value(p, u->x, moment);
+    }
+    if (u->relu) {
+        touch_value(p, u->y, moment);
+    }
+    if (u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE) {
+        plan_share(p, u->other, moment, &s->dother, &s->dother_sum);
+    }
+    if (u->x == UNIT_INPUT_VALUE) {
+        s->dx = works_in_place(u) ? s->dy : ARENA_NO_SLOT;
+    } else if (!works_in_place(u)) {
+        plan_share(p, u->x, moment, &s->dx, &s->dx_sum);
+    } else {
+        s->dx = s->dy;
+        if (p->gradient[u->x] == ARENA_NO_SLOT) {
+            p->gradient[u->x] = s->dy;
+        } else {
+            s->dx_sum = p->gradient[u->x];
+            touch(p, s->dx_sum, moment);
+        }
+    }
+}
+
+/* ---- places ---- */
+
+static int by_size(const void *left, const void *right)
+{
+    const arena_slot *a = *(arena_slot *const *)left;
+    const arena_slot *b = *(arena_slot *const *)right;
+    if (a->bytes != b->bytes) {
+        return a->bytes < b->bytes ? 1 : -1;
+    }
+    return (a > b) - (a < b);
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const arena_slot *a = *(arena_slot *const *)left;
+    const arena_slot *b = *(arena_slot *const *)right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* The lowest gap that takes the slot between those of `beside`, which stand at the same time. */
+static int64_t lowest_gap(const arena_slot *slot, arena_slot **beside, int count)
+{
+    int64_t end = 0;
+    qsort(beside, (size_t)count, sizeof *beside, by_offset);
+    for (int i = 0; i < count && beside[i]->offset < end + slot->bytes; ++i) {
+        const int64_t behind = beside[i]->offset + beside[i]->bytes;
+        end = behind > end ? behind : end;
+    }
+    return end;
+}
+
+static weft_status place(arena_plan *plan)
+{
+    arena_slot **order = NULL;
+    arena_slot **beside = NULL;
+    weft_status status = WEFT_NEW(&order, plan->slots, WEFT_MEM_GENERAL);
+    status = status == WEFT_OK ? WEFT_NEW(&beside, plan->slots, WEFT_MEM_GENERAL) : status;
+    for (int i = 0; status == WEFT_OK && i < plan->slots; ++i) {
+        order[i] = &plan->slot[i];
+    }
+    if (status == WEFT_OK) {
+        qsort(order, (size_t)plan->slots, sizeof *order, by_size);
+    }
+    for (int i = 0; status == WEFT_OK && i < plan->slots; ++i) {
+        arena_slot *slot = order[i];
+        int count = 0;
+        for (int j = 0; j < i; ++j) {
+            if (order[j]->first <= slot->last && slot->first <= order[j]->last) {
+                beside[count++] = order[j];
+            }
+        }
+        slot->offset = lowest_gap(slot, beside, count);
+        plan->bytes = slot->offset + slot->bytes > plan->bytes ? slot->offset + slot->bytes : plan->bytes;
+    }
+    weft_free(order);
+    weft_free(beside);
+    return status;
+}
+
+static weft_status make_plan(planning *p, bool training)
+{
+    const unit_list *list = p->list;
+    arena_plan *plan = p->plan;
+    WEFT_TRY(WEFT_NEW(&plan->slot, (int64_t)SLOTS_A_UNIT * list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&plan->value, list->values, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&plan->unit, list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&p->gradient, list->values, WEFT_MEM_GENERAL));
+    for (int v = 0; v < list->values; ++v) {
+        plan->value[v] = ARENA_NO_SLOT;
+        p->gradient[v] = ARENA_NO_SLOT;
+    }
+    for (int u = 0; u < list->units; ++u) {
+        plan_forward(p, u, training);
+    }
+    /* The gradient of the logits stands where they stood (train/model.h). */
+    p->gradient[list->output] = plan->value[list->output];
+    for (int u = list->units - 1; training && u >= 0; --u) {
+        plan_backward(p, u);
+    }
+    WEFT_CHECK(p->wanted < WANTED_MAX, WEFT_ERR_RESOURCE,
+               "values and gradients of %lld images would take %.3g bytes: take a smaller batch", (long long)p->images,
+               p->wanted);
+    return place(plan);
+}
+
+weft_status arena_plan_create(const unit_list *list, int64_t images, size_t element_bytes, bool training,
+                              arena_plan *plan)
+{
+    planning p = {.list = list, .plan = plan, .images = images, .element_bytes = element_bytes};
+    memset(plan, 0, sizeof *plan);
+    weft_status status = make_plan(&p, training);
+    weft_free(p.gradient);
+    return status;
+}
+
+void arena_plan_destroy(arena_plan *plan)
+{
+    weft_free(plan->slot);
+    weft_free(plan->value);
+    weft_free(plan->unit);
+    memset(plan, 0, sizeof *plan);
+}

@@ -1,0 +1,49 @@
+/*
+ * dense/engine/arena_plan.h: where values and gradients of a step stand in one block of memory.
+ *
+ * A step is a line of 2 U moments: forward of unit u at moment u, backward at 2 U - 1 - u. Each value, gradient and pooling
+ * index is a *slot*: bytes an image, and the first and last moment at which somebody needs it. Slots whose moments do
+ * not meet may share memory; the largest are placed first, each as low as it can stand (greedy by size: Y. Pisarchyk,
+ * J. Lee, 2020, arXiv 2001.03288).
+ *
+ * Gradients: a unit whose backward pass reads and writes the same elements works in the memory of its output's gradient.
+ * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their
+ * own, which is added.
+ */
+#ifndef WEFT_DENSE_ENGINE_ARENA_PLAN_H
+#define WEFT_DENSE_ENGINE_ARENA_PLAN_H
+
+#include "dense/engine/units.h"
+
+enum { ARENA_NO_SLOT = -1 };
+
+typedef struct arena_slot {
+    int64_t elements; /* of one image */
+    int64_t bytes;    /* of as many images as the plan is for */
+    int64_t offset;   /* in the arena */
+    int first, last;  /* moments */
+} arena_slot;
+
+/* Of one unit; slots, or ARENA_NO_SLOT. */
+typedef struct unit_slots {
+    int index;              /* pooling: which pixel was the largest, one byte an element */
+    int dy;                 /* the gradient of y */
+    int dx, dx_sum;         /* where the gradient of x is written; where it is then added */
+    int dother, dother_sum; /* the same of what is added */
+} unit_slots;
+
+typedef struct arena_plan {
+    int slots;
+    arena_slot *slot;
+    int *value;       /* [values] the slot of each value; of the input: ARENA_NO_SLOT, it is the batch's own memory */
+    unit_slots *unit; /* [units] */
+    int64_t bytes;    /* of the arena */
+} arena_plan;
+
+/* For batches of at most `images`, elements of element_bytes. training: backward passes happen too. Free with
+ * arena_plan_destroy, also after a failure. */
+weft_status arena_plan_create(const unit_list *list, int64_t images, size_t element_bytes, bool training,
+                              arena_plan *plan);
+void arena_plan_destroy(arena_plan *plan);
+
+#endif

@@ -1,0 +1,197 @@
+/* dense/engine/dense_backward.c: gradients of a batch, from the last unit to the first; see dense/engine/dense_model.h. */
+#include <assert.h>
+
+#include "dense/engine/dense_model.h"
+
+/* What a unit's backward pass works on. */
+typedef struct unit_gradients {
+    const unit *u;
+    dense_unit *d;
+    const unit_slots *slots;
+    weft_tensor x, y, dy, dx;
+    bool wants_dx;
+} unit_gradients;
+
+static unit_gradients gradients_of(const dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const unit_slots *slots = &model->plan.unit[index];
+    unit_gradients g = {.u = u, .d = &model->unit[index], .slots = slots, .wants_dx = slots->dx != ARENA_NO_SLOT};
+    g.x = dense_value(model, u->x);
+    g.y = dense_value(model, u->y);
+    g.dy = dense_slot(model, slots->dy, u->y);
+    if (g.wants_dx) {
+        g.dx = dense_slot(model, slots->dx, u->x);
+    }
+    return g;
+}
+
+static weft_status ready(const train_pass *pass, int block)
+{
+    return block == DENSE_NO_BLOCK ? WEFT_OK : train_ready(pass, block);
+}
+
+/* What was written joins the gradient that stands there, if one does. */
+static weft_status add_share(const dense_model *model, int written, int sum, int value)
+{
+    if (sum == ARENA_NO_SLOT) {
+        return WEFT_OK;
+    }
+    const weft_tensor share = dense_slot(model, written, value);
+    weft_tensor total = dense_slot(model, sum, value);
+    return tensor_axpby(1.0, &share, 1.0, &total);
+}
+
+/* dy counts where the unit's ReLU let something through. */
+static weft_status mask(unit_gradients *g)
+{
+    const hal_dropout none = {.probability = 0.0F};
+    return g->u->relu ? tensor_act_backward(&g->dy, &g->y, true, &none, &g->dy) : WEFT_OK;
+}
+
+/* A rank without images brings zeros to the sums of all ranks. */
+static weft_status zero_gradients(dense_model *model, const dense_unit *d)
+{
+    weft_tensor weight = param_grad(&model->params, d->weight);
+    WEFT_TRY(tensor_zero(&weight));
+    if (d->bias == DENSE_NO_BLOCK) {
+        return WEFT_OK;
+    }
+    weft_tensor bias = param_grad(&model->params, d->bias);
+    return tensor_zero(&bias);
+}
+
+static weft_status conv_gradients(dense_model *model, unit_gradients *g)
+{
+    const weft_tensor dweight = param_grad(&model->params, g->d->weight);
+    weft_tensor dbias = {.rows = 0};
+    if (g->d->bias != DENSE_NO_BLOCK) {
+        dbias = param_grad(&model->params, g->d->bias);
+    }
+    return hal_conv_backward_weights(model->hal, &(hal_conv_backward_weights_args){.x = tensor_mat(&g->x),
+                                                                                   .dy = tensor_mat(&g->dy),
+                                                                                   .dweight = tensor_mat(&dweight),
+                                                                                   .dbias = tensor_mat(&dbias),
+                                                                                   .conv = g->d->conv});
+}
+
+static weft_status conv_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+{
+    WEFT_TRY(mask(g));
+    WEFT_TRY(model->images == 0 ? zero_gradients(model, g->d) : conv_gradients(model, g));
+    WEFT_TRY(ready(pass, g->d->weight));
+    WEFT_TRY(ready(pass, g->d->bias));
+    if (!g->wants_dx || model->images == 0) {
+        return WEFT_OK;
+    }
+    return hal_conv_backward_data(
+        model->hal,
+        &(hal_conv_backward_data_args){.dy = tensor_mat(&g->dy), .dx = tensor_mat(&g->dx), .conv = g->d->conv});
+}
+
+static weft_status linear_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+{
+    const weft_tensor weight = param_value(&model->params, g->d->weight);
+    weft_tensor dweight = param_grad(&model->params, g->d->weight);
+    WEFT_TRY(mask(g));
+    if (model->images == 0) {
+        WEFT_TRY(zero_gradients(model, g->d));
+    } else {
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &g->dy, .b = &g->x, .trans_a = true}, &dweight));
+        if (g->d->bias != DENSE_NO_BLOCK) {
+            weft_tensor dbias = param_grad(&model->params, g->d->bias);
+            WEFT_TRY(tensor_col_sum(&g->dy, 0.0, &dbias));
+        }
+    }
+    WEFT_TRY(ready(pass, g->d->weight));
+    WEFT_TRY(ready(pass, g->d->bias));
+    return g->wants_dx ? tensor_gemm(&(tensor_product){.a = &g->dy, .b = &weight}, &g->dx) : WEFT_OK;
+}
+
+static weft_status norm_unit_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+{
+    const norm_operands operands = {.x = &g->x, .y = &g->y, .relu = g->u->relu};
+    weft_tensor dresidual = {.rows = 0};
+    const bool adds = g->slots->dother != ARENA_NO_SLOT;
+    if (adds) {
+        dresidual = dense_slot(model, g->slots->dother, g->u->other);
+    }
+    WEFT_TRY(norm_backward(&g->d->norm, &operands, &g->dy, adds ? &dresidual : NULL));
+    WEFT_TRY(ready(pass, g->d->norm.gamma));
+    return ready(pass, g->d->norm.beta);
+}
+
+static weft_status add_backward(const dense_model *model, unit_gradients *g)
+{
+    WEFT_TRY(mask(g));
+    if (g->slots->dother == ARENA_NO_SLOT) {
+        return WEFT_OK;
+    }
+    weft_tensor dother = dense_slot(model, g->slots->dother, g->u->other);
+    return tensor_axpby(1.0, &g->dy, 0.0, &dother);
+}
+
+static weft_status act_backward(const dense_model *model, int index, unit_gradients *g, const train_pass *pass)
+{
+    const hal_dropout dropout = dense_dropout(model, index, pass);
+    const weft_tensor y = dense_by_image(&g->y, model->images);
+    weft_tensor dy = dense_by_image(&g->dy, model->images);
+    return tensor_act_backward(&dy, &y, g->u->relu, &dropout, &dy);
+}
+
+static weft_status pool_backward(const dense_model *model, unit_gradients *g, const weft_tensor *dy)
+{
+    hal_pool_backward_args args = {.dy = tensor_mat(dy), .dx = tensor_mat(&g->dx), .shape = g->d->pool};
+    if (g->slots->index != ARENA_NO_SLOT) {
+        weft_tensor chosen = dense_slot(model, g->slots->index, g->u->y);
+        chosen.dtype = WEFT_DTYPE_U8;
+        args.index = tensor_mat(&chosen);
+    }
+    return g->wants_dx ? hal_pool_backward(model->hal, &args) : WEFT_OK;
+}
+
+static weft_status unit_backward(dense_model *model, int index, unit_gradients *g, const train_pass *pass)
+{
+    switch (g->u->kind) {
+    case UNIT_CONV:
+        return conv_backward(model, g, pass);
+    case UNIT_LINEAR:
+        return linear_backward(model, g, pass);
+    case UNIT_NORM:
+        return norm_unit_backward(model, g, pass);
+    case UNIT_ADD:
+        return add_backward(model, g);
+    case UNIT_ACT:
+        return act_backward(model, index, g, pass);
+    case UNIT_POOL:
+        return pool_backward(model, g, &g->dy);
+    case UNIT_SUBSAMPLE: {
+        const weft_tensor inner = dense_subsampled(model, index, &g->dy);
+        return pool_backward(model, g, &inner);
+    }
+    case UNIT_SCALE:
+        return tensor_axpby(g->u->layer->value, &g->dy, 0.0, &g->dy);
+    }
+    return WEFT_OK;
+}
+
+weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlogits)
+{
+    dense_model *model = self;
+    const weft_tensor logits = dense_value(model, model->list.output);
+    if (dlogits->data != logits.data) {
+        weft_tensor own = logits;
+        WEFT_TRY(tensor_axpby(1.0, dlogits, 0.0, &own));
+    }
+    for (int i = model->list.units - 1; i >= 0; --i) {
+        unit_gradients g = gradients_of(model, i);
+        const weft_activity *activity = dense_activity(g.u);
+        activity_begin(activity);
+        weft_status status = unit_backward(model, i, &g, pass);
+        activity_end(activity);
+        WEFT_TRY(status);
+        WEFT_TRY(add_share(model, g.slots->dother, g.slots->dother_sum, g.u->other));
+        WEFT_TRY(add_share(model, g.slots->dx, g.slots->dx_sum, g.u->x));
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,172 @@
+/* dense/engine/dense_forward.c: values of a batch, unit by unit; see dense/engine/dense_model.h. */
+#include "dense/engine/dense_model.h"
+
+static weft_status need(const train_pass *pass, int block)
+{
+    return block == DENSE_NO_BLOCK ? WEFT_OK : train_need(pass, block);
+}
+
+static weft_status conv_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    const dense_unit *d = &model->unit[index];
+    const weft_tensor weight = param_value(&model->params, d->weight);
+    const weft_tensor x = dense_value(model, u->x);
+    const weft_tensor y = dense_value(model, u->y);
+    weft_tensor bias = {.rows = 0};
+    WEFT_TRY(need(pass, d->weight));
+    WEFT_TRY(need(pass, d->bias));
+    if (d->bias != DENSE_NO_BLOCK) {
+        bias = param_value(&model->params, d->bias);
+    }
+    WEFT_TRY(hal_conv_pack(
+        model->hal, &(hal_conv_pack_args){.weight = tensor_mat(&weight), .conv = d->conv, .backward = pass->training}));
+    return hal_conv_forward(
+        model->hal,
+        &(hal_conv_forward_args){.x = tensor_mat(&x), .bias = tensor_mat(&bias), .y = tensor_mat(&y), .conv = d->conv});
+}
+
+static weft_status linear_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    const dense_unit *d = &model->unit[index];
+    const weft_tensor x = dense_value(model, u->x);
+    weft_tensor y = dense_value(model, u->y);
+    const weft_tensor weight = param_value(&model->params, d->weight);
+    weft_tensor bias = {.rows = 0};
+    WEFT_TRY(need(pass, d->weight));
+    WEFT_TRY(need(pass, d->bias));
+    if (d->bias != DENSE_NO_BLOCK) {
+        bias = param_value(&model->params, d->bias);
+    }
+    const tensor_product product = {
+        .a = &x, .b = &weight, .bias = d->bias != DENSE_NO_BLOCK ? &bias : NULL, .trans_b = true};
+    WEFT_TRY(tensor_gemm(&product, &y));
+    return u->relu ? tensor_act_forward(&y, true, &(hal_dropout){.probability = 0.0F}, &y) : WEFT_OK;
+}
+
+static weft_status norm_unit_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    dense_unit *d = &model->unit[index];
+    const weft_tensor x = dense_value(model, u->x);
+    weft_tensor y = dense_value(model, u->y);
+    weft_tensor residual = {.rows = 0};
+    norm_operands operands = {.x = &x, .y = &y, .relu = u->relu};
+    if (u->other != UNIT_NO_VALUE) {
+        residual = dense_value(model, u->other);
+        operands.residual = &residual;
+    }
+    WEFT_TRY(need(pass, d->norm.gamma));
+    WEFT_TRY(need(pass, d->norm.beta));
+    return norm_forward(&d->norm, pass->training, &operands);
+}
+
+static weft_status add_forward(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const weft_tensor x = dense_value(model, u->x);
+    const weft_tensor other = dense_value(model, u->other);
+    weft_tensor y = dense_value(model, u->y);
+    WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &y));
+    WEFT_TRY(tensor_axpby(1.0, &other, 1.0, &y));
+    return u->relu ? tensor_act_forward(&y, true, &(hal_dropout){.probability = 0.0F}, &y) : WEFT_OK;
+}
+
+static weft_status act_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    const hal_dropout dropout = dense_dropout(model, index, pass);
+    const weft_tensor from = dense_value(model, u->x);
+    const weft_tensor to = dense_value(model, u->y);
+    const weft_tensor x = dense_by_image(&from, model->images);
+    weft_tensor y = dense_by_image(&to, model->images);
+    return tensor_act_forward(&x, u->relu, &dropout, &y);
+}
+
+static weft_status pool_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    const int slot = model->plan.unit[index].index;
+    const weft_tensor x = dense_value(model, u->x);
+    const weft_tensor y = dense_value(model, u->y);
+    hal_pool_forward_args args = {.x = tensor_mat(&x), .y = tensor_mat(&y), .shape = model->unit[index].pool};
+    if (slot != ARENA_NO_SLOT && pass->training) {
+        weft_tensor chosen = dense_slot(model, slot, u->y);
+        chosen.dtype = WEFT_DTYPE_U8;
+        args.index = tensor_mat(&chosen);
+    }
+    return hal_pool_forward(model->hal, &args);
+}
+
+static weft_status subsample_forward(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const weft_tensor x = dense_value(model, u->x);
+    weft_tensor y = dense_value(model, u->y);
+    const weft_tensor inner = dense_subsampled(model, index, &y);
+    WEFT_TRY(tensor_zero(&y));
+    return hal_pool_forward(
+        model->hal,
+        &(hal_pool_forward_args){.x = tensor_mat(&x), .y = tensor_mat(&inner), .shape = model->unit[index].pool});
+}
+
+static weft_status unit_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    switch (u->kind) {
+    case UNIT_CONV:
+        return conv_forward(model, index, pass);
+    case UNIT_LINEAR:
+        return linear_forward(model, index, pass);
+    case UNIT_NORM:
+        return norm_unit_forward(model, index, pass);
+    case UNIT_ADD:
+        return add_forward(model, index);
+    case UNIT_ACT:
+        return act_forward(model, index, pass);
+    case UNIT_POOL:
+        return pool_forward(model, index, pass);
+    case UNIT_SUBSAMPLE:
+        return subsample_forward(model, index);
+    case UNIT_SCALE: {
+        const weft_tensor x = dense_value(model, u->x);
+        weft_tensor y = dense_value(model, u->y);
+        return tensor_axpby(u->layer->value, &x, 0.0, &y);
+    }
+    }
+    return WEFT_OK;
+}
+
+/* How many images this batch has, here and on all ranks. */
+static void begin_batch(dense_model *model, const train_pass *pass)
+{
+    model->input = pass->batch->input;
+    model->images = model->input->rows;
+    if (!pass->training) {
+        return;
+    }
+    for (int i = 0; i < model->list.units; ++i) {
+        const unit *u = &model->list.unit[i];
+        if (u->kind == UNIT_NORM) {
+            const net_size at = model->list.size[u->x];
+            const int64_t pixels = at.height * at.width;
+            norm_set_rows(&model->unit[i].norm, model->images * pixels, pass->batch->targets->loss_entries * pixels);
+        }
+    }
+}
+
+weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    dense_model *model = self;
+    begin_batch(model, pass);
+    for (int i = 0; i < model->list.units; ++i) {
+        const weft_activity *activity = dense_activity(&model->list.unit[i]);
+        activity_begin(activity);
+        weft_status status = unit_forward(model, i, pass);
+        activity_end(activity);
+        WEFT_TRY(status);
+    }
+    *logits = dense_value(model, model->list.output);
+    return WEFT_OK;
+}

@@ -1,0 +1,252 @@
+/* dense/engine/dense_model.c: see dense/engine/dense_model.h. */
+#include "dense/engine/dense_model.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/philox.h"
+#include "train/activities.h"
+
+const weft_activity ACTIVITY_CONVOLVE[1] = {{.text = "convolution", .kind = ACTIVITY_COMPUTES}};
+
+const weft_activity *dense_activity(const unit *u)
+{
+    return u->kind == UNIT_CONV ? ACTIVITY_CONVOLVE : u->kind == UNIT_LINEAR ? ACTIVITY_LINEAR : ACTIVITY_ELEMENTWISE;
+}
+
+static int64_t most_images(const dense_config *config)
+{
+    int64_t most = 0;
+    for (int i = 0; i < config->sizes; ++i) {
+        most = config->images[i] > most ? config->images[i] : most;
+    }
+    return most;
+}
+
+static int64_t pixels_of(net_size size)
+{
+    return size.height * size.width;
+}
+
+/* ---- matrices ---- */
+
+weft_tensor dense_slot(const dense_model *model, int slot, int like)
+{
+    const net_size size = model->list.size[like];
+    weft_tensor t = {.hal = model->hal,
+                     .dtype = model->dtype,
+                     .rows = model->images * pixels_of(size),
+                     .cols = size.channels,
+                     .ld = size.channels};
+    if (t.rows > 0) {
+        t.data = (char *)model->arena.data + model->plan.slot[slot].offset;
+    }
+    return t;
+}
+
+weft_tensor dense_value(const dense_model *model, int value)
+{
+    return value == UNIT_INPUT_VALUE
+               ? tensor_view(&model->input->pixels, 0, model->input->pixels.rows, 0, model->input->pixels.cols)
+               : dense_slot(model, model->plan.value[value], value);
+}
+
+hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass)
+{
+    return (hal_dropout){.probability = pass->training ? (float)model->list.unit[index].dropout : 0.0F,
+                         .seed = pass->seed,
+                         .purpose = WEFT_RNG_DROPOUT + (uint32_t)index,
+                         .epoch = pass->epoch,
+                         .row_id = tensor_mat(&model->input->sample_id)};
+}
+
+weft_tensor dense_by_image(const weft_tensor *value, int64_t images)
+{
+    return images > 0 ? tensor_reshape(value, images, value->rows / images * value->cols) : *value;
+}
+
+weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y)
+{
+    const int64_t in = model->list.size[model->list.unit[index].x].channels;
+    return tensor_view(y, 0, y->rows, (y->cols - in) / 2, in);
+}
+
+/* ---- parameters ---- */
+
+static weft_status declare_weights(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    dense_unit *d = &model->unit[index];
+    const net_size in = model->list.size[u->x];
+    const int64_t out = u->layer->out;
+    const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
+    const int64_t fan_in = shape[1] * shape[2] * shape[3];
+    const bool linear = u->layer->kind == NET_LINEAR;
+    const param_init init = linear ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
+    const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
+    d->weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
+    WEFT_TRY(param_add_tensor(&model->params, d->weight, linear ? 2 : 4, linear ? flat : shape, init, "%s.weight",
+                              u->layer->name));
+    if (!u->layer->bias) {
+        return WEFT_OK;
+    }
+    d->bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
+    return param_add_tensor(&model->params, d->bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
+                            u->layer->name);
+}
+
+static weft_status declare_parameters(dense_model *model)
+{
+    static const norm_names names = {"weight", "bias", "running_mean", "running_var"};
+    param_store_begin(&model->params, model->hal, model->dtype);
+    for (int i = 0; i < model->list.units; ++i) {
+        const unit *u = &model->list.unit[i];
+        dense_unit *d = &model->unit[i];
+        if (u->kind == UNIT_CONV || u->kind == UNIT_LINEAR) {
+            WEFT_TRY(declare_weights(model, i));
+        } else if (u->kind == UNIT_NORM) {
+            const norm_layer layer = {.kind = model->config.norm,
+                                      .cols = model->list.size[u->x].channels,
+                                      .group = PARAM_GROUP_NO_DECAY,
+                                      .layer = u->layer->name,
+                                      .names = &names};
+            WEFT_TRY(norm_declare(&d->norm, &model->params, &layer));
+        }
+    }
+    for (int i = 0; i < model->list.units; ++i) {
+        if (model->list.unit[i].kind == UNIT_NORM) {
+            WEFT_TRY(norm_declare_state(&model->unit[i].norm));
+        }
+    }
+    return param_store_commit(&model->params, model->comm);
+}
+
+/* ---- what units hold ---- */
+
+static weft_status create_conv(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const net_layer *layer = u->layer;
+    const net_size in = model->list.size[u->x];
+    const bool linear = layer->kind == NET_LINEAR;
+    const hal_conv_shape shape = {.height = in.height,
+                                  .width = in.width,
+                                  .in = in.channels,
+                                  .out = layer->out,
+                                  .groups = layer->groups,
+                                  .kernel = {u->kernel[0], u->kernel[1]},
+                                  .stride = {linear ? 1 : layer->stride[0], linear ? 1 : layer->stride[1]},
+                                  .dilation = {layer->dilation[0], layer->dilation[1]},
+                                  .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}},
+                                  .dtype = model->dtype,
+                                  .bias = layer->bias,
+                                  .relu = u->relu,
+                                  .training = model->config.training,
+                                  .backward_data = model->config.training && u->x != UNIT_INPUT_VALUE};
+    hal_conv **conv = &model->unit[index].conv;
+    WEFT_TRY(model->hal->image.conv_create(model->hal, &shape, model->config.images, model->config.sizes, conv));
+    const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);
+    log_debug("%s: %s forward, %s backward by data, %s by weights", layer->name, info.forward, info.backward_data,
+              info.backward_weights);
+    if (info.slow && model->slow++ == 0) {
+        model->slow_layer = layer->name;
+    }
+    return WEFT_OK;
+}
+
+static void set_pool(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const net_layer *layer = u->layer;
+    const net_size in = model->list.size[u->x];
+    model->unit[index].pool = (hal_pool_shape){.average = layer->kind != NET_MAXPOOL,
+                                               .height = in.height,
+                                               .width = in.width,
+                                               .kernel = {u->kernel[0], u->kernel[1]},
+                                               .stride = {layer->stride[0], layer->stride[1]},
+                                               .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}}};
+}
+
+static weft_status create_unit(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    switch (u->kind) {
+    case UNIT_CONV:
+        return create_conv(model, index);
+    case UNIT_POOL:
+    case UNIT_SUBSAMPLE:
+        set_pool(model, index);
+        return WEFT_OK;
+    case UNIT_NORM:
+        return norm_create(&model->unit[index].norm, model->comm,
+                           most_images(&model->config) * pixels_of(model->list.size[u->x]));
+    default:
+        return WEFT_OK;
+    }
+}
+
+static weft_status create(dense_model *model)
+{
+    const dense_config *config = &model->config;
+    WEFT_TRY(units_create(config->net, &model->list));
+    WEFT_TRY(WEFT_NEW_ZERO(&model->unit, model->list.units, WEFT_MEM_GENERAL));
+    for (int i = 0; i < model->list.units; ++i) {
+        model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
+    }
+    WEFT_TRY(arena_plan_create(&model->list, most_images(config), weft_dtype_bytes(model->dtype), config->training,
+                               &model->plan));
+    return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
+}
+
+weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
+                               dense_model *model)
+{
+    *model = (dense_model){.comm = comm, .hal = hal, .config = *config, .dtype = dtype};
+    WEFT_TRY(comm_agree(comm, create(model)));
+    WEFT_TRY(declare_parameters(model));
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < model->list.units; ++i) {
+        /* Norms are created by all ranks together: one that failed goes on. */
+        const weft_status created = create_unit(model, i);
+        status = status == WEFT_OK ? created : status;
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    model->interface = (train_model){.name = config->net->name,
+                                     .self = model,
+                                     .params = &model->params,
+                                     .forward = dense_forward,
+                                     .backward = dense_backward};
+    return WEFT_OK;
+}
+
+void dense_model_destroy(dense_model *model)
+{
+    for (int i = 0; model->unit != NULL && i < model->list.units; ++i) {
+        if (model->unit[i].conv != NULL) {
+            model->hal->image.conv_destroy(model->hal, model->unit[i].conv);
+        }
+        if (model->list.unit[i].kind == UNIT_NORM) {
+            norm_destroy(&model->unit[i].norm);
+        }
+    }
+    tensor_destroy(&model->arena);
+    param_store_destroy(&model->params);
+    arena_plan_destroy(&model->plan);
+    units_destroy(&model->list);
+    weft_free(model->unit);
+    memset(model, 0, sizeof *model);
+}
+
+int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype)
+{
+    unit_list list;
+    arena_plan plan = {.slots = 0};
+    weft_status status = units_create(config->net, &list);
+    status = status == WEFT_OK
+                 ? arena_plan_create(&list, most_images(config), weft_dtype_bytes(dtype), config->training, &plan)
+                 : status;
+    const int64_t bytes = status == WEFT_OK ? plan.bytes : -1;
+    arena_plan_destroy(&plan);
+    units_destroy(&list);
+    return bytes;
+}

@@ -1,0 +1,83 @@
+/*
+ * dense/engine/dense_model.h: a network on images as a train_model (train/model.h), whose input is an image_batch.
+ *
+ * Batches are matrices [images * height * width, channels] (hal/hal.h), so that every operation on rows and columns is
+ * one on pixels and channels, and need not be turned on the way. Everything that steps use is made here once: prepared
+ * convolutions for the numbers of images that will come, and one block of memory for values and gradients
+ * (dense/engine/arena_plan.h). Weights lie in the parameter store in the order of files, [out, in, height, width], and
+ * are packed for the backend once a step, which costs their size in bytes and nothing per image.
+ *
+ * P ranks compute what one computes, up to rounding: gradients are shares of a sum, batch norm sums its statistics over
+ * ranks (NORM_BATCH; NORM_BATCH_LOCAL leaves each rank to its own share), masks of dropout are keyed by sample.
+ */
+#ifndef WEFT_DENSE_ENGINE_DENSE_MODEL_H
+#define WEFT_DENSE_ENGINE_DENSE_MODEL_H
+
+#include "base/trace/activity.h"
+#include "dense/data/image_source.h"
+#include "dense/engine/arena_plan.h"
+#include "train/model.h"
+#include "train/norm.h"
+
+typedef struct dense_config {
+    const network *net;    /* after net_fit; must outlive the model */
+    norm_kind norm;        /* NORM_BATCH or NORM_BATCH_LOCAL */
+    const int64_t *images; /* [sizes] the numbers of images that this rank's batches have, 0 need not be named */
+    int sizes;
+    bool training; /* backward passes happen too */
+} dense_config;
+
+/* What a unit holds. */
+typedef struct dense_unit {
+    int weight, bias; /* blocks of the parameter store; DENSE_NO_BLOCK */
+    hal_conv *conv;
+    hal_pool_shape pool; /* of pooling, and of subsampling */
+    train_norm norm;
+} dense_unit;
+
+enum { DENSE_NO_BLOCK = -1 };
+
+extern const weft_activity ACTIVITY_CONVOLVE[1];
+
+typedef struct dense_model {
+    weft_comm *comm;
+    weft_hal *hal;
+    dense_config config;
+    unit_list list;
+    dense_unit *unit; /* [units] */
+    arena_plan plan;
+    weft_tensor arena; /* [1, bytes] uint8 */
+    param_store params;
+    weft_dtype dtype;
+    int slow;                 /* layers for whose shape the backend has no direct convolution */
+    const char *slow_layer;   /* the first of them */
+    const image_batch *input; /* of the pass under way */
+    int64_t images;           /* the same */
+    train_model interface;
+} dense_model;
+
+/* Collective. Free with dense_model_destroy, also after a failure. */
+weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
+                               dense_model *model);
+void dense_model_destroy(dense_model *model);
+
+/* Bytes that a model of these figures will hold besides its parameters, for memory plans; -1: weft_error_code tells. */
+int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype);
+
+/* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
+
+/* A value's matrix in the pass under way, or a slot's as a matrix of the same shape as value `like`. */
+weft_tensor dense_value(const dense_model *model, int value);
+weft_tensor dense_slot(const dense_model *model, int slot, int like);
+/* What the time of a unit is booked to. */
+const weft_activity *dense_activity(const unit *u);
+/* Dropout of a unit: rows are images. */
+hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass);
+weft_tensor dense_by_image(const weft_tensor *value, int64_t images);
+/* Channels of a subsampled image between which the input's stand. */
+weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y);
+
+weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits);
+weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlogits);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * dense/engine/units.h: what is computed in one go: layers that pass over the same memory put together.
+ *
+ *      conv [relu]                 relu in the convolution's own loop
+ *      linear [relu]
+ *      norm [add] [relu]           one pass for normalising, the sum and the sign
+ *      add [relu]
+ *      relu [dropout]
+ *
+ * A layer joins the one above it when nobody else reads what that one gives. A *value* is what stands in memory between
+ * units: the network's input, and what the last layer of each unit gives.
+ */
+#ifndef WEFT_DENSE_ENGINE_UNITS_H
+#define WEFT_DENSE_ENGINE_UNITS_H
+
+#include "dense/net/net.h"
+
+typedef enum unit_kind {
+    UNIT_CONV, /* linear layers over more than one pixel too: a kernel as large as the image */
+    UNIT_LINEAR,
+    UNIT_NORM,
+    UNIT_ADD,
+    UNIT_ACT, /* relu, dropout, or both */
+    UNIT_POOL,
+    UNIT_SUBSAMPLE,
+    UNIT_SCALE
+} unit_kind;
+
+enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0 };
+
+typedef struct unit {
+    unit_kind kind;
+    const net_layer *layer; /* the first of its layers: gives names and numbers */
+    int x, other, y;        /* values; other: what is added, or UNIT_NO_VALUE */
+    bool relu;
+    double dropout;
+    int64_t kernel[2]; /* of convolutions and pooling */
+} unit;
+
+typedef struct unit_list {
+    int units, values;
+    unit *unit;
+    net_size *size; /* [values] of each value */
+    int *readers;   /* [values] units that read it; one that reads it twice counts twice */
+    int output;     /* the value of the network's last layer */
+} unit_list;
+
+/* net: after net_fit, and as long as the list. Layers whose result nobody reads are left out. Free with units_destroy,
+ * also after a failure. */
+weft_status units_create(const network *net, unit_list *list);
+void units_destroy(unit_list *list);
+
+#endif

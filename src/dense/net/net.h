@@ -1,0 +1,106 @@
+/*
+ * dense/net/net.h: a network as a list of layers, and the text that describes one.
+ *
+ *      # LeNet with ReLU and max pooling: a comment
+ *      input 28 28 1                            height width channels; left out: those of the data
+ *      conv 6 5 pad=2                           channels, kernel (5, or 5x3)
+ *      relu
+ *      maxpool 2
+ *      linear classes                           as many outputs as the data have classes
+ *
+ * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_list has the kinds with their numbers and keys. A
+ * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer above
+ * and NAME. A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of
+ * parameters: conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
+ *
+ * Nothing here is collective.
+ */
+#ifndef WEFT_DENSE_NET_NET_H
+#define WEFT_DENSE_NET_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+enum {
+    NET_NAME_BYTES = 64,
+    NET_LAYERS_MAX = 4096,
+    NET_TEXT_MAX = 1 << 20,
+    NET_EXTENT_MAX = 1 << 20, /* of any number of the text: channels, kernels, heights */
+    NET_INPUT = -1,           /* in place of a layer: the network's input */
+    NET_CLASSES = -1          /* in place of a number of outputs */
+};
+
+typedef enum net_kind {
+    NET_CONV,
+    NET_LINEAR,
+    NET_NORM, /* batch norm over pixels */
+    NET_RELU,
+    NET_ADD,
+    NET_MAXPOOL,
+    NET_AVGPOOL,
+    NET_GLOBALPOOL, /* the mean over all pixels */
+    NET_SUBSAMPLE,  /* every stride-th pixel, channels between zeros: K. He et al., CVPR 2016, shortcut A */
+    NET_DROPOUT,
+    NET_SCALE,
+    NET_KINDS
+} net_kind;
+
+typedef struct net_size {
+    int64_t height, width, channels;
+} net_size;
+
+typedef struct net_layer {
+    char name[NET_NAME_BYTES];
+    net_kind kind;
+    int line;        /* of the text */
+    int from, other; /* the layers that it reads, before it in the list; other: of add */
+    int64_t out;     /* channels, or NET_CLASSES until net_fit */
+    int64_t kernel[2], stride[2], pad[2], dilation[2], groups;
+    bool bias;
+    double value;  /* probability of dropout, factor of scale */
+    net_size size; /* of what it gives; after net_fit */
+} net_layer;
+
+typedef struct network {
+    char name[NET_NAME_BYTES]; /* resnet-20, or the file's */
+    net_size input;            /* zeros until net_fit where the text leaves it to the data */
+    int64_t classes;           /* after net_fit */
+    int layers, capacity;
+    net_layer *layer;
+} network;
+
+/* A kind's word, its numbers in order and its keys, as help and messages show them. */
+const char *net_kind_word(net_kind kind);
+const char *net_kind_usage(net_kind kind);
+
+/*
+ * Read a description. where: names it in messages. [out] net  free with net_destroy, also after a failure.
+ * WEFT_ERR_DATA names line, word and what is allowed there.
+ */
+weft_status net_parse(const char *text, const char *where, network *net);
+weft_status net_read(const char *path, network *net);
+void net_destroy(network *net);
+
+/*
+ * Give every layer its size for images and classes of the data. WEFT_ERR_DATA: the text's input is not the data's, a
+ * kernel does not fit into its image, sizes of a sum differ, the last layer does not give one figure a class.
+ */
+weft_status net_fit(network *net, net_size input, int64_t classes);
+
+/* The size of layer `index`, or of the input. */
+net_size net_size_of(const network *net, int index);
+
+/* The description again, with what was left out filled in; net_parse reads it back to the same network. */
+void net_write(const network *net, FILE *out);
+
+/* What a layer costs for one image; after net_fit. */
+typedef struct net_cost {
+    int64_t parameters;
+    double flops; /* of the forward pass; training takes three times as many */
+} net_cost;
+net_cost net_cost_of(const network *net, int index);
+
+#endif

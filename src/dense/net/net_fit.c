@@ -1,0 +1,179 @@
+/* dense/net/net_fit.c: sizes and costs of layers; see dense/net/net.h. */
+#include "dense/net/net.h"
+
+#include <assert.h>
+
+#include "dense/net/net_kinds.h"
+
+/* Elements of one image's layer, and of one layer's weights: more is a mistake of the text, and would overflow in
+ * products. */
+#define SIZE_MAX_ELEMENTS   ((int64_t)1 << 36)
+#define WEIGHT_MAX_ELEMENTS ((int64_t)1 << 36)
+
+#define LAYER_CHECK(net, layer, condition, format, ...)                                                                \
+    WEFT_CHECK(condition, WEFT_ERR_DATA, "%s: line %d, %s: " format, (net)->name, (layer)->line, (layer)->name,        \
+               __VA_ARGS__)
+
+net_size net_size_of(const network *net, int index)
+{
+    return index == NET_INPUT ? net->input : net->layer[index].size;
+}
+
+static double elements(net_size size)
+{
+    return (double)size.height * (double)size.width * (double)size.channels;
+}
+
+static bool same_size(net_size a, net_size b)
+{
+    return a.height == b.height && a.width == b.width && a.channels == b.channels;
+}
+
+/* Positions of a kernel along one side. */
+static weft_status fit_side(const network *net, const net_layer *layer, int side, int64_t input, int64_t *output)
+{
+    const int64_t reach = layer->dilation[side] * (layer->kernel[side] - 1) + 1;
+    const int64_t room = input + 2 * layer->pad[side];
+    LAYER_CHECK(net, layer, reach <= room, "a kernel that spans %lld does not fit into %s %lld with %lld of padding",
+                (long long)reach, side == 0 ? "height" : "width", (long long)input, (long long)(2 * layer->pad[side]));
+    *output = (room - reach) / layer->stride[side] + 1;
+    return WEFT_OK;
+}
+
+static weft_status fit_window(const network *net, net_layer *layer, net_size input)
+{
+    WEFT_TRY(fit_side(net, layer, 0, input.height, &layer->size.height));
+    return fit_side(net, layer, 1, input.width, &layer->size.width);
+}
+
+/* each: weights of one output */
+static weft_status fit_weights(const network *net, const net_layer *layer, double each)
+{
+    LAYER_CHECK(net, layer, each * (double)layer->out <= (double)WEIGHT_MAX_ELEMENTS,
+                "%lld outputs of %.0f weights each are too many for one layer", (long long)layer->out, each);
+    return WEFT_OK;
+}
+
+static weft_status fit_conv(const network *net, net_layer *layer, net_size input)
+{
+    const double window = (double)layer->kernel[0] * (double)layer->kernel[1];
+    LAYER_CHECK(net, layer, input.channels % layer->groups == 0 && layer->out % layer->groups == 0,
+                "%lld groups do not divide %lld channels of its input and %lld of its own", (long long)layer->groups,
+                (long long)input.channels, (long long)layer->out);
+    WEFT_TRY(fit_weights(net, layer, window * (double)(input.channels / layer->groups)));
+    layer->size.channels = layer->out;
+    return fit_window(net, layer, input);
+}
+
+static weft_status fit_pool(const network *net, net_layer *layer, net_size input)
+{
+    layer->size.channels = input.channels;
+    for (int side = 0; side < 2; ++side) {
+        LAYER_CHECK(net, layer, 2 * layer->pad[side] <= layer->kernel[side],
+                    "padding of %lld is more than half of a kernel of %lld: windows would hold nothing else",
+                    (long long)layer->pad[side], (long long)layer->kernel[side]);
+    }
+    return fit_window(net, layer, input);
+}
+
+static weft_status fit_linear(const network *net, net_layer *layer, net_size input)
+{
+    if (layer->out == NET_CLASSES) {
+        layer->out = net->classes;
+    }
+    layer->size = (net_size){1, 1, layer->out};
+    return fit_weights(net, layer, elements(input));
+}
+
+static weft_status fit_subsample(const network *net, net_layer *layer, net_size input)
+{
+    LAYER_CHECK(net, layer, layer->out >= input.channels, "%lld channels of its input do not fit into %lld",
+                (long long)input.channels, (long long)layer->out);
+    layer->size.channels = layer->out;
+    return fit_window(net, layer, input);
+}
+
+static weft_status fit_add(const network *net, net_layer *layer, net_size input)
+{
+    const net_size other = net_size_of(net, layer->other);
+    LAYER_CHECK(net, layer, same_size(input, other), "%lld x %lld x %lld cannot be added to %lld x %lld x %lld",
+                (long long)other.height, (long long)other.width, (long long)other.channels, (long long)input.height,
+                (long long)input.width, (long long)input.channels);
+    layer->size = input;
+    return WEFT_OK;
+}
+
+static weft_status fit_layer(const network *net, net_layer *layer)
+{
+    const net_size input = net_size_of(net, layer->from);
+    switch (layer->kind) {
+    case NET_CONV:
+        return fit_conv(net, layer, input);
+    case NET_LINEAR:
+        return fit_linear(net, layer, input);
+    case NET_ADD:
+        return fit_add(net, layer, input);
+    case NET_MAXPOOL:
+    case NET_AVGPOOL:
+        return fit_pool(net, layer, input);
+    case NET_GLOBALPOOL:
+        layer->size = (net_size){1, 1, input.channels};
+        return WEFT_OK;
+    case NET_SUBSAMPLE:
+        return fit_subsample(net, layer, input);
+    default:
+        layer->size = input;
+        return WEFT_OK;
+    }
+}
+
+weft_status net_fit(network *net, net_size input, int64_t classes)
+{
+    WEFT_CHECK(net->input.height == 0 || same_size(net->input, input), WEFT_ERR_DATA,
+               "%s is a network for images of %lld x %lld x %lld, the data have %lld x %lld x %lld", net->name,
+               (long long)net->input.height, (long long)net->input.width, (long long)net->input.channels,
+               (long long)input.height, (long long)input.width, (long long)input.channels);
+    net->input = input;
+    net->classes = classes;
+    for (int i = 0; i < net->layers; ++i) {
+        net_layer *layer = &net->layer[i];
+        WEFT_TRY(fit_layer(net, layer));
+        LAYER_CHECK(net, layer, elements(layer->size) <= (double)SIZE_MAX_ELEMENTS,
+                    "%lld x %lld x %lld is too large for one image", (long long)layer->size.height,
+                    (long long)layer->size.width, (long long)layer->size.channels);
+    }
+    const net_layer *last = &net->layer[net->layers - 1];
+    LAYER_CHECK(net, last, same_size(last->size, (net_size){1, 1, classes}),
+                "the last layer gives %lld x %lld x %lld, the data have %lld classes; end with 'linear classes'",
+                (long long)last->size.height, (long long)last->size.width, (long long)last->size.channels,
+                (long long)classes);
+    return WEFT_OK;
+}
+
+net_cost net_cost_of(const network *net, int index)
+{
+    const net_layer *layer = &net->layer[index];
+    const net_size input = net_size_of(net, layer->from);
+    const double out = elements(layer->size);
+    switch (layer->kind) {
+    case NET_CONV: {
+        const int64_t each = input.channels / layer->groups * layer->kernel[0] * layer->kernel[1];
+        return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
+    }
+    case NET_LINEAR: {
+        const int64_t each = input.height * input.width * input.channels;
+        return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
+    }
+    case NET_NORM:
+        return (net_cost){2 * layer->size.channels, 7.0 * out};
+    case NET_MAXPOOL:
+    case NET_AVGPOOL:
+        return (net_cost){0, (double)(layer->kernel[0] * layer->kernel[1]) * out};
+    case NET_GLOBALPOOL:
+        return (net_cost){0, elements(input)};
+    case NET_SUBSAMPLE:
+        return (net_cost){0, 0.0};
+    default:
+        return (net_cost){0, out};
+    }
+}

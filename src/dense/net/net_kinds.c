@@ -1,0 +1,83 @@
+/* dense/net/net_kinds.c: see dense/net/net_kinds.h. */
+#include "dense/net/net_kinds.h"
+
+#include <string.h>
+
+const net_kind_row net_kind_rows[NET_KINDS] = {
+    [NET_CONV] = {"conv",
+                  "conv CHANNELS KERNEL [stride=1] [pad=0] [dilation=1] [groups=1] [bias=on]",
+                  {NET_FIELD_OUT, NET_FIELD_KERNEL},
+                  {NET_FIELD_STRIDE, NET_FIELD_PAD, NET_FIELD_DILATION, NET_FIELD_GROUPS, NET_FIELD_BIAS}},
+    [NET_LINEAR] = {"linear", "linear OUTPUTS|classes [bias=on]", {NET_FIELD_OUT}, {NET_FIELD_BIAS}},
+    [NET_NORM] = {"norm", "norm", {0}, {0}},
+    [NET_RELU] = {"relu", "relu", {0}, {0}},
+    [NET_ADD] = {"add", "add NAME", {NET_FIELD_OTHER}, {0}},
+    [NET_MAXPOOL] = {"maxpool",
+                     "maxpool KERNEL [stride=KERNEL] [pad=0]",
+                     {NET_FIELD_KERNEL},
+                     {NET_FIELD_STRIDE, NET_FIELD_PAD}},
+    [NET_AVGPOOL] = {"avgpool",
+                     "avgpool KERNEL [stride=KERNEL] [pad=0]",
+                     {NET_FIELD_KERNEL},
+                     {NET_FIELD_STRIDE, NET_FIELD_PAD}},
+    [NET_GLOBALPOOL] = {"globalpool", "globalpool", {0}, {0}},
+    [NET_SUBSAMPLE] = {"subsample", "subsample CHANNELS STRIDE", {NET_FIELD_OUT, NET_FIELD_STRIDE}, {0}},
+    [NET_DROPOUT] = {"dropout", "dropout PROBABILITY", {NET_FIELD_VALUE}, {0}},
+    [NET_SCALE] = {"scale", "scale FACTOR", {NET_FIELD_VALUE}, {0}},
+};
+
+const char *net_kind_word(net_kind kind)
+{
+    return net_kind_rows[kind].word;
+}
+
+const char *net_kind_usage(net_kind kind)
+{
+    return net_kind_rows[kind].usage;
+}
+
+const char *net_field_word(net_field field)
+{
+    static const char *const words[] = {
+        [NET_FIELD_NONE] = "",         [NET_FIELD_OUT] = "channels", [NET_FIELD_KERNEL] = "kernel",
+        [NET_FIELD_STRIDE] = "stride", [NET_FIELD_PAD] = "pad",      [NET_FIELD_DILATION] = "dilation",
+        [NET_FIELD_GROUPS] = "groups", [NET_FIELD_BIAS] = "bias",    [NET_FIELD_VALUE] = "value",
+        [NET_FIELD_OTHER] = "name"};
+    return words[field];
+}
+
+int64_t *net_field_pair(net_layer *layer, net_field field)
+{
+    switch (field) {
+    case NET_FIELD_KERNEL:
+        return layer->kernel;
+    case NET_FIELD_STRIDE:
+        return layer->stride;
+    case NET_FIELD_PAD:
+        return layer->pad;
+    case NET_FIELD_DILATION:
+        return layer->dilation;
+    default:
+        return NULL;
+    }
+}
+
+void net_layer_defaults(net_kind kind, net_layer *layer)
+{
+    memset(layer, 0, sizeof *layer);
+    layer->kind = kind;
+    layer->groups = 1;
+    layer->kernel[0] = layer->kernel[1] = 1;
+    layer->dilation[0] = layer->dilation[1] = 1;
+    layer->bias = true;
+}
+
+void net_layer_complete(net_layer *layer)
+{
+    const bool pools = layer->kind == NET_MAXPOOL || layer->kind == NET_AVGPOOL;
+    for (int i = 0; i < 2; ++i) {
+        if (layer->stride[i] == 0) {
+            layer->stride[i] = pools ? layer->kernel[i] : 1;
+        }
+    }
+}

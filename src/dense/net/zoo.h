@@ -1,0 +1,29 @@
+/*
+ * dense/net/zoo.h: the networks that have a name.
+ *
+ * Each is text of dense/net/net.h, written here as a user would write it; `weft info --model NAME` prints it. Layers of
+ * residual networks are named as common PyTorch implementations name them, so that weights go to and fro.
+ *
+ *      lenet               Y. LeCun et al., Proc. IEEE 1998, with ReLU and max pooling as Caffe has it
+ *      resnet-20 ... -56   K. He et al., CVPR 2016, for CIFAR: 6 n + 2 layers, shortcut A
+ *      resnet-18, -50      the same for ImageNet; of 50 the stride stands in the 3x3 convolution
+ *      resnet-9            D. Page: How to train your ResNet, 2018 (DAWNBench)
+ *      wide-resnet-28-K    S. Zagoruyko, N. Komodakis, BMVC 2016, K times as wide: 1, 2, 4, 8 or 10
+ *      alexnet             A. Krizhevsky et al., NeurIPS 2012, one column, batch norm behind pool5: X. Jia et al., 2018
+ *      mlp                 two hidden layers
+ */
+#ifndef WEFT_DENSE_NET_ZOO_H
+#define WEFT_DENSE_NET_ZOO_H
+
+#include "dense/net/net.h"
+
+/* The i-th name, or NULL past the end. */
+const char *net_zoo_name(int i);
+/* Whether `name` is one of them. */
+bool net_zoo_has(const char *name);
+/* [out] net  free with net_destroy. WEFT_ERR_USAGE: no such name, with the nearest. */
+weft_status net_zoo(const char *name, network *net);
+/* A name of the zoo, or the path of a description. */
+weft_status net_open(const char *model, network *net);
+
+#endif

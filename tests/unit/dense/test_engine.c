@@ -1,0 +1,404 @@
+/*
+ * The engine: gradients of whole networks against central finite differences in float64, every kind of unit and every
+ * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step.
+ */
+#include <math.h>
+
+#include "dense/engine/dense_model.h"
+#include "dense/net/zoo.h"
+#include "support/random.h"
+#include "support/test.h"
+
+enum { MOST_IMAGES = 16, CLASSES = 3 };
+
+typedef struct bench_case {
+    const char *what, *text;
+    net_size size;
+    weft_dtype dtype;
+} bench_case;
+
+/* One rank's model and its share of a batch. */
+typedef struct bench {
+    weft_hal *hal;
+    int64_t first; /* image */
+    network net;
+    dense_model model;
+    image_batch batch;
+    weft_tensor pixels, ids, dlogits;
+    train_targets targets;
+    weft_dtype dtype;
+} bench;
+
+static double pixel_at(int64_t image, int64_t at)
+{
+    uint64_t state = (uint64_t)(image * 7919 + 13);
+    double value = 0.0;
+    for (int64_t i = 0; i <= at % 5; ++i) {
+        value = test_uniform(&state);
+    }
+    return 2.0 * value - 1.0 + 0.7 * sin(0.37 * (double)at + 0.9 * (double)image);
+}
+
+enum { MOST_VALUES = 1 << 14 };
+
+static weft_status put(weft_tensor *t, const double *values)
+{
+    float narrow[MOST_VALUES];
+    const int64_t count = t->rows * t->cols;
+    WEFT_CHECK(count <= MOST_VALUES, WEFT_ERR_INTERNAL, "%lld values", (long long)count);
+    for (int64_t i = 0; i < count; ++i) {
+        narrow[i] = (float)values[i];
+    }
+    return tensor_upload(t, t->dtype == WEFT_DTYPE_F64 ? (const void *)values : narrow);
+}
+
+static weft_status get(const weft_tensor *t, double *values)
+{
+    float narrow[MOST_VALUES];
+    const int64_t count = t->rows * t->cols;
+    WEFT_CHECK(count <= MOST_VALUES, WEFT_ERR_INTERNAL, "%lld values", (long long)count);
+    WEFT_TRY(tensor_download(t, t->dtype == WEFT_DTYPE_F64 ? (void *)values : narrow));
+    for (int64_t i = 0; t->dtype != WEFT_DTYPE_F64 && i < count; ++i) {
+        values[i] = (double)narrow[i];
+    }
+    return WEFT_OK;
+}
+
+static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images)
+{
+    *b = (bench){.dtype = c->dtype};
+    WEFT_TRY(weft_hal_open(backend, 1, &b->hal));
+    WEFT_TRY(net_parse(c->text, "test", &b->net));
+    WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
+    const dense_config config = {
+        .net = &b->net, .norm = NORM_BATCH, .images = &images, .sizes = images > 0, .training = true};
+    WEFT_TRY(dense_model_create(comm, b->hal, c->dtype, &config, &b->model));
+    WEFT_TRY(param_initialise(&b->model.params, 5));
+    WEFT_TRY(tensor_create(b->hal, c->dtype, images * c->size.height * c->size.width, c->size.channels,
+                           WEFT_MEM_GENERAL, &b->pixels));
+    WEFT_TRY(tensor_create(b->hal, WEFT_DTYPE_I64, images, 1, WEFT_MEM_GENERAL, &b->ids));
+    return tensor_create(b->hal, c->dtype, images, CLASSES, WEFT_MEM_GENERAL, &b->dlogits);
+}
+
+static void bench_close(bench *b)
+{
+    tensor_destroy(&b->pixels);
+    tensor_destroy(&b->ids);
+    tensor_destroy(&b->dlogits);
+    dense_model_destroy(&b->model);
+    net_destroy(&b->net);
+    weft_hal_close(b->hal);
+}
+
+/* Images [first, first + images) of a batch of `all`. */
+static weft_status bench_fill(bench *b, int64_t first, int64_t images, int64_t all)
+{
+    double values[MOST_VALUES];
+    int64_t id[MOST_IMAGES];
+    const int64_t each = b->net.input.height * b->net.input.width * b->net.input.channels;
+    for (int64_t n = 0; n < images; ++n) {
+        id[n] = 100 + 3 * (first + n);
+        for (int64_t i = 0; i < each; ++i) {
+            values[n * each + i] = pixel_at(first + n, i);
+        }
+    }
+    WEFT_TRY(put(&b->pixels, values));
+    WEFT_TRY(tensor_upload(&b->ids, id));
+    b->first = first;
+    b->targets = (train_targets){.rows = images, .outputs = CLASSES, .loss_entries = all};
+    b->batch = (image_batch){.pixels = b->pixels, .rows = images, .sample_id = b->ids};
+    return WEFT_OK;
+}
+
+/* The scalar that is differentiated: the sum of w (z + z * z / 10) over the logits z. */
+static double weight_at(int64_t image, int c)
+{
+    return cos(1.3 * (double)image + 0.7 * c) + 0.2;
+}
+
+static weft_status forward(bench *b, bool training, double *logits, double *sum)
+{
+    const train_batch batch = {.input = &b->batch, .targets = &b->targets};
+    const train_pass pass = {.training = training, .seed = 3, .epoch = 2, .batch = &batch};
+    weft_tensor out;
+    WEFT_TRY(b->model.interface.forward(&b->model, &pass, &out));
+    WEFT_TRY(get(&out, logits));
+    *sum = 0.0;
+    for (int64_t n = 0; n < b->batch.rows; ++n) {
+        for (int c = 0; c < CLASSES; ++c) {
+            const double z = logits[n * CLASSES + c];
+            *sum += weight_at(b->first + n, c) * (z + 0.1 * z * z);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status backward(bench *b, const double *logits)
+{
+    const train_batch batch = {.input = &b->batch, .targets = &b->targets};
+    const train_pass pass = {.training = true, .seed = 3, .epoch = 2, .batch = &batch};
+    double slope[MOST_IMAGES * CLASSES];
+    for (int64_t n = 0; n < b->batch.rows; ++n) {
+        for (int c = 0; c < CLASSES; ++c) {
+            slope[n * CLASSES + c] = weight_at(b->first + n, c) * (1.0 + 0.2 * logits[n * CLASSES + c]);
+        }
+    }
+    WEFT_TRY(put(&b->dlogits, slope));
+    weft_tensor dlogits = tensor_view(&b->dlogits, 0, b->dlogits.rows, 0, CLASSES);
+    return b->model.interface.backward(&b->model, &pass, &dlogits);
+}
+
+/* ---- finite differences ---- */
+
+static const bench_case networks[] = {
+    {"convolution and pooling",
+     "conv 4 3 stride=2 pad=1\nrelu\nconv 6 3x2 pad=1 dilation=2x1 groups=2 bias=off\nmaxpool 2 stride=1\nlinear "
+     "5\nrelu\n"
+     "dropout 0.3\nlinear classes",
+     {7, 8, 3},
+     WEFT_DTYPE_F64},
+    {"a residual block with shortcut A",
+     "conv 4 3 pad=1 bias=off\nnorm\na: relu\ns: subsample 8 2\nconv 8 3 stride=2 pad=1 bias=off from=a\nnorm\nrelu\n"
+     "conv 8 3 pad=1 bias=off\nnorm\nadd s\nrelu\nglobalpool\nlinear classes",
+     {6, 6, 2},
+     WEFT_DTYPE_F64},
+    {"blocks with shortcuts of both kinds",
+     "conv 4 3 pad=1\nnorm\na: relu\nd: conv 6 1 stride=2 bias=off\nd.n: norm\nconv 6 3 stride=2 pad=1 from=a\nnorm\n"
+     "add d.n\nb: relu\nconv 6 3 pad=1\nnorm\nrelu\nconv 6 3 pad=1\nnorm\nadd b\nrelu\navgpool 2 stride=1\n"
+     "linear classes bias=off\nscale 0.25",
+     {6, 5, 2},
+     WEFT_DTYPE_F64},
+    {"norm in front",
+     "a: conv 4 3 pad=1\nnorm\nr: relu\nconv 4 3 pad=1\nnorm\nrelu\nconv 4 3 pad=1\nb: add a\nnorm\nrelu\nglobalpool\n"
+     "linear classes",
+     {5, 5, 2},
+     WEFT_DTYPE_F64},
+    {"values that many read",
+     "norm\na: conv 3 1\nb: relu\nc: conv 3 1 from=a\nadd b\nd: add a\ne: add d\nnorm\nadd e\nf: scale 0.5 from=d\nadd "
+     "f\n"
+     "relu\nadd a\nunread: conv 9 1\nmaxpool 2 from=e\nrelu\ndropout 0.4\nlinear classes",
+     {4, 4, 2},
+     WEFT_DTYPE_F64},
+};
+
+enum { NETWORKS = sizeof networks / sizeof networks[0] };
+
+static weft_comm *self;
+
+static int open_self(void **state)
+{
+    (void)state;
+    ASSERT_OK(comm_create_self(&self));
+    return 0;
+}
+
+static int close_self(void **state)
+{
+    (void)state;
+    comm_destroy(self);
+    return 0;
+}
+
+static double moved(bench *b, weft_tensor *value, double *values, int64_t i, double to)
+{
+    double logits[MOST_IMAGES * CLASSES];
+    double sum = 0.0;
+    const double kept = values[i];
+    values[i] = to;
+    ASSERT_OK(put(value, values));
+    ASSERT_OK(forward(b, true, logits, &sum));
+    values[i] = kept;
+    ASSERT_OK(put(value, values));
+    return sum;
+}
+
+static void check_block(bench *b, const char *what, int block, const double *gradient)
+{
+    double values[MOST_VALUES];
+    const double step = 1e-5;
+    weft_tensor value = param_value(&b->model.params, block);
+    const int64_t count = value.rows * value.cols;
+    const int64_t stride = count > 12 ? count / 12 : 1;
+    ASSERT_OK(get(&value, values));
+    for (int64_t i = block % stride; i < count; i += stride) {
+        const double above = moved(b, &value, values, i, values[i] + step);
+        const double below = moved(b, &value, values, i, values[i] - step);
+        const double slope = (above - below) / (2.0 * step);
+        if (!(fabs(slope - gradient[i]) <= 1e-7 * (1.0 + fabs(slope)))) {
+            fail_msg("%s: block %d, element %lld: %.12g, finite differences say %.12g", what, block, (long long)i,
+                     gradient[i], slope);
+        }
+    }
+}
+
+static void test_finite_differences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        bench b;
+        double logits[MOST_IMAGES * CLASSES];
+        double gradient[MOST_VALUES];
+        double sum = 0.0;
+        ASSERT_OK(bench_open(&b, self, "ref", &networks[i], 4));
+        ASSERT_OK(bench_fill(&b, 0, 4, 4));
+        ASSERT_OK(forward(&b, true, logits, &sum));
+        ASSERT_OK(backward(&b, logits));
+        for (int block = 0; block < b.model.params.trained_blocks; ++block) {
+            const weft_tensor grad = param_grad(&b.model.params, block);
+            ASSERT_OK(get(&grad, gradient));
+            check_block(&b, networks[i].what, block, gradient);
+        }
+        bench_close(&b);
+    }
+}
+
+/* ---- ranks and backends ---- */
+
+/* Logits, gradients and state after a step, and logits of an evaluation after it. */
+typedef struct step_result {
+    double logits[MOST_IMAGES * CLASSES], evaluated[MOST_IMAGES * CLASSES];
+    double grad[MOST_VALUES], state[MOST_VALUES];
+} step_result;
+
+typedef struct ranks_run {
+    const bench_case *c;
+    const char *backend;
+    int64_t images;
+    step_result *result; /* of all ranks together */
+} ranks_run;
+
+static weft_status add_all(weft_comm *comm, const weft_tensor *t, double *sum, bool reduce)
+{
+    WEFT_TRY(get(t, sum));
+    return reduce ? comm_allreduce(comm, sum, t->rows * t->cols, WEFT_DTYPE_F64, COMM_SUM) : WEFT_OK;
+}
+
+static weft_status take_step(weft_comm *comm, bench *b, const ranks_run *run)
+{
+    const int ranks = comm_size(comm);
+    const int rank = comm_rank(comm);
+    const int64_t first = run->images * rank / ranks;
+    const int64_t images = run->images * (rank + 1) / ranks - first;
+    const param_store *params = &b->model.params;
+    step_result *mine = NULL;
+    double sum = 0.0;
+    WEFT_TRY(WEFT_NEW_ZERO(&mine, 1, WEFT_MEM_GENERAL));
+    weft_status status = bench_open(b, comm, run->backend, run->c, images);
+    WEFT_TRY_GOTO(status, status, done);
+    WEFT_TRY_GOTO(bench_fill(b, first, images, run->images), status, done);
+    WEFT_TRY_GOTO(forward(b, true, mine->logits + first * CLASSES, &sum), status, done);
+    WEFT_TRY_GOTO(backward(b, mine->logits + first * CLASSES), status, done);
+    WEFT_TRY_GOTO(add_all(comm, &params->grad, mine->grad, true), status, done);
+    const weft_tensor moved_state =
+        tensor_view(&params->value, 0, 1, params->trained, params->elements - params->trained);
+    WEFT_TRY_GOTO(add_all(comm, &moved_state, mine->state, false), status, done);
+    WEFT_TRY_GOTO(forward(b, false, mine->evaluated + first * CLASSES, &sum), status, done);
+    const int64_t logits = 2 * MOST_IMAGES * CLASSES;
+    WEFT_TRY_GOTO(comm_allreduce(comm, mine->logits, logits, WEFT_DTYPE_F64, COMM_SUM), status, done);
+    if (rank == 0) {
+        *run->result = *mine;
+    }
+done:
+    weft_free(mine);
+    return status;
+}
+
+static weft_status run_rank(weft_comm *comm, void *argument)
+{
+    bench b;
+    weft_status status = take_step(comm, &b, argument);
+    bench_close(&b);
+    return status;
+}
+
+static void compare(const char *what, const double *a, const double *b, int64_t count, double tolerance)
+{
+    double largest = 0.0;
+    for (int64_t i = 0; i < count; ++i) {
+        largest = fmax(largest, fabs(a[i]));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        if (!(fabs(a[i] - b[i]) <= tolerance * (largest + 1e-300))) {
+            fail_msg("%s, element %lld: %.12g and %.12g, of %g", what, (long long)i, a[i], b[i], largest);
+        }
+    }
+}
+
+static void compare_runs(const char *what, const step_result *a, const step_result *b, double tolerance)
+{
+    compare(what, a->logits, b->logits, MOST_IMAGES * CLASSES, tolerance);
+    compare(what, a->grad, b->grad, MOST_VALUES, tolerance);
+    compare(what, a->state, b->state, MOST_VALUES, tolerance);
+    compare(what, a->evaluated, b->evaluated, MOST_IMAGES * CLASSES, tolerance);
+}
+
+static void test_ranks(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 3, 4, 8};
+    static step_result one, many;
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        ranks_run run = {.c = &networks[i], .backend = "ref", .images = 6, .result = &one};
+        ASSERT_OK(comm_thread_run(1, run_rank, &run));
+        run.result = &many;
+        for (size_t r = 0; r < sizeof ranks / sizeof ranks[0]; ++r) { /* of 8, two have no image */
+            ASSERT_OK(comm_thread_run(ranks[r], run_rank, &run));
+            compare_runs(networks[i].what, &one, &many, 1e-11);
+        }
+    }
+}
+
+static void test_backends(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"cpu", "shadow:ref", "shadow"};
+    static step_result ref, other;
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        bench_case c = networks[i];
+        c.dtype = WEFT_DTYPE_F32;
+        ranks_run run = {.c = &c, .backend = "ref", .images = 6, .result = &ref};
+        ASSERT_OK(comm_thread_run(1, run_rank, &run));
+        run.result = &other;
+        for (size_t o = 0; o < sizeof others / sizeof others[0]; ++o) {
+            run.backend = others[o];
+            ASSERT_OK(comm_thread_run(2, run_rank, &run));
+            compare_runs(networks[i].what, &ref, &other, 2e-4);
+        }
+    }
+}
+
+static uint64_t allocations(void)
+{
+    return weft_mem_usage_total().allocations;
+}
+
+static void test_steps_allocate_nothing(void **state)
+{
+    (void)state;
+    bench_case c = networks[2];
+    c.dtype = WEFT_DTYPE_F32;
+    bench b;
+    double logits[MOST_IMAGES * CLASSES];
+    double sum = 0.0;
+    ASSERT_OK(bench_open(&b, self, "cpu", &c, 4));
+    ASSERT_OK(bench_fill(&b, 0, 4, 4));
+    uint64_t before = 0;
+    for (int step = 0; step < 4; ++step) {
+        before = step == 1 ? allocations() : before;
+        ASSERT_OK(forward(&b, true, logits, &sum));
+        ASSERT_OK(backward(&b, logits));
+    }
+    assert_int_equal(allocations(), before);
+    bench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_finite_differences),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_steps_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_self, close_self);
+}

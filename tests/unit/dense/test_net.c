@@ -1,0 +1,173 @@
+/* Networks as text: the zoo's sizes against published counts, round trips, and every mistake with its line. */
+#include "support/test.h"
+
+#include <math.h>
+
+#include "dense/net/zoo.h"
+
+static int64_t parameters_of(const network *net)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < net->layers; ++i) {
+        sum += net_cost_of(net, i).parameters;
+    }
+    return sum;
+}
+
+static double flops_of(const network *net, net_kind kind)
+{
+    double sum = 0.0;
+    for (int i = 0; i < net->layers; ++i) {
+        sum += net->layer[i].kind == kind ? net_cost_of(net, i).flops : 0.0;
+    }
+    return sum;
+}
+
+/* Parameters as the papers and PyTorch's models have them; multiplications of convolutions of one image. */
+static void test_zoo_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        net_size input;
+        int64_t classes, parameters;
+        double conv_mac; /* 0: not compared */
+    } known[] = {
+        {"lenet", {28, 28, 1}, 10, 431080, 0},
+        {"resnet-20", {32, 32, 3}, 10, 269722, 40.55e6},
+        {"resnet-32", {32, 32, 3}, 10, 464154, 0},
+        {"resnet-44", {32, 32, 3}, 10, 658586, 0},
+        {"resnet-56", {32, 32, 3}, 10, 853018, 0},
+        {"resnet-18", {224, 224, 3}, 1000, 11689512, 1.8136e9},
+        {"resnet-50", {224, 224, 3}, 1000, 25557032, 4.0871e9},
+        {"resnet-9", {32, 32, 3}, 10, 6573120, 0},
+        {"wide-resnet-28-10", {32, 32, 3}, 10, 36479194, 0},
+        {"alexnet", {224, 224, 3}, 1000, 61101352, 0},
+        {"mlp", {28, 28, 1}, 10, 669706, 0},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
+        network net;
+        ASSERT_OK(net_zoo(known[i].name, &net));
+        ASSERT_OK(net_fit(&net, known[i].input, known[i].classes));
+        assert_int_equal(parameters_of(&net), known[i].parameters);
+        if (known[i].conv_mac > 0) {
+            assert_true(fabs(flops_of(&net, NET_CONV) / 2.0 / known[i].conv_mac - 1.0) < 1e-3);
+        }
+        net_destroy(&net);
+    }
+}
+
+static char *text_of(const network *net)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    net_write(net, out);
+    fclose(out);
+    return text;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; net_zoo_name(i) != NULL; ++i) {
+        network net, again;
+        ASSERT_OK(net_zoo(net_zoo_name(i), &net));
+        char *text = text_of(&net);
+        ASSERT_OK(net_parse(text, "text", &again));
+        char *second = text_of(&again);
+        assert_string_equal(text, second);
+        assert_int_equal(net.layers, again.layers);
+        free(text);
+        free(second);
+        net_destroy(&net);
+        net_destroy(&again);
+    }
+}
+
+static void test_own_text(void **state)
+{
+    (void)state;
+    network net;
+    ASSERT_OK(net_parse("# a comment\ninput 9 7 2\n\n a: conv 4 3x5 stride=2x1 pad=1x2 groups=2 bias=off # more\r\n"
+                        "b: norm\nsum: add a\nc: avgpool 2 from=a\nglobalpool from=sum\nlinear classes",
+                        "own", &net));
+    ASSERT_OK(net_fit(&net, (net_size){9, 7, 2}, 3));
+    assert_int_equal(net.layers, 6);
+    assert_int_equal(net.layer[0].size.height, 5);
+    assert_int_equal(net.layer[0].size.width, 7);
+    assert_int_equal(net_cost_of(&net, 0).parameters, 4 * 15);
+    assert_int_equal(net.layer[2].other, 0);
+    assert_int_equal(net.layer[3].stride[0], 2);
+    assert_int_equal(net.layer[3].size.width, 3);
+    assert_string_equal(net.layer[4].name, "globalpool1");
+    assert_int_equal(net.layer[4].from, 2);
+    net_destroy(&net);
+}
+
+static void refuse(const char *text, const char *words)
+{
+    network net;
+    weft_status status = net_parse(text, "my.net", &net);
+    status = status == WEFT_OK ? net_fit(&net, (net_size){8, 8, 3}, 10) : status;
+    assert_int_equal(status, WEFT_ERR_DATA);
+    ASSERT_MESSAGE(words);
+    net_destroy(&net);
+}
+
+static void test_mistakes(void **state)
+{
+    (void)state;
+    refuse("", "no layer");
+    refuse("# nothing\n", "no layer");
+    refuse("relu\nconf 3 3\n", "line 2: no kind of layer 'conf'; did you mean conv?");
+    refuse("conv 3\n", "line 1: conv lacks its kernel: conv CHANNELS KERNEL");
+    refuse("conv 3 3 bias=no\n", "bias 'no' is not on or off");
+    refuse("conv 3 3 strid=1\n", "no key 'strid' here: conv CHANNELS KERNEL");
+    refuse("conv 3 3 4\n", "'4' is one word too many");
+    refuse("conv 0 3\n", "channels '0' is not a whole number from 1");
+    refuse("conv 3 3x\n", "kernel '' is not a whole number");
+    refuse("conv 99999999999999999999 3\n", "is not a whole number");
+    refuse("conv classes 3\n", "channels 'classes' is not a whole number");
+    refuse("dropout 1\n", "a probability is at least 0 and less than 1");
+    refuse("scale x\n", "'x' is not a number");
+    refuse("add b\n", "no layer 'b' above this one");
+    refuse("relu from=relu1\n", "no layer 'relu1' above this one");
+    refuse("a: relu\na: relu\n", "line 2: the name 'a' is taken");
+    refuse("input: relu\n", "is taken by the input");
+    refuse("a/b: relu\n", "name 'a/b'");
+    refuse(":\n", "no kind of layer ':'");
+    refuse(": relu\n", "name ''");
+    refuse("relu\ninput 8 8 3\n", "'input' stands before all layers");
+    refuse("input 8 8\n", "input HEIGHT WIDTH CHANNELS");
+    refuse("input 9 8 3\nlinear classes\n", "is a network for images of 9 x 8 x 3, the data have 8 x 8 x 3");
+    refuse("conv 4 9\nlinear classes\n", "line 1, conv1: a kernel that spans 9 does not fit into height 8");
+    refuse("conv 4 3 groups=2\nlinear classes\n", "2 groups do not divide 3 channels");
+    refuse("a: conv 4 3\nadd input\nlinear classes\n", "8 x 8 x 3 cannot be added to 6 x 6 x 4");
+    refuse("maxpool 2 pad=2\nlinear classes\n", "more than half of a kernel");
+    refuse("subsample 2 2\nlinear classes\n", "3 channels of its input do not fit into 2");
+    refuse("relu\n", "the last layer gives 8 x 8 x 3, the data have 10 classes");
+    refuse("linear 1000000\nlinear 1000000\nlinear classes\n", "are too many for one layer");
+    refuse("conv 1048576 1048576 pad=1048576\nlinear classes\n", "are too many for one layer");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    network net;
+    ASSERT_STATUS(net_open("resnet20", &net), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("did you mean resnet-20?");
+    net_destroy(&net);
+    ASSERT_STATUS(net_open("nowhere/my.net", &net), WEFT_ERR_NOINPUT);
+    net_destroy(&net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zoo_counts), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_own_text),
+        cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
