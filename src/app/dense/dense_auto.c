@@ -1,5 +1,5 @@
 /* app/dense/dense_auto.c: values for options of images that say "auto"; see app/dense/dense_job.h. */
-#include <string.h>
+#include <stdio.h>
 
 #include "app/dense/dense_job.h"
 #include "base/log.h"
@@ -26,26 +26,26 @@ static weft_status decide_augment(const image_set *set, weft_options *options)
     return option_decide(options, OPT_AUGMENT, name);
 }
 
-static void append(char *text, const float *values, int64_t count)
+/* Numbers with commas between them, and what ends them. Gives the length. */
+static int append(char *text, size_t bytes, const float *values, int64_t count, const char *end)
 {
     char number[NUMBER_TEXT_MAX];
+    int used = 0;
     for (int64_t c = 0; c < count; ++c) {
-        if (c > 0) {
-            strcat(text, ",");
-        }
-        strcat(text, number_format_float(values[c], number));
+        used += snprintf(text + used, bytes - (size_t)used, "%s%s", number_format_float(values[c], number),
+                         c + 1 < count ? "," : end);
     }
+    return used;
 }
 
 static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_options *options)
 {
     float mean[AUGMENT_CHANNELS_MAX];
     float deviation[AUGMENT_CHANNELS_MAX];
-    char text[MOMENTS_BYTES] = "";
+    char text[MOMENTS_BYTES];
     WEFT_TRY(image_set_moments(comm, set, mean, deviation));
-    append(text, mean, set->channels);
-    strcat(text, "/");
-    append(text, deviation, set->channels);
+    const int used = append(text, sizeof text, mean, set->channels, "/");
+    append(text + used, sizeof text - (size_t)used, deviation, set->channels, "");
     return option_decide(options, OPT_IMAGE_MOMENTS, text);
 }
 

@@ -286,9 +286,10 @@ static weft_status dense_build(workload *work)
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(status);
     if (job->model.slow > 0) {
-        log_warn("%d layers, of which %s is the first, have shapes without a fast convolution: they take longer than "
-                 "their flops say",
-                 job->model.slow, job->model.slow_layer);
+        log_warn(
+            "%d of the convolutions, %s first, have shapes that the library computes slowly: they take longer than "
+            "their flops say",
+            job->model.slow, job->model.slow_layer);
     }
     work->model = &job->model.interface;
     work->targets = &job->answers;

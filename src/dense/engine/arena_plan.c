@@ -129,10 +129,15 @@ static void plan_backward(planning *p, int index)
 
 /* ---- places ---- */
 
+/* A slot on its way to a place. */
+typedef struct placed {
+    arena_slot *slot;
+} placed;
+
 static int by_size(const void *left, const void *right)
 {
-    const arena_slot *a = *(arena_slot *const *)left;
-    const arena_slot *b = *(arena_slot *const *)right;
+    const arena_slot *a = ((const placed *)left)->slot;
+    const arena_slot *b = ((const placed *)right)->slot;
     if (a->bytes != b->bytes) {
         return a->bytes < b->bytes ? 1 : -1;
     }
@@ -141,45 +146,51 @@ static int by_size(const void *left, const void *right)
 
 static int by_offset(const void *left, const void *right)
 {
-    const arena_slot *a = *(arena_slot *const *)left;
-    const arena_slot *b = *(arena_slot *const *)right;
+    const arena_slot *a = ((const placed *)left)->slot;
+    const arena_slot *b = ((const placed *)right)->slot;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
 /* The lowest gap that takes the slot between those of `beside`, which stand at the same time. */
-static int64_t lowest_gap(const arena_slot *slot, arena_slot **beside, int count)
+static int64_t lowest_gap(const arena_slot *slot, placed *beside, int count)
 {
     int64_t end = 0;
     qsort(beside, (size_t)count, sizeof *beside, by_offset);
-    for (int i = 0; i < count && beside[i]->offset < end + slot->bytes; ++i) {
-        const int64_t behind = beside[i]->offset + beside[i]->bytes;
+    for (int i = 0; i < count && beside[i].slot->offset < end + slot->bytes; ++i) {
+        const int64_t behind = beside[i].slot->offset + beside[i].slot->bytes;
         end = behind > end ? behind : end;
     }
     return end;
 }
 
-static weft_status place(arena_plan *plan)
+/* order and beside: [slots]. */
+static void place_slots(arena_plan *plan, placed *order, placed *beside)
 {
-    arena_slot **order = NULL;
-    arena_slot **beside = NULL;
-    weft_status status = WEFT_NEW(&order, plan->slots, WEFT_MEM_GENERAL);
-    status = status == WEFT_OK ? WEFT_NEW(&beside, plan->slots, WEFT_MEM_GENERAL) : status;
-    for (int i = 0; status == WEFT_OK && i < plan->slots; ++i) {
-        order[i] = &plan->slot[i];
+    for (int i = 0; i < plan->slots; ++i) {
+        order[i].slot = &plan->slot[i];
     }
-    if (status == WEFT_OK) {
-        qsort(order, (size_t)plan->slots, sizeof *order, by_size);
-    }
-    for (int i = 0; status == WEFT_OK && i < plan->slots; ++i) {
-        arena_slot *slot = order[i];
+    qsort(order, (size_t)plan->slots, sizeof *order, by_size);
+    for (int i = 0; i < plan->slots; ++i) {
+        arena_slot *slot = order[i].slot;
         int count = 0;
         for (int j = 0; j < i; ++j) {
-            if (order[j]->first <= slot->last && slot->first <= order[j]->last) {
+            if (order[j].slot->first <= slot->last && slot->first <= order[j].slot->last) {
                 beside[count++] = order[j];
             }
         }
         slot->offset = lowest_gap(slot, beside, count);
         plan->bytes = slot->offset + slot->bytes > plan->bytes ? slot->offset + slot->bytes : plan->bytes;
+    }
+}
+
+static weft_status place(arena_plan *plan)
+{
+    placed *order = NULL;
+    placed *beside = NULL;
+    weft_status status = WEFT_NEW(&order, plan->slots, WEFT_MEM_GENERAL);
+    status = status == WEFT_OK ? WEFT_NEW(&beside, plan->slots, WEFT_MEM_GENERAL) : status;
+    if (status == WEFT_OK) {
+        place_slots(plan, order, beside);
     }
     weft_free(order);
     weft_free(beside);

@@ -60,7 +60,8 @@ static weft_status fit_conv(const network *net, net_layer *layer, net_size input
     LAYER_CHECK(net, layer, input.channels % layer->groups == 0 && layer->out % layer->groups == 0,
                 "%lld groups do not divide %lld channels of its input and %lld of its own", (long long)layer->groups,
                 (long long)input.channels, (long long)layer->out);
-    WEFT_TRY(fit_weights(net, layer, window * (double)(input.channels / layer->groups)));
+    const int64_t share = input.channels / layer->groups;
+    WEFT_TRY(fit_weights(net, layer, window * (double)share));
     layer->size.channels = layer->out;
     return fit_window(net, layer, input);
 }

@@ -159,7 +159,8 @@ static weft_status read_key(const network *net, const line_words *words, char *w
             return read_field(net, words, row->key[i], value, layer);
         }
     }
-    LINE_CHECK(words, false, "no key '%s' here: %s [from=NAME]", word, row->usage);
+    return weft_fail(WEFT_ERR_DATA, "%s: line %d: no key '%s' here: %s [from=NAME]", words->where, words->line, word,
+                     row->usage);
 }
 
 static weft_status find_kind(const line_words *words, const char *word, net_kind *kind)
@@ -173,8 +174,9 @@ static weft_status find_kind(const line_words *words, const char *word, net_kind
         }
     }
     const char *near = nearest_word(word, names, NET_KINDS);
-    LINE_CHECK(words, false, "no kind of layer '%s'%s%s%s", word, near != NULL ? "; did you mean " : "",
-               near != NULL ? near : "", near != NULL ? "?" : ": conv, linear, norm, relu, add, maxpool, ...");
+    return weft_fail(WEFT_ERR_DATA, "%s: line %d: no kind of layer '%s'%s%s%s", words->where, words->line, word,
+                     near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                     near != NULL ? "?" : ": conv, linear, norm, relu, add, maxpool, ...");
 }
 
 static weft_status name_layer(const network *net, const line_words *words, const char *given, net_layer *layer)

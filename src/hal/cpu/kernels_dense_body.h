@@ -138,17 +138,19 @@ static void lars(int64_t n, const cpu_lars_step *step, float *restrict w, const 
         for (int64_t i = 0; i < n; ++i) {
             w[i] -= s.rate * (g[i] + s.weight_decay * w[i]);
         }
-    } else if (s.first) {
+        return;
+    }
+    if (s.first) {
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) {
             velocity[i] = s.rate * (g[i] + s.weight_decay * w[i]);
             w[i] -= velocity[i];
         }
-    } else {
+        return;
+    }
 #pragma omp simd
-        for (int64_t i = 0; i < n; ++i) {
-            velocity[i] = s.momentum * velocity[i] + s.rate * (g[i] + s.weight_decay * w[i]);
-            w[i] -= velocity[i];
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        velocity[i] = s.momentum * velocity[i] + s.rate * (g[i] + s.weight_decay * w[i]);
+        w[i] -= velocity[i];
     }
 }

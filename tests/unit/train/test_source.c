@@ -565,7 +565,8 @@ static void train_by_hand(const batch_case *c, by_hand *h)
             for (int i = 0; i < WEIGHTS && c->preconditioned; ++i) {
                 g[i] *= scale_by_hand(i / CLASSES, i % CLASSES);
             }
-            double at = epoch + (double)(begin / (int)c->batch) / (double)steps_of(TRAINED, c->batch);
+            const int step = begin / (int)c->batch;
+            double at = epoch + (double)step / (double)steps_of(TRAINED, c->batch);
             update_by_hand(h, g, c->options.schedule.base * (1.0 - at / EPOCHS), epoch == 0 && begin == 0);
         }
         h->loss[epoch] = sum / (TRAINED - 1);
