@@ -83,7 +83,16 @@ assert header["norm1.running_mean"]["shape"] == [8]
 assert header["linear2.weight"]["shape"] == [4, 32]
 CHECK
 
-# ---- parts of a batch, local norms, other modes ----
+# ---- parts of a batch: the same updates where no layer looks at the whole of it; local norms, other modes ----
+printf 'conv 8 3\nrelu\nmaxpool 2\ndropout 0.2\nlinear classes\n' >plain.net
+for parts in 1 3; do
+    mpirun -np 2 --oversubscribe --bind-to none "$weft" train --data $data --model plain.net --batch-size 64 \
+        --threads 1 --pin off --quiet --reproducible --epochs 3 --accumulate $parts --loader-threads 1 --run-dir parts$parts >out 2>err || fail "--accumulate $parts: $(cat err)"
+done
+paste <(losses parts1) <(losses parts3) |
+    awk '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-4 * $1)) {print; bad = 1}} END {exit bad || NR != 3}' ||
+    fail "--accumulate: other losses: $(losses parts1) | $(losses parts3)"
+train --epochs 1 --accumulate 5 --run-dir parts5
 train --epochs 2 --norm-over own --run-dir own
 mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${options[@]}" --epochs 2 --norm-over own --run-dir own2 >out 2>err ||
     fail "--norm-over own: $(cat err)"

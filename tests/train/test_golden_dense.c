@@ -188,7 +188,7 @@ static weft_status fill(const golden *g, trainee *t, int step)
 
 static weft_status one_step(weft_comm *comm, golden *g, trainee *t, int step)
 {
-    const image_batch input = {.pixels = t->pixels, .rows = t->images, .sample_id = t->ids};
+    const image_batch input = {.pixels = t->pixels, .rows = t->images, .all_rows = IMAGES, .sample_id = t->ids};
     const train_targets targets = {.rows = t->images, .outputs = CLASSES, .loss_entries = IMAGES};
     const train_batch batch = {.input = &input, .targets = &targets};
     const train_pass pass = {

@@ -6,7 +6,7 @@
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 
-enum { DENSE_SIZES = 4 };
+enum { DENSE_SIZES = HAL_CONV_SIZES };
 
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct dense_job {

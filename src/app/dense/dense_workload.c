@@ -2,6 +2,7 @@
  * dense_saved.c, values of options that say "auto" in dense_auto.c. */
 #include "app/dense/dense_workload.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,32 +93,34 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
 
 /* ---- the plan ---- */
 
-static void add_size(dense_job *job, int64_t samples, int64_t batch, int64_t step, const app_context *context)
+static void add_size(dense_job *job, int64_t samples, int64_t batch, image_turn turn, const app_context *context)
 {
     const image_share share =
-        image_order_share(samples, batch, step, comm_size(context->comm), comm_rank(context->comm));
+        image_order_part(samples, batch, turn, comm_size(context->comm), comm_rank(context->comm));
     for (int i = 0; i < job->sizes; ++i) {
         if (job->images[i] == share.count) {
             return;
         }
     }
     if (share.count > 0) {
+        assert(job->sizes < DENSE_SIZES);
         job->images[job->sizes++] = share.count;
     }
 }
 
-/* Batches are whole ones and a last one; ranks' shares of both are prepared for. */
+/* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few sizes. */
 static void plan_sizes(dense_job *job, const app_context *context)
 {
     const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
     const int64_t *count = job->set->count;
     const int64_t samples[] = {count[IMAGE_TRAIN], count[IMAGE_VALID] + count[IMAGE_TEST]};
     job->evaluated = samples[1];
+    const int parts[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
     for (int i = 0; i < 2; ++i) {
         const int64_t steps = image_order_steps(samples[i], batch, false);
-        if (steps > 0) {
-            add_size(job, samples[i], batch, 0, context);
-            add_size(job, samples[i], batch, steps - 1, context);
+        for (int part = 0; part < parts[i] && steps > 0; ++part) {
+            add_size(job, samples[i], batch, (image_turn){.part = part, .parts = parts[i]}, context);
+            add_size(job, samples[i], batch, (image_turn){.step = steps - 1, .part = part, .parts = parts[i]}, context);
         }
     }
 }
@@ -271,6 +274,7 @@ static weft_status make_model(workload *work)
     const image_source_options options = {.set = job->set,
                                           .augment = job->augment,
                                           .batch = option_int(o, OPT_BATCH_SIZE),
+                                          .parts = (int)option_int(o, OPT_ACCUMULATE),
                                           .loaders = (int)option_int(o, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};
     WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));

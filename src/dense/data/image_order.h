@@ -19,11 +19,19 @@ int64_t image_order_steps(int64_t samples, int64_t batch, bool drop_last);
 permutation image_order(int64_t samples, uint64_t seed, uint32_t epoch);
 
 typedef struct image_share {
-    int64_t batch;        /* rows over all ranks */
+    int64_t batch;        /* rows over all ranks, */
+    int64_t part;         /* and of the part of the batch that this is a share of */
     int64_t begin, count; /* this rank's positions */
 } image_share;
 
 /* Of batch `step` of `samples` positions. */
 image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank);
+
+/* Part `part` of the `parts` that batch `step` comes in: runs of its rows, as equal as can be. */
+typedef struct image_turn {
+    int64_t step;
+    int part, parts;
+} image_turn;
+image_share image_order_part(int64_t samples, int64_t batch, image_turn turn, int ranks, int rank);
 
 #endif

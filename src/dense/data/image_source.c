@@ -25,7 +25,7 @@ typedef struct batch_key {
     bool training;
     uint64_t seed; /* as epoch: 0 in an evaluation, which is the same in each */
     uint32_t epoch;
-    int64_t step;
+    image_turn turn;
 } batch_key;
 
 typedef struct slot {
@@ -73,7 +73,8 @@ struct image_source {
 
 static bool same_key(const batch_key *a, const batch_key *b)
 {
-    return a->training == b->training && a->seed == b->seed && a->epoch == b->epoch && a->step == b->step;
+    return a->training == b->training && a->seed == b->seed && a->epoch == b->epoch && a->turn.step == b->turn.step &&
+           a->turn.part == b->turn.part && a->turn.parts == b->turn.parts;
 }
 
 static batch_key key_of(const train_pass *pass)
@@ -81,7 +82,12 @@ static batch_key key_of(const train_pass *pass)
     return (batch_key){.training = pass->training,
                        .seed = pass->training ? pass->seed : 0,
                        .epoch = pass->training ? pass->epoch : 0,
-                       .step = pass->step};
+                       .turn = {.step = pass->step, .part = pass->part, .parts = pass->parts > 1 ? pass->parts : 1}};
+}
+
+static int parts_of(const image_source_options *options)
+{
+    return options->parts > 1 ? options->parts : 1;
 }
 
 static int64_t eval_batch(const image_source *s)
@@ -89,10 +95,10 @@ static int64_t eval_batch(const image_source *s)
     return s->options.eval_batch > 0 ? s->options.eval_batch : s->options.batch;
 }
 
-static image_share share_of(const image_source *s, bool training, int64_t step)
+static image_share share_of(const image_source *s, bool training, image_turn turn)
 {
-    return training ? image_order_share(s->options.set->count[IMAGE_TRAIN], s->options.batch, step, s->ranks, s->rank)
-                    : image_order_share(s->evaluated, eval_batch(s), step, s->ranks, s->rank);
+    return training ? image_order_part(s->options.set->count[IMAGE_TRAIN], s->options.batch, turn, s->ranks, s->rank)
+                    : image_order_part(s->evaluated, eval_batch(s), turn, s->ranks, s->rank);
 }
 
 /* The sample at a position of the batch's order. [out] its number over all splits. */
@@ -214,7 +220,7 @@ static void post(image_source *s, const batch_key *key)
 {
     slot *to = &s->slot[s->ahead];
     to->key = *key;
-    to->share = share_of(s, key->training, key->step);
+    to->share = share_of(s, key->training, key->turn);
     if (key->training) {
         to->order = image_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
     }
@@ -248,10 +254,10 @@ static void await(image_source *s)
 /* Whether evaluations follow epochs is seen in those that were. */
 static void note_turn(image_source *s, const batch_key *now)
 {
-    if (now->training && now->step == 0) {
+    if (now->training && now->turn.step == 0 && now->turn.part == 0) {
         s->evaluates[0] = s->evaluates[1];
     }
-    if (now->step == 0) {
+    if (now->turn.step == 0 && now->turn.part == 0) {
         s->evaluates[1] = !now->training;
     }
 }
@@ -261,14 +267,19 @@ static batch_key guess_next(const image_source *s, const batch_key *now, const t
 {
     const int64_t steps = now->training ? s->source.steps : s->source.eval_steps;
     batch_key next = *now;
-    next.step += 1;
-    if (next.step < steps) {
+    next.turn.part += 1;
+    if (next.turn.part == next.turn.parts) {
+        next.turn.part = 0;
+        next.turn.step += 1;
+    }
+    if (next.turn.step < steps) {
         return next;
     }
     if (now->training && s->evaluates[0]) {
-        return (batch_key){.training = false};
+        return (batch_key){.training = false, .turn = {.parts = 1}};
     }
-    return (batch_key){.training = true, .seed = pass->seed, .epoch = pass->epoch + 1};
+    return (batch_key){
+        .training = true, .seed = pass->seed, .epoch = pass->epoch + 1, .turn = {.parts = parts_of(&s->options)}};
 }
 
 /* ---- batches --------------------------------------------------------------------------------------------------- */
@@ -289,6 +300,7 @@ static void describe(const image_source *s, slot *b)
     b->batch = (image_batch){
         .pixels = tensor_view(&b->device_pixels, 0, rows * a->crop_height * a->crop_width, 0, a->channels),
         .rows = rows,
+        .all_rows = b->share.part,
         .sample_id = tensor_view(&b->device_id, 0, rows, 0, 1),
         .sample_id_host = b->id};
     b->targets = (train_targets){.rows = rows,
@@ -302,7 +314,7 @@ static void describe(const image_source *s, slot *b)
         b->targets.loss_entries = b->share.batch;
         return; /* without a mask all rows count */
     }
-    const int64_t first = b->key.step * eval_batch(s);
+    const int64_t first = b->key.turn.step * eval_batch(s);
     const int64_t valid = set->count[IMAGE_VALID];
     b->targets.counted[IMAGE_VALID] = overlap(first, b->share.batch, 0, valid);
     b->targets.counted[IMAGE_TEST] = overlap(first, b->share.batch, valid, s->evaluated);
@@ -343,6 +355,8 @@ static weft_status let_go(const image_source *s)
 static weft_status prepare(image_source *s, const train_pass *pass, train_batch *batch)
 {
     const batch_key key = key_of(pass);
+    WEFT_CHECK(!key.training || key.turn.parts == parts_of(&s->options), WEFT_ERR_INTERNAL,
+               "batches in %d parts from a source that was made for %d", key.turn.parts, parts_of(&s->options));
     slot *b = &s->slot[s->ahead];
     const double begin = clock_seconds();
     const bool guessed = s->filling;
@@ -446,9 +460,10 @@ static void fill_source(image_source *s)
                                .loss_entries = steps * o->batch < samples ? steps * o->batch : samples,
                                .loss = TRAIN_LOSS_XENT,
                                .outputs = o->set->classes,
+                               .divides = true,
                                .batch = next_batch};
     for (int64_t step = 0; step < eval_steps; ++step) {
-        s->source.eval_rows += share_of(s, false, step).count;
+        s->source.eval_rows += share_of(s, false, (image_turn){.step = step, .parts = 1}).count;
     }
 }
 
@@ -458,7 +473,8 @@ static weft_status create_parts(image_source *s)
     WEFT_TRY(check_options(o));
     s->evaluated = o->set->count[IMAGE_VALID] + o->set->count[IMAGE_TEST];
     fill_source(s);
-    const int64_t train_rows = ceil_share(o->batch, o->set->count[IMAGE_TRAIN], s->ranks);
+    const int64_t whole = o->batch < o->set->count[IMAGE_TRAIN] ? o->batch : o->set->count[IMAGE_TRAIN];
+    const int64_t train_rows = ceil_share(ceil_share(whole, whole, parts_of(o)), whole, s->ranks);
     const int64_t eval_rows = ceil_share(eval_batch(s), s->evaluated, s->ranks);
     s->slots = o->loaders > 0 ? SLOTS : 1;
     for (int i = 0; i < s->slots; ++i) {

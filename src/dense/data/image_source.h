@@ -28,7 +28,8 @@ extern const weft_activity ACTIVITY_BATCH[1]; /* reading and varying images, whe
 /* train_batch.input: this rank's share of a batch, which may be empty. */
 typedef struct image_batch {
     weft_tensor pixels;            /* device [rows * height * width, channels] float32, of what the network sees */
-    int64_t rows;                  /* images */
+    int64_t rows;                  /* images, */
+    int64_t all_rows;              /* and those of all ranks, of this part of the batch */
     weft_tensor sample_id;         /* device [rows, 1] int64, numbers over all splits: row_id of hal_dropout */
     const int64_t *sample_id_host; /* the same on the host */
 } image_batch;
@@ -39,6 +40,7 @@ typedef struct image_source_options {
     const image_set *set; /* must outlive the source */
     augment augment;      /* its first line is the set's size */
     int64_t batch;        /* images of a training step, over all ranks */
+    int parts;            /* that training asks for a batch in; 0 or 1: whole */
     int64_t eval_batch;   /* of a step of the evaluation; 0: batch */
     bool drop_last;       /* leave the short last batch of an epoch out */
     int loaders;          /* threads that prepare the next batch, on the CPUs of the creating thread; 0: none */

@@ -151,7 +151,7 @@ static void begin_batch(dense_model *model, const train_pass *pass)
         if (u->kind == UNIT_NORM) {
             const net_size at = model->list.size[u->x];
             const int64_t pixels = at.height * at.width;
-            norm_set_rows(&model->unit[i].norm, model->images * pixels, pass->batch->targets->loss_entries * pixels);
+            norm_set_rows(&model->unit[i].norm, model->images * pixels, model->input->all_rows * pixels);
         }
     }
 }

@@ -106,7 +106,7 @@ static weft_status bench_fill(bench *b, int64_t first, int64_t images, int64_t a
     WEFT_TRY(tensor_upload(&b->ids, id));
     b->first = first;
     b->targets = (train_targets){.rows = images, .outputs = CLASSES, .loss_entries = all};
-    b->batch = (image_batch){.pixels = b->pixels, .rows = images, .sample_id = b->ids};
+    b->batch = (image_batch){.pixels = b->pixels, .rows = images, .all_rows = all, .sample_id = b->ids};
     return WEFT_OK;
 }
 
