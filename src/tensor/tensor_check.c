@@ -33,7 +33,9 @@ weft_status tensor_check_vector(const char *op, const char *name, const weft_ten
     if (t == NULL) {
         return WEFT_OK;
     }
-    WEFT_TRY(tensor_check_alike(op, name, t, like));
+    weft_tensor wide = *like; /* beside rows of bfloat16 stand vectors of float32 */
+    wide.dtype = like->dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : like->dtype;
+    WEFT_TRY(tensor_check_alike(op, name, t, &wide));
     WEFT_TRY(tensor_check_shape(op, name, t, rows, cols));
     WEFT_CHECK(cols > 1 || rows <= 1 || t->ld == 1, WEFT_ERR_INTERNAL, "%s: vector %s has leading dimension %ld, not 1",
                op, name, (long)t->ld);

@@ -100,6 +100,9 @@ for mode in topk divide-shuffle shadow; do
     mpirun -np 2 --oversubscribe --bind-to none "$weft" train --data $data --model small.net --batch-size 64 --threads 1 \
         --pin off --quiet --epochs 2 --sync $mode --run-dir mode-$mode >out 2>err || fail "--sync $mode: $(cat err)"
 done
+train --epochs 2 --precision bf16 --run-dir narrow
+train --epochs 2 --precision bf16 --backend cpu:avx2 --run-dir narrow2
+grep -q "f32 is used" err || fail "bf16 without its instructions: $(cat err)"
 "$weft" train "${options[@]}" --dry-run >out 2>err || fail "--dry-run: $(cat err)"
 grep -q "parameters" out || fail "--dry-run: $(cat out)"
 

@@ -41,8 +41,13 @@ static void check_plan(const network *net)
 {
     unit_list list;
     arena_plan plan = {.slots = 0};
+    size_t bytes[65];
+    for (int v = 0; v < 65; ++v) {
+        bytes[v] = v % 3 == 0 ? 4 : 2;
+    }
+    const arena_need need = {.images = 2, .bytes = bytes, .wide = sizeof(float), .training = true};
     if (net->layers < 64 && units_create(net, &list) == WEFT_OK) {
-        if (arena_plan_create(&list, 2, sizeof(float), true, &plan) != WEFT_OK || plan.bytes < 0) {
+        if (arena_plan_create(&list, &need, &plan) != WEFT_OK || plan.bytes < 0) {
             abort();
         }
         arena_plan_destroy(&plan);

@@ -39,6 +39,7 @@ typedef struct golden {
     net_size size;
     const char *backend;
     weft_dtype dtype;
+    bool narrow;      /* values of bfloat16 */
     double tolerance; /* of logits and losses */
     double of_weights;
     sync_options sync;
@@ -134,8 +135,12 @@ static weft_status trainee_open(weft_comm *comm, const golden *g, trainee *t)
     WEFT_TRY(weft_hal_open(g->backend, 1, &t->hal));
     WEFT_TRY(net_zoo(g->name, &t->net));
     WEFT_TRY(net_fit(&t->net, g->size, CLASSES));
-    const dense_config config = {
-        .net = &t->net, .norm = NORM_BATCH, .images = &t->images, .sizes = 1, .training = true};
+    const dense_config config = {.net = &t->net,
+                                 .norm = NORM_BATCH,
+                                 .images = &t->images,
+                                 .sizes = 1,
+                                 .training = true,
+                                 .values = g->narrow ? WEFT_DTYPE_BF16 : g->dtype};
     WEFT_TRY(dense_model_create(comm, t->hal, g->dtype, &config, &t->model));
     WEFT_TRY(replica_create(comm, &t->model.params, &g->sync, &sgd, NULL, false, &t->replica));
     WEFT_TRY(param_initialise(&t->model.params, 0));
@@ -313,41 +318,65 @@ static void check_parameters(const golden *g, npz_file *npz)
     }
 }
 
-static void against_pytorch(const char *name, net_size size, const char *backend, weft_dtype dtype, double tolerance,
-                            double of_weights)
+static void against_pytorch(golden *g)
 {
-    golden g = {.name = name,
-                .size = size,
-                .backend = backend,
-                .dtype = dtype,
-                .tolerance = tolerance,
-                .of_weights = of_weights,
-                .steps = STEPS,
-                .sync = sync_options_default()};
     char path[512];
     npz_file *npz = NULL;
-    snprintf(path, sizeof path, WEFT_SOURCE_DIR "/tests/golden/dense-%s.npz", name);
+    snprintf(path, sizeof path, WEFT_SOURCE_DIR "/tests/golden/dense-%s.npz", g->name);
     ASSERT_OK(npz_open(path, &npz));
-    ASSERT_OK(comm_thread_run(1, run_rank, &g));
-    check_array(&g, npz, "logits", g.logits, IMAGES * CLASSES, tolerance);
-    check_array(&g, npz, "loss", g.loss, STEPS, tolerance);
-    check_parameters(&g, npz);
+    ASSERT_OK(comm_thread_run(1, run_rank, g));
+    check_array(g, npz, "logits", g->logits, IMAGES * CLASSES, g->tolerance);
+    check_array(g, npz, "loss", g->loss, STEPS, g->tolerance);
+    check_parameters(g, npz);
     npz_close(npz);
-    release(&g);
+    release(g);
 }
 
-static void test_lenet(void **state)
+/* bfloat16 between the layers: 8 bits of a number. */
+static void test_narrow(void **state)
 {
     (void)state;
-    against_pytorch("lenet", (net_size){28, 28, 1}, "ref", WEFT_DTYPE_F64, 1e-9, 1e-9);
-    against_pytorch("lenet", (net_size){28, 28, 1}, "cpu", WEFT_DTYPE_F32, 1e-5, 1e-5);
+    static const struct {
+        const char *name;
+        net_size size;
+    } nets[] = {{"lenet", {28, 28, 1}}, {"resnet-20", {32, 32, 3}}};
+    for (int i = 0; i < 2; ++i) {
+        golden g = {.name = nets[i].name,
+                    .size = nets[i].size,
+                    .backend = "cpu",
+                    .dtype = WEFT_DTYPE_F32,
+                    .narrow = true,
+                    .steps = STEPS,
+                    .tolerance = 2e-2,
+                    .of_weights = 2e-2,
+                    .sync = sync_options_default()};
+        against_pytorch(&g);
+    }
 }
 
-static void test_resnet(void **state)
+static void test_wide(void **state)
 {
     (void)state;
-    /* PyTorch in float32 is up to 4e-7 off the losses in float64, and 3e-5 off the weights, on the same steps. */
-    against_pytorch("resnet-20", (net_size){32, 32, 3}, "cpu", WEFT_DTYPE_F32, 1e-4, 1e-4);
+    /* PyTorch in float32 is up to 4e-7 off the losses in float64, and 3e-5 off the weights, on the steps of resnet-20. */
+    static const struct {
+        const char *name, *backend;
+        net_size size;
+        weft_dtype dtype;
+        double tolerance;
+    } runs[] = {{"lenet", "ref", {28, 28, 1}, WEFT_DTYPE_F64, 1e-9},
+                {"lenet", "cpu", {28, 28, 1}, WEFT_DTYPE_F32, 1e-5},
+                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4}};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
+        golden g = {.name = runs[i].name,
+                    .size = runs[i].size,
+                    .backend = runs[i].backend,
+                    .dtype = runs[i].dtype,
+                    .steps = STEPS,
+                    .tolerance = runs[i].tolerance,
+                    .of_weights = runs[i].tolerance,
+                    .sync = sync_options_default()};
+        against_pytorch(&g);
+    }
 }
 
 /* ---- ranks ---- */
@@ -382,8 +411,8 @@ static void test_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lenet),
-        cmocka_unit_test(test_resnet),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,20 @@ static weft_status plan_memory(workload *work)
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 
+/* --precision, where it is worth it: elsewhere bf16 is computed by way of float32, and slower than that. */
+static weft_dtype values_of(const app_context *context)
+{
+    if (option_choice(context->options, OPT_PRECISION) == DENSE_PRECISION_F32) {
+        return WEFT_DTYPE_F32;
+    }
+    if (!context->hal->native_bf16) {
+        log_warn("--precision bf16: backend %s on this processor has no products of bf16; f32 is used",
+                 context->hal->name);
+        return WEFT_DTYPE_F32;
+    }
+    return WEFT_DTYPE_BF16;
+}
+
 static weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
 {
     (void)folder;
@@ -182,7 +196,8 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .norm = option_choice(o, OPT_NORM_OVER) == DENSE_NORM_ALL ? NORM_BATCH : NORM_BATCH_LOCAL,
                        .images = job->images,
                        .sizes = job->sizes,
-                       .training = outputs == 0};
+                       .training = outputs == 0,
+                       .values = values_of(context)};
     work->inputs = set->channels;
     work->outputs = set->classes;
     work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),

@@ -10,14 +10,13 @@
 /* Sums of sizes stay exact below it; nothing that has so much memory exists. */
 #define WANTED_MAX 0x1p60
 
-enum { SLOTS_A_UNIT = 4, ALIGN_BYTES = 64 };
+enum { SLOTS_A_UNIT = 6, SLOTS_BESIDE = 3, ALIGN_BYTES = 64 };
 
 typedef struct planning {
     const unit_list *list;
     arena_plan *plan;
     int *gradient; /* [values] the slot of its gradient, once somebody wrote there */
-    int64_t images;
-    size_t element_bytes;
+    const arena_need *need;
     double wanted; /* bytes of all slots together */
 } planning;
 
@@ -29,8 +28,8 @@ static int64_t elements_of(net_size size)
 static int add_slot(planning *p, net_size size, size_t element_bytes, int moment)
 {
     const int64_t elements = elements_of(size);
-    const double wanted = (double)elements * (double)p->images * (double)element_bytes;
-    const int64_t bytes = wanted < WANTED_MAX ? elements * p->images * (int64_t)element_bytes : 0;
+    const double wanted = (double)elements * (double)p->need->images * (double)element_bytes;
+    const int64_t bytes = wanted < WANTED_MAX ? elements * p->need->images * (int64_t)element_bytes : 0;
     p->wanted += wanted;
     p->plan->slot[p->plan->slots] = (arena_slot){.elements = elements,
                                                  .bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES,
@@ -41,7 +40,12 @@ static int add_slot(planning *p, net_size size, size_t element_bytes, int moment
 
 static int add_value(planning *p, int value, int moment)
 {
-    return add_slot(p, p->list->size[value], p->element_bytes, moment);
+    return add_slot(p, p->list->size[value], p->need->bytes[value], moment);
+}
+
+static bool is_narrow(const planning *p, int value)
+{
+    return p->need->bytes[value] < p->need->wide;
 }
 
 static void touch(planning *p, int slot, int moment)
@@ -58,15 +62,19 @@ static void touch_value(planning *p, int value, int moment)
     }
 }
 
-static void plan_forward(planning *p, int index, bool training)
+static void plan_forward(planning *p, int index)
 {
     const unit *u = &p->list->unit[index];
     unit_slots *s = &p->plan->unit[index];
-    *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
+    *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT,
+                      ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
     touch_value(p, u->x, index);
     touch_value(p, u->other, index);
     p->plan->value[u->y] = add_value(p, u->y, index);
-    if (training && u->kind == UNIT_POOL && u->layer->kind == NET_MAXPOOL) {
+    if (u->kind == UNIT_LINEAR && is_narrow(p, u->x)) {
+        s->wide_x = add_slot(p, p->list->size[u->x], p->need->wide, index);
+    }
+    if (p->need->training && u->kind == UNIT_POOL && u->layer->kind == NET_MAXPOOL) {
         s->index = add_slot(p, p->list->size[u->y], 1, index);
     }
 }
@@ -103,6 +111,7 @@ static void plan_backward(planning *p, int index)
     assert(s->dy != ARENA_NO_SLOT);
     touch(p, s->dy, moment);
     touch(p, s->index, moment);
+    touch(p, s->wide_x, moment);
     if (reads_input_again(u)) {
         touch_value(p, u->x, moment);
     }
@@ -111,6 +120,9 @@ static void plan_backward(planning *p, int index)
     }
     if (u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE) {
         plan_share(p, u->other, moment, &s->dother, &s->dother_sum);
+    }
+    if (s->wide_x != ARENA_NO_SLOT && u->x != UNIT_INPUT_VALUE) {
+        s->wide_dx = add_slot(p, p->list->size[u->x], p->need->wide, moment);
     }
     if (u->x == UNIT_INPUT_VALUE) {
         s->dx = works_in_place(u) ? s->dy : ARENA_NO_SLOT;
@@ -197,11 +209,25 @@ static weft_status place(arena_plan *plan)
     return status;
 }
 
-static weft_status make_plan(planning *p, bool training)
+/* A narrow output is answered wide, and its gradient comes wide. */
+static void plan_logits(planning *p)
+{
+    const int output = p->list->output;
+    const int end = p->list->units - 1;
+    p->gradient[output] = p->plan->value[output];
+    if (is_narrow(p, output)) {
+        p->plan->logits = add_slot(p, p->list->size[output], p->need->wide, end);
+        touch(p, p->plan->logits, end + 1);
+        p->plan->dlogits = add_value(p, output, end + 1);
+        p->gradient[output] = p->plan->dlogits;
+    }
+}
+
+static weft_status make_plan(planning *p)
 {
     const unit_list *list = p->list;
     arena_plan *plan = p->plan;
-    WEFT_TRY(WEFT_NEW(&plan->slot, (int64_t)SLOTS_A_UNIT * list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&plan->slot, (int64_t)SLOTS_A_UNIT * list->units + SLOTS_BESIDE, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&plan->value, list->values, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&plan->unit, list->units, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&p->gradient, list->values, WEFT_MEM_GENERAL));
@@ -209,26 +235,27 @@ static weft_status make_plan(planning *p, bool training)
         plan->value[v] = ARENA_NO_SLOT;
         p->gradient[v] = ARENA_NO_SLOT;
     }
-    for (int u = 0; u < list->units; ++u) {
-        plan_forward(p, u, training);
+    if (is_narrow(p, UNIT_INPUT_VALUE)) {
+        plan->value[UNIT_INPUT_VALUE] = add_value(p, UNIT_INPUT_VALUE, 0);
     }
-    /* The gradient of the logits stands where they stood (train/model.h). */
-    p->gradient[list->output] = plan->value[list->output];
-    for (int u = list->units - 1; training && u >= 0; --u) {
+    for (int u = 0; u < list->units; ++u) {
+        plan_forward(p, u);
+    }
+    plan_logits(p); /* the gradient of logits stands where they stood (train/model.h) */
+    for (int u = list->units - 1; p->need->training && u >= 0; --u) {
         plan_backward(p, u);
     }
     WEFT_CHECK(p->wanted < WANTED_MAX, WEFT_ERR_RESOURCE,
-               "values and gradients of %lld images would take %.3g bytes: take a smaller batch", (long long)p->images,
-               p->wanted);
+               "values and gradients of %lld images would take %.3g bytes: take a smaller batch",
+               (long long)p->need->images, p->wanted);
     return place(plan);
 }
 
-weft_status arena_plan_create(const unit_list *list, int64_t images, size_t element_bytes, bool training,
-                              arena_plan *plan)
+weft_status arena_plan_create(const unit_list *list, const arena_need *need, arena_plan *plan)
 {
-    planning p = {.list = list, .plan = plan, .images = images, .element_bytes = element_bytes};
-    memset(plan, 0, sizeof *plan);
-    weft_status status = make_plan(&p, training);
+    planning p = {.list = list, .plan = plan, .need = need};
+    *plan = (arena_plan){.logits = ARENA_NO_SLOT, .dlogits = ARENA_NO_SLOT};
+    weft_status status = make_plan(&p);
     weft_free(p.gradient);
     return status;
 }

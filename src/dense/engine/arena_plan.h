@@ -7,8 +7,10 @@
  * J. Lee, 2020, arXiv 2001.03288).
  *
  * Gradients: a unit whose backward pass reads and writes the same elements works in the memory of its output's gradient.
- * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their
- * own, which is added.
+ * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their * own, which is added.
+ *
+ * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide copy of
+ * its input, and the logits are wide.
  */
 #ifndef WEFT_DENSE_ENGINE_ARENA_PLAN_H
 #define WEFT_DENSE_ENGINE_ARENA_PLAN_H
@@ -30,20 +32,29 @@ typedef struct unit_slots {
     int dy;                 /* the gradient of y */
     int dx, dx_sum;         /* where the gradient of x is written; where it is then added */
     int dother, dother_sum; /* the same of what is added */
+    int wide_x, wide_dx;    /* of a linear layer with a narrow input: that, and its gradient */
 } unit_slots;
 
 typedef struct arena_plan {
     int slots;
     arena_slot *slot;
-    int *value;       /* [values] the slot of each value; of the input: ARENA_NO_SLOT, it is the batch's own memory */
-    unit_slots *unit; /* [units] */
-    int64_t bytes;    /* of the arena */
+    int *value; /* [values] the slot of each value; of the input: of its narrow copy, or ARENA_NO_SLOT: it is the
+ batch's own memory */
+    int logits, dlogits; /* the wide copy of a narrow output, and the narrow one of its gradient, or ARENA_NO_SLOT */
+    unit_slots *unit;    /* [units] */
+    int64_t bytes;       /* of the arena */
 } arena_plan;
 
-/* For batches of at most `images`, elements of element_bytes. training: backward passes happen too. Free with
- * arena_plan_destroy, also after a failure. */
-weft_status arena_plan_create(const unit_list *list, int64_t images, size_t element_bytes, bool training,
-                              arena_plan *plan);
+/* What the plan is for. */
+typedef struct arena_need {
+    int64_t images;      /* of a batch, at most */
+    const size_t *bytes; /* [values] of an element */
+    size_t wide;         /* bytes of a parameter */
+    bool training;       /* backward passes happen too */
+} arena_need;
+
+/* Free with arena_plan_destroy, also after a failure. */
+weft_status arena_plan_create(const unit_list *list, const arena_need *need, arena_plan *plan);
 void arena_plan_destroy(arena_plan *plan);
 
 #endif

@@ -89,10 +89,25 @@ static weft_status conv_backward(dense_model *model, unit_gradients *g, const tr
         &(hal_conv_backward_data_args){.dy = tensor_mat(&g->dy), .dx = tensor_mat(&g->dx), .conv = g->d->conv});
 }
 
-static weft_status linear_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+/* The gradient of a linear layer's input, which may be narrow. */
+static weft_status linear_input(dense_model *model, unit_gradients *g)
 {
     const weft_tensor weight = param_value(&model->params, g->d->weight);
+    const tensor_product product = {.a = &g->dy, .b = &weight};
+    if (g->slots->wide_dx == ARENA_NO_SLOT) {
+        return tensor_gemm(&product, &g->dx);
+    }
+    weft_tensor wide = dense_wide(model, g->slots->wide_dx, g->u->x);
+    WEFT_TRY(tensor_gemm(&product, &wide));
+    return dense_cast(&wide, &g->dx);
+}
+
+static weft_status linear_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+{
     weft_tensor dweight = param_grad(&model->params, g->d->weight);
+    if (g->slots->wide_x != ARENA_NO_SLOT) {
+        g->x = dense_wide(model, g->slots->wide_x, g->u->x);
+    }
     WEFT_TRY(mask(g));
     if (model->images == 0) {
         WEFT_TRY(zero_gradients(model, g->d));
@@ -105,7 +120,7 @@ static weft_status linear_backward(dense_model *model, unit_gradients *g, const 
     }
     WEFT_TRY(ready(pass, g->d->weight));
     WEFT_TRY(ready(pass, g->d->bias));
-    return g->wants_dx ? tensor_gemm(&(tensor_product){.a = &g->dy, .b = &weight}, &g->dx) : WEFT_OK;
+    return g->wants_dx ? linear_input(model, g) : WEFT_OK;
 }
 
 static weft_status norm_unit_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
@@ -178,9 +193,12 @@ static weft_status unit_backward(dense_model *model, int index, unit_gradients *
 weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlogits)
 {
     dense_model *model = self;
-    const weft_tensor logits = dense_value(model, model->list.output);
-    if (dlogits->data != logits.data) {
-        weft_tensor own = logits;
+    const int output = model->list.output;
+    if (model->plan.logits != ARENA_NO_SLOT) {
+        const weft_tensor narrow = dense_slot(model, model->plan.dlogits, output);
+        WEFT_TRY(dense_cast(dlogits, &narrow));
+    } else if (dlogits->data != dense_value(model, output).data) {
+        weft_tensor own = dense_value(model, output);
         WEFT_TRY(tensor_axpby(1.0, dlogits, 0.0, &own));
     }
     for (int i = model->list.units - 1; i >= 0; --i) {

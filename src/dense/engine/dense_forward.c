@@ -30,7 +30,8 @@ static weft_status linear_forward(dense_model *model, int index, const train_pas
 {
     const unit *u = &model->list.unit[index];
     const dense_unit *d = &model->unit[index];
-    const weft_tensor x = dense_value(model, u->x);
+    const int wide = model->plan.unit[index].wide_x;
+    weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
     const weft_tensor weight = param_value(&model->params, d->weight);
     weft_tensor bias = {.rows = 0};
@@ -38,6 +39,11 @@ static weft_status linear_forward(dense_model *model, int index, const train_pas
     WEFT_TRY(need(pass, d->bias));
     if (d->bias != DENSE_NO_BLOCK) {
         bias = param_value(&model->params, d->bias);
+    }
+    if (wide != ARENA_NO_SLOT) {
+        const weft_tensor narrow = x;
+        x = dense_wide(model, wide, u->x);
+        WEFT_TRY(dense_cast(&narrow, &x));
     }
     const tensor_product product = {
         .a = &x, .b = &weight, .bias = d->bias != DENSE_NO_BLOCK ? &bias : NULL, .trans_b = true};
@@ -159,7 +165,13 @@ static void begin_batch(dense_model *model, const train_pass *pass)
 weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits)
 {
     dense_model *model = self;
+    const int narrow = model->plan.value[UNIT_INPUT_VALUE];
+    const int output = model->list.output;
     begin_batch(model, pass);
+    if (narrow != ARENA_NO_SLOT) {
+        const weft_tensor input = dense_value(model, UNIT_INPUT_VALUE);
+        WEFT_TRY(dense_cast(&model->input->pixels, &input));
+    }
     for (int i = 0; i < model->list.units; ++i) {
         const weft_activity *activity = dense_activity(&model->list.unit[i]);
         activity_begin(activity);
@@ -167,6 +179,11 @@ weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logit
         activity_end(activity);
         WEFT_TRY(status);
     }
-    *logits = dense_value(model, model->list.output);
-    return WEFT_OK;
+    *logits = dense_value(model, output);
+    if (model->plan.logits == ARENA_NO_SLOT) {
+        return WEFT_OK;
+    }
+    const weft_tensor answered = *logits;
+    *logits = dense_wide(model, model->plan.logits, output);
+    return dense_cast(&answered, logits);
 }

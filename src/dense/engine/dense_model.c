@@ -30,11 +30,11 @@ static int64_t pixels_of(net_size size)
 
 /* ---- matrices ---- */
 
-weft_tensor dense_slot(const dense_model *model, int slot, int like)
+static weft_tensor slot_of(const dense_model *model, int slot, int like, weft_dtype type)
 {
     const net_size size = model->list.size[like];
     weft_tensor t = {.hal = model->hal,
-                     .dtype = model->dtype,
+                     .dtype = type,
                      .rows = model->images * pixels_of(size),
                      .cols = size.channels,
                      .ld = size.channels};
@@ -44,11 +44,27 @@ weft_tensor dense_slot(const dense_model *model, int slot, int like)
     return t;
 }
 
+weft_tensor dense_slot(const dense_model *model, int slot, int like)
+{
+    return slot_of(model, slot, like, model->type[like]);
+}
+
+weft_tensor dense_wide(const dense_model *model, int slot, int like)
+{
+    return slot_of(model, slot, like, model->dtype);
+}
+
+weft_status dense_cast(const weft_tensor *x, const weft_tensor *y)
+{
+    return hal_cast(x->hal, &(hal_cast_args){.x = tensor_mat(x), .y = tensor_mat(y)});
+}
+
 weft_tensor dense_value(const dense_model *model, int value)
 {
-    return value == UNIT_INPUT_VALUE
-               ? tensor_view(&model->input->pixels, 0, model->input->pixels.rows, 0, model->input->pixels.cols)
-               : dense_slot(model, model->plan.value[value], value);
+    const int slot = model->plan.value[value];
+    const weft_tensor *pixels = &model->input->pixels;
+    return slot == ARENA_NO_SLOT ? tensor_view(pixels, 0, pixels->rows, 0, pixels->cols)
+                                 : dense_slot(model, slot, value);
 }
 
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass)
@@ -138,7 +154,7 @@ static weft_status create_conv(dense_model *model, int index)
                                   .stride = {linear ? 1 : layer->stride[0], linear ? 1 : layer->stride[1]},
                                   .dilation = {layer->dilation[0], layer->dilation[1]},
                                   .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}},
-                                  .dtype = model->dtype,
+                                  .dtype = model->type[u->x],
                                   .bias = layer->bias,
                                   .relu = u->relu,
                                   .training = model->config.training,
@@ -186,16 +202,48 @@ static weft_status create_unit(dense_model *model, int index)
     }
 }
 
+/* The types of values: what a linear layer gives is as wide as its weights, and so is what follows it. */
+static weft_status find_types(const dense_config *config, weft_dtype wide, const unit_list *list, weft_dtype *type)
+{
+    type[UNIT_INPUT_VALUE] = config->values;
+    for (int i = 0; i < list->units; ++i) {
+        const unit *u = &list->unit[i];
+        WEFT_CHECK(u->other == UNIT_NO_VALUE || type[u->other] == type[u->x], WEFT_ERR_UNSUPPORTED,
+                   "%s: line %d, %s: with %s it would add figures from before and behind a linear layer",
+                   config->net->name, u->layer->line, u->layer->name, weft_dtype_name(config->values));
+        type[u->y] = u->kind == UNIT_LINEAR ? wide : type[u->x];
+    }
+    return WEFT_OK;
+}
+
+/* type: [values] */
+static weft_status plan_arena(const dense_config *config, weft_dtype wide, const unit_list *list,
+                              const weft_dtype *type, arena_plan *plan)
+{
+    size_t *bytes = NULL;
+    WEFT_TRY(WEFT_NEW(&bytes, list->values, WEFT_MEM_GENERAL));
+    for (int v = 0; v < list->values; ++v) {
+        bytes[v] = weft_dtype_bytes(type[v]);
+    }
+    const arena_need need = {
+        .images = most_images(config), .bytes = bytes, .wide = weft_dtype_bytes(wide), .training = config->training};
+    weft_status status = arena_plan_create(list, &need, plan);
+    weft_free(bytes);
+    return status;
+}
+
 static weft_status create(dense_model *model)
 {
     const dense_config *config = &model->config;
+    const unit_list *list = &model->list;
     WEFT_TRY(units_create(config->net, &model->list));
-    WEFT_TRY(WEFT_NEW_ZERO(&model->unit, model->list.units, WEFT_MEM_GENERAL));
-    for (int i = 0; i < model->list.units; ++i) {
+    WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&model->type, list->values, WEFT_MEM_GENERAL));
+    for (int i = 0; i < list->units; ++i) {
         model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
     }
-    WEFT_TRY(arena_plan_create(&model->list, most_images(config), weft_dtype_bytes(model->dtype), config->training,
-                               &model->plan));
+    WEFT_TRY(find_types(config, model->dtype, list, model->type));
+    WEFT_TRY(plan_arena(config, model->dtype, list, model->type, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
 }
 
@@ -235,6 +283,7 @@ void dense_model_destroy(dense_model *model)
     arena_plan_destroy(&model->plan);
     units_destroy(&model->list);
     weft_free(model->unit);
+    weft_free(model->type);
     memset(model, 0, sizeof *model);
 }
 
@@ -242,12 +291,14 @@ int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype)
 {
     unit_list list;
     arena_plan plan = {.slots = 0};
+    weft_dtype *type = NULL;
     weft_status status = units_create(config->net, &list);
-    status = status == WEFT_OK
-                 ? arena_plan_create(&list, most_images(config), weft_dtype_bytes(dtype), config->training, &plan)
-                 : status;
+    status = status == WEFT_OK ? WEFT_NEW(&type, list.values, WEFT_MEM_GENERAL) : status;
+    status = status == WEFT_OK ? find_types(config, dtype, &list, type) : status;
+    status = status == WEFT_OK ? plan_arena(config, dtype, &list, type, &plan) : status;
     const int64_t bytes = status == WEFT_OK ? plan.bytes : -1;
     arena_plan_destroy(&plan);
     units_destroy(&list);
+    weft_free(type);
     return bytes;
 }

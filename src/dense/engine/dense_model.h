@@ -25,6 +25,9 @@ typedef struct dense_config {
     const int64_t *images; /* [sizes] the numbers of images that this rank's batches have, 0 need not be named */
     int sizes;
     bool training; /* backward passes happen too */
+    weft_dtype
+        values; /* of what stands between layers, and its gradients: that of the parameters, or WEFT_DTYPE_BF16 beside
+                          float32. Linear layers on single pixels, losses, sums and updates are those of parameters. */
 } dense_config;
 
 /* What a unit holds. */
@@ -45,6 +48,7 @@ typedef struct dense_model {
     dense_config config;
     unit_list list;
     dense_unit *unit; /* [units] */
+    weft_dtype *type; /* [values] */
     arena_plan plan;
     weft_tensor arena; /* [1, bytes] uint8 */
     param_store params;
@@ -66,6 +70,10 @@ int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype);
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 
+/* Between the two types. */
+weft_status dense_cast(const weft_tensor *x, const weft_tensor *y);
+/* A slot in the type of parameters, as a matrix of the shape of value `like`. */
+weft_tensor dense_wide(const dense_model *model, int slot, int like);
 /* A value's matrix in the pass under way, or a slot's as a matrix of the same shape as value `like`. */
 weft_tensor dense_value(const dense_model *model, int value);
 weft_tensor dense_slot(const dense_model *model, int slot, int like);

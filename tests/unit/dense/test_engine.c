@@ -15,6 +15,7 @@ typedef struct bench_case {
     const char *what, *text;
     net_size size;
     weft_dtype dtype;
+    bool narrow; /* values of bfloat16 */
 } bench_case;
 
 /* One rank's model and its share of a batch. */
@@ -70,8 +71,12 @@ static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, co
     WEFT_TRY(weft_hal_open(backend, 1, &b->hal));
     WEFT_TRY(net_parse(c->text, "test", &b->net));
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
-    const dense_config config = {
-        .net = &b->net, .norm = NORM_BATCH, .images = &images, .sizes = images > 0, .training = true};
+    const dense_config config = {.net = &b->net,
+                                 .norm = NORM_BATCH,
+                                 .images = &images,
+                                 .sizes = images > 0,
+                                 .training = true,
+                                 .values = c->narrow ? WEFT_DTYPE_BF16 : c->dtype};
     WEFT_TRY(dense_model_create(comm, b->hal, c->dtype, &config, &b->model));
     WEFT_TRY(param_initialise(&b->model.params, 5));
     WEFT_TRY(tensor_create(b->hal, c->dtype, images * c->size.height * c->size.width, c->size.channels,
@@ -156,29 +161,34 @@ static const bench_case networks[] = {
      "5\nrelu\n"
      "dropout 0.3\nlinear classes",
      {7, 8, 3},
-     WEFT_DTYPE_F64},
+     WEFT_DTYPE_F64,
+     false},
     {"a residual block with shortcut A",
      "conv 4 3 pad=1 bias=off\nnorm\na: relu\ns: subsample 8 2\nconv 8 3 stride=2 pad=1 bias=off from=a\nnorm\nrelu\n"
      "conv 8 3 pad=1 bias=off\nnorm\nadd s\nrelu\nglobalpool\nlinear classes",
      {6, 6, 2},
-     WEFT_DTYPE_F64},
+     WEFT_DTYPE_F64,
+     false},
     {"blocks with shortcuts of both kinds",
      "conv 4 3 pad=1\nnorm\na: relu\nd: conv 6 1 stride=2 bias=off\nd.n: norm\nconv 6 3 stride=2 pad=1 from=a\nnorm\n"
      "add d.n\nb: relu\nconv 6 3 pad=1\nnorm\nrelu\nconv 6 3 pad=1\nnorm\nadd b\nrelu\navgpool 2 stride=1\n"
      "linear classes bias=off\nscale 0.25",
      {6, 5, 2},
-     WEFT_DTYPE_F64},
+     WEFT_DTYPE_F64,
+     false},
     {"norm in front",
      "a: conv 4 3 pad=1\nnorm\nr: relu\nconv 4 3 pad=1\nnorm\nrelu\nconv 4 3 pad=1\nb: add a\nnorm\nrelu\nglobalpool\n"
      "linear classes",
      {5, 5, 2},
-     WEFT_DTYPE_F64},
+     WEFT_DTYPE_F64,
+     false},
     {"values that many read",
      "norm\na: conv 3 1\nb: relu\nc: conv 3 1 from=a\nadd b\nd: add a\ne: add d\nnorm\nadd e\nf: scale 0.5 from=d\nadd "
      "f\n"
      "relu\nadd a\nunread: conv 9 1\nmaxpool 2 from=e\nrelu\ndropout 0.4\nlinear classes",
      {4, 4, 2},
-     WEFT_DTYPE_F64},
+     WEFT_DTYPE_F64,
+     false},
 };
 
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
@@ -367,6 +377,31 @@ static void test_backends(void **state)
     }
 }
 
+/* Values of bfloat16 against those of float32: what rounding to 8 bits leaves; and any number of ranks as one. */
+static void test_narrow_values(void **state)
+{
+    (void)state;
+    static step_result wide, narrow, many;
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        bench_case c = networks[i];
+        c.dtype = WEFT_DTYPE_F32;
+        ranks_run run = {.c = &c, .backend = "ref", .images = 6, .result = &wide};
+        ASSERT_OK(comm_thread_run(1, run_rank, &run));
+        c.narrow = true;
+        run.result = &narrow;
+        ASSERT_OK(comm_thread_run(1, run_rank, &run));
+        compare(c.what, wide.logits, narrow.logits, MOST_IMAGES * CLASSES, 0.06);
+        assert_true(wide.logits[0] != narrow.logits[0]);
+        static const char *const backends[] = {"cpu", "shadow:ref"};
+        for (size_t b = 0; b < 2; ++b) {
+            run.backend = backends[b];
+            run.result = &many;
+            ASSERT_OK(comm_thread_run(3, run_rank, &run));
+            compare(c.what, narrow.logits, many.logits, MOST_IMAGES * CLASSES, 0.06);
+        }
+    }
+}
+
 static uint64_t allocations(void)
 {
     return weft_mem_usage_total().allocations;
@@ -398,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_finite_differences),
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_narrow_values),
         cmocka_unit_test(test_steps_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
