@@ -18,7 +18,7 @@ static const sync_bucket buckets[] = {{MATRIX / 2, TRAINED - MATRIX / 2}, {0, MA
 
 /* Bytes that this rank's backend handed to the host. */
 static _Thread_local int64_t downloaded;
-static weft_status (*shadow_download)(weft_hal *hal, void *host, const void *device, size_t bytes);
+static _Thread_local weft_status (*shadow_download)(weft_hal *hal, void *host, const void *device, size_t bytes);
 
 static weft_status counted_download(weft_hal *hal, void *host, const void *device, size_t bytes)
 {
