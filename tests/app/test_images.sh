@@ -106,6 +106,11 @@ grep -q "f32 is used" err || fail "bf16 without its instructions: $(cat err)"
 "$weft" train "${options[@]}" --dry-run >out 2>err || fail "--dry-run: $(cat err)"
 grep -q "parameters" out || fail "--dry-run: $(cat out)"
 
+"$weft" info resnet-50 >out 2>err || fail "info: $(cat err)"
+grep -q "^parameters: 25557032 " out || fail "info: $(head -8 out)"
+grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info: $(tail -8 out)"
+"$weft" info small.net >out 2>err || fail "info: $(cat err)"
+
 # ---- refusals ----
 refused() { # CODE TEXT ARGUMENTS
     local code=$1 text=$2 got=0
@@ -116,6 +121,7 @@ refused() { # CODE TEXT ARGUMENTS
     [ ! -e refused ] || fail "$*: leaves a run folder"
 }
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
+refused 2 "--precision is for images" --data synth:quickstart,scale=0.01 --precision bf16
 refused 2 "did you mean resnet-20?" --data $data --model resnet20
 refused 66 "absent.net" --data $data --model absent.net
 printf 'conv 4 3\nlinear clases\n' >wrong.net

@@ -19,11 +19,10 @@
 bool dense_takes(const weft_options *options)
 {
     const char *model = option_text(options, OPT_MODEL);
-    const size_t length = strlen(model);
     if (strcmp(model, "auto") == 0 || strcmp(model, "mlp") == 0) { /* both kinds have one: the data tell */
         return image_set_looks_like(option_text(options, OPT_DATA));
     }
-    return net_zoo_has(model) || (length > 4 && strcmp(model + length - 4, ".net") == 0);
+    return net_is_named(model);
 }
 
 static weft_status dense_begin(workload *work)

@@ -58,6 +58,10 @@ static weft_status gnn_open(workload *work, const char *folder)
         "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
+    WEFT_CHECK(!option_is_set(work->context->options, OPT_PRECISION), WEFT_ERR_USAGE,
+               "%s is for images; on graphs weights and sums are float32, and --wire bf16|fp16 halves what crosses the "
+               "network",
+               FLAG_PRECISION);
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,

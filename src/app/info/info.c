@@ -2,8 +2,8 @@
  * app/info/info.c: weft info: what a graph store, a run folder, a checkpoint or a model holds, or what this machine or
  * build is.
  *
- * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store that is called hardware or
- * build is named with its folder, ./hardware.
+ * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store that is called hardware,
+ * build or like a network is named with its folder, ./hardware.
  */
 #include "app/info/info.h"
 
@@ -14,7 +14,7 @@
 #include "app/version/versions.h"
 #include "base/escape.h"
 #include "base/file.h"
-
+#include "dense/net/zoo.h"
 void info_text(const char *name, const char *text)
 {
     printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
@@ -53,6 +53,9 @@ weft_status app_info(const weft_options *options)
     }
     if (strcmp(what, "hardware") == 0) {
         return info_hardware();
+    }
+    if (net_is_named(what)) {
+        return info_network(what);
     }
     if (holds(what, "run.json")) {
         return info_run(what);

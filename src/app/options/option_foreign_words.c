@@ -41,7 +41,7 @@ const option_foreign option_foreigns[] = {
     {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU"},
     {"heads,num-heads,n-heads,num-out-heads,attn-drop,attention-dropout,negative-slope,attention",
      "there is no attention layer: --model sage|gcn|mlp"},
-    {"amp,mixed-precision,precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
+    {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
      "weights and sums are float32; --wire bf16|fp16 halves what crosses the network"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"

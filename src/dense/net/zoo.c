@@ -223,22 +223,24 @@ static const struct {
     const char *name;
     void (*write)(FILE *out, int argument);
     int argument;
+    net_size input; /* of the data that it was made for */
+    int64_t classes;
 } networks[] = {
-    {"lenet", write_lenet, 0},
-    {"mlp", write_mlp, 0},
-    {"resnet-9", write_resnet9, 0},
-    {"resnet-20", write_resnet_cifar, 20},
-    {"resnet-32", write_resnet_cifar, 32},
-    {"resnet-44", write_resnet_cifar, 44},
-    {"resnet-56", write_resnet_cifar, 56},
-    {"resnet-18", write_resnet_imagenet, 18},
-    {"resnet-50", write_resnet_imagenet, 50},
-    {"wide-resnet-28-1", write_wide_resnet, 1},
-    {"wide-resnet-28-2", write_wide_resnet, 2},
-    {"wide-resnet-28-4", write_wide_resnet, 4},
-    {"wide-resnet-28-8", write_wide_resnet, 8},
-    {"wide-resnet-28-10", write_wide_resnet, 10},
-    {"alexnet", write_alexnet, 0},
+    {"lenet", write_lenet, 0, {28, 28, 1}, 10},
+    {"mlp", write_mlp, 0, {28, 28, 1}, 10},
+    {"resnet-9", write_resnet9, 0, {32, 32, 3}, 10},
+    {"resnet-20", write_resnet_cifar, 20, {32, 32, 3}, 10},
+    {"resnet-32", write_resnet_cifar, 32, {32, 32, 3}, 10},
+    {"resnet-44", write_resnet_cifar, 44, {32, 32, 3}, 10},
+    {"resnet-56", write_resnet_cifar, 56, {32, 32, 3}, 10},
+    {"resnet-18", write_resnet_imagenet, 18, {224, 224, 3}, 1000},
+    {"resnet-50", write_resnet_imagenet, 50, {224, 224, 3}, 1000},
+    {"wide-resnet-28-1", write_wide_resnet, 1, {32, 32, 3}, 10},
+    {"wide-resnet-28-2", write_wide_resnet, 2, {32, 32, 3}, 10},
+    {"wide-resnet-28-4", write_wide_resnet, 4, {32, 32, 3}, 10},
+    {"wide-resnet-28-8", write_wide_resnet, 8, {32, 32, 3}, 10},
+    {"wide-resnet-28-10", write_wide_resnet, 10, {32, 32, 3}, 10},
+    {"alexnet", write_alexnet, 0, {224, 224, 3}, 1000},
 };
 
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
@@ -291,9 +293,27 @@ weft_status net_zoo(const char *name, network *net)
     return status;
 }
 
-weft_status net_open(const char *model, network *net)
+static bool is_file(const char *model)
 {
     const size_t length = strlen(model);
-    const bool file = strchr(model, '/') != NULL || (length > 4 && strcmp(model + length - 4, ".net") == 0);
-    return file ? net_read(model, net) : net_zoo(model, net);
+    return length > 4 && strcmp(model + length - 4, ".net") == 0;
+}
+
+bool net_is_named(const char *model)
+{
+    return net_zoo_has(model) || is_file(model);
+}
+
+void net_zoo_usual(const char *name, net_size *input, int64_t *classes)
+{
+    const int i = find(name);
+    if (i < NETWORKS) {
+        *input = networks[i].input;
+        *classes = networks[i].classes;
+    }
+}
+
+weft_status net_open(const char *model, network *net)
+{
+    return is_file(model) || strchr(model, '/') != NULL ? net_read(model, net) : net_zoo(model, net);
 }

@@ -1,7 +1,7 @@
 /*
  * dense/net/zoo.h: the networks that have a name.
  *
- * Each is text of dense/net/net.h, written here as a user would write it; `weft info --model NAME` prints it. Layers of
+ * Each is text of dense/net/net.h, written here as a user would write it; `weft info NAME` shows what it is made of. Layers of
  * residual networks are named as common PyTorch implementations name them, so that weights go to and fro.
  *
  *      lenet               Y. LeCun et al., Proc. IEEE 1998, with ReLU and max pooling as Caffe has it
@@ -21,6 +21,10 @@
 const char *net_zoo_name(int i);
 /* Whether `name` is one of them. */
 bool net_zoo_has(const char *name);
+/* Whether `model` is one of them, or the name of a file of one (.net). */
+bool net_is_named(const char *model);
+/* The images and classes that it was made for; of other names: left as they are. */
+void net_zoo_usual(const char *name, net_size *input, int64_t *classes);
 /* [out] net  free with net_destroy. WEFT_ERR_USAGE: no such name, with the nearest. */
 weft_status net_zoo(const char *name, network *net);
 /* A name of the zoo, or the path of a description. */

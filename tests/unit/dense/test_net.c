@@ -57,6 +57,22 @@ static void test_zoo_counts(void **state)
     }
 }
 
+/* What the zoo says a network was made for fits it, and gives the published counts. */
+static void test_usual_data(void **state)
+{
+    (void)state;
+    for (int i = 0; net_zoo_name(i) != NULL; ++i) {
+        network net;
+        net_size input = {0, 0, 0};
+        int64_t classes = 0;
+        net_zoo_usual(net_zoo_name(i), &input, &classes);
+        ASSERT_OK(net_zoo(net_zoo_name(i), &net));
+        ASSERT_OK(net_fit(&net, input, classes));
+        net_destroy(&net);
+    }
+    assert_true(net_is_named("my.net") && net_is_named("lenet") && !net_is_named("store") && !net_is_named(".net"));
+}
+
 static char *text_of(const network *net)
 {
     char *text = NULL;
@@ -166,8 +182,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zoo_counts), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_own_text),
-        cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_zoo_counts), cmocka_unit_test(test_usual_data), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_own_text),   cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
