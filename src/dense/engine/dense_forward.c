@@ -6,19 +6,26 @@ static weft_status need(const train_pass *pass, int block)
     return block == DENSE_NO_BLOCK ? WEFT_OK : train_need(pass, block);
 }
 
+/* A unit's weight and bias, once they may be read. [out] bias  empty where there is none */
+static weft_status need_weights(const dense_model *model, const dense_unit *d, const train_pass *pass,
+                                weft_tensor *weight, weft_tensor *bias)
+{
+    WEFT_TRY(need(pass, d->weight));
+    WEFT_TRY(need(pass, d->bias));
+    *weight = param_value(&model->params, d->weight);
+    *bias = d->bias != DENSE_NO_BLOCK ? param_value(&model->params, d->bias) : (weft_tensor){.rows = 0};
+    return WEFT_OK;
+}
+
 static weft_status conv_forward(dense_model *model, int index, const train_pass *pass)
 {
     const unit *u = &model->list.unit[index];
     const dense_unit *d = &model->unit[index];
-    const weft_tensor weight = param_value(&model->params, d->weight);
+    weft_tensor weight;
     const weft_tensor x = dense_value(model, u->x);
     const weft_tensor y = dense_value(model, u->y);
-    weft_tensor bias = {.rows = 0};
-    WEFT_TRY(need(pass, d->weight));
-    WEFT_TRY(need(pass, d->bias));
-    if (d->bias != DENSE_NO_BLOCK) {
-        bias = param_value(&model->params, d->bias);
-    }
+    weft_tensor bias;
+    WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
     WEFT_TRY(hal_conv_pack(
         model->hal, &(hal_conv_pack_args){.weight = tensor_mat(&weight), .conv = d->conv, .backward = pass->training}));
     return hal_conv_forward(
@@ -33,13 +40,9 @@ static weft_status linear_forward(dense_model *model, int index, const train_pas
     const int wide = model->plan.unit[index].wide_x;
     weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
-    const weft_tensor weight = param_value(&model->params, d->weight);
-    weft_tensor bias = {.rows = 0};
-    WEFT_TRY(need(pass, d->weight));
-    WEFT_TRY(need(pass, d->bias));
-    if (d->bias != DENSE_NO_BLOCK) {
-        bias = param_value(&model->params, d->bias);
-    }
+    weft_tensor weight;
+    weft_tensor bias;
+    WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
     if (wide != ARENA_NO_SLOT) {
         const weft_tensor narrow = x;
         x = dense_wide(model, wide, u->x);
