@@ -26,11 +26,13 @@ typedef struct weft_part {
     int part, parts;
     int64_t n_global, e_global;
     int64_t n_owned, n_local;
-    int64_t edges;          /* local */
-    bool symmetric;         /* the LOCAL edge set equals its transpose: forward and backward share one matrix */
-    int64_t *gid;           /* [n_local] global ids */
-    int64_t *offset;        /* [n_local + 1] local CSR, rows = destinations */
-    int32_t *source;        /* [edges] local source ids, ascending in a row */
+    int64_t edges;   /* local */
+    bool symmetric;  /* the LOCAL edge set equals its transpose: forward and backward share one matrix */
+    bool whole_rows; /* the graph equals its transpose and the local edges are all those into owned vertices, as in an
+                             * edge-cut: backward gathers what forward gathers */
+    int64_t *gid;    /* [n_local] global ids */
+    int64_t *offset; /* [n_local + 1] local CSR, rows = destinations */
+    int32_t *source; /* [edges] local source ids, ascending in a row */
     int64_t *in_degree;     /* [n_owned] degrees in the whole graph, multiplicity counted */
     int64_t *out_degree;    /* [n_owned] */
     part_halo sources;      /* replicas that are a source of a local edge: forward before aggregating */
@@ -45,7 +47,7 @@ typedef struct weft_part {
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          weft_part *out);
-/* The transposed local CSR (rows = sources), when !symmetric. Arrays are the caller's, from base/alloc.h. */
+/* The transposed local CSR (rows = sources), for parts of which neither is true. Arrays are the caller's, from base/alloc.h. */
 weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination);
 /* Free the CSR arrays once the backend has built its own form of them. */
 void part_release_edges(weft_part *part);

@@ -27,6 +27,7 @@ enum { PARTITION_NO_PART = UINT16_MAX }; /* an edge that no method has placed: a
 typedef struct weft_partition {
     int parts;
     const char *method; /* a name of the method table */
+    bool edge_cut;      /* made as one: every edge lies with its destination's root */
     int64_t vertices, edges;
     uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1 */
     uint16_t *root;      /* [n]; NULL when parts == 1 */
@@ -47,7 +48,7 @@ typedef struct partition_report {
 } partition_report;
 
 typedef struct partition_options {
-    const char *method; /* "metis" (vertex-cut), "libra", "random", "2d", "edgecut" */
+    const char *method; /* a name of the method table */
     int parts;
     uint64_t seed;
     double balance; /* allowed max/mean of edges, 1.10 */

@@ -116,6 +116,9 @@ static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_
                                     .leaf_offset = part->sources.leaf_offset,
                                     .leaf_row = part->sources.leaf_row};
     WEFT_TRY(comm_halo_create(a->comm, a->hal, &sources, max_width, &a->sources));
+    if (a->whole_rows) {
+        return WEFT_OK;
+    }
     /* One halo serves both directions when the lists are equal on every rank. */
     int32_t same = part->symmetric;
     WEFT_TRY(comm_allreduce(a->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
@@ -146,7 +149,7 @@ static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, con
     const char *forms = options->forms != NULL && options->forms[0] != '\0' ? options->forms : unknown_forms;
     const int64_t cut_at = a->overlaps ? part->n_owned : part->n_local;
     WEFT_TRY(gnn_local_matrix_create(a->hal, &csr, cut_at, options->form, forms, options->max_width, &a->forward));
-    if (part->symmetric) {
+    if (a->shares) {
         return WEFT_OK;
     }
     int64_t *offset = NULL;
@@ -177,9 +180,12 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                          .dtype = dtype,
                          .n_owned = part->n_owned,
                          .n_local = part->n_local,
-                         .symmetric = part->symmetric,
                          .overlaps = part->n_local > part->n_owned && /* ranks may differ: the messages do not */
                                      gnn_overlaps(comm, options->overlap)};
+    int32_t whole_rows = part->whole_rows;
+    WEFT_TRY(comm_allreduce(comm, &whole_rows, 1, WEFT_DTYPE_I32, COMM_MIN));
+    aggregator->whole_rows = whole_rows != 0;
+    aggregator->shares = aggregator->whole_rows || part->symmetric;
     WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
     if (comm_size(comm) > 1) {
         WEFT_TRY(create_halos(aggregator, part, options->max_width));
@@ -198,12 +204,12 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 
 static comm_halo *forward_halo(const gnn_aggregator *a)
 {
-    return a->under_way.transposed ? a->destinations : a->sources;
+    return a->under_way.transposed && !a->whole_rows ? a->destinations : a->sources;
 }
 
 static comm_halo *reverse_halo(const gnn_aggregator *a)
 {
-    return a->under_way.transposed ? a->sources : a->destinations;
+    return a->under_way.transposed && !a->whole_rows ? a->sources : a->destinations;
 }
 
 /* A part of the local product, or one slice of it. */
@@ -221,14 +227,14 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
                                     .slices = slices};
     activity_begin(ACTIVITY_AGGREGATE);
     weft_status status =
-        gnn_local_matrix_run(transposed && !a->symmetric ? &a->transposed : &a->forward, &part, &w->x, &w->out);
+        gnn_local_matrix_run(transposed && !a->shares ? &a->transposed : &a->forward, &part, &w->x, &w->out);
     activity_end(ACTIVITY_AGGREGATE);
     return status;
 }
 
 static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)
 {
-    const gnn_local_matrix *matrix = a->under_way.transposed && !a->symmetric ? &a->transposed : &a->forward;
+    const gnn_local_matrix *matrix = a->under_way.transposed && !a->shares ? &a->transposed : &a->forward;
     return gnn_local_matrix_slices(matrix, rows, sources, a->under_way.x.cols);
 }
 

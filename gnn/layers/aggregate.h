@@ -10,7 +10,9 @@
  *     2  local product   every rank sums over its own edges
  *     3  reverse halo    partial sums of replicas return to their root and are added (destination replicas)
  *
- * and transposed with the two lists exchanged. Rows moved: one a replica and leg, in one message a peer. The scale
+ * and transposed with the two lists exchanged. Where every rank holds whole rows of a symmetric graph (an edge-cut), the
+ * transposed sum is the same gather with the scales exchanged, and there is no third step in either direction. Rows
+ * moved: one a replica and leg, in one message a peer. The scale
  * vectors are known on replicas too (exchanged once), so nothing is scaled before sending.
  *
  * Where messages move while the rank computes (comm_moves_alone), the local product is cut in four (local_matrix.h) and
@@ -58,10 +60,12 @@ typedef struct gnn_aggregator {
     weft_hal *hal;
     weft_dtype dtype;
     int64_t n_owned, n_local;
-    bool overlaps;  /* the halo hides behind the local product */
-    bool symmetric; /* the local edges are: `forward` serves both directions */
+    bool overlaps; /* the halo hides behind the local product */
+    bool
+        whole_rows; /* on every rank (partition/part.h): both directions are `forward` over gathered rows, no partial sums */
+    bool shares; /* `forward` serves both directions: whole rows, or symmetric local edges */
     gnn_local_matrix forward, transposed;
-    comm_halo *sources, *destinations; /* NULL on one rank */
+    comm_halo *sources, *destinations; /* NULL on one rank; no destinations with whole rows */
     weft_tensor pre, post, diag;       /* [n_local, 1]; empty = 1, 1, 0. diag is 0 on replicas */
     gnn_aggregation under_way;
     double build_seconds;

@@ -306,6 +306,14 @@ done:
     return status;
 }
 
+/* Whether owned vertices are aggregated here alone, and nothing else is. */
+static bool has_whole_rows(const extract_state *state)
+{
+    const weft_part *part = state->part;
+    return state->graph->symmetric && part->destinations.own_offset[part->parts] == 0 &&
+           part->destinations.leaf_offset[part->parts] == 0;
+}
+
 /* Rows and their entries ascend, so row u must list exactly the rows that name u, in the order in which they do. */
 static weft_status check_symmetry(extract_state *state)
 {
@@ -346,6 +354,7 @@ static weft_status run_phases(extract_state *state, const int32_t *order)
     WEFT_TRY(list_own(state, state->peer_source, &state->part->sources));
     WEFT_TRY(list_own(state, state->peer_target, &state->part->destinations));
     WEFT_TRY(copy_degrees(state));
+    state->part->whole_rows = has_whole_rows(state);
     return check_symmetry(state);
 }
 

@@ -1,7 +1,7 @@
 /*
  * partition/extract/part_store.c: see partition/part_store.h.
  *
- *   part-RANK.npz   facts   int64 [9]   version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric
+ *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric, whole_rows
  *                   key     uint8 [32]  hash of the graph's hash and of size and time of edge_part.npy and root.npy
  *                   and the arrays of weft_part by name
  *
@@ -18,9 +18,9 @@
 #include "io/npy.h"
 #include "partition/partition_store.h"
 
-enum { PART_VERSION = 1, KEY_BYTES = 32 };
+enum { PART_VERSION = 2, KEY_BYTES = 32 };
 
-enum { VERSION, PART, PARTS, N_GLOBAL, E_GLOBAL, N_OWNED, N_LOCAL, EDGES, SYMMETRIC, FACTS };
+enum { VERSION, PART, PARTS, N_GLOBAL, E_GLOBAL, N_OWNED, N_LOCAL, EDGES, SYMMETRIC, WHOLE_ROWS, FACTS };
 
 /* One array of a part. */
 typedef struct part_array {
@@ -93,8 +93,8 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
 
 static weft_status add_arrays(npz_writer *writer, const weft_part *part, const char key[33])
 {
-    const int64_t facts[FACTS] = {PART_VERSION,  part->part,    part->parts, part->n_global, part->e_global,
-                                  part->n_owned, part->n_local, part->edges, part->symmetric};
+    const int64_t facts[FACTS] = {PART_VERSION,  part->part,    part->parts, part->n_global,  part->e_global,
+                                  part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
     const int64_t facts_shape = FACTS, key_shape = KEY_BYTES;
     part_array list[ARRAYS];
     weft_part view = *part; /* the lists point into it; nothing is changed */
@@ -210,7 +210,8 @@ static weft_status read_facts(npz_file *npz, const char *path, const char key[33
                        .n_owned = facts[N_OWNED],
                        .n_local = facts[N_LOCAL],
                        .edges = facts[EDGES],
-                       .symmetric = facts[SYMMETRIC] != 0};
+                       .symmetric = facts[SYMMETRIC] != 0,
+                       .whole_rows = facts[WHOLE_ROWS] != 0};
 done:
     weft_free(facts);
     weft_free(found);

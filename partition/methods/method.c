@@ -4,6 +4,7 @@
 #include <string.h>
 
 static const partition_method methods[] = {
+    {"auto", "metis, or edgecut where that moves fewer rows", PARTITION_VERTEX_CUT, method_auto},
     {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
     {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, method_libra},
     {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, method_random},

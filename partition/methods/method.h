@@ -7,18 +7,19 @@
 
 #include "partition/partition.h"
 
+typedef enum partition_kind {
+    PARTITION_VERTEX_CUT, /* run fills edge_part, self-loops with PARTITION_NO_PART; roots are chosen afterwards */
+    PARTITION_EDGE_CUT    /* run fills root; every edge then goes to its destination's root */
+} partition_kind;
+
 typedef struct partition_job {
     const weft_graph *graph;
     const partition_options *options;
     int parts;             /* >= 2 */
     int threads;           /* >= 1 */
     uint64_t memory_limit; /* bytes, 0 = unknown */
+    partition_kind *made;  /* the kind of the method's row; a method that makes either says which it made */
 } partition_job;
-
-typedef enum partition_kind {
-    PARTITION_VERTEX_CUT, /* run fills edge_part, self-loops with PARTITION_NO_PART; roots are chosen afterwards */
-    PARTITION_EDGE_CUT    /* run fills root; every edge then goes to its destination's root */
-} partition_kind;
 
 typedef struct partition_method {
     const char *name;
@@ -30,6 +31,7 @@ typedef struct partition_method {
 const partition_method *partition_method_at(int i); /* NULL past the end */
 const partition_method *partition_method_find(const char *name);
 
+weft_status method_auto(const partition_job *job, weft_partition *partition);
 weft_status method_metis(const partition_job *job, weft_partition *partition);
 weft_status method_edgecut(const partition_job *job, weft_partition *partition);
 weft_status method_random(const partition_job *job, weft_partition *partition);

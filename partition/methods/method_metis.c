@@ -1,5 +1,5 @@
 /*
- * partition/methods/method_metis.c: the default vertex-cut.
+ * partition/methods/method_metis.c: the vertex-cut from METIS, and the choice between it and the edge-cut that it starts from.
  *
  *   METIS node partition, degrees and vertices balanced      metis_call.h
  *   -> minimum vertex cover of the cut between each two parts  cover.h
@@ -9,11 +9,20 @@
  * of the two is kept: graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
  * vertices a part) get the second one alone.
  *
+ * auto: METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
+ * once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial sums back). Where
+ * nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few ranks, H is below
+ * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
+ * would need partial sums anyway: vertex-cut.
+ *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.
  */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/log.h"
+#include "machine/thread_ranges.h"
 #include "partition/cover/cover.h"
 #include "partition/cover/refine.h"
 #include "partition/methods/libra.h"
@@ -28,12 +37,12 @@ static double inner_balance(const partition_job *job)
     return 1.0 + (job->options->balance - 1.0) / 2;
 }
 
-static weft_status by_metis(const partition_job *job, const pair_list *list, uint16_t *pair_part, refine_result *result)
+/* [out] node_part [vertices]: METIS's parts. */
+static weft_status by_metis(const partition_job *job, const pair_list *list, uint16_t *node_part, uint16_t *pair_part,
+                            refine_result *result)
 {
     weft_status status = WEFT_OK;
     adjacency adjacent = {0};
-    uint16_t *node_part = NULL;
-    WEFT_TRY_GOTO(WEFT_NEW(&node_part, list->vertices, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
     WEFT_TRY_GOTO(
         metis_partition(&adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part), status,
@@ -43,7 +52,6 @@ static weft_status by_metis(const partition_job *job, const pair_list *list, uin
     status = refine_pairs(list, job->parts, inner_balance(job), PASSES, job->threads, pair_part, result);
 done:
     adjacency_free(&adjacent);
-    weft_free(node_part);
     return status;
 }
 
@@ -53,18 +61,16 @@ static weft_status by_libra(const partition_job *job, const pair_list *list, uin
     return refine_pairs(list, job->parts, inner_balance(job), PASSES, job->threads, pair_part, result);
 }
 
-/* The better of the two recipes, or the only one that applies. */
-static weft_status best_cut(const partition_job *job, const pair_list *list, uint16_t *pair_part)
+/* The better of the two recipes, or the only one that applies. [out] node_part: METIS's parts; replicas: (vertex, part) that
+ * occur */
+static weft_status best_cut(const partition_job *job, const pair_list *list, uint16_t *node_part, uint16_t *pair_part,
+                            int64_t *replicas)
 {
     weft_status status = WEFT_OK;
     refine_result first = {0}, second = {0};
     uint16_t *other = NULL;
-    if (!metis_takes(list->vertices, job->parts)) {
-        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
-                 (long long)list->vertices, job->parts);
-        return by_libra(job, list, pair_part, &first);
-    }
-    WEFT_TRY(by_metis(job, list, pair_part, &first));
+    WEFT_TRY(by_metis(job, list, node_part, pair_part, &first));
+    *replicas = first.replicas;
     if (list->pairs > SECOND_TRY_PAIRS) {
         return WEFT_OK;
     }
@@ -76,23 +82,118 @@ static weft_status best_cut(const partition_job *job, const pair_list *list, uin
         for (int64_t e = 0; e < list->pairs; ++e) {
             pair_part[e] = other[e];
         }
+        *replicas = second.replicas;
     }
 done:
     weft_free(other);
     return status;
 }
 
-weft_status method_metis(const partition_job *job, weft_partition *partition)
+/* ---- edge-cut or vertex-cut ---- */
+
+/* What an edge-cut moves: parts of neighbours of each vertex, its own left out. edges: [parts], zeroed: edges into each. */
+static int64_t halo_rows(const partition_job *job, const uint16_t *node_part, int64_t *edges)
+{
+    const weft_graph *graph = job->graph;
+    int64_t rows = 0;
+#pragma omp parallel num_threads(split_threads(graph->edges, job->threads)) reduction(+ : rows)
+    {
+        uint64_t met[PARTITION_MAX_PARTS / 64];
+        const int words = (job->parts + 63) / 64;
+        const int t = omp_get_thread_num(), team = omp_get_num_threads();
+        const int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
+        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
+            memset(met, 0, (size_t)words * sizeof met[0]);
+            met[node_part[v] / 64] = UINT64_C(1) << (node_part[v] % 64);
+            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+                const uint16_t part = node_part[graph_source(graph, e)];
+                met[part / 64] |= UINT64_C(1) << (part % 64);
+            }
+            for (int w = 0; w < words; ++w) {
+                rows += __builtin_popcountll(met[w]);
+            }
+            --rows;
+#pragma omp atomic
+            edges[node_part[v]] += graph->offset[v + 1] - graph->offset[v];
+        }
+    }
+    return rows;
+}
+
+static int64_t largest(const int64_t *count, int parts)
+{
+    int64_t most = 0;
+    for (int p = 0; p < parts; ++p) {
+        most = count[p] > most ? count[p] : most;
+    }
+    return most;
+}
+
+/* Vertices with pairs, each of which is held at least once. */
+static int64_t connected(const partition_job *job)
+{
+    const weft_graph *graph = job->graph;
+    int64_t count = 0;
+    for (int64_t v = 0; v < graph->vertices; ++v) {
+        count += graph->offset[v + 1] > graph->offset[v] ? 1 : 0;
+    }
+    return count;
+}
+
+static weft_status choose_kind(const partition_job *job, const uint16_t *node_part, int64_t replicas)
+{
+    const weft_graph *graph = job->graph;
+    int64_t *edges = NULL;
+    if (!graph->symmetric) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&edges, job->parts, WEFT_MEM_PARTITION));
+    const int64_t gathered = halo_rows(job, node_part, edges), both_ways = 2 * (replicas - connected(job));
+    const double balance =
+        (double)largest(edges, job->parts) * job->parts / (double)(graph->edges > 0 ? graph->edges : 1);
+    weft_free(edges);
+    if (gathered <= both_ways && balance <= job->options->balance) {
+        *job->made = PARTITION_EDGE_CUT;
+    }
+    log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld as a vertex-cut: %s",
+             (long long)gathered, balance, (long long)both_ways,
+             *job->made == PARTITION_EDGE_CUT ? "edge-cut" : "vertex-cut");
+    return WEFT_OK;
+}
+
+/* Roots are chosen after a vertex-cut, so their array holds METIS's parts until then: what an edge-cut has as roots. */
+static weft_status cut(const partition_job *job, bool either, weft_partition *partition)
 {
     weft_status status = WEFT_OK;
     pair_list list = {0};
     uint16_t *pair_part = NULL;
+    int64_t replicas = 0;
+    refine_result result = {0};
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list.pairs, WEFT_MEM_PARTITION), status, done);
-    WEFT_TRY_GOTO(best_cut(job, &list, pair_part), status, done);
-    status = pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+    if (metis_takes(list.vertices, job->parts)) {
+        WEFT_TRY_GOTO(best_cut(job, &list, partition->root, pair_part, &replicas), status, done);
+        WEFT_TRY_GOTO(either ? choose_kind(job, partition->root, replicas) : WEFT_OK, status, done);
+    } else {
+        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
+                 (long long)list.vertices, job->parts);
+        WEFT_TRY_GOTO(by_libra(job, &list, pair_part, &result), status, done);
+    }
+    if (*job->made == PARTITION_VERTEX_CUT) {
+        status = pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+    }
 done:
     weft_free(pair_part);
     pair_list_free(&list);
     return status;
+}
+
+weft_status method_metis(const partition_job *job, weft_partition *partition)
+{
+    return cut(job, false, partition);
+}
+
+weft_status method_auto(const partition_job *job, weft_partition *partition)
+{
+    return cut(job, true, partition);
 }

@@ -113,16 +113,19 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
                                  weft_partition *partition)
 {
     const partition_method *method = partition_method_find(options->method);
+    partition_kind made = method->kind;
     partition_job job = {.graph = graph,
                          .options = options,
                          .parts = options->parts,
                          .threads = threads,
-                         .memory_limit = memory_left(options)};
+                         .memory_limit = memory_left(options),
+                         .made = &made};
     WEFT_TRY(check_graph(graph, threads));
     WEFT_TRY(WEFT_NEW(&partition->edge_part, graph->edges, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&partition->root, graph->vertices, WEFT_MEM_PARTITION));
     WEFT_TRY(method->run(&job, partition));
-    if (method->kind == PARTITION_EDGE_CUT) {
+    partition->edge_cut = made == PARTITION_EDGE_CUT;
+    if (partition->edge_cut) {
         follow_roots(graph, threads, partition);
         return WEFT_OK;
     }

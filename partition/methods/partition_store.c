@@ -202,6 +202,7 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
     WEFT_TRY(WEFT_NEW_ZERO(&mapping, 1, WEFT_MEM_PARTITION));
     *partition = (weft_partition){.parts = options->parts,
                                   .method = method->name,
+                                  .edge_cut = method->kind == PARTITION_EDGE_CUT,
                                   .vertices = graph->vertices,
                                   .edges = graph->edges,
                                   .mapping = mapping};

@@ -200,15 +200,13 @@ weft_status partition_is_valid(const weft_graph *graph, const weft_partition *pa
     if (partition->parts == 1) {
         return WEFT_OK;
     }
-    const partition_method *method = partition_method_find(partition->method);
-    const bool edge_cut = method != NULL && method->kind == PARTITION_EDGE_CUT;
     for (int64_t v = 0; v < graph->vertices; ++v) {
         WEFT_CHECK(partition->root[v] < partition->parts, WEFT_ERR_DATA, "vertex %lld: root %d of %d parts",
                    (long long)v, partition->root[v], partition->parts);
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             WEFT_CHECK(partition->edge_part[e] < partition->parts, WEFT_ERR_DATA, "edge %lld: part %d of %d",
                        (long long)e, partition->edge_part[e], partition->parts);
-            WEFT_CHECK(!edge_cut || partition->edge_part[e] == partition->root[v], WEFT_ERR_DATA,
+            WEFT_CHECK(!partition->edge_cut || partition->edge_part[e] == partition->root[v], WEFT_ERR_DATA,
                        "edge %lld: part %d, but its destination %lld has root %d in an edge-cut", (long long)e,
                        partition->edge_part[e], (long long)v, partition->root[v]);
         }

@@ -154,9 +154,10 @@ static weft_status check_memory_of_part(workload *work)
 {
     const gnn_job *job = work->self;
     const weft_part *part = &job->data.part;
-    return check_memory(
-        work, part->n_owned, part->n_local,
-        (gnn_memory_facts){.edges = part->edges, .halo_rows = halo_rows(part), .symmetric = part->symmetric});
+    return check_memory(work, part->n_owned, part->n_local,
+                        (gnn_memory_facts){.edges = part->edges,
+                                           .halo_rows = halo_rows(part),
+                                           .symmetric = part->symmetric || part->whole_rows});
 }
 
 static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)

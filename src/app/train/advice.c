@@ -95,7 +95,7 @@ static bool rule_imbalance(const advice_facts *f, char *line)
         "the slowest rank computes %.0f %% longer than the mean (its part may hold %.2f times the mean's edges): try "
         "--balance %.2f, --partition %s, or look for other jobs on its node",
         100.0 * (f->compute_max / f->compute_avg - 1.0), f->edge_balance, f->edge_balance > 1.05 ? 1.02 : 1.05,
-        strcmp(f->partitioner, "libra") == 0 ? "metis" : "libra");
+        strcmp(f->partitioner, "libra") == 0 ? "auto" : "libra");
     return true;
 }
 
@@ -122,7 +122,8 @@ static bool rule_halo(const advice_facts *f, char *line)
     }
     snprintf(line, ADVICE_BYTES,
              "%.0f %% of the training waits for halo rows: try %sfewer ranks with more --threads each, or --order auto",
-             100.0 * share, strcmp(f->partitioner, "metis") == 0 ? "" : "--partition metis, ");
+             100.0 * share,
+             strcmp(f->partitioner, "metis") == 0 || strcmp(f->partitioner, "auto") == 0 ? "" : "--partition auto, ");
     return true;
 }
 

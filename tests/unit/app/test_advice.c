@@ -72,7 +72,7 @@ static void test_imbalance(void **state)
     expect_line(f, "35 % longer", "--balance");
     expect_line(f, "1.31 times", "--partition libra");
     f.partitioner = "libra";
-    expect_line(f, "35 %", "--partition metis");
+    expect_line(f, "35 %", "--partition auto");
     f.ranks = 1;
     expect_none(f);
 }
@@ -101,7 +101,7 @@ static void test_communication(void **state)
     f.halo = f.exposed = 0.4 * 90.0;
     expect_line(f, "40 % of the training waits for halo", "--threads");
     f.partitioner = "random";
-    expect_line(f, "40 %", "--partition metis");
+    expect_line(f, "40 %", "--partition auto");
 }
 
 static void test_binding(void **state)

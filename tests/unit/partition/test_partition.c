@@ -214,26 +214,52 @@ static void check_product(const weft_graph *g, const weft_part *part, int parts,
     free(expected);
 }
 
+/* Parts with whole rows: the transposed sum is the forward gather, and leaves no partial sums. */
+static void check_gather(const weft_graph *g, const weft_part *part, int parts)
+{
+    double *expected = calloc((size_t)g->vertices + 1, sizeof *expected);
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            expected[graph_source(g, e)] += value_of(v);
+        }
+    }
+    for (int p = 0; p < parts; ++p) {
+        for (int64_t i = 0; i < part[p].n_local; ++i) {
+            double sum = 0;
+            for (int64_t e = part[p].offset[i]; e < part[p].offset[i + 1]; ++e) {
+                sum += value_of(part[p].gid[part[p].source[e]]);
+            }
+            ASSERT_NEAR(sum, i < part[p].n_owned ? expected[part[p].gid[i]] : 0, 0);
+        }
+    }
+    free(expected);
+}
+
 static void check_parts(const weft_graph *g, const weft_partition *p, const int32_t *order)
 {
     weft_part *part = calloc((size_t)p->parts, sizeof *part);
     int64_t edges = 0;
-    bool vertex_cut = partition_method_find(p->method)->kind == PARTITION_VERTEX_CUT;
+    bool whole = true;
     for (int q = 0; q < p->parts; ++q) {
         ASSERT_OK(part_extract(g, p, q, order, &part[q]));
         edges += part[q].edges;
         if (order == NULL) {
             check_part_shape(g, p, &part[q]);
         }
-        if (vertex_cut || p->parts == 1) {
+        if (!p->edge_cut) {
             assert_int_equal(part[q].symmetric, g->symmetric);
         } else {
             assert_int_equal(part[q].destinations.leaf_offset[p->parts], 0);
+            assert_int_equal(part[q].whole_rows, g->symmetric);
         }
+        whole = whole && part[q].whole_rows;
     }
     assert_int_equal(edges, g->edges);
     check_product(g, part, p->parts, false);
     check_product(g, part, p->parts, true);
+    if (whole) {
+        check_gather(g, part, p->parts);
+    }
     for (int q = 0; q < p->parts; ++q) {
         part_destroy(&part[q]);
     }
@@ -265,7 +291,7 @@ static void check_method(const partition_method *method)
             ASSERT_OK(partition_is_valid(&g.graph, &p));
             assert_int_equal(p.edge_part == NULL, parts_tried[k] == 1 || g.graph.edges == 0);
             check_figures(&g.graph, &p, &report);
-            if (method->kind == PARTITION_VERTEX_CUT) {
+            if (!p.edge_cut) {
                 check_pairs_together(&g.graph, &p);
             }
             check_parts(&g.graph, &p, NULL);
@@ -281,6 +307,43 @@ static void test_methods(void **state)
     for (int i = 0; partition_method_at(i) != NULL; ++i) {
         check_method(partition_method_at(i));
     }
+}
+
+static partition_report report_of(const weft_graph *g, const char *method, int parts, bool *edge_cut)
+{
+    const partition_options options = options_for(method, parts);
+    partition_report report;
+    weft_partition p;
+    ASSERT_OK(partition_compute(g, &options, &p, &report));
+    *edge_cut = p.edge_cut;
+    partition_destroy(&p);
+    return report;
+}
+
+/* auto makes what moves fewer rows, of graphs that METIS takes; both are met. */
+static void test_auto(void **state)
+{
+    (void)state;
+    int made[2] = {0, 0};
+    for (int c = 0; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        for (int parts = 2; g.graph.vertices >= 64 && g.graph.edges > 0 && parts <= 4; parts += 2) {
+            bool as_edges, as_vertices, made_edge_cut;
+            const partition_report edges = report_of(&g.graph, "edgecut", parts, &as_edges);
+            const partition_report vertices = report_of(&g.graph, "metis", parts, &as_vertices);
+            const partition_report either = report_of(&g.graph, "auto", parts, &made_edge_cut);
+            assert_true(as_edges && !as_vertices);
+            const bool better = g.graph.symmetric && edges.rows_per_layer <= vertices.rows_per_layer &&
+                                edges.edge_balance <= options_for("auto", parts).balance;
+            assert_int_equal(made_edge_cut, better);
+            assert_int_equal(either.rows_per_layer, better ? edges.rows_per_layer : vertices.rows_per_layer);
+            ++made[better];
+        }
+        test_graph_free(&g);
+    }
+    assert_true(made[false] > 0);
+    assert_true(made[true] > 0);
 }
 
 /* Local ids follow an order when one is given, on both sides of every halo. */
@@ -530,6 +593,7 @@ int main(void)
     log_set_level(LOG_WARN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_auto),
         cmocka_unit_test(test_extract_follows_an_order),
         cmocka_unit_test(test_extract_sees_lost_symmetry),
         cmocka_unit_test(test_same_bits_for_any_threads),
