@@ -13,14 +13,6 @@ static int layer_count(const gnn_model *model)
     return model->plan.config.layers;
 }
 
-static gnn_normalisation normalisation_of(const gnn_config *config)
-{
-    if (config->kind == GNN_GCN) {
-        return GNN_NORM_SYMMETRIC;
-    }
-    return config->aggregator == GNN_SAGE_MEAN ? GNN_NORM_MEAN : GNN_NORM_MEAN_SELF;
-}
-
 static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
 {
     const gnn_config *config = &model->plan.config;
@@ -90,12 +82,14 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     gnn_plan_make(config, part->n_owned, part->n_local, hal->threads, dtype, &model->plan);
     model->interface =
         (train_model){.name = "gnn", .self = model, .params = &model->params, .forward = forward, .backward = backward};
-    if (config->kind != GNN_MLP) {
-        const gnn_aggregator_options options = {.normalisation = normalisation_of(config),
+    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
+    if (ops->normalisation != NULL) {
+        const gnn_aggregator_options options = {.normalisation = ops->normalisation(config),
                                                 .form = form,
                                                 .forms = config->forms,
                                                 .max_width = model->plan.max_width,
-                                                .overlap = config->overlap};
+                                                .overlap = config->overlap,
+                                                .halo = config->halo};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
     }
     part_release_edges(part);
@@ -112,10 +106,7 @@ weft_tensor gnn_model_features(gnn_model *model)
 
 weft_status gnn_model_prepare(gnn_model *model)
 {
-    if (model->plan.layer[0].flow != GNN_FLOW_CONSTANT) {
-        return WEFT_OK;
-    }
-    return gnn_layer_prepare_constant(&model->layer[0]);
+    return gnn_layer_prepare(&model->layer[0]);
 }
 
 void gnn_model_destroy(gnn_model *model)
@@ -177,6 +168,8 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
     weft_status status = WEFT_OK;
+    gnn_aggregator_begin(&model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch});
+    model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
     if (keeps_features_apart(model)) {
         activity_begin(ACTIVITY_ELEMENTWISE);
         status = mask_features(model, pass);

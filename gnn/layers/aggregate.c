@@ -29,29 +29,29 @@ static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_te
     return status;
 }
 
-static weft_status halo_post(comm_halo *halo, halo_direction direction, weft_tensor *x)
+static weft_status halo_post(gnn_halo *halo, halo_direction direction, weft_tensor *x)
 {
     if (halo == NULL) {
         return WEFT_OK;
     }
     activity_begin(ACTIVITY_HALO);
-    weft_status status = comm_halo_post(halo, direction, x->dtype, x->data, x->ld, x->cols);
+    weft_status status = gnn_halo_post(halo, direction, x);
     activity_end(ACTIVITY_HALO);
     return status;
 }
 
-static weft_status halo_wait(comm_halo *halo)
+static weft_status halo_wait(gnn_halo *halo)
 {
     if (halo == NULL) {
         return WEFT_OK;
     }
     activity_begin(ACTIVITY_HALO);
-    weft_status status = comm_halo_wait(halo);
+    weft_status status = gnn_halo_wait(halo);
     activity_end(ACTIVITY_HALO);
     return status;
 }
 
-static weft_status halo_exchange(comm_halo *halo, halo_direction direction, weft_tensor *x)
+static weft_status halo_exchange(gnn_halo *halo, halo_direction direction, weft_tensor *x)
 {
     WEFT_TRY(halo_post(halo, direction, x));
     return halo_wait(halo);
@@ -64,58 +64,75 @@ static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
     return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, vector) : WEFT_OK;
 }
 
-/* What a rank makes for itself, without talking. */
-static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+/* What a rank makes for itself, without talking. degree: [n_owned]. */
+static weft_status create_own_scales(gnn_aggregator *a, const int64_t *degree, gnn_normalisation normalisation,
+                                     gnn_vertex_scales *scales)
 {
     weft_status status = WEFT_OK;
     double *scale = NULL;
     WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
-        assert(part->in_degree[i] >= 0);
-        double degree = (double)part->in_degree[i];
+        assert(degree[i] >= 0);
+        double edges = (double)degree[i];
         switch (normalisation) {
         case GNN_NORM_MEAN:
-            scale[i] = degree > 0 ? 1.0 / degree : 0.0;
+            scale[i] = edges > 0 ? 1.0 / edges : 0.0;
             break;
         case GNN_NORM_MEAN_SELF:
-            scale[i] = 1.0 / (degree + 1.0);
+            scale[i] = 1.0 / (edges + 1.0);
             break;
         case GNN_NORM_SYMMETRIC:
-            scale[i] = 1.0 / sqrt(degree + 1.0);
+            scale[i] = 1.0 / sqrt(edges + 1.0);
             break;
         }
     }
-    WEFT_TRY_GOTO(vector_upload(a, scale, &a->post), status, done);
+    WEFT_TRY_GOTO(vector_upload(a, scale, &scales->post), status, done);
     if (normalisation == GNN_NORM_SYMMETRIC) {
-        WEFT_TRY_GOTO(vector_upload(a, scale, &a->pre), status, done);
+        WEFT_TRY_GOTO(vector_upload(a, scale, &scales->pre), status, done);
         for (int64_t i = 0; i < a->n_owned; ++i) {
             scale[i] *= scale[i];
         }
     }
     if (normalisation != GNN_NORM_MEAN) {
-        status = vector_upload(a, scale, &a->diag);
+        status = vector_upload(a, scale, &scales->diag);
     }
 done:
     weft_free(scale);
     return status;
 }
 
-/* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
-static weft_status create_scales(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+/* Edges between owned vertices, by destination. */
+static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
 {
-    WEFT_TRY(comm_agree(a->comm, create_own_scales(a, part, normalisation)));
-    WEFT_TRY(share_vector(a, &a->post));
-    return normalisation == GNN_NORM_SYMMETRIC ? share_vector(a, &a->pre) : WEFT_OK;
+    int64_t *degree = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        for (int64_t e = part->offset[i]; e < part->offset[i + 1]; ++e) {
+            degree[i] += part->source[e] < a->n_owned;
+        }
+    }
+    weft_status status = create_own_scales(a, degree, normalisation, &a->own_scales);
+    weft_free(degree);
+    return status;
 }
 
-static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_t max_width)
+/* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
+static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    const comm_halo_desc sources = {.n_local = part->n_local,
-                                    .own_offset = part->sources.own_offset,
-                                    .own_row = part->sources.own_row,
-                                    .leaf_offset = part->sources.leaf_offset,
-                                    .leaf_row = part->sources.leaf_row};
-    WEFT_TRY(comm_halo_create(a->comm, a->hal, &sources, max_width, &a->sources));
+    const bool symmetric = options->normalisation == GNN_NORM_SYMMETRIC;
+    weft_status status = create_own_scales(a, part->in_degree, options->normalisation, &a->scales);
+    if (status == WEFT_OK && options->halo.none) {
+        status = create_scales_of_owned(a, part, options->normalisation);
+    }
+    WEFT_TRY(comm_agree(a->comm, status));
+    WEFT_TRY(share_vector(a, &a->scales.post));
+    return symmetric ? share_vector(a, &a->scales.pre) : WEFT_OK;
+}
+
+static weft_status create_halos(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+{
+    WEFT_TRY(gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->sources, options->max_width, &options->halo,
+                             &a->sources));
     if (a->whole_rows) {
         return WEFT_OK;
     }
@@ -126,12 +143,8 @@ static weft_status create_halos(gnn_aggregator *a, const weft_part *part, int64_
         a->destinations = a->sources;
         return WEFT_OK;
     }
-    const comm_halo_desc destinations = {.n_local = part->n_local,
-                                         .own_offset = part->destinations.own_offset,
-                                         .own_row = part->destinations.own_row,
-                                         .leaf_offset = part->destinations.leaf_offset,
-                                         .leaf_row = part->destinations.leaf_row};
-    return comm_halo_create(a->comm, a->hal, &destinations, max_width, &a->destinations);
+    return gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->destinations, options->max_width, &options->halo,
+                           &a->destinations);
 }
 
 static const char unknown_forms[] = "--------";
@@ -188,9 +201,9 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
     aggregator->shares = aggregator->whole_rows || part->symmetric;
     WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
     if (comm_size(comm) > 1) {
-        WEFT_TRY(create_halos(aggregator, part, options->max_width));
+        WEFT_TRY(create_halos(aggregator, part, options));
     }
-    WEFT_TRY(create_scales(aggregator, part, options->normalisation));
+    WEFT_TRY(create_scales(aggregator, part, options));
     aggregator->build_seconds = clock_seconds() - start;
     return WEFT_OK;
 }
@@ -200,14 +213,34 @@ static const weft_tensor *or_null(const weft_tensor *vector)
     return vector->cols > 0 ? vector : NULL;
 }
 
+/* ---- one pass --------------------------------------------------------------------------------------------------- */
+
+void gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
+{
+    gnn_aggregator *a = aggregator;
+    if (a->sources == NULL) {
+        return;
+    }
+    a->local = pass->training && a->own_scales.post.cols > 0;
+    gnn_halo_begin(a->sources, pass);
+    if (a->destinations != NULL && a->destinations != a->sources) {
+        gnn_halo_begin(a->destinations, pass);
+    }
+}
+
+int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator)
+{
+    return aggregator->sources != NULL ? gnn_halo_staleness(aggregator->sources) : 0;
+}
+
 /* ---- one aggregation -------------------------------------------------------------------------------------------- */
 
-static comm_halo *forward_halo(const gnn_aggregator *a)
+static gnn_halo *forward_halo(const gnn_aggregator *a)
 {
     return a->under_way.transposed && !a->whole_rows ? a->destinations : a->sources;
 }
 
-static comm_halo *reverse_halo(const gnn_aggregator *a)
+static gnn_halo *reverse_halo(const gnn_aggregator *a)
 {
     return a->under_way.transposed && !a->whole_rows ? a->sources : a->destinations;
 }
@@ -217,11 +250,12 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
 {
     gnn_aggregation *w = &a->under_way;
     const bool transposed = w->transposed;
+    const gnn_vertex_scales *scales = a->local ? &a->own_scales : &a->scales;
     const gnn_local_product part = {.rows = rows,
                                     .sources = sources,
-                                    .scales = {.pre = or_null(transposed ? &a->post : &a->pre),
-                                               .post = or_null(transposed ? &a->pre : &a->post),
-                                               .diag = or_null(&a->diag)},
+                                    .scales = {.pre = or_null(transposed ? &scales->post : &scales->pre),
+                                               .post = or_null(transposed ? &scales->pre : &scales->post),
+                                               .diag = or_null(&scales->diag)},
                                     .beta = beta,
                                     .slice = slice,
                                     .slices = slices};
@@ -248,11 +282,11 @@ void gnn_aggregate_poll(gnn_aggregator *aggregator)
 }
 
 /* Slices from *slice on, with a look at the messages after each; until `halo` has arrived, if one is given. */
-static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta,
-                                  const comm_halo *halo, int *slice)
+static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, const gnn_halo *halo,
+                                  int *slice)
 {
     const int slices = slices_of(a, rows, sources);
-    while (*slice < slices && (halo == NULL || !comm_halo_arrived(halo))) {
+    while (*slice < slices && (halo == NULL || !gnn_halo_arrived(halo))) {
         WEFT_TRY(product(a, rows, sources, beta, (*slice)++, slices));
         gnn_aggregate_poll(a);
     }
@@ -307,6 +341,13 @@ weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tens
     return gnn_aggregate_end(aggregator);
 }
 
+static void destroy_scales(gnn_vertex_scales *scales)
+{
+    tensor_destroy(&scales->pre);
+    tensor_destroy(&scales->post);
+    tensor_destroy(&scales->diag);
+}
+
 void gnn_aggregator_destroy(gnn_aggregator *aggregator)
 {
     gnn_aggregator *a = aggregator;
@@ -314,13 +355,12 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator)
         return;
     }
     if (a->destinations != a->sources) {
-        comm_halo_destroy(a->destinations);
+        gnn_halo_destroy(a->destinations);
     }
-    comm_halo_destroy(a->sources);
+    gnn_halo_destroy(a->sources);
     gnn_local_matrix_destroy(&a->transposed);
     gnn_local_matrix_destroy(&a->forward);
-    tensor_destroy(&a->pre);
-    tensor_destroy(&a->post);
-    tensor_destroy(&a->diag);
+    destroy_scales(&a->scales);
+    destroy_scales(&a->own_scales);
     memset(a, 0, sizeof *a);
 }

@@ -33,7 +33,7 @@
 #define WEFT_GNN_LAYERS_AGGREGATE_H
 
 #include "base/trace/activity.h"
-#include "comm/halo.h"
+#include "gnn/layers/gnn_halo.h"
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/local_matrix.h"
 #include "partition/part.h"
@@ -55,18 +55,24 @@ typedef struct gnn_aggregation {
     double beta;
 } gnn_aggregation;
 
+/* [n_local, 1] each; empty = 1, 1, 0. diag is 0 on replicas. */
+typedef struct gnn_vertex_scales {
+    weft_tensor pre, post, diag;
+} gnn_vertex_scales;
+
 typedef struct gnn_aggregator {
     weft_comm *comm;
     weft_hal *hal;
     weft_dtype dtype;
     int64_t n_owned, n_local;
-    bool overlaps; /* the halo hides behind the local product */
-    bool
-        whole_rows; /* on every rank (partition/part.h): both directions are `forward` over gathered rows, no partial sums */
-    bool shares; /* `forward` serves both directions: whole rows, or symmetric local edges */
+    bool overlaps;   /* the halo hides behind the local product */
+    bool whole_rows; /* on every rank (partition/part.h): both directions are `forward` over gathered rows */
+    bool shares;     /* `forward` serves both directions: whole rows, or symmetric local edges */
     gnn_local_matrix forward, transposed;
-    comm_halo *sources, *destinations; /* NULL on one rank; no destinations with whole rows */
-    weft_tensor pre, post, diag;       /* [n_local, 1]; empty = 1, 1, 0. diag is 0 on replicas */
+    gnn_halo *sources, *destinations; /* NULL on one rank; no destinations with whole rows */
+    gnn_vertex_scales scales;
+    gnn_vertex_scales own_scales; /* from edges among owned vertices alone: for passes without exchange */
+    bool local;                   /* such a pass is under way */
     gnn_aggregation under_way;
     double build_seconds;
 } gnn_aggregator;
@@ -77,6 +83,7 @@ typedef struct gnn_aggregator_options {
     const char *forms;    /* instead of it: what gnn_aggregator_forms told earlier; NULL or "": nothing */
     int64_t max_width;    /* widest matrix that will be aggregated */
     halo_overlap overlap; /* AUTO: where messages move while the rank computes */
+    gnn_halo_options halo;
 } gnn_aggregator_options;
 
 /* [GNN_FORMS] letters: the form of each prepared matrix (gnn/layers/local_matrix.h), forward, then transposed, and the end of
@@ -88,6 +95,12 @@ bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);
 /* Builds both directions and the halos; the part's CSR may be released afterwards. Collective. */
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);
+/* A pass over the layers begins, forward and, in training, backward: gnn/layers/gnn_halo.h says which rows are exchanged in
+ * it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the first
+ * one everything is exchanged. Local; all ranks alike. */
+void gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
+/* Of a leg's rows in the pass that was begun last, in epochs: see gnn_halo_staleness. */
+int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator);
 /*
  * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d], the replicas' rows are scratch
  * (finite before the first call: create such matrices zeroed). x and out must not overlap. Collective.

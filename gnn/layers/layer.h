@@ -1,6 +1,9 @@
 /*
  * gnn/layers/layer.h: one layer of a graph network: its weights, its two matrices, and both directions of its linear part.
  *
+ * What a layer computes is its kind's: a row of functions, gnn_layer_ops, in a file of its own. The table of kinds is
+ * gnn/layers/layer_table.c. Sums over neighbours (GraphSAGE, GCN, MLP) lay their matrices out as
+ *
  *     input   [x | m]   x: the layer's input, m: its aggregate (aggregate first)
  *     output  [out | z] out: the linear part's result, z: what is aggregated (linear first)
  *
@@ -21,9 +24,23 @@ typedef struct gnn_layer {
     gnn_aggregator *aggregator;
     int weight, bias; /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
     weft_tensor input, output;
-    weft_tensor wide_bias; /* [1, 2 d_out]: b, then zeros for z */
+    weft_tensor wide_bias; /* sums: [1, 2 d_out]: b, then zeros for z */
     weft_tensor *panel;    /* shared scratch of masked input rows, or NULL */
 } gnn_layer;
+
+/* A kind of layer. What is NULL does nothing. */
+struct gnn_layer_ops {
+    /* Decide flow and sizes of layer `number`, whose d_in, d_out and last are set; the layers below it are planned. */
+    void (*plan)(const gnn_plan *plan, int number, gnn_layer_plan *layer);
+    /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
+    gnn_normalisation (*normalisation)(const gnn_config *config);
+    weft_status (*declare)(gnn_layer *layer, int number, int group);
+    weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
+    weft_status (*prepare)(gnn_layer *layer);
+    weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
+    weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
+};
+const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind);
 
 /* Declare the layer's parameters as layer<number>.self, .neigh, .weight, .bias. */
 weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group);
@@ -40,8 +57,7 @@ weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const ha
 /* `out` holds its gradient. dx: [n_local or n_owned rows, d_in] receives the input gradient; NULL = not wanted. */
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 
-/* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip.
- */
-weft_status gnn_layer_prepare_constant(gnn_layer *layer);
+/* Work done once, with the features in place: the first layer's aggregate of a constant input. Collective. */
+weft_status gnn_layer_prepare(gnn_layer *layer);
 
 #endif

@@ -1,12 +1,15 @@
 /*
- * gnn/layers/layer_internal.h: a layer as its two files see it: layer.c (products fused, the aggregate before or after them)
- * and layer_split.c (products in two, one of them while the aggregate's rows are under way).
+ * gnn/layers/layer_internal.h: layers as the files of their kinds see them: the rows of the table of kinds (layer_table.c), and
+ * what sums share: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate before or after them) and sum_split.c
+ * (products in two, one of them while the aggregate's rows are under way).
  */
 #ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 #define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 
 #include "gnn/layers/layer.h"
 #include "train/activities.h"
+
+extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp;
 
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
 {
@@ -66,10 +69,16 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
     return status;
 }
 
-/* Is the product with x's own weights a piece of its own? Then layer_split_forward and _backward do the layer's work.
- */
-bool layer_splits(const gnn_layer *layer, const hal_dropout *dropout);
-weft_status layer_split_forward(gnn_layer *layer, const train_pass *pass);
-weft_status layer_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);
+/* The operations of gnn_layer_ops for sums. */
+weft_status sum_layer_declare(gnn_layer *layer, int number, int group);
+weft_status sum_layer_create(gnn_layer *layer);
+weft_status sum_layer_prepare(gnn_layer *layer);
+weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
+weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
+
+/* Is the product with x's own weights a piece of its own? Then sum_split_forward and _backward do the layer's work. */
+bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);
+weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass);
+weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);
 
 #endif

@@ -15,7 +15,7 @@
 #define WEFT_GNN_LAYERS_LAYER_PLAN_H
 
 #include "base/option_words.h"
-#include "comm/halo.h"
+#include "gnn/layers/gnn_halo.h"
 #include "train/norm.h"
 
 enum { GNN_MAX_LAYERS = 64, GNN_STRIP = 64 };
@@ -50,6 +50,7 @@ typedef struct gnn_config {
     gnn_order order;
     bool decay_first_only;
     halo_overlap overlap;      /* how, not what: no part of a saved model */
+    gnn_halo_options halo;     /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
 } gnn_config;
 
@@ -60,7 +61,11 @@ typedef enum gnn_flow {
     GNN_FLOW_CONSTANT         /* m as above, computed once */
 } gnn_flow;
 
+typedef struct gnn_layer_ops gnn_layer_ops; /* gnn/layers/layer.h */
+typedef struct gnn_plan gnn_plan;
+
 typedef struct gnn_layer_plan {
+    const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
     bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
     bool panels; /* first layer, input dropout: masked panel by panel, never stored whole */
@@ -68,10 +73,12 @@ typedef struct gnn_layer_plan {
     int64_t d_in, d_out;
     /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
     int64_t input_rows, input_cols, output_rows, output_cols;
-    int64_t width; /* aggregated width, 0 without a graph */
+    int64_t width;      /* of the widest matrix that is aggregated at once, 0 without a graph */
+    int64_t aggregated; /* columns aggregated in a training epoch, each over two legs */
+    int64_t weights;    /* numbers trained, without the normalisation behind the layer */
 } gnn_layer_plan;
 
-typedef struct gnn_plan {
+struct gnn_plan {
     gnn_config config;
     int64_t n_owned, n_local;
     gnn_layer_plan layer[GNN_MAX_LAYERS];
@@ -79,8 +86,7 @@ typedef struct gnn_plan {
     int64_t panel_rows;    /* of the dropout panels, 0: none */
     int64_t gradient_cols; /* of the extra gradient matrix that normalisation needs, 0: none */
     uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
-    double aggregated_width; /* columns aggregated per training epoch */
-} gnn_plan;
+};
 
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan);

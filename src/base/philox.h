@@ -33,6 +33,7 @@ enum {
     WEFT_RNG_ORDER = 68,    /* samples of an epoch */
     WEFT_RNG_AUGMENT = 69,  /* changes of a sample, by epoch */
     WEFT_RNG_IMAGES = 70,   /* made images: 70..73 */
+    WEFT_RNG_HALO_BIN = 74, /* in which epochs a vertex's replicas are refreshed */
     WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
 };
 

@@ -100,6 +100,7 @@ weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, cons
 typedef struct tensor_loss_rows {
     const uint8_t *mask; /* NULL: every row counts */
     double scale;
+    double smoothing; /* of the labels of softmax_xent (hal/ops.def); 0: none */
 } tensor_loss_rows;
 weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, const tensor_loss_rows *rows,
                                 weft_tensor *loss, weft_tensor *dx);

@@ -167,7 +167,8 @@ weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, cons
                                                      .mask = hal_column_from(rows->mask, WEFT_DTYPE_U8, x->rows),
                                                      .loss = tensor_mat(loss),
                                                      .dx = tensor_mat(dx),
-                                                     .scale = rows->scale});
+                                                     .scale = rows->scale,
+                                                     .smoothing = rows->smoothing});
 }
 
 weft_status tensor_bce_logits(const weft_tensor *x, const float *target, const tensor_loss_rows *rows,

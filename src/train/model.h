@@ -49,6 +49,8 @@ typedef struct train_model {
     const char *name;
     void *self;
     param_store *params;
+    int64_t
+        staleness; /* epochs since the oldest row of another rank that the last pass used was sent; 0: none is old */
     /* [out] logits  view [rows of the batch, outputs], valid until the next forward. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
     /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.

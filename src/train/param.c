@@ -236,30 +236,6 @@ weft_tensor param_grad(const param_store *store, int block)
     return block_of(is_own(store, block) ? &store->own_grad : &store->grad, &store->block[block]);
 }
 
-/* The flat buffer as doubles on the host, whatever its type: small, used at the borders of a run only. */
-static weft_status values_download(const param_store *store, double **values)
-{
-    weft_status status = WEFT_OK;
-    float *narrow = NULL;
-    WEFT_TRY(WEFT_NEW(values, store->elements, WEFT_MEM_WORKSPACE));
-    if (store->dtype == WEFT_DTYPE_F64) {
-        WEFT_TRY_GOTO(tensor_download(&store->value, *values), status, done);
-    } else {
-        WEFT_TRY_GOTO(WEFT_NEW(&narrow, store->elements, WEFT_MEM_WORKSPACE), status, done);
-        WEFT_TRY_GOTO(tensor_download(&store->value, narrow), status, done);
-        for (int64_t i = 0; i < store->elements; ++i) {
-            (*values)[i] = narrow[i];
-        }
-    }
-done:
-    weft_free(narrow);
-    if (status != WEFT_OK) {
-        weft_free(*values);
-        *values = NULL;
-    }
-    return status;
-}
-
 weft_status param_set_values(param_store *store, const double *values)
 {
     if (store->dtype == WEFT_DTYPE_F64) {
@@ -316,22 +292,46 @@ weft_status param_initialise(param_store *store, uint64_t seed)
     return status;
 }
 
+/* Elements of the flat buffer from a parameter's first to its last. */
+static int64_t extent_of(const param_entry *entry)
+{
+    return entry->rows > 0 && entry->cols > 0 ? (entry->rows - 1) * entry->ld + entry->cols : 0;
+}
+
+/* raw: [extent_of], as the store has it; matrix: [rows, cols] without gaps. */
+static weft_status entry_download(const param_store *store, const param_entry *entry, void *raw, float *matrix)
+{
+    const weft_tensor run = tensor_view(&store->value, 0, 1, entry->offset, extent_of(entry));
+    const float *narrow = raw;
+    const double *wide = raw;
+    WEFT_TRY(tensor_download(&run, raw));
+    for (int64_t row = 0; row < entry->rows; ++row) {
+        for (int64_t col = 0; col < entry->cols; ++col) {
+            const int64_t at = row * entry->ld + col;
+            matrix[row * entry->cols + col] = store->dtype == WEFT_DTYPE_F64 ? (float)wide[at] : narrow[at];
+        }
+    }
+    return WEFT_OK;
+}
+
+/* One parameter at a time: a job that ends with much memory in use needs no more than its largest one. */
 weft_status param_save(const param_store *store, const char *path)
 {
     weft_status status = WEFT_OK;
     npz_writer *npz = NULL;
-    double *values = NULL;
+    void *raw = NULL;
     float *matrix = NULL;
-    WEFT_TRY_GOTO(values_download(store, &values), status, done);
+    int64_t most = 0;
+    for (int number = 0; number < store->entries; ++number) {
+        const int64_t extent = extent_of(&store->entry[number]);
+        most = extent > most ? extent : most;
+    }
+    WEFT_TRY_GOTO(weft_malloc((size_t)most, weft_dtype_bytes(store->dtype), WEFT_MEM_WORKSPACE, &raw), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&matrix, most, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(npz_writer_open(path, &npz), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&matrix, store->elements, WEFT_MEM_WORKSPACE), status, done);
     for (int number = 0; number < store->entries; ++number) {
         const param_entry *entry = &store->entry[number];
-        for (int64_t row = 0; row < entry->rows; ++row) {
-            for (int64_t col = 0; col < entry->cols; ++col) {
-                matrix[row * entry->cols + col] = (float)values[entry->offset + row * entry->ld + col];
-            }
-        }
+        WEFT_TRY_GOTO(entry_download(store, entry, raw, matrix), status, done);
         WEFT_TRY_GOTO(npz_writer_add(npz, entry->name, 'f', 4, entry->rank, entry->shape, matrix), status, done);
     }
     status = npz_writer_commit(npz);
@@ -341,6 +341,6 @@ done:
         npz_writer_discard(npz);
     }
     weft_free(matrix);
-    weft_free(values);
+    weft_free(raw);
     return status;
 }

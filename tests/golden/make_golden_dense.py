@@ -7,7 +7,7 @@
 lenet and resnet-20 as src/dense/net/zoo.c writes them, written out here with torch.nn.functional alone, in float64. Ten
 steps of SGD (lr 0.001, Nesterov momentum 0.9, weight decay 5e-4 on matrices and kernels, none on biases and norms), each on
 a batch of its own of 16 images; batch norm with PyTorch's epsilon and momentum. Pixels, labels and initial parameters
-follow from rule(), so that no file holds them.
+follow from rule(), so that no file holds them. loss.smoothed: of the same steps with label_smoothing=0.1.
 """
 import os
 
@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS, IMAGES, CLASSES, SAMPLES = 10, 16, 10, 16
-LR, MOMENTUM, DECAY = 0.001, 0.9, 5e-4
+LR, MOMENTUM, DECAY, SMOOTHING = 0.001, 0.9, 5e-4, 0.1
 
 
 def rule(stream, count):
@@ -126,12 +126,12 @@ class Resnet20(Net):
         return self.run_linear("linear", x.mean((2, 3)))
 
 
-def train(net):
+def train(net, smoothing=0.0):
     velocity, losses, first = {}, [], None
     for step in range(STEPS):
         pixels, labels = batch(step, net.size, net.channels)
         logits = net.forward(pixels)
-        loss = F.cross_entropy(logits, labels)
+        loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
         first = logits.detach().numpy() if first is None else first
         losses.append(loss.item())
         gradients = torch.autograd.grad(loss, list(net.parameters.values()))
@@ -144,9 +144,10 @@ def train(net):
 
 
 def main():
-    for name, net in (("lenet", Lenet()), ("resnet-20", Resnet20())):
+    for name, kind in (("lenet", Lenet), ("resnet-20", Resnet20)):
+        net = kind()
         logits, losses = train(net)
-        arrays = {"logits": logits, "loss": np.array(losses)}
+        arrays = {"logits": logits, "loss": np.array(losses), "loss.smoothed": np.array(train(kind(), SMOOTHING)[1])}
         for key, value in {**net.parameters, **net.state}.items():
             flat = value.detach().numpy().ravel()
             arrays["norm." + key] = np.array([np.linalg.norm(flat)])

@@ -40,6 +40,7 @@ typedef struct golden {
     const char *backend;
     weft_dtype dtype;
     bool narrow;      /* values of bfloat16 */
+    double smoothing; /* of the labels */
     double tolerance; /* of logits and losses */
     double of_weights;
     sync_options sync;
@@ -198,7 +199,7 @@ static weft_status one_step(weft_comm *comm, golden *g, trainee *t, int step)
     const train_batch batch = {.input = &input, .targets = &targets};
     const train_pass pass = {
         .training = true, .step = step, .batch = &batch, .hooks = replica_hooks(&t->replica, true)};
-    const tensor_loss_rows rows = {.scale = 1.0 / IMAGES};
+    const tensor_loss_rows rows = {.scale = 1.0 / IMAGES, .smoothing = g->smoothing};
     const train_model *model = &t->model.interface;
     weft_tensor logits;
     double loss = 0.0;
@@ -379,6 +380,32 @@ static void test_wide(void **state)
     }
 }
 
+/* The losses alone: the gradients of a smoothed loss made the weights that they are of. */
+static void test_smoothed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *backend;
+        weft_dtype dtype;
+        double tolerance;
+    } runs[] = {{"ref", WEFT_DTYPE_F64, 1e-9}, {"cpu", WEFT_DTYPE_F32, 1e-5}};
+    npz_file *npz = NULL;
+    ASSERT_OK(npz_open(WEFT_SOURCE_DIR "/tests/golden/dense-lenet.npz", &npz));
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
+        golden g = {.name = "lenet",
+                    .size = {28, 28, 1},
+                    .backend = runs[i].backend,
+                    .dtype = runs[i].dtype,
+                    .smoothing = 0.1,
+                    .steps = STEPS,
+                    .sync = sync_options_default()};
+        ASSERT_OK(comm_thread_run(1, run_rank, &g));
+        check_array(&g, npz, "loss.smoothed", g.loss, STEPS, runs[i].tolerance);
+        release(&g);
+    }
+    npz_close(npz);
+}
+
 /* ---- ranks ---- */
 
 static void test_ranks(void **state)
@@ -413,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_smoothed),
         cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,12 +33,9 @@ void gnn_describe_plan(const workload *work, FILE *out)
     }
     for (int l = 0; l < plan.config.layers; ++l) {
         const gnn_layer_plan *layer = &plan.layer[l];
-        int legs = layer->flow == GNN_FLOW_CONSTANT || layer->flow == GNN_FLOW_DENSE ? 0
-                   : l == 0 && layer->flow == GNN_FLOW_AGGREGATE_FIRST               ? 1
-                                                                                     : 2;
         fprintf(out, "layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
                 gnn_flow_text(layer->flow));
-        bytes += rows * legs * (double)layer->width * 4.0;
+        bytes += rows * (double)layer->aggregated * 4.0;
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch\n", rows, bytes / 1e6);
     fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameter_bytes / 5.0 / 1e6);

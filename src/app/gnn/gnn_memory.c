@@ -36,7 +36,7 @@ static uint64_t mapped_bytes(const gnn_memory_facts *f)
 /* Both directions, with the packing buffer. */
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
-    if (f->plan->config.kind == GNN_MLP) {
+    if (f->plan->max_width == 0) {
         return 0;
     }
     const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);

@@ -27,7 +27,8 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
                         .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
                         .order = option_choice(o, OPT_ORDER),
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
-                        .overlap = option_choice(o, OPT_HALO_OVERLAP)};
+                        .overlap = option_choice(o, OPT_HALO_OVERLAP),
+                        .halo = {.delay = (int)option_int(o, OPT_DELAY), .none = option_flag(o, OPT_NO_HALO)}};
 }
 
 static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)

@@ -271,6 +271,8 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_real(&json, "epoch_s", epoch->epoch_s);
     json_real(&json, "lr", epoch->lr);
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
+    json_int(&json, "halo_bytes", (int64_t)epoch->halo_bytes);
+    json_int(&json, "staleness", epoch->staleness);
     json_object(&json, "lanes");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         write_traffic(&json, comm_lane_name((comm_lane)lane), epoch->traffic.bytes[lane],

@@ -13,6 +13,7 @@
 #include "base/trace/trace.h"
 #include "io/trace_file.h"
 #include "train/activities.h"
+#include "train/train_options.def"
 
 static weft_status loop_options(const weft_options *o, const workload *work, const saved_model *initial,
                                 train_options *options)
@@ -27,6 +28,7 @@ static weft_status loop_options(const weft_options *o, const workload *work, con
         .accumulate = (int)option_int(o, OPT_ACCUMULATE),
         .eval_every = option_int(o, OPT_EVAL_EVERY),
         .patience = option_int(o, OPT_PATIENCE),
+        .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
         .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
         .sync = sync_options_of(o, work->ops->shards),
         .optimizer = {.kind = option_choice(o, OPT_OPTIMIZER),
@@ -46,6 +48,10 @@ static weft_status loop_options(const weft_options *o, const workload *work, con
                      .epochs = option_int(o, OPT_EPOCHS)},
         .init_weights = initial != NULL ? &initial->weights : NULL,
     };
+    if (options->smoothing > 0.0 && loss != TRAIN_LOSS_XENT) {
+        log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
+                 FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
+    }
     return schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule);
 }
 

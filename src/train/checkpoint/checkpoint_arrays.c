@@ -36,9 +36,14 @@ weft_status checkpoint_write_named(const char *path, const param_store *params, 
     weft_status status = WEFT_OK;
     npz_writer *npz = NULL;
     unsigned char *matrix = NULL;
+    int64_t most = 0; /* elements of a parameter */
     size_t item = weft_dtype_bytes(params->dtype);
     unsigned char *from = (unsigned char *)(uintptr_t)flat; /* only read */
-    WEFT_TRY_GOTO(weft_malloc((size_t)elements, item, WEFT_MEM_WORKSPACE, (void **)&matrix), status, done);
+    for (int i = 0; i < params->entries; ++i) {
+        const int64_t count = params->entry[i].rows * params->entry[i].cols;
+        most = count > most ? count : most;
+    }
+    WEFT_TRY_GOTO(weft_malloc((size_t)most, item, WEFT_MEM_WORKSPACE, (void **)&matrix), status, done);
     WEFT_TRY_GOTO(npz_writer_open(path, &npz), status, done);
     for (int i = 0; i < params->entries; ++i) {
         const param_entry *entry = &params->entry[i];

@@ -179,7 +179,7 @@ static double loss_scale(const train_targets *targets)
 /* The local share of the loss, on the device, its gradient written over the logits. */
 static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
-    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(t)};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(t), .smoothing = l->options->smoothing};
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
@@ -346,6 +346,8 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     double start = clock_seconds();
     WEFT_TRY(train_steps(l, seed, record));
     double trained = clock_seconds();
+    record->halo_bytes = comm_lane_stats(l->comm, COMM_LANE_HALO).bytes_sent - sent.bytes[COMM_LANE_HALO];
+    record->staleness = l->model->staleness;
     record->epoch_s = trained - start;
     if (whole) {
         l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;

@@ -29,6 +29,7 @@ typedef struct train_options {
     int accumulate;     /* parts of a batch (train/source.h); 0: 1 */
     int64_t eval_every; /* 0: after the last epoch only */
     int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
+    double smoothing;   /* of the labels of TRAIN_LOSS_XENT in training passes, 0 to less than 1 */
     train_metric metric;
     sync_options sync; /* momentum is the optimiser's; warmup counts epochs */
     optimizer_options optimizer;
@@ -56,6 +57,8 @@ typedef struct train_epoch {
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
     train_traffic traffic; /* the same by lane */
+    uint64_t halo_bytes;   /* of those, rows of replicas in the training steps: no evaluation */
+    int64_t staleness;     /* train_model's, after the training steps */
     double comm_exposed_s; /* this rank stood still for communication, evaluation included */
     sync_mode sync;        /* that runs */
     sync_figures figures;  /* of the synchronisation, since the start */

@@ -186,9 +186,11 @@ static void train_by_hand(const loop_case *c, double *loss)
                 }
                 norm += exp(z[k]);
             }
-            sum -= z[c->data.label[i]] - log(norm);
             for (int k = 0; k < CLASSES; ++k) {
-                double d = (exp(z[k]) / norm - (k == c->data.label[i])) / TRAIN_ROWS;
+                double smooth = c->options.smoothing / CLASSES;
+                double wanted = k == c->data.label[i] ? 1.0 - c->options.smoothing + smooth : smooth;
+                double d = (exp(z[k]) / norm - wanted) / TRAIN_ROWS;
+                sum -= wanted * (z[k] - log(norm));
                 for (int j = 0; j < INPUTS; ++j) {
                     g[j * CLASSES + k] += d * c->data.x[i * INPUTS + j];
                 }
@@ -203,13 +205,13 @@ static void train_by_hand(const loop_case *c, double *loss)
     }
 }
 
-static void test_losses_equal_hand_calculation(void **state)
+static void check_against_hand(double smoothing)
 {
-    (void)state;
     loop_case *c = malloc(sizeof *c);
     double expected[EPOCHS];
     for (int ranks = 1; ranks <= 5; ranks += 2) {
         make_case(c);
+        c->options.smoothing = smoothing;
         train_by_hand(c, expected);
         ASSERT_OK(comm_thread_run(ranks, loop_rank, c));
         assert_int_equal(c->epochs, EPOCHS);
@@ -219,6 +221,18 @@ static void test_losses_equal_hand_calculation(void **state)
         assert_true(c->loss[EPOCHS - 1] < c->loss[0]);
     }
     free(c);
+}
+
+static void test_losses_equal_hand_calculation(void **state)
+{
+    (void)state;
+    check_against_hand(0.0);
+}
+
+static void test_smoothed_losses_equal_hand_calculation(void **state)
+{
+    (void)state;
+    check_against_hand(0.2);
 }
 
 static void test_epochs_allocate_nothing(void **state)
@@ -418,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses_equal_hand_calculation),
+        cmocka_unit_test(test_smoothed_losses_equal_hand_calculation),
         cmocka_unit_test(test_epochs_allocate_nothing),
         cmocka_unit_test(test_best_validation_picks_the_test_score),
         cmocka_unit_test(test_patience_stops_early),

@@ -1,5 +1,5 @@
 /*
- * gnn/layers/layer_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate and is
+ * gnn/layers/sum_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate and is
  * computed while rows are under way.
  *
  *     forward    linear first       z = x W_neigh   |post z|      out = x W_self + b                 out += aggregate(z)
@@ -13,7 +13,7 @@
  */
 #include "gnn/layers/layer_internal.h"
 
-bool layer_splits(const gnn_layer *layer, const hal_dropout *dropout)
+bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout)
 {
     const gnn_flow flow = layer->plan->flow;
     return (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) && layer->plan->self &&
@@ -68,7 +68,7 @@ static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *p
     return piece(layer, &(tensor_product){.a = &m_owned, .b = &w_neigh, .beta = 1.0}, &out);
 }
 
-weft_status layer_split_forward(gnn_layer *layer, const train_pass *pass)
+weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass)
 {
     if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
         return forward_aggregate_first(layer, pass);
@@ -136,7 +136,7 @@ static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *
     return gnn_aggregate_end(layer->aggregator);
 }
 
-weft_status layer_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
+weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
 {
     return layer->plan->flow == GNN_FLOW_LINEAR_FIRST ? backward_linear_first(layer, pass, dx)
                                                       : backward_aggregate_first(layer, pass, dx);

@@ -1,19 +1,17 @@
-/* gnn/layers/layer.c: see gnn/layers/layer.h. */
+/*
+ * gnn/layers/sum_layer.c: layers that are a sum over neighbours and a linear map: products fused, the aggregate before or after
+ * them. Products in two, around the time that messages take, are gnn/layers/sum_split.c.
+ */
 #include "gnn/layers/layer_internal.h"
-
-#include <assert.h>
-#include <string.h>
 
 #include "base/log.h"
 
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group)
+weft_status sum_layer_declare(gnn_layer *layer, int number, int group)
 {
-    memset(layer, 0, sizeof *layer);
-    layer->plan = plan;
-    layer->params = params;
-    assert(plan->d_in >= 1 && plan->d_out >= 1);
-    int64_t in = plan->d_in;
-    int64_t out = plan->d_out;
+    const gnn_layer_plan *plan = layer->plan;
+    param_store *params = layer->params;
+    const int64_t in = plan->d_in;
+    const int64_t out = plan->d_out;
     if (plan->self) {
         bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
         layer->weight =
@@ -29,45 +27,15 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "layer%d.bias", number);
 }
 
-weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
-                             weft_tensor *panel, bool borrow_input)
+weft_status sum_layer_create(gnn_layer *layer)
 {
     const gnn_layer_plan *plan = layer->plan;
-    weft_hal *hal = layer->params->hal;
-    assert(n_owned <= n_local && plan->input_rows >= n_owned && plan->output_rows >= n_owned);
-    weft_dtype dtype = layer->params->dtype;
-    layer->aggregator = aggregator;
-    layer->n_owned = n_owned;
-    layer->n_local = n_local;
-    layer->panel = panel;
-    if (!borrow_input) {
-        WEFT_TRY(tensor_create(hal, dtype, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION, &layer->input));
-        WEFT_TRY(tensor_zero(&layer->input));
+    if (plan->flow != GNN_FLOW_LINEAR_FIRST || !plan->self) {
+        return WEFT_OK;
     }
-    WEFT_TRY(tensor_create(hal, dtype, plan->output_rows, plan->output_cols, WEFT_MEM_ACTIVATION, &layer->output));
-    WEFT_TRY(tensor_zero(&layer->output));
-    if (plan->flow == GNN_FLOW_LINEAR_FIRST && plan->self) {
-        WEFT_TRY(tensor_create(hal, dtype, 1, 2 * plan->d_out, WEFT_MEM_PARAMETER, &layer->wide_bias));
-        WEFT_TRY(tensor_zero(&layer->wide_bias));
-    }
-    return WEFT_OK;
-}
-
-void gnn_layer_destroy(gnn_layer *layer)
-{
-    tensor_destroy(&layer->input);
-    tensor_destroy(&layer->output);
-    tensor_destroy(&layer->wide_bias);
-}
-
-weft_tensor gnn_layer_x(const gnn_layer *layer)
-{
-    return tensor_view(&layer->input, 0, layer->n_owned, 0, layer->plan->d_in);
-}
-
-weft_tensor gnn_layer_out(const gnn_layer *layer)
-{
-    return tensor_view(&layer->output, 0, layer->n_owned, 0, layer->plan->d_out);
+    WEFT_TRY(tensor_create(layer->params->hal, layer->params->dtype, 1, 2 * plan->d_out, WEFT_MEM_PARAMETER,
+                           &layer->wide_bias));
+    return tensor_zero(&layer->wide_bias);
 }
 
 /* What the weights multiply: x, m, or both. */
@@ -172,10 +140,10 @@ static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass
     return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
 }
 
-weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
-    if (layer_splits(layer, dropout)) {
-        return layer_split_forward(layer, pass);
+    if (sum_splits(layer, dropout)) {
+        return sum_split_forward(layer, pass);
     }
     if (layer->plan->flow == GNN_FLOW_LINEAR_FIRST) {
         return forward_linear_first(layer, pass, dropout);
@@ -241,11 +209,11 @@ static weft_status backward_fused(gnn_layer *layer, const train_pass *pass, cons
     return WEFT_OK;
 }
 
-weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     /* Without an input gradient an aggregate-first layer has nothing to aggregate. */
-    if (layer_splits(layer, dropout) && (dx != NULL || layer->plan->flow == GNN_FLOW_LINEAR_FIRST)) {
-        return layer_split_backward(layer, pass, dx);
+    if (sum_splits(layer, dropout) && (dx != NULL || layer->plan->flow == GNN_FLOW_LINEAR_FIRST)) {
+        return sum_split_backward(layer, pass, dx);
     }
     return backward_fused(layer, pass, dropout, dx);
 }
@@ -264,8 +232,12 @@ static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, we
     return tensor_axpby(1.0, &to_owned, 0.0, &m);
 }
 
-weft_status gnn_layer_prepare_constant(gnn_layer *layer)
+/* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
+weft_status sum_layer_prepare(gnn_layer *layer)
 {
+    if (layer->plan->flow != GNN_FLOW_CONSTANT) {
+        return WEFT_OK;
+    }
     weft_status status = WEFT_OK;
     weft_tensor from = {0};
     weft_tensor to = {0};

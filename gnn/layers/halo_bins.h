@@ -1,0 +1,44 @@
+/*
+ * gnn/layers/halo_bins.h: the rows of a halo divided into bins that are exchanged one at a time.
+ *
+ * A vertex has one bin, a function of its global id, so all its replicas are refreshed together and all ranks agree
+ * without a message. A bin is exchanged in a packed matrix of its own rows, which the caller fills from the matrix that
+ * the rows belong to, and reads back:
+ *
+ *      packed of bin b    | rows that this rank is root of | rows that it has as replica |
+ *                           own                              leaf
+ *
+ * The lists below name the same rows in the caller's matrix, those of bin b from first_own and first_leaf on.
+ *
+ * Memory: 4 bytes a row and list, and the buffers of one comm_halo a bin: together those of one halo.
+ */
+#ifndef WEFT_GNN_LAYERS_HALO_BINS_H
+#define WEFT_GNN_LAYERS_HALO_BINS_H
+
+#include "comm/halo.h"
+#include "partition/part.h"
+
+typedef struct halo_bin {
+    comm_halo *exchange; /* of the packed matrix */
+    int64_t own, leaf;   /* rows; each once, however many ranks share it */
+    int64_t first_own, first_leaf;
+} halo_bin;
+
+typedef struct halo_bins {
+    weft_hal *hal;
+    int count;
+    halo_bin *bin;               /* [count] */
+    int64_t own, leaf, largest;  /* rows of all bins, and of both sides of the largest bin */
+    int32_t *own_row, *leaf_row; /* device: [own], [leaf], by bin */
+} halo_bins;
+
+/* The bin of a vertex, 0 .. bins - 1. */
+int halo_bin_of(int64_t gid, int bins);
+
+/* lists: of `part`; not kept. max_width: elements of the widest row. Free with halo_bins_destroy, also after a failure.
+ * Collective. */
+weft_status halo_bins_create(weft_comm *comm, weft_hal *hal, const weft_part *part, const part_halo *lists, int count,
+                             int64_t max_width, halo_bins *bins);
+void halo_bins_destroy(halo_bins *bins);
+
+#endif

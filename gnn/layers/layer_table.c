@@ -1,0 +1,78 @@
+/* gnn/layers/layer_table.c: the table of kinds, and what all layers have in common (gnn/layers/layer.h). */
+#include <assert.h>
+#include <string.h>
+
+#include "gnn/layers/layer_internal.h"
+
+static const gnn_layer_ops *const kinds[] = {
+    [GNN_SAGE] = &gnn_layer_sage,
+    [GNN_GCN] = &gnn_layer_gcn,
+    [GNN_MLP] = &gnn_layer_mlp,
+};
+
+const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind)
+{
+    assert((size_t)kind < sizeof kinds / sizeof *kinds);
+    return kinds[kind];
+}
+
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group)
+{
+    memset(layer, 0, sizeof *layer);
+    layer->plan = plan;
+    layer->params = params;
+    assert(plan->d_in >= 1 && plan->d_out >= 1);
+    return plan->ops->declare(layer, number, group);
+}
+
+weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
+                             weft_tensor *panel, bool borrow_input)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    weft_hal *hal = layer->params->hal;
+    assert(n_owned <= n_local && plan->input_rows >= n_owned && plan->output_rows >= n_owned);
+    weft_dtype dtype = layer->params->dtype;
+    layer->aggregator = aggregator;
+    layer->n_owned = n_owned;
+    layer->n_local = n_local;
+    layer->panel = panel;
+    if (!borrow_input) {
+        WEFT_TRY(tensor_create(hal, dtype, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION, &layer->input));
+        WEFT_TRY(tensor_zero(&layer->input));
+    }
+    WEFT_TRY(tensor_create(hal, dtype, plan->output_rows, plan->output_cols, WEFT_MEM_ACTIVATION, &layer->output));
+    WEFT_TRY(tensor_zero(&layer->output));
+    return plan->ops->create != NULL ? plan->ops->create(layer) : WEFT_OK;
+}
+
+void gnn_layer_destroy(gnn_layer *layer)
+{
+    tensor_destroy(&layer->input);
+    tensor_destroy(&layer->output);
+    tensor_destroy(&layer->wide_bias);
+}
+
+weft_tensor gnn_layer_x(const gnn_layer *layer)
+{
+    return tensor_view(&layer->input, 0, layer->n_owned, 0, layer->plan->d_in);
+}
+
+weft_tensor gnn_layer_out(const gnn_layer *layer)
+{
+    return tensor_view(&layer->output, 0, layer->n_owned, 0, layer->plan->d_out);
+}
+
+weft_status gnn_layer_prepare(gnn_layer *layer)
+{
+    return layer->plan->ops->prepare != NULL ? layer->plan->ops->prepare(layer) : WEFT_OK;
+}
+
+weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    return layer->plan->ops->forward(layer, pass, dropout);
+}
+
+weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+{
+    return layer->plan->ops->backward(layer, pass, dropout, dx);
+}

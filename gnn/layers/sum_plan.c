@@ -1,0 +1,116 @@
+/*
+ * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, and MLP,
+ * which sums nothing. Here they differ and are sized; what they compute is gnn/layers/sum_layer.c.
+ */
+#include "gnn/layers/layer_internal.h"
+
+static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, int64_t d_out)
+{
+    bool constant_input = number == 0 && config->input_dropout <= 0.0f;
+    if (config->order == GNN_ORDER_LINEAR_FIRST) {
+        return GNN_FLOW_LINEAR_FIRST;
+    }
+    if (constant_input) {
+        return GNN_FLOW_CONSTANT;
+    }
+    int64_t aggregate_first = number == 0 ? d_in : 2 * d_in;
+    bool prefer_linear = config->order == GNN_ORDER_AUTO && 2 * d_out < aggregate_first;
+    return prefer_linear ? GNN_FLOW_LINEAR_FIRST : GNN_FLOW_AGGREGATE_FIRST;
+}
+
+static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    const bool first = number == 0;
+    switch (layer->flow) {
+    case GNN_FLOW_DENSE:
+        layer->input_rows = plan->n_owned;
+        layer->input_cols = layer->d_in;
+        layer->output_rows = plan->n_owned;
+        layer->output_cols = layer->d_out;
+        break;
+    case GNN_FLOW_LINEAR_FIRST:
+        layer->input_rows = plan->n_owned;
+        layer->input_cols = layer->d_in;
+        layer->output_rows = plan->n_local;
+        layer->output_cols = 2 * layer->d_out;
+        layer->width = layer->d_out;
+        break;
+    case GNN_FLOW_AGGREGATE_FIRST:
+        layer->input_rows = plan->n_local;
+        layer->input_cols = 2 * layer->d_in;
+        layer->output_rows = plan->n_owned;
+        layer->output_cols = layer->d_out;
+        layer->width = layer->d_in;
+        break;
+    case GNN_FLOW_CONSTANT:
+        layer->input_rows = plan->n_owned;
+        layer->input_cols = layer->self ? 2 * layer->d_in : layer->d_in;
+        layer->output_rows = plan->n_owned;
+        layer->output_cols = layer->d_out;
+        layer->width = layer->d_in < GNN_STRIP ? layer->d_in : GNN_STRIP;
+        break;
+    }
+    layer->panels = first && plan->config.input_dropout > 0.0f &&
+                    (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);
+}
+
+static void plan_sum(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer)
+{
+    layer->flow = flow;
+    layer->self = self;
+    size_layer(plan, number, layer);
+    layer->weights = layer->d_in * layer->d_out * (self ? 2 : 1) + layer->d_out;
+    if (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) {
+        layer->aggregated = layer->width * (number == 0 && flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
+    }
+}
+
+static void plan_sage(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    const gnn_flow flow = choose_flow(&plan->config, number, layer->d_in, layer->d_out);
+    plan_sum(plan, number, flow, plan->config.aggregator == GNN_SAGE_MEAN, layer);
+}
+
+static void plan_gcn(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    plan_sum(plan, number, choose_flow(&plan->config, number, layer->d_in, layer->d_out), false, layer);
+}
+
+static void plan_mlp(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    plan_sum(plan, number, GNN_FLOW_DENSE, false, layer);
+}
+
+static gnn_normalisation sage_normalisation(const gnn_config *config)
+{
+    return config->aggregator == GNN_SAGE_MEAN ? GNN_NORM_MEAN : GNN_NORM_MEAN_SELF;
+}
+
+static gnn_normalisation gcn_normalisation(const gnn_config *config)
+{
+    (void)config;
+    return GNN_NORM_SYMMETRIC;
+}
+
+const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
+                                      .normalisation = sage_normalisation,
+                                      .declare = sum_layer_declare,
+                                      .create = sum_layer_create,
+                                      .prepare = sum_layer_prepare,
+                                      .forward = sum_layer_forward,
+                                      .backward = sum_layer_backward};
+
+const gnn_layer_ops gnn_layer_gcn = {.plan = plan_gcn,
+                                     .normalisation = gcn_normalisation,
+                                     .declare = sum_layer_declare,
+                                     .create = sum_layer_create,
+                                     .prepare = sum_layer_prepare,
+                                     .forward = sum_layer_forward,
+                                     .backward = sum_layer_backward};
+
+const gnn_layer_ops gnn_layer_mlp = {.plan = plan_mlp,
+                                     .declare = sum_layer_declare,
+                                     .create = sum_layer_create,
+                                     .prepare = sum_layer_prepare,
+                                     .forward = sum_layer_forward,
+                                     .backward = sum_layer_backward};

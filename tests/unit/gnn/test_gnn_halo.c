@@ -1,0 +1,261 @@
+/*
+ * Aggregations whose rows cross ranks by bins, or not at all, against sums over the edges of the whole graph in double
+ * precision: an edge of part p adds the row that p has of its source in the epoch in which the root heard of p last.
+ * Which epoch that is follows from the schedule alone: bin b is refreshed when epoch % R is b, all bins when a run begins.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gnn/layers/aggregate.h"
+#include "partition/partition.h"
+#include "support/graphs.h"
+#include "support/test.h"
+
+enum { VERTICES = 200, EDGES = 900, WIDTH = 5, PASSES = 14, EVALUATED = 4, RESTARTED = 10 };
+
+/* Epochs of the passes: from 1 on, EVALUATED is an evaluation, and with pass RESTARTED another run begins. */
+static int epoch_of(int pass)
+{
+    return pass < RESTARTED ? pass + 1 : pass - RESTARTED + 1;
+}
+
+typedef struct setting {
+    const test_graph *graph;
+    weft_partition partition;
+    const char *backend;
+    gnn_aggregator_options options;
+    float (*result)[2][VERTICES][WIDTH]; /* [PASSES] forward, transposed; written by roots */
+    int64_t staleness[PASSES];
+} setting;
+
+/* Other rows in every pass, and in both directions. */
+static double x_of(int pass, int transposed, int64_t v, int64_t c)
+{
+    return (double)((v * 31 + c * 17 + pass * 43 + transposed * 11) % 101) / 50.0 - 1.0;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------------------------- */
+
+static weft_status run_direction(gnn_aggregator *a, const weft_part *part, const setting *s, int pass, int transposed,
+                                 weft_tensor *x, weft_tensor *out)
+{
+    float *host = calloc((size_t)(part->n_local * WIDTH) + 1, sizeof *host);
+    for (int64_t i = 0; i < part->n_local * WIDTH; ++i) { /* replicas' rows: what a caller may have left there */
+        host[i] = i < part->n_owned * WIDTH ? (float)x_of(pass, transposed, part->gid[i / WIDTH], i % WIDTH) : 7.5f;
+    }
+    weft_status status = tensor_upload(x, host);
+    status = status == WEFT_OK ? gnn_aggregate(a, transposed != 0, x, 0.0, out) : status;
+    status = status == WEFT_OK ? tensor_download(out, host) : status;
+    for (int64_t i = 0; status == WEFT_OK && i < part->n_owned; ++i) {
+        memcpy(s->result[pass][transposed][part->gid[i]], host + i * WIDTH, sizeof s->result[0][0][0]);
+    }
+    free(host);
+    return status;
+}
+
+static weft_status run_passes(weft_comm *comm, weft_hal *hal, const weft_part *part, setting *s)
+{
+    weft_status status = WEFT_OK;
+    gnn_aggregator a = {.hal = NULL};
+    weft_tensor x = {0}, out = {0};
+    WEFT_TRY_GOTO(gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &s->options, &a), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &x), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &out), status, done);
+    for (int pass = 0; pass < PASSES; ++pass) {
+        const bool training = pass != EVALUATED;
+        /* An evaluation stands in the epoch of the training pass before it. */
+        gnn_aggregator_begin(&a, &(gnn_halo_pass){.training = training,
+                                                  .epoch = epoch_of(pass) - (pass >= EVALUATED && pass < RESTARTED)});
+        WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 0, &x, &out), status, done);
+        WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 1, &x, &out), status, done);
+        if (comm_rank(comm) == 0) {
+            s->staleness[pass] = gnn_aggregator_staleness(&a);
+        }
+    }
+done:
+    gnn_aggregator_destroy(&a);
+    tensor_destroy(&x);
+    tensor_destroy(&out);
+    return status;
+}
+
+static weft_status run_rank(weft_comm *comm, void *argument)
+{
+    setting *s = argument;
+    weft_hal *hal = NULL;
+    weft_part part = {0};
+    comm_set_stall_timeout(comm, 20.0);
+    weft_status status = weft_hal_open(s->backend, 1, &hal);
+    status = status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, &part) : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? run_passes(comm, hal, &part, s) : status;
+    part_destroy(&part);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* ---- the oracle -------------------------------------------------------------------------------------------------- */
+
+/* The pass in which the row of v travelled last, for somebody who computes in `pass`. */
+static int refreshed(const setting *s, int pass, int64_t v)
+{
+    const int bins = s->options.halo.delay;
+    if (pass == EVALUATED || bins <= 1) {
+        return pass;
+    }
+    const int first = pass < RESTARTED ? 0 : RESTARTED;
+    for (int p = pass; p > first; --p) {
+        const int epoch = epoch_of(p) - (p > EVALUATED && p < RESTARTED);
+        if (p != EVALUATED && epoch % bins == halo_bin_of(v, bins)) {
+            return p;
+        }
+    }
+    return first;
+}
+
+static int edge_part(const setting *s, int64_t e)
+{
+    return s->partition.edge_part != NULL ? s->partition.edge_part[e] : 0;
+}
+
+static int root_of(const setting *s, int64_t v)
+{
+    return s->partition.root != NULL ? s->partition.root[v] : 0;
+}
+
+/* Does edge e from u to v exist in this pass? Without exchange only where one rank has all three. */
+static bool counts(const setting *s, bool local, int64_t e, int64_t u, int64_t v)
+{
+    return !local || (edge_part(s, e) == root_of(s, u) && edge_part(s, e) == root_of(s, v));
+}
+
+static void expect(const setting *s, int pass, int transposed, double (*sum)[WIDTH])
+{
+    const weft_graph *g = &s->graph->graph;
+    const bool local = s->options.halo.none && pass != EVALUATED;
+    const bool symmetric = s->options.normalisation == GNN_NORM_SYMMETRIC;
+    const bool gathers = g->symmetric && s->partition.edge_cut; /* rows are whole in both directions */
+    double degree[VERTICES] = {0};
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            degree[v] += counts(s, local, e, g->source32[e], v);
+        }
+    }
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t c = 0; c < WIDTH; ++c) {
+            sum[v][c] = symmetric ? x_of(pass, transposed, v, c) / (degree[v] + 1.0) : 0.0;
+        }
+    }
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            const int64_t u = g->source32[e], to = transposed ? u : v, from = transposed ? v : u;
+            const int part = gathers ? root_of(s, to) : edge_part(s, e);
+            const int heard = part == root_of(s, to) ? pass : refreshed(s, pass, to);
+            const int known = part == root_of(s, from) ? heard : refreshed(s, heard, from);
+            const double weight = symmetric ? 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0)) : 1.0 / degree[v];
+            for (int64_t c = 0; counts(s, local, e, u, v) && c < WIDTH; ++c) {
+                sum[to][c] += weight * x_of(known, transposed, from, c);
+            }
+        }
+    }
+}
+
+static void check_setting(setting *s, int ranks, const char *method)
+{
+    const weft_graph *g = &s->graph->graph;
+    const partition_options cut = {.method = method, .parts = ranks, .seed = 1, .balance = 1.1, .threads = 1};
+    partition_report report;
+    double sum[VERTICES][WIDTH];
+    s->result = calloc(PASSES, sizeof *s->result);
+    s->options.max_width = WIDTH;
+    ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
+    ASSERT_OK(comm_thread_run(ranks, run_rank, s));
+    for (int i = 0; i < PASSES * 2 * VERTICES; ++i) {
+        const int pass = i / (2 * VERTICES), transposed = i / VERTICES % 2, v = i % VERTICES;
+        if (v == 0) {
+            expect(s, pass, transposed, sum);
+        }
+        for (int c = 0; c < WIDTH; ++c) {
+            if (!(fabs((double)s->result[pass][transposed][v][c] - sum[v][c]) <= 2e-5)) {
+                fail_msg("%d ranks, %s, %s, delay %d, overlap %d, pass %d%s: vertex %d column %d is %.7g, not %.7g",
+                         ranks, method, s->backend, s->options.halo.delay, (int)s->options.overlap, pass,
+                         transposed ? ", transposed" : "", v, c, (double)s->result[pass][transposed][v][c], sum[v][c]);
+            }
+        }
+    }
+    partition_destroy(&s->partition);
+    free(s->result);
+}
+
+static void check_delays(bool undirected)
+{
+    static const char *const methods[] = {"random", "edgecut", "libra"};
+    static const char *const backends[] = {"cpu", "shadow", "ref"};
+    test_graph graph = test_graph_random(VERTICES, EDGES, undirected, 5);
+    for (int k = 0; k < 12; ++k) {
+        setting s = {.graph = &graph, .backend = backends[k % 3]};
+        s.options.normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC;
+        s.options.overlap = k % 4 < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
+        s.options.halo.delay = 1 + k % 5;
+        check_setting(&s, 1 + k % 4, methods[k / 2 % 3]);
+        /* The oldest row of a pass is as old as the schedule lets it get. */
+        assert_int_equal(s.staleness[RESTARTED - 1], k % 4 > 0 ? s.options.halo.delay - 1 : 0);
+        assert_int_equal(s.staleness[EVALUATED], 0);
+        assert_int_equal(s.staleness[RESTARTED], 0);
+    }
+    test_graph_free(&graph);
+}
+
+static void test_delay_undirected(void **state)
+{
+    (void)state;
+    check_delays(true);
+}
+
+static void test_delay_directed(void **state)
+{
+    (void)state;
+    check_delays(false);
+}
+
+static void test_no_halo(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; ++k) {
+        test_graph graph = test_graph_random(VERTICES, EDGES, k % 2 == 0, 7);
+        setting s = {.graph = &graph, .backend = k < 2 ? "cpu" : "shadow"};
+        s.options.normalisation = k < 2 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC;
+        s.options.overlap = k % 2 == 0 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
+        s.options.halo.none = true;
+        check_setting(&s, 3, "random");
+        test_graph_free(&graph);
+    }
+}
+
+/* Ids that follow the graph's structure, runs and strides, leave no bin much fuller than another. */
+static void test_bins_are_even(void **state)
+{
+    (void)state;
+    enum { BINS = 5, IDS = 20000 };
+    for (int64_t stride = 1; stride <= 5 * 7; stride *= 5) {
+        int count[BINS] = {0};
+        for (int64_t i = 0; i < IDS; ++i) {
+            count[halo_bin_of((int64_t)1 << 40 | i * stride, BINS)] += 1;
+        }
+        for (int b = 0; b < BINS; ++b) { /* mean 4000, standard deviation 57 */
+            assert_in_range(count[b], IDS / BINS - 285, IDS / BINS + 285);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_delay_undirected),
+        cmocka_unit_test(test_delay_directed),
+        cmocka_unit_test(test_no_halo),
+        cmocka_unit_test(test_bins_are_even),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
