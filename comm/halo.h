@@ -37,6 +37,12 @@ typedef struct comm_halo_desc {
     X(HALO_OVERLAP_OFF, "off")
 typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
 
+/* Whether rows are exchanged at all. */
+#define HALO_EXCHANGES(X)                                                                                              \
+    X(HALO_EXCHANGE_ON, "on")                                                                                          \
+    X(HALO_EXCHANGE_OFF, "off")
+typedef enum halo_exchanged { HALO_EXCHANGES(CHOICE_VALUE) } halo_exchanged;
+
 typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } halo_direction;
 
 /*
@@ -47,7 +53,8 @@ typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } hal
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);
 /*
- * x: device pointer, [n_local, width] with leading dimension ld. Until the wait the rows of the side that sends must
+ * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64 or bfloat16, which travels as it is
+ * and whose sums are rounded after each peer. WEFT_ERR_UNSUPPORTED: another type. Until the wait the rows of the side that sends must
  * not be written, and those of the side that receives neither written nor read (forward: what is received; reverse:
  * they may be written, the wait adds to what it finds). Other rows are the caller's. Collective.
  */

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
+#include "hal/pack.h"
 #include "train/train_options.def"
 
 enum { PIECE_BYTES = 8 << 20 };
@@ -66,22 +67,24 @@ static void scale_columns(const double *scale, float *row, int64_t cols)
     }
 }
 
-/* Host rows [count, cols] (f32) into rows [begin, begin + count) of x, in x's type. */
-static weft_status store_rows(weft_tensor *x, int64_t begin, int64_t count, const float *rows, double *wide)
+/* Host rows [count, cols] (f32) into rows [begin, begin + count) of x, in x's type; other: room for them, where that is
+ * not float32. */
+static weft_status store_rows(weft_tensor *x, int64_t begin, int64_t count, const float *rows, void *other)
 {
-    const void *host = rows;
-    if (x->dtype == WEFT_DTYPE_F64) {
+    const void *host = x->dtype == WEFT_DTYPE_F32 ? rows : other;
+    if (x->dtype == WEFT_DTYPE_BF16) {
+        hal_pack_encode(WEFT_DTYPE_BF16, rows, other, count * x->cols);
+    } else if (x->dtype == WEFT_DTYPE_F64) {
         for (int64_t i = 0; i < count * x->cols; ++i) {
-            wide[i] = (double)rows[i];
+            ((double *)other)[i] = (double)rows[i];
         }
-        host = wide;
     }
     weft_tensor view = tensor_view(x, begin, count, 0, x->cols);
     return tensor_upload(&view, host);
 }
 
 static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
-                             const double *scale, float *piece, double *wide, int64_t piece_rows, weft_tensor *x)
+                             const double *scale, float *piece, void *other, int64_t piece_rows, weft_tensor *x)
 {
     int64_t cols = graph->features;
     log_progress progress = log_progress_begin("load features", "rows", (double)part->n_owned);
@@ -96,7 +99,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
                 scale_columns(scale, row, cols);
             }
         }
-        WEFT_TRY(store_rows(x, begin, count, piece, wide));
+        WEFT_TRY(store_rows(x, begin, count, piece, other));
         graph_release_pages(graph);
         log_progress_update(&progress, (double)(begin + count));
     }
@@ -112,20 +115,21 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
     int64_t piece_rows = 1 + PIECE_BYTES / (cols * (int64_t)sizeof(float));
     float *piece = NULL;
-    double *wide = NULL;
+    void *other = NULL;
     double *scale = NULL;
     WEFT_TRY_GOTO(WEFT_NEW(&piece, piece_rows * cols, WEFT_MEM_WORKSPACE), status, done);
-    if (x->dtype == WEFT_DTYPE_F64) {
-        WEFT_TRY_GOTO(WEFT_NEW(&wide, piece_rows * cols, WEFT_MEM_WORKSPACE), status, done);
+    if (x->dtype != WEFT_DTYPE_F32) {
+        const size_t bytes = weft_dtype_bytes(x->dtype);
+        WEFT_TRY_GOTO(weft_malloc((size_t)(piece_rows * cols), bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     }
     if (scaling == GNN_SCALE_STANDARD) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(measure_columns(comm, graph, part, scale), status, done);
     }
-    status = copy_rows(graph, part, scaling, scale, piece, wide, piece_rows, x);
+    status = copy_rows(graph, part, scaling, scale, piece, other, piece_rows, x);
 done:
     weft_free(piece);
-    weft_free(wide);
+    weft_free(other);
     weft_free(scale);
     return comm_agree(comm, status);
 }

@@ -21,7 +21,7 @@
 typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feature_scaling;
 
 /* Copy the owned rows into x [n_owned, f] and scale them: by row sum, or to zero mean and unit variance by column over
- * all vertices of all ranks (constant columns stay 0). Collective. */
+ * all vertices of all ranks (constant columns stay 0); then they are rounded to the type of x. Collective. */
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
                               gnn_feature_scaling scaling, weft_tensor *x);
 

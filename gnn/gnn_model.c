@@ -36,9 +36,10 @@ static bool keeps_features_apart(const gnn_model *model)
     return model->plan.layer[0].flow == GNN_FLOW_AGGREGATE_FIRST;
 }
 
-static weft_status create_matrices(gnn_model *model, weft_dtype dtype)
+static weft_status create_matrices(gnn_model *model)
 {
     const gnn_plan *plan = &model->plan;
+    const weft_dtype dtype = plan->values;
     weft_hal *hal = model->hal;
     gnn_layer *first = &model->layer[0];
     if (plan->panel_rows > 0) {
@@ -94,7 +95,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     }
     part_release_edges(part);
     WEFT_TRY(declare_parameters(model, dtype));
-    WEFT_TRY(create_matrices(model, dtype));
+    WEFT_TRY(create_matrices(model));
     return upload_row_ids(model, part);
 }
 

@@ -7,6 +7,10 @@
  * A layer is linear part, normalisation (optional), ReLU, dropout; the last is the linear part alone. P ranks compute
  * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
  * weights are shares of a sum.
+ *
+ * With bfloat16 (gnn_config.bf16) features, what stands between layers, and its gradients are rounded to 8 bits where they
+ * are stored: once an operation, whose sums and products are float32, as are parameters, statistics, logits and their
+ * gradient. Rows travel as they are stored, half the bytes in both directions; what that does to sums: gnn/layers/aggregate.h.
  */
 #ifndef WEFT_GNN_GNN_MODEL_H
 #define WEFT_GNN_GNN_MODEL_H

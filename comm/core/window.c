@@ -152,6 +152,12 @@ done:
     return status;
 }
 
+uint64_t comm_window_room(const weft_comm *comm)
+{
+    const transport_ops *ops = comm->transport->ops;
+    return comm_node_size(comm) > 1 && ops->share_room != NULL ? ops->share_room(comm->transport) : UINT64_MAX;
+}
+
 /* ---- using ------------------------------------------------------------------------------------------------------- */
 void *window_segment(const comm_window *window, int local)
 {

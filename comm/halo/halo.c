@@ -503,8 +503,8 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
                            int64_t width)
 {
     WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
-    WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64, WEFT_ERR_UNSUPPORTED, "halo: rows of %s",
-               weft_dtype_name(dtype));
+    WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64 || dtype == WEFT_DTYPE_BF16, WEFT_ERR_UNSUPPORTED,
+               "halo: rows of %s", weft_dtype_name(dtype));
     WEFT_CHECK(width >= 0 && width <= halo->max_width && ld >= width, WEFT_ERR_INTERNAL,
                "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)width, (long long)ld,
                (long long)halo->max_width);

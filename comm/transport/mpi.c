@@ -112,22 +112,27 @@ enum { SEGMENT_ALIGNMENT = 64 };
 
 /* ---- shared memory --------------------------------------------------------------------------------------- */
 /* Room in the file system of shared memory: a window that does not fit would end the job at its first touch. */
+static const char shared_folder[] = "/dev/shm";
+static uint64_t mpi_share_room(transport *t)
+{
+    (void)t;
+    struct statvfs fs;
+    if (statvfs(shared_folder, &fs) != 0) {
+        return UINT64_MAX; /* MPI keeps its windows elsewhere and says so if they do not fit */
+    }
+    return (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+}
 static weft_status room_check(const transport_share *share)
 {
-    static const char path[] = "/dev/shm";
-    struct statvfs fs;
     uint64_t wanted = 0;
     for (int q = 0; q < share->count; ++q) {
         wanted += (uint64_t)share->bytes[q] + 4096;
     }
-    if (statvfs(path, &fs) != 0) {
-        return WEFT_OK; /* MPI keeps its windows elsewhere and says so if they do not fit */
-    }
-    uint64_t room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+    const uint64_t room = mpi_share_room(NULL);
     WEFT_CHECK(wanted <= room, WEFT_ERR_RESOURCE,
                "%s has %s left where %d ranks want %s of shared memory: make it larger (mount -o remount,size=..., "
                "docker --shm-size) or use smaller buffers",
-               path, number_say_bytes(room).text, share->count, number_say_bytes(wanted).text);
+               shared_folder, number_say_bytes(room).text, share->count, number_say_bytes(wanted).text);
     return WEFT_OK;
 }
 
@@ -354,6 +359,7 @@ static const transport_ops mpi_ops = {
     .native_sum = mpi_native_sum,
     .share = mpi_share,
     .unshare = mpi_unshare,
+    .share_room = mpi_share_room,
     .poll = mpi_poll,
     .called = mpi_called,
     .abandon = mpi_abandon,

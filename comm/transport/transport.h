@@ -54,6 +54,8 @@ typedef struct transport_ops {
      * succeed or all fail; WEFT_ERR_RESOURCE when there is no room. NULL: only for transports of one rank. */
     weft_status (*share)(transport *t, const transport_share *share, void **segment, void **handle);
     void (*unshare)(transport *t, void *handle); /* collective over the members */
+    /* Bytes that this node has left for such segments; NULL: ordinary memory, with no limit of its own. */
+    uint64_t (*share_room)(transport *t);
     /* Now and then, from a wait that looks at shared memory only: moves messages that are still on their way and fails
      * when a peer has failed. */
     weft_status (*poll)(transport *t);

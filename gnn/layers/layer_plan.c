@@ -21,20 +21,21 @@ const char *gnn_flow_text(gnn_flow flow)
     return "unknown";
 }
 
-static void count_bytes(gnn_plan *plan, int threads, uint64_t element)
+static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
 {
-    int64_t activations = 0;
+    const uint64_t element = weft_dtype_bytes(plan->values);
+    uint64_t activation_bytes = 0;
     int64_t parameters = 0;
     int64_t norm_vectors = plan->config.norm == NORM_NONE ? 0 : 4;
     for (int l = 0; l < plan->config.layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         if (l > 0) {
-            activations += layer->input_rows * layer->input_cols;
+            activation_bytes += (uint64_t)(layer->input_rows * layer->input_cols) * weft_dtype_bytes(layer->input_type);
         }
-        activations += layer->output_rows * layer->output_cols;
+        activation_bytes += (uint64_t)(layer->output_rows * layer->output_cols) * weft_dtype_bytes(layer->output_type);
         parameters += layer->weights + (layer->last ? 0 : norm_vectors * layer->d_out);
     }
-    activations += plan->n_local * plan->gradient_cols;
+    activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
     const gnn_layer_plan *first = &plan->layer[0];
     int64_t feature = first->input_rows * first->input_cols;
     if (first->flow == GNN_FLOW_AGGREGATE_FIRST && plan->config.input_dropout > 0.0f) {
@@ -43,14 +44,14 @@ static void count_bytes(gnn_plan *plan, int threads, uint64_t element)
     if (first->panels) {
         int64_t rows = PANEL_BYTES_A_THREAD * threads / (int64_t)(element * (uint64_t)first->d_in);
         plan->panel_rows = rows < 256 ? 256 : rows;
-        activations += plan->panel_rows * first->d_in;
+        activation_bytes += (uint64_t)(plan->panel_rows * first->d_in) * element;
     }
     if (first->flow == GNN_FLOW_CONSTANT) {
         plan->setup_bytes = 2 * (uint64_t)(plan->n_local * first->width) * element;
     }
     plan->feature_bytes = (uint64_t)feature * element;
-    plan->activation_bytes = (uint64_t)activations * element;
-    plan->parameter_bytes = 5 * (uint64_t)parameters * element; /* value, gradient, two moments, best */
+    plan->activation_bytes = activation_bytes;
+    plan->parameter_bytes = 5 * (uint64_t)parameters * weft_dtype_bytes(dtype); /* value, gradient, two moments, best */
 }
 
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
@@ -58,15 +59,19 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
 {
     assert(config->layers >= 1 && config->layers <= GNN_MAX_LAYERS);
     assert(n_owned >= 0 && n_owned <= n_local && threads >= 1);
+    assert(!config->bf16 || dtype == WEFT_DTYPE_F32);
     memset(plan, 0, sizeof *plan);
     plan->config = *config;
     plan->n_owned = n_owned;
     plan->n_local = n_local;
+    plan->values = config->bf16 ? WEFT_DTYPE_BF16 : dtype;
     for (int l = 0; l < config->layers; ++l) {
         gnn_layer_plan *layer = &plan->layer[l];
         layer->d_in = l == 0 ? config->inputs : config->hidden;
         layer->d_out = l == config->layers - 1 ? config->outputs : config->hidden;
         layer->last = l == config->layers - 1;
+        layer->input_type = plan->values;
+        layer->output_type = layer->last ? dtype : plan->values;
         layer->ops = gnn_layer_ops_of(config->kind);
         layer->ops->plan(plan, l, layer);
         plan->max_width = layer->width > plan->max_width ? layer->width : plan->max_width;
@@ -80,5 +85,5 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
     if (config->norm != NORM_NONE && config->layers > 1) {
         plan->gradient_cols = config->hidden;
     }
-    count_bytes(plan, threads, weft_dtype_bytes(dtype));
+    count_bytes(plan, threads, dtype);
 }

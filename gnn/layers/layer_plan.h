@@ -49,6 +49,7 @@ typedef struct gnn_config {
     float dropout, input_dropout;
     gnn_order order;
     bool decay_first_only;
+    bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
     halo_overlap overlap;      /* how, not what: no part of a saved model */
     gnn_halo_options halo;     /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
@@ -73,14 +74,16 @@ typedef struct gnn_layer_plan {
     int64_t d_in, d_out;
     /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
     int64_t input_rows, input_cols, output_rows, output_cols;
-    int64_t width;      /* of the widest matrix that is aggregated at once, 0 without a graph */
-    int64_t aggregated; /* columns aggregated in a training epoch, each over two legs */
-    int64_t weights;    /* numbers trained, without the normalisation behind the layer */
+    weft_dtype input_type, output_type; /* what the last layer gives is of the type of parameters */
+    int64_t width;                      /* of the widest matrix that is aggregated at once, 0 without a graph */
+    int64_t aggregated;                 /* columns aggregated in a training epoch, each over two legs */
+    int64_t weights;                    /* numbers trained, without the normalisation behind the layer */
 } gnn_layer_plan;
 
 struct gnn_plan {
     gnn_config config;
     int64_t n_owned, n_local;
+    weft_dtype values; /* features, what stands between layers, and its gradients */
     gnn_layer_plan layer[GNN_MAX_LAYERS];
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */
@@ -88,6 +91,7 @@ struct gnn_plan {
     uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
 };
 
+/* dtype: of parameters */
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan);
 const char *gnn_flow_text(gnn_flow flow);

@@ -31,16 +31,17 @@ weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64
     const gnn_layer_plan *plan = layer->plan;
     weft_hal *hal = layer->params->hal;
     assert(n_owned <= n_local && plan->input_rows >= n_owned && plan->output_rows >= n_owned);
-    weft_dtype dtype = layer->params->dtype;
     layer->aggregator = aggregator;
     layer->n_owned = n_owned;
     layer->n_local = n_local;
     layer->panel = panel;
     if (!borrow_input) {
-        WEFT_TRY(tensor_create(hal, dtype, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION, &layer->input));
+        WEFT_TRY(tensor_create(hal, plan->input_type, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION,
+                               &layer->input));
         WEFT_TRY(tensor_zero(&layer->input));
     }
-    WEFT_TRY(tensor_create(hal, dtype, plan->output_rows, plan->output_cols, WEFT_MEM_ACTIVATION, &layer->output));
+    WEFT_TRY(tensor_create(hal, plan->output_type, plan->output_rows, plan->output_cols, WEFT_MEM_ACTIVATION,
+                           &layer->output));
     WEFT_TRY(tensor_zero(&layer->output));
     return plan->ops->create != NULL ? plan->ops->create(layer) : WEFT_OK;
 }

@@ -242,7 +242,7 @@ weft_status sum_layer_prepare(gnn_layer *layer)
     weft_tensor from = {0};
     weft_tensor to = {0};
     weft_hal *hal = layer->params->hal;
-    weft_dtype dtype = layer->params->dtype;
+    weft_dtype dtype = layer->plan->input_type;
     int64_t width = layer->plan->width;
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &from), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &to), status, done);

@@ -164,14 +164,20 @@ static void hash_text(XXH128_hash_t hash, char hex[33])
 {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, hash);
-    for (int i = 0; i < 16; i++) {
-        snprintf(hex + 2 * (size_t)i, 3, "%02x", canonical.digest[i]);
+    for (int i = 0; i < 32; i++) {
+        hex[i] = "0123456789abcdef"[canonical.digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
     }
+    hex[32] = '\0';
 }
 
 void file_hash(const void *data, size_t bytes, char hex[33])
 {
     hash_text(XXH3_128bits(data, bytes), hex);
+}
+
+uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
 /* ---- writing ---- */

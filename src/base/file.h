@@ -70,6 +70,9 @@ weft_status file_check_output(const char *path);
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
 
+/* 64-bit XXH3 of bytes: another number with another seed. */
+uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed);
+
 /* This host in eight letters: part of temporary names, since a process id means something on one host only. */
 enum { FILE_HOST_BYTES = 9 };
 void file_host(char host[FILE_HOST_BYTES]);

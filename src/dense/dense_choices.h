@@ -13,9 +13,6 @@
     X(DENSE_AUGMENT_CROP, "crop")
 typedef enum dense_augment { DENSE_AUGMENTS(CHOICE_VALUE) } dense_augment;
 
-#define DENSE_PRECISIONS(X) X(DENSE_PRECISION_F32, "f32") X(DENSE_PRECISION_BF16, "bf16")
-typedef enum dense_precision { DENSE_PRECISIONS(CHOICE_VALUE) } dense_precision;
-
 #define DENSE_NORMS_OVER(X) X(DENSE_NORM_ALL, "all") X(DENSE_NORM_OWN, "own")
 typedef enum dense_norm_over { DENSE_NORMS_OVER(CHOICE_VALUE) } dense_norm_over;
 

@@ -17,8 +17,8 @@
  *     does not). Scalars and the arrays named "host" are host memory.
  *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
  *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks),
- *     HAL_DATA operands also of bfloat16, computed in float32 and rounded when stored, and HAL_ANY operands as the
- *     operation's row in hal/ops.def says.
+ *     HAL_DATA operands also of bfloat16, HAL_OWN operands each of float32 or bfloat16, computed in float32 and rounded
+ *     when stored, and HAL_ANY operands as the operation's row in hal/ops.def says.
  *   - Ops and copies are ordered in the backend's stream and may return early; download and sync wait. Losses and
  *     counts are operands too, so that nothing waits until somebody reads them.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
@@ -96,8 +96,9 @@ hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
 
 typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
 /* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
- * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64 */
-enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4 };
+ * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
+ * of float32 or bfloat16, each operand's own, or all of float64 */
+enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4, HAL_OWN = -5 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 typedef enum hal_mem_kind {
@@ -245,14 +246,13 @@ typedef struct hal_conv {
 
 typedef struct hal_conv_info {
     char forward[64], backward_data[64], backward_weights[64]; /* implementations; "" where there is none */
-    bool slow;      /* a product of matrices or the reference was all there is for one of them */
-    uint64_t bytes; /* memory that the prepared convolution holds, without the scratch memory that all share */
+    bool slow; /* a product of matrices or the reference was all there is for one of them */
 } hal_conv_info;
 
 typedef struct hal_image_ops {
-    /* Prepare for batches of images[0 .. sizes) images, sizes <= HAL_CONV_SIZES: primitives, scratch memory and room
-     * for packed weights are made here, and nothing is allocated afterwards. The operations conv_* run it; conv_pack
-     * comes first. WEFT_ERR_UNSUPPORTED: hal_conv_check, or a type that the backend lacks. */
+    /* Prepare for batches of images[0 .. sizes) images, sizes <= HAL_CONV_SIZES: primitives and scratch memory, which
+     * all convolutions share, are made here, and nothing is allocated afterwards. The operations conv_* run it.
+     * WEFT_ERR_UNSUPPORTED: hal_conv_check, or a type that the backend lacks. */
     weft_status (*conv_create)(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
                                hal_conv **conv);
     void (*conv_destroy)(weft_hal *hal, hal_conv *conv);

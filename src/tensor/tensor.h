@@ -37,7 +37,8 @@ weft_status tensor_zero(weft_tensor *t);
 
 hal_mat tensor_mat(const weft_tensor *t); /* as an operand of hal/ops.def; NULL: one that is left out */
 
-/* c = op(a) op(b) + beta * c + bias; op(a) is the transpose of a when trans_a. beta = 0 never reads c. */
+/* c = op(a) op(b) + beta * c + bias; op(a) is the transpose of a when trans_a. beta = 0 never reads c. Each of a, b and c
+ * is float32 or bfloat16, or all are float64. */
 typedef struct tensor_product {
     const weft_tensor *a, *b;
     const weft_tensor *bias; /* [1, c.cols] or NULL */
@@ -51,7 +52,7 @@ weft_status tensor_scale_rows(const weft_tensor *scale, const weft_tensor *x, we
 weft_status tensor_act_forward(const weft_tensor *x, bool relu, const hal_dropout *dropout, weft_tensor *y);
 weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, bool relu, const hal_dropout *dropout,
                                 weft_tensor *dx);
-/* out = beta * out + post * (A (pre * x)) + diag * x. x: [cols of A, f]; out: [rows of A, f]. */
+/* out = beta * out + post * (A (pre * x)) + diag * x. x: [cols of A, f]; out: [rows of A, f]; types as of a product. */
 typedef struct tensor_sparse {
     hal_spmm *spmm;
     int64_t rows, cols, entries;

@@ -7,13 +7,17 @@ static const char *backend_name(const weft_tensor *t)
     return t->hal != NULL ? t->hal->name : "none";
 }
 
-/* Both live on the same backend with the same type. */
 weft_status tensor_check_alike(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like)
+{
+    WEFT_CHECK(t->dtype == like->dtype, WEFT_ERR_INTERNAL, "%s: %s is %s, the result is %s", op, name,
+               weft_dtype_name(t->dtype), weft_dtype_name(like->dtype));
+    return tensor_check_near(op, name, t, like);
+}
+
+weft_status tensor_check_near(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like)
 {
     WEFT_CHECK(t->hal == like->hal, WEFT_ERR_INTERNAL, "%s: %s lives on backend %s, the result on %s (another opening)",
                op, name, backend_name(t), backend_name(like));
-    WEFT_CHECK(t->dtype == like->dtype, WEFT_ERR_INTERNAL, "%s: %s is %s, the result is %s", op, name,
-               weft_dtype_name(t->dtype), weft_dtype_name(like->dtype));
     WEFT_CHECK(t->ld >= t->cols, WEFT_ERR_INTERNAL, "%s: %s has leading dimension %ld < %ld columns", op, name,
                (long)t->ld, (long)t->cols);
     return WEFT_OK;
@@ -26,15 +30,19 @@ weft_status tensor_check_shape(const char *op, const char *name, const weft_tens
     return WEFT_OK;
 }
 
-/* As a vector on the same backend; NULL is fine. */
+weft_dtype tensor_param_type(weft_dtype rows)
+{
+    return rows == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : rows;
+}
+
 weft_status tensor_check_vector(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols,
                                 const weft_tensor *like)
 {
     if (t == NULL) {
         return WEFT_OK;
     }
-    weft_tensor wide = *like; /* beside rows of bfloat16 stand vectors of float32 */
-    wide.dtype = like->dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : like->dtype;
+    weft_tensor wide = *like;
+    wide.dtype = tensor_param_type(like->dtype);
     WEFT_TRY(tensor_check_alike(op, name, t, &wide));
     WEFT_TRY(tensor_check_shape(op, name, t, rows, cols));
     WEFT_CHECK(cols > 1 || rows <= 1 || t->ld == 1, WEFT_ERR_INTERNAL, "%s: vector %s has leading dimension %ld, not 1",

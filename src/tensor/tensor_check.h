@@ -4,13 +4,17 @@
 
 #include "tensor/tensor.h"
 
-/* Both live on the same backend with the same type. */
+/* Both live on the same backend: for operations that judge types themselves. */
+weft_status tensor_check_near(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like);
+/* The same, with the same type. */
 weft_status tensor_check_alike(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like);
 /* rows x cols of exactly this type, without gaps, on the backend of `like`. */
 weft_status tensor_check_exact(const char *op, const char *name, const weft_tensor *t, const hal_mat *shape,
                                const weft_tensor *like);
 weft_status tensor_check_shape(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols);
-/* As a vector, rows or cols 1, on the same backend; NULL is fine. */
+/* The type of parameters and sums beside rows of this type. */
+weft_dtype tensor_param_type(weft_dtype rows);
+/* As a vector of that type, rows or cols 1, on the same backend; NULL is fine. */
 weft_status tensor_check_vector(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols,
                                 const weft_tensor *like);
 /* x has the shape of y. */

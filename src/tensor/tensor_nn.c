@@ -117,7 +117,8 @@ static weft_status check_layer_norm(const char *op, const weft_tensor *x, const 
 {
     WEFT_TRY(tensor_check_vector(op, "gamma", norm->gamma, 1, x->cols, x));
     WEFT_TRY(tensor_check_vector(op, "beta", norm->beta, 1, x->cols, x));
-    return tensor_check_exact(op, "saved", norm->saved, &(hal_mat){.rows = x->rows, .cols = 2, .dtype = x->dtype}, x);
+    const hal_mat saved = {.rows = x->rows, .cols = 2, .dtype = tensor_param_type(x->dtype)};
+    return tensor_check_exact(op, "saved", norm->saved, &saved, x);
 }
 
 weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *norm, weft_tensor *y)

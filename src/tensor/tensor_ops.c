@@ -8,9 +8,9 @@ weft_status tensor_gemm(const tensor_product *product, weft_tensor *c)
     const bool trans_a = product->trans_a;
     const bool trans_b = product->trans_b;
     int64_t k = trans_a ? a->rows : a->cols;
-    WEFT_TRY(tensor_check_alike("gemm", "a", a, c));
-    WEFT_TRY(tensor_check_alike("gemm", "b", b, c));
-    WEFT_TRY(tensor_check_alike("gemm", "c", c, c));
+    WEFT_TRY(tensor_check_near("gemm", "a", a, c));
+    WEFT_TRY(tensor_check_near("gemm", "b", b, c));
+    WEFT_TRY(tensor_check_near("gemm", "c", c, c));
     WEFT_TRY(
         tensor_check_shape("gemm", trans_a ? "a (transposed)" : "a", a, trans_a ? k : c->rows, trans_a ? c->rows : k));
     WEFT_TRY(
@@ -28,8 +28,8 @@ weft_status tensor_gemm(const tensor_product *product, weft_tensor *c)
 
 weft_status tensor_col_sum(const weft_tensor *a, double beta, weft_tensor *out)
 {
-    WEFT_TRY(tensor_check_alike("col_sum", "a", a, out));
-    WEFT_TRY(tensor_check_vector("col_sum", "out", out, 1, a->cols, out));
+    WEFT_TRY(tensor_check_near("col_sum", "a", a, out));
+    WEFT_TRY(tensor_check_vector("col_sum", "out", out, 1, a->cols, a));
     return hal_col_sum(out->hal, &(hal_col_sum_args){.x = tensor_mat(a), .out = tensor_mat(out), .beta = beta});
 }
 
@@ -83,8 +83,8 @@ weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, boo
 
 weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out)
 {
-    WEFT_TRY(tensor_check_alike("spmm", "x", x, out));
-    WEFT_TRY(tensor_check_alike("spmm", "out", out, out));
+    WEFT_TRY(tensor_check_near("spmm", "x", x, out));
+    WEFT_TRY(tensor_check_near("spmm", "out", out, out));
     WEFT_TRY(tensor_check_shape("spmm", "x", x, a->cols, out->cols));
     WEFT_TRY(tensor_check_shape("spmm", "out", out, a->rows, x->cols));
     WEFT_TRY(tensor_check_vector("spmm", "pre", terms->pre, a->cols, 1, out));

@@ -67,6 +67,12 @@ typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;
     X(LOSS_BCE, "bce")
 typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 
+/* The type of what stands between layers, and of its gradients, beside parameters of float32. */
+#define TRAIN_PRECISIONS(X)                                                                                            \
+    X(TRAIN_PRECISION_F32, "f32")                                                                                      \
+    X(TRAIN_PRECISION_BF16, "bf16")
+typedef enum train_precision { TRAIN_PRECISIONS(CHOICE_VALUE) } train_precision;
+
 /* Where a row belongs: train, valid, test, or nowhere. */
 enum { TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };
 

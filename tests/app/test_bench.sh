@@ -1,5 +1,5 @@
 #!/bin/bash
-# weft bench spmm end to end: every form valid, the three output formats, usage errors.
+# weft bench spmm, gemm and dense end to end: every form valid, the three output formats, usage errors.
 # timeout: 120
 set -u
 weft=$1
@@ -71,6 +71,41 @@ for r in rows:
 CHECK
 "$weft" bench gemm --quiet --rows 100 --dims 8 --repeats 1 --backend ref >"$folder/out.md" && grep -c '| VALID |' "$folder/out.md" |
     grep -qx 3 || fail "gemm, backend ref"
+
+# ---- layers of a network: operations counted by hand, alike ones once; the whole step below ----
+printf 'input 6 5 3\nconv 4 3 pad=1\nrelu\nconv 4 3 pad=1\nrelu\nconv 4 3 pad=1\nrelu\nlinear 8\nlinear classes\n' >"$folder/t.net"
+"$weft" bench dense --quiet --model "$folder/t.net" --batch-size 7 --thread-counts 1,2 --repeats 2 --format json >"$folder/out.json" ||
+    fail "dense: $?"
+python3 - "$folder/out.json" <<'CHECK' || fail "dense"
+import json, sys
+table = json.load(open(sys.argv[1]))
+rows = table["rows"]
+assert table["bench"] == "dense" and table["batch"] == 7 and table["precision"] == "f32", table
+pixels = 7 * 6 * 5
+flops = {"conv1": 2 * pixels * 4 * 27, "conv2": 2 * pixels * 4 * 36, "linear1": 2 * 7 * 8 * 120, "linear2": 2 * 7 * 10 * 8}
+layers = {"conv1": 1, "conv2": 2, "linear1": 1, "linear2": 1}
+wanted = [(t, *row) for t in (1, 2) for row in [("conv1", "forward"), ("conv1", "weights")] +
+          [(l, p) for l in ("conv2", "linear1", "linear2") for p in ("forward", "data", "weights")] + [("t", "step")]]
+assert [(r["threads"], r["layer"], r["pass"]) for r in rows] == wanted, rows
+for r in rows:
+    assert r["valid"] is True and r["n"] >= 2
+    assert abs(r["gflop"] / r["seconds_median"] - r["gflop_per_s"]) <= 1e-6 * r["gflop_per_s"]
+    assert abs(r["percent_of_peak"] - 100 * r["gflop_per_s"] / r["peak_gflop_per_s"]) <= 1e-6 * r["percent_of_peak"]
+    if r["pass"] != "step":
+        assert abs(r["gflop"] * 1e9 - flops[r["layer"]]) < 0.5 and r["layers"] == layers[r["layer"]], r
+        assert 0 <= r["error"] <= 1 and r["percent_of_peak"] <= 100.001
+for t in (1, 2):  # the step's peak: every layer at its own, and nothing between them
+    own = [r for r in rows if r["threads"] == t and r["pass"] != "step"]
+    step = next(r for r in rows if r["threads"] == t and r["pass"] == "step")
+    total = sum(r["layers"] * r["gflop"] for r in own)
+    least = sum(r["layers"] * r["gflop"] / r["peak_gflop_per_s"] for r in own)
+    assert step["layers"] == 5 and abs(step["gflop"] - total) <= 1e-9 * total
+    assert abs(step["peak_gflop_per_s"] - total / least) <= 1e-6 * step["peak_gflop_per_s"]
+CHECK
+"$weft" bench dense --quiet --model lenet --batch-size 2 --repeats 1 --precision bf16 --backend cpu:avx2 2>"$folder/err"
+[ $? -ne 0 ] && grep -q "no products of bf16" "$folder/err" || fail "dense, bf16 without its instructions"
+"$weft" bench dense --quiet --repeats 1 2>"$folder/err"
+[ $? -eq 2 ] && grep -q -- "--model resnet-50" "$folder/err" || fail "dense without a network"
 "$weft" bench spmm --quiet --data "$folder/store,," --dims 4 2>"$folder/err"
 [ $? -eq 2 ] && grep -q "empty name" "$folder/err" || fail "an empty graph in the list"
 leftover=$(find "$folder" -name 'weft-bench-*')

@@ -41,6 +41,16 @@ for ranks in 2 3; do
         fail "$ranks ranks: other losses: $(losses one) | $(losses many$ranks)"
 done
 
+# ---- two nodes of two ranks: the sums of a node go over to the other, and come back ----
+lenet=(--data synth:images,n=16,size=28,channels=1,classes=4,test=8 --model lenet --batch-size 16 --epochs 20 --eval-every 0
+    --lr 0.01 --warmup 0 --schedule constant --threads 1 --pin off --quiet)
+"$weft" train "${lenet[@]}" --run-dir near >out 2>err || fail "lenet: $(cat err)"
+mpirun -np 4 --oversubscribe --bind-to none "$weft" train "${lenet[@]}" --ranks-per-node 2 --allreduce two-level \
+    --run-dir far >out 2>err || fail "two-level: $(cat err)"
+paste <(losses near) <(losses far) |
+    awk '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-4 * $1)) {print; bad = 1}} END {exit bad || NR != 20}' ||
+    fail "two-level: other losses: $(losses near) | $(losses far)"
+
 # ---- it learns: more than the largest class, on images that it has not seen ----
 train --epochs 12 --run-dir learned
 score=$(sed -n 's/.*"test_mean": *\([0-9.]*\).*/\1/p' learned/summary.json)
@@ -57,13 +67,77 @@ for ck in stopped/ckpt/*; do
     esac
 done
 ls stopped/ckpt | grep -q step || fail "no checkpoint within an epoch: $(ls whole/ckpt)"
-train --epochs 3 --checkpoint-every 2steps --run-dir stopped --resume
-python3 - <<'CHECK' || fail "a resumed training has other weights"
-import zipfile
-a, b = (zipfile.ZipFile(name + "/weights.npz") for name in ("whole", "stopped"))
+train --epochs 3 --checkpoint-every 2steps --run-dir stopped --resume --cache-memory 10K --cache-dir kept
+same_weights() { # RUN RUN
+    python3 - "$@" <<'CHECK'
+import sys, zipfile
+a, b = (zipfile.ZipFile(name + "/weights.npz") for name in sys.argv[1:])
 assert sorted(a.namelist()) == sorted(b.namelist())
 assert all(a.read(name) == b.read(name) for name in a.namelist())
 CHECK
+}
+same_weights whole stopped || fail "a resumed training has other weights"
+
+# ---- files: decoded once, the same bits wherever they are kept ----
+python3 - <<'MAKE'
+import os, random, struct, zlib
+random.seed(5)
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(60):
+    folder = f"photos/{'train' if i < 48 else 'test'}/{'abc'[i % 3]}"
+    os.makedirs(folder, exist_ok=True)
+    rows = b"".join(b"\0" + random.randbytes(48) for _ in range(16))
+    with open(f"{folder}/{i:02d}.png", "wb") as out:
+        out.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 2, 0, 0, 0)) +
+                  chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+MAKE
+tar cf photos.tar photos
+tar czf photos.tar.gz photos
+photos=(--model small.net --batch-size 16 --threads 1 --pin off --quiet --reproducible --epochs 2)
+look() { # RUN: what every epoch and the whole job took from memory, disk and the data
+    python3 - "$1" <<'LOOK'
+import json, sys
+lines = [json.loads(line)["input"] for line in open(sys.argv[1] + "/metrics.jsonl")]
+for i in lines + [json.load(open(sys.argv[1] + "/summary.json"))["input"]]:
+    print(i["from_memory"], i["from_disk"], i["decoded"], "read" if i["source_bytes"] > 0 else "unread", end="; ")
+LOOK
+}
+photos() { # RUN EXPECTED DATA ARGUMENTS
+    local run=$1 expected=$2 data=$3
+    shift 3
+    "$weft" train "${photos[@]}" --data "$data" --run-dir "$run" "$@" >out 2>err || fail "$run: $(cat err)"
+    [ "$(look "$run")" = "$expected" ] || fail "$run: $(look "$run")"
+    [ "$run" = photos0 ] || same_weights photos0 "$run" || fail "$run: other weights"
+    grep -q "^images: " out || fail "$run: $(cat out)"
+}
+# 48 for the moments, then 48 to train with and 12 to test with, and these again; 12 for the final test
+photos photos0 "0 0 108 read; 0 0 60 read; 0 0 180 read; " photos --cache-memory 1
+photos photos1 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos
+photos photos2 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos.tar --cache-dir kept
+photos photos3 "108 0 60 unread; 60 0 0 unread; 180 0 60 unread; " photos.tar.gz
+photos photos4 "48 60 0 read; 60 0 0 unread; 120 60 0 read; " photos.tar --cache-dir kept
+photos photos5 "0 108 0 read; 0 60 0 unread; 0 180 0 read; " photos.tar --cache-dir kept --cache-memory 1
+mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data photos --run-dir photos6 >out 2>err ||
+    fail "2 ranks: $(cat err)"
+look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"
+
+# ---- killed while it fills the disk: what it leaves is right, or is not taken ----
+printf 'maxpool 16\nlinear classes\n' >coarse.net
+made=(--data synth:images,n=600,size=64,classes=4,test=0 --model coarse.net --batch-size 200 --threads 1 --pin off --quiet
+    --reproducible --epochs 1)
+"$weft" train "${made[@]}" --run-dir made0 >out 2>err || fail "$(cat err)"
+for round in 1 2 3; do
+    rm -rf part
+    "$weft" train "${made[@]}" --run-dir killed --force --cache-dir part >out 2>err &
+    job=$!
+    until ls part/*.cache >/dev/null 2>&1; do kill -0 $job || break; done
+    sleep 0.0$((RANDOM % 90 + 10))
+    kill -9 $job 2>/dev/null
+    wait $job 2>/dev/null
+    "$weft" train "${made[@]}" --run-dir made$round --cache-dir part >out 2>err || fail "$(cat err)"
+    same_weights made0 made$round || fail "other weights after a kill: $(look made$round)"
+done
 
 # ---- scores, answers, exchange ----
 "$weft" eval --data $data --checkpoint learned --threads 1 --format json >eval.json 2>err || fail "eval: $(cat err)"
@@ -82,6 +156,28 @@ assert header["conv1.weight"]["shape"] == [8, 3, 3, 3], header["conv1.weight"]
 assert header["norm1.running_mean"]["shape"] == [8]
 assert header["linear2.weight"]["shape"] == [4, 32]
 CHECK
+
+# ---- a network's file moves or changes: a run keeps its layers, in its folder, checkpoints and exports ----
+printf 'conv 4 3\nrelu\nlinear classes\n' >own.net
+own=(--data $data --model own.net --batch-size 64 --threads 1 --pin off --quiet --reproducible)
+kept() { "$weft" train "${own[@]}" "$@" >out 2>err || fail "train $*: $(cat err)"; }
+kept --epochs 4 --schedule constant --run-dir undisturbed
+kept --epochs 2 --schedule constant --run-dir kept
+rm own.net
+"$weft" eval --data $data --checkpoint kept --threads 1 >out 2>err || fail "eval without the network's file: $(cat err)"
+"$weft" export kept --out kept.safetensors >out 2>err || fail "export without the network's file: $(cat err)"
+"$weft" predict --data $data --checkpoint kept.safetensors --threads 1 --out kept-answers >out 2>err || fail "predict: $(cat err)"
+printf 'conv 5 3\nrelu\nlinear classes\n' >own.net
+kept --epochs 3 --schedule constant --run-dir kept --resume
+grep -q "own.net has changed since the run began" err || fail "a changed network: $(cat err)"
+rm own.net
+kept --epochs 4 --schedule constant --run-dir kept --resume
+paste <(losses undisturbed) <(losses kept) | awk '$1 != $2 {bad = 1} END {exit bad || NR != 4}' ||
+    fail "resumed without its file: other losses: $(losses undisturbed) | $(losses kept)"
+"$weft" train "${own[@]}" --epochs 1 --run-dir absent >out 2>err && fail "a network without a file"
+grep -q "own.net" err || fail "a network without a file: $(cat err)"
+"$weft" train "${own[@]}" --network "conv 4 3; relu; linear classes" --epochs 1 --run-dir told >out 2>err || fail "--network: $(cat err)"
+[ "$(losses told)" = "$(losses undisturbed | head -1)" ] || fail "--network: another loss: $(losses told)"
 
 # ---- parts of a batch: the same updates where no layer looks at the whole of it; local norms, other modes ----
 printf 'conv 8 3\nrelu\nmaxpool 2\ndropout 0.2\nlinear classes\n' >plain.net
@@ -111,6 +207,18 @@ grep -q "^parameters: 25557032 " out || fail "info: $(head -8 out)"
 grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info: $(tail -8 out)"
 "$weft" info small.net >out 2>err || fail "info: $(cat err)"
 
+# ---- what belongs to graphs is told once, and the other way round ----
+"$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --hidden 16 --partition random --spmm rows --norm layer \
+    --halo-overlap off >out 2>err || fail "options of graphs: $(cat err)"
+for name in hidden partition spmm norm halo-overlap; do
+    [ "$(grep -c -- "--$name .*has no effect" err)" -eq 1 ] || fail "--$name on images: $(cat err)"
+done
+"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --augment flip --image-size 8 --format idx >out 2>err ||
+    fail "options of images: $(cat err)"
+for name in augment image-size format; do
+    [ "$(grep -c -- "--$name .*has no effect on graphs" err)" -eq 1 ] || fail "--$name on graphs: $(cat err)"
+done
+
 # ---- refusals ----
 refused() { # CODE TEXT ARGUMENTS
     local code=$1 text=$2 got=0
@@ -121,7 +229,6 @@ refused() { # CODE TEXT ARGUMENTS
     [ ! -e refused ] || fail "$*: leaves a run folder"
 }
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
-refused 2 "--precision is for images" --data synth:quickstart,scale=0.01 --precision bf16
 refused 2 "did you mean resnet-20?" --data $data --model resnet20
 refused 66 "absent.net" --data $data --model absent.net
 printf 'conv 4 3\nlinear clases\n' >wrong.net

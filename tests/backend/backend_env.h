@@ -183,6 +183,13 @@ static operand operand_make(env *e, int64_t rows, int64_t cols, fill how)
     return operand_of_type(e, e->dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
 }
 
+/* The same in the type of parameters unless it is narrow. */
+static operand operand_own(env *e, bool narrow, int64_t rows, int64_t cols, fill how)
+{
+    const weft_dtype dtype = narrow || e->dtype == WEFT_DTYPE_F64 ? e->dtype : WEFT_DTYPE_F32;
+    return operand_of_type(e, dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
+}
+
 /* The type of parameters and sums of rows of the case's type. */
 static weft_dtype env_param(const env *e)
 {

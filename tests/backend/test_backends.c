@@ -226,7 +226,7 @@ static void case_act(env *e)
 
 /* [2, n] and [m, 2] in a vector. */
 #define STATS(x) hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
-#define PAIRS(x) hal_mat_of((x).dev[run_backend], e->dtype, e->m, 2, 2)
+#define PAIRS(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
@@ -538,11 +538,13 @@ static void case_spmm(env *e)
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
-static void gemm_variant(env *e, int64_t k, bool trans_a, bool trans_b, double alpha, double beta, bool with_bias)
+/* With bfloat16 one of the matrices is, or two, or all: `narrow` has a bit each. */
+static void gemm_of_types(env *e, int64_t k, bool trans_a, bool trans_b, double alpha, double beta, bool with_bias,
+                          int narrow)
 {
-    operand a = operand_make(e, trans_a ? k : e->m, trans_a ? e->m : k, UNIT);
-    operand b = operand_make(e, trans_b ? e->n : k, trans_b ? k : e->n, UNIT);
-    operand c = operand_make(e, e->m, e->n, beta == 0.0 ? NOTHING : UNIT);
+    operand a = operand_own(e, (narrow & 1) != 0, trans_a ? k : e->m, trans_a ? e->m : k, UNIT);
+    operand b = operand_own(e, (narrow & 2) != 0, trans_b ? e->n : k, trans_b ? k : e->n, UNIT);
+    operand c = operand_own(e, (narrow & 4) != 0, e->m, e->n, beta == 0.0 ? NOTHING : UNIT);
     operand bias = operand_vector(e, e->n, UNIT);
     for (int i = 0; i < 2; ++i) {
         RUN_ON(e, i, gemm, .a = mat_on(&a, i), .b = mat_on(&b, i), .c = mat_on(&c, i),
@@ -550,6 +552,14 @@ static void gemm_variant(env *e, int64_t k, bool trans_a, bool trans_b, double a
                .alpha = alpha, .beta = beta);
     }
     operand_compare(e, &c, 8.0 + 0.5 * (double)k);
+}
+
+static void gemm_variant(env *e, int64_t k, bool trans_a, bool trans_b, double alpha, double beta, bool with_bias)
+{
+    static const int types[] = {1 | 4, 1 | 2, 1, 2, 4, 1 | 2 | 4};
+    static unsigned turn;
+    const int narrow = e->dtype == WEFT_DTYPE_BF16 ? types[turn++ % 6] : 0;
+    gemm_of_types(e, k, trans_a, trans_b, alpha, beta, with_bias, narrow);
 }
 
 /* m and n are the shape's; k runs over short, odd and long. */
@@ -612,14 +622,14 @@ static const struct test_case {
     {"axpby", case_axpby, true},
     {"scale_rows", case_scale_rows, false},
     {"col_sum", case_col_sum, true},
-    {"gather_scatter", case_gather_scatter, false},
+    {"gather_scatter", case_gather_scatter, true},
     {"reduce", case_reduce, false},
     {"cast", case_cast, false},
     {"select", case_select, false},
     {"act", case_act, true},
     {"batch_norm", case_batch_norm, true},
     {"batch_norm_fused", case_batch_norm_fused, true},
-    {"layer_norm", case_layer_norm, false},
+    {"layer_norm", case_layer_norm, true},
     {"softmax_xent", case_softmax_xent, false},
     {"bce_logits", case_bce_logits, false},
     {"accuracy", case_accuracy, false},
@@ -628,10 +638,10 @@ static const struct test_case {
     {"conv", case_conv, true},
     {"pool", case_pool, true},
     {"lars", case_lars, false},
-    {"spmm", case_spmm, false},
-    {"gemm", case_gemm, false},
-    {"gemm_gradient", case_gemm_gradient, false},
-    {"gemm_large", case_gemm_large, false},
+    {"spmm", case_spmm, true},
+    {"gemm", case_gemm, true},
+    {"gemm_gradient", case_gemm_gradient, true},
+    {"gemm_large", case_gemm_large, true},
 };
 
 static const struct shape {

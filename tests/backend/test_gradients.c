@@ -332,8 +332,8 @@ typedef struct conv_context {
 static double conv_value(void *context)
 {
     conv_context *c = context;
-    OP(conv_pack, .weight = mat(c->weight, 6, 12), .conv = c->conv);
-    OP(conv_forward, .x = mat(c->x, 40, 4), .bias = mat(c->bias, 1, 6), .y = mat(c->y, 18, 6), .conv = c->conv);
+    OP(conv_forward, .x = mat(c->x, 40, 4), .weight = mat(c->weight, 6, 12), .bias = mat(c->bias, 1, 6),
+       .y = mat(c->y, 18, 6), .conv = c->conv);
     return dot(c->w, c->y, CONV_Y);
 }
 
@@ -351,7 +351,7 @@ static void test_conv(void **state)
     fill_random(c.bias, 6);
     fill_random(c.w, CONV_Y);
     (void)conv_value(&c);
-    OP(conv_backward_data, .dy = mat(c.w, 18, 6), .dx = mat(dx, 40, 4), .conv = c.conv);
+    OP(conv_backward_data, .dy = mat(c.w, 18, 6), .weight = mat(c.weight, 6, 12), .dx = mat(dx, 40, 4), .conv = c.conv);
     OP(conv_backward_weights, .x = mat(c.x, 40, 4), .dy = mat(c.w, 18, 6), .dweight = mat(dweight, 6, 12),
        .dbias = mat(dbias, 1, 6), .conv = c.conv);
     check_gradient("convolution x", conv_value, &c, c.x, dx, CONV_X);
@@ -380,8 +380,7 @@ static void test_conv_values(void **state)
     double y[4];
     hal_conv *conv = NULL;
     ASSERT_OK(hal->image.conv_create(hal, &shape, &images, 1, &conv));
-    OP(conv_pack, .weight = mat(weight, 1, 2), .conv = conv);
-    OP(conv_forward, .x = mat(x, 3, 1), .y = mat(y, 4, 1), .conv = conv);
+    OP(conv_forward, .x = mat(x, 3, 1), .weight = mat(weight, 1, 2), .y = mat(y, 4, 1), .conv = conv);
     assert_true(y[0] == 1.0 && y[1] == 12.0 && y[2] == 23.0 && y[3] == 30.0);
     hal->image.conv_destroy(hal, conv);
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/half.h"
 #include "base/isa.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 #include "support/test.h"
@@ -130,6 +131,7 @@ static graph make_graph(int kind)
 /* One run, its operands by pointer; out has `rows` rows, x has `cols`. */
 typedef struct flat_args {
     weft_dtype dtype;
+    bool narrow, narrow_out; /* x, out: of bfloat16 instead */
     int64_t rows, cols, d;
     const void *x;
     int64_t ldx;
@@ -142,13 +144,15 @@ typedef struct flat_args {
 
 static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
 {
+    const weft_dtype x = a->narrow ? WEFT_DTYPE_BF16 : a->dtype;
+    const weft_dtype out = a->narrow_out ? WEFT_DTYPE_BF16 : a->dtype;
     const hal_spmm_run_args args = {.matrix = spmm,
-                                    .x = hal_mat_from(a->x, a->dtype, a->cols, a->d, a->ldx),
+                                    .x = hal_mat_from(a->x, x, a->cols, a->d, a->ldx),
                                     .pre = hal_column_from(a->pre, a->dtype, a->pre != NULL ? a->cols : 0),
                                     .post = hal_column_from(a->post, a->dtype, a->post != NULL ? a->rows : 0),
                                     .diag = hal_column_from(a->diag, a->dtype, a->diag != NULL ? a->rows : 0),
                                     .beta = a->beta,
-                                    .out = hal_mat_of(a->out, a->dtype, a->rows, a->d, a->ldo),
+                                    .out = hal_mat_of(a->out, out, a->rows, a->d, a->ldo),
                                     .slice = a->slice,
                                     .slices = a->slices};
     return hal_spmm_run(hal, &args);
@@ -156,8 +160,9 @@ static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
 
 typedef struct operands {
     flat_args args;
-    float *x, *out, *before, *pre, *post, *diag;
-    size_t out_floats;
+    float *x, *before, *pre, *post, *diag; /* x and before: what `source` and `out` hold */
+    void *source, *out;                    /* x and out in their types */
+    size_t out_cells, out_bytes;
 } operands;
 
 /* Drawn from a pool at a random start: large operands cost no more than a copy. */
@@ -180,24 +185,53 @@ static float *random_floats(size_t count)
     return values;
 }
 
-/* mix: bit 0 pre, 1 post, 2 diag (when the shape allows), 3 beta, 4 padded rows. */
+/* A copy in the type that is asked for; the floats are what it holds. */
+static void *typed_copy(float *values, size_t count, bool narrow)
+{
+    void *copy = NULL;
+    ASSERT_OK(weft_malloc(count + 1, sizeof *values, WEFT_MEM_GENERAL, &copy));
+    for (size_t i = 0; i < count; i++) {
+        if (narrow) {
+            ((uint16_t *)copy)[i] = bf16_from_float(values[i]);
+            values[i] = bf16_to_float(((uint16_t *)copy)[i]);
+        } else {
+            ((float *)copy)[i] = values[i];
+        }
+    }
+    return copy;
+}
+
+static double out_at(const operands *o, int64_t i)
+{
+    return o->args.narrow_out ? (double)bf16_to_float(((const uint16_t *)o->out)[i])
+                              : (double)((const float *)o->out)[i];
+}
+
+/* Operands by bits: 0 pre, 1 post, 2 diag (when the shape allows), 3 beta, 4 padded rows, 5 x and 6 out of bfloat16. */
+enum { NARROW_X = 32, NARROW_OUT = 64 };
+
 static operands make_operands(const graph *g, int64_t d, int mix)
 {
     operands o = {0};
     int64_t pad = (mix & 16) != 0 ? 3 : 0;
-    o.out_floats = (size_t)(g->rows * (d + pad));
-    o.x = random_floats((size_t)(g->cols * (d + pad)));
-    o.out = random_floats(o.out_floats);
-    o.before = random_floats(o.out_floats);
+    const size_t x_cells = (size_t)(g->cols * (d + pad));
+    const bool narrow_out = (mix & NARROW_OUT) != 0;
+    o.out_cells = (size_t)(g->rows * (d + pad));
+    o.out_bytes = o.out_cells * (narrow_out ? sizeof(uint16_t) : sizeof(float));
+    o.x = random_floats(x_cells);
+    o.source = typed_copy(o.x, x_cells, (mix & NARROW_X) != 0);
+    o.before = random_floats(o.out_cells);
+    o.out = typed_copy(o.before, o.out_cells, narrow_out);
     o.pre = random_floats((size_t)g->cols);
     o.post = random_floats((size_t)g->rows);
     o.diag = random_floats((size_t)g->rows);
-    memcpy(o.before, o.out, o.out_floats * sizeof *o.out);
     o.args = (flat_args){.dtype = WEFT_DTYPE_F32,
+                         .narrow = (mix & NARROW_X) != 0,
+                         .narrow_out = narrow_out,
                          .rows = g->rows,
                          .cols = g->cols,
                          .d = d,
-                         .x = o.x,
+                         .x = o.source,
                          .ldx = d + pad,
                          .pre = (mix & 1) != 0 ? o.pre : NULL,
                          .post = (mix & 2) != 0 ? o.post : NULL,
@@ -211,6 +245,7 @@ static operands make_operands(const graph *g, int64_t d, int mix)
 static void free_operands(operands *o)
 {
     weft_free(o->x);
+    weft_free(o->source);
     weft_free(o->out);
     weft_free(o->before);
     weft_free(o->pre);
@@ -253,14 +288,15 @@ static void check_result(const graph *g, const operands *o, const char *what)
         for (int64_t j = r % step; j < a->d; j += step) {
             double scale;
             double want = expected_at(g, o, r, j, &scale);
-            double got = (double)o->out[r * a->ldo + j];
-            if (!(fabs(got - want) <= 2e-7 * depth * scale)) {
+            double got = out_at(o, r * a->ldo + j);
+            double rounding = a->narrow_out ? 0x1p-8 * fabs(want) + 1e-38 : 0.0;
+            if (!(fabs(got - want) <= 2e-7 * depth * scale + rounding)) {
                 fail_msg("%s, %s, d %lld: row %lld column %lld is %.9g, expected %.9g", g->name, what, (long long)a->d,
                          (long long)r, (long long)j, got, want);
             }
         }
         for (int64_t j = a->d; j < a->ldo; j++) {
-            assert_true(o->out[r * a->ldo + j] == o->before[r * a->ldo + j]); /* padding is not ours */
+            assert_true(out_at(o, r * a->ldo + j) == (double)o->before[r * a->ldo + j]); /* padding is not ours */
         }
     }
 }
@@ -276,11 +312,11 @@ enum { THINNING = 5 };
 #endif
 
 /* More slices than blocks, strips or rows of a part among them: some are empty. */
-static void run_in_slices(weft_hal *hal, hal_spmm *spmm, const operands *o, float *out)
+static void run_in_slices(weft_hal *hal, hal_spmm *spmm, const operands *o, void *out)
 {
     static const int cuts[] = {2, 3, 7, 64};
     flat_args args = o->args;
-    args.out = memcpy(out, o->before, o->out_floats * sizeof *out);
+    args.out = out;
     args.slices = cuts[args.d % 4];
     for (args.slice = 0; args.slice < args.slices; args.slice++) {
         ASSERT_OK(run_flat(hal, spmm, &args));
@@ -293,22 +329,29 @@ static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t
 {
     operands o = make_operands(g, d, mix);
     if (o.args.beta == 0.0) { /* beta = 0 never reads out */
-        for (size_t i = 0; i < o.out_floats; i++) {
-            o.out[i] = (int64_t)i % o.args.ldo < d ? NAN : o.before[i];
+        for (size_t i = 0; i < o.out_cells; i++) {
+            if ((int64_t)i % o.args.ldo < d && o.args.narrow_out) {
+                ((uint16_t *)o.out)[i] = bf16_from_float(NAN);
+            } else if ((int64_t)i % o.args.ldo < d) {
+                ((float *)o.out)[i] = NAN;
+            }
         }
     }
     uint64_t allocations = weft_mem_usage_total().allocations;
     ASSERT_OK(run_flat(hal, spmm, &o.args));
     assert_int_equal(weft_mem_usage_total().allocations, allocations);
     check_result(g, &o, what);
-    float *again = random_floats(o.out_floats);
-    memcpy(again, o.before, o.out_floats * sizeof *again);
-    o.args.out = again;
-    ASSERT_OK(run_flat(hal, spmm, &o.args));
-    assert_memory_equal(again, o.out, o.out_floats * sizeof *again);
-    run_in_slices(hal, spmm, &o, again);
-    assert_memory_equal(again, o.out, o.out_floats * sizeof *again);
-    weft_free(again);
+    for (int sliced = 0; sliced < 2; sliced++) {
+        void *again = typed_copy(o.before, o.out_cells, o.args.narrow_out);
+        if (sliced != 0) {
+            run_in_slices(hal, spmm, &o, again);
+        } else {
+            o.args.out = again;
+            ASSERT_OK(run_flat(hal, spmm, &o.args));
+        }
+        assert_memory_equal(again, o.out, o.out_bytes);
+        weft_free(again);
+    }
     free_operands(&o);
 }
 
@@ -339,7 +382,12 @@ static void check_graph(weft_hal *hal, const graph *g, hal_spmm_form form, int64
             if (mixes == 32 && (m + w + (int)form) % THINNING != 0) {
                 continue;
             }
-            run_and_check(hal, spmm, g, widths[w], mixes == 32 ? m : (w * 7 + (int)form) % 32, what);
+            static const int types[] = {NARROW_X | NARROW_OUT, NARROW_X, NARROW_X | NARROW_OUT, NARROW_OUT};
+            const int mix = mixes == 32 ? m : (w * 7 + (int)form) % 32;
+            run_and_check(hal, spmm, g, widths[w], mix, what);
+            if (mixes == 1 || m % 2 == 0) {
+                run_and_check(hal, spmm, g, widths[w], mix | types[(m / 2 + w) % 4], what);
+            }
         }
     }
     hal->sparse.spmm_destroy(hal, spmm);

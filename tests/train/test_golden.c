@@ -295,6 +295,25 @@ static void test_three_ranks(void **state)
     run_all(WEFT_DTYPE_F64, "ref", 3, 1e-6);
 }
 
+/* As networks on images are held to it. */
+static void test_bfloat16(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ranks += 2) {
+        for (int m = 0; m < 3; ++m) {
+            for (int order = GNN_ORDER_AUTO; order <= GNN_ORDER_LINEAR_FIRST; ++order) {
+                golden_case c = models[m];
+                c.config.order = (gnn_order)order;
+                c.config.bf16 = true;
+                c.dtype = WEFT_DTYPE_F32;
+                c.backend = order == GNN_ORDER_AUTO ? "shadow" : "cpu";
+                c.tolerance = 2e-2;
+                run_golden(c, ranks);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_single_fast_backend),
         cmocka_unit_test(test_single_device_memory),
         cmocka_unit_test(test_three_ranks),
+        cmocka_unit_test(test_bfloat16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

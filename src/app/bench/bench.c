@@ -18,16 +18,18 @@ weft_status app_bench(const weft_options *options)
     static const struct {
         const char *name;
         weft_status (*run)(const weft_options *options);
-    } kinds[] = {{"spmm", bench_spmm}, {"gemm", bench_gemm}, {"comm", bench_comm}};
+    } kinds[] = {{"spmm", bench_spmm}, {"gemm", bench_gemm}, {"dense", bench_dense}, {"comm", bench_comm}};
     const char *wanted = option_argument(options, 0);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, wanted) == 0) {
             return kinds[i].run(options);
         }
     }
-    return weft_fail(WEFT_ERR_USAGE,
-                     "weft bench %s: the kinds are spmm (aggregation), gemm (dense products) and comm (communication)",
-                     wanted);
+    return weft_fail(
+        WEFT_ERR_USAGE,
+        "weft bench %s: the kinds are spmm (aggregation), gemm (dense products), dense (networks on images) and "
+        "comm (communication)",
+        wanted);
 }
 
 bench_quartiles bench_quartiles_of(double *value, int count)

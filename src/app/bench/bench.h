@@ -18,8 +18,9 @@ bench_quartiles bench_quartiles_of(double *value, int count);
 weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
 
 /* The kinds. Collective over the processes of the job. */
-weft_status bench_spmm(const weft_options *options); /* one process only */
-weft_status bench_gemm(const weft_options *options); /* one process only */
+weft_status bench_spmm(const weft_options *options);  /* one process only */
+weft_status bench_gemm(const weft_options *options);  /* one process only */
+weft_status bench_dense(const weft_options *options); /* one process only */
 weft_status bench_comm(const weft_options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * app/bench/team.h: the threads, the backend and the machine limits of one number of threads: what the kernels' benches
- * (spmm, gemm) open for each entry of --thread-counts.
+ * (spmm, gemm, dense) open for each entry of --thread-counts.
  */
 #ifndef WEFT_APP_BENCH_TEAM_H
 #define WEFT_APP_BENCH_TEAM_H

@@ -2,9 +2,12 @@
 #include <stdio.h>
 
 #include "app/dense/dense_job.h"
+#include "app/setup/context.h"
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "dense/dense_options.def"
+#include "gnn/gnn_options.def"
 
 /* Images beyond this are cut from anywhere in any size; below it a shift by some pixels is variation enough. */
 enum { SMALL_SIDE = 96, MOMENTS_BYTES = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1) };
@@ -49,6 +52,28 @@ static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_op
     return option_decide(options, OPT_IMAGE_MOMENTS, text);
 }
 
+/* The layers of a network of the user's own, as its file has them now. A resumed run may have its own: no file is
+ * missed here. */
+static weft_status decide_network(weft_comm *comm, weft_options *options)
+{
+    network net = {.layers = 0};
+    char *line = NULL;
+    weft_status status = WEFT_OK;
+    if (comm_rank(comm) == 0) {
+        status = net_read(option_text(options, OPT_MODEL), &net);
+        status = status == WEFT_OK ? net_write_line(&net, &line) : status;
+        net_destroy(&net);
+    }
+    if (status == WEFT_ERR_NOINPUT && option_flag(options, OPT_RESUME)) {
+        weft_error_clear();
+        status = WEFT_OK;
+    }
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? app_decide_shared(comm, options, OPT_NETWORK, line) : status;
+    weft_free(line);
+    return status;
+}
+
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options)
 {
     if (training && option_is_auto(options, OPT_RECIPE)) {
@@ -57,10 +82,26 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(decide_model(set, options));
     }
+    if (net_is_file(option_text(options, OPT_MODEL)) && option_text(options, OPT_NETWORK)[0] == '\0') {
+        WEFT_TRY(decide_network(comm, options));
+    }
     if (option_is_auto(options, OPT_AUGMENT)) {
         WEFT_TRY(decide_augment(set, options));
     }
     return option_is_auto(options, OPT_IMAGE_MOMENTS) ? decide_moments(comm, set, options) : WEFT_OK;
+}
+
+weft_status dense_open_network(const weft_options *options, network *net)
+{
+    const char *model = option_text(options, OPT_MODEL);
+    const char *layers = option_text(options, OPT_NETWORK);
+    *net = (network){.layers = 0};
+    if (layers[0] == '\0') {
+        return net_open(model, net);
+    }
+    WEFT_CHECK(net_is_file(model), WEFT_ERR_USAGE, "%s has the layers of a file .net, and %s is %s: leave one out",
+               FLAG_NETWORK, FLAG_MODEL, model);
+    return net_parse_line(layers, model, net);
 }
 
 /* "0.1,0.2" up to `stop` into values[count]. */

@@ -8,6 +8,12 @@
 
 enum { DENSE_SIZES = HAL_CONV_SIZES };
 
+/* What the batches cost; a row of doubles, so that it is reduced as one. */
+typedef struct dense_input {
+    double samples[IMAGE_LEVELS], source_bytes; /* as in image_use */
+    double wait_s;                              /* that the caller stood still for batches */
+} dense_input;
+
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct dense_job {
     image_set *set;
@@ -19,6 +25,9 @@ typedef struct dense_job {
     dense_config config;
     dense_model model;
     image_source *source;
+    dense_input told;      /* of this rank, in metrics.jsonl so far */
+    dense_input all;       /* of all ranks, */
+    double wait_s_max;     /* and of the rank that waited longest, once gathered */
     train_targets answers; /* of the images that this rank evaluates */
     weft_tensor label, mask[TRAIN_SPLITS];
     int32_t *label_host;
@@ -31,13 +40,19 @@ bool dense_takes(const weft_options *options);
 
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);
+/* The network of these options: of the zoo, or of a user's own, by its kept layers or else its file. [out] net  for
+ * net_destroy, also after a failure. WEFT_ERR_USAGE: layers beside a name of the zoo; others: net_open. */
+weft_status dense_open_network(const weft_options *options, network *net);
 /* What images go through, after that. WEFT_ERR_USAGE: moments that are none. */
 weft_status dense_augment_of(const image_set *set, const weft_options *options, augment *a);
 
 /* See workload_ops; in app/dense/dense_describe.c. */
 void dense_describe_data(const workload *work, json_writer *json);
 void dense_describe_plan(const workload *work, FILE *out);
+void dense_describe_epoch(const workload *work, json_writer *json);
+weft_status dense_gather_figures(const workload *work);
 void dense_summarise(const workload *work, json_writer *json);
+void dense_print_figures(const workload *work, FILE *out);
 
 /* In app/dense/dense_saved.c. */
 weft_status dense_recognise(saved_model *model, const weft_options *given);

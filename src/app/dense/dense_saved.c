@@ -20,7 +20,7 @@ weft_status dense_recognise(saved_model *model, const weft_options *given)
     const weft_options *told = option_is_set(model->known, OPT_MODEL) ? model->known : given;
     const train_weight *last = last_matrix(&model->weights);
     network net;
-    weft_status status = net_open(option_text(told, OPT_MODEL), &net);
+    weft_status status = dense_open_network(told, &net);
     model->layers = net.layers;
     net_destroy(&net);
     WEFT_TRY(status);

@@ -8,6 +8,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/dense/dense_job.h"
+#include "app/workload/precision.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "dense/data/image_order.h"
@@ -51,6 +52,11 @@ static weft_status read_size(const char *text, image_options *options)
     return WEFT_OK;
 }
 
+static const char *folder_of(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
 static weft_status dense_open(workload *work, const char *folder)
 {
     (void)folder;
@@ -65,6 +71,8 @@ static weft_status dense_open(workload *work, const char *folder)
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
                              .memory = option_size(o, OPT_CACHE_MEMORY),
+                             .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
+                             .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
     activity_begin(ACTIVITY_LOAD);
     weft_status status = read_size(option_text(o, OPT_IMAGE_SIZE), &options);
@@ -164,20 +172,6 @@ static weft_status plan_memory(workload *work)
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 
-/* --precision, where it is worth it: elsewhere bf16 is computed by way of float32, and slower than that. */
-static weft_dtype values_of(const app_context *context)
-{
-    if (option_choice(context->options, OPT_PRECISION) == DENSE_PRECISION_F32) {
-        return WEFT_DTYPE_F32;
-    }
-    if (!context->hal->native_bf16) {
-        log_warn("--precision bf16: backend %s on this processor has no products of bf16; f32 is used",
-                 context->hal->name);
-        return WEFT_DTYPE_F32;
-    }
-    return WEFT_DTYPE_BF16;
-}
-
 static weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
 {
     (void)folder;
@@ -187,8 +181,10 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
     const image_set *set = job->set;
     WEFT_CHECK(outputs > 0 || set->count[IMAGE_TRAIN] > 0, WEFT_ERR_DATA, "%s: no images to train with", set->name);
     WEFT_TRY(dense_augment_of(set, o, &job->augment));
-    WEFT_TRY(comm_agree(context->comm, net_open(option_text(o, OPT_MODEL), &job->net)));
+    WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
     WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, set->classes));
+    weft_dtype values;
+    WEFT_TRY(precision_of(context, &values));
     plan_sizes(job, context);
     job->config =
         (dense_config){.net = &job->net,
@@ -196,7 +192,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .images = job->images,
                        .sizes = job->sizes,
                        .training = outputs == 0,
-                       .values = values_of(context)};
+                       .values = values};
     work->inputs = set->channels;
     work->outputs = set->classes;
     work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
@@ -215,28 +211,23 @@ static weft_status collect_answers(workload *work)
     const train_source *source = image_source_of(job->source);
     const int64_t rows = source->eval_rows;
     const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
-    uint8_t *pixels = NULL;
     WEFT_TRY(WEFT_NEW(&job->label_host, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&job->split_host, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
-    WEFT_TRY(WEFT_NEW(&pixels, image_set_bytes(job->set), WEFT_MEM_WORKSPACE));
-    weft_status status = WEFT_OK;
     int64_t row = 0;
     const int64_t valid = job->set->count[IMAGE_VALID];
     for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
         const image_share share =
             image_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
-        for (int64_t i = 0; status == WEFT_OK && i < share.count; ++i, ++row) {
+        for (int64_t i = 0; i < share.count; ++i, ++row) {
             const int64_t at = share.begin + i;
             const int split = at < valid ? IMAGE_VALID : IMAGE_TEST;
             job->held_id[row] = at;
             job->split_host[row] = (uint8_t)split;
-            status =
-                image_set_read(job->set, split, split == IMAGE_VALID ? at : at - valid, pixels, &job->label_host[row]);
+            job->label_host[row] = image_set_label(job->set, split, split == IMAGE_VALID ? at : at - valid);
         }
     }
-    weft_free(pixels);
-    return status;
+    return WEFT_OK;
 }
 
 static weft_status upload_answers(workload *work)
@@ -345,6 +336,11 @@ static void dense_end(workload *work)
     weft_free(job);
 }
 
+static const option_id idle[] = {OPT_SPLIT_INDEX,  OPT_NORMALIZE,      OPT_LAYERS,        OPT_HIDDEN, OPT_AGGREGATOR,
+                                 OPT_NORM,         OPT_DROPOUT,        OPT_INPUT_DROPOUT, OPT_ORDER,  OPT_PARTITION,
+                                 OPT_BALANCE,      OPT_PARTITION_SEED, OPT_REORDER,       OPT_SPMM,   OPT_DECAY_LAYERS,
+                                 OPT_HALO_OVERLAP, OPTION_NONE};
+
 const workload_ops dense_workload = {
     .takes = dense_takes,
     .data = "images",
@@ -352,6 +348,8 @@ const workload_ops dense_workload = {
     .split_cure = "--valid-images N sets some of the training images apart",
     .share_names = {"train_images"},
     .shards = SYNC_SHARDS_SAMPLED,
+    .idle = idle,
+    .idle_where = "on images: it belongs to graphs",
     .begin = dense_begin,
     .open = dense_open,
     .decide = dense_decide,
@@ -362,7 +360,10 @@ const workload_ops dense_workload = {
     .end = dense_end,
     .describe_data = dense_describe_data,
     .describe_plan = dense_describe_plan,
+    .describe_epoch = dense_describe_epoch,
+    .gather_figures = dense_gather_figures,
     .summarise = dense_summarise,
+    .print_figures = dense_print_figures,
     .recognise = dense_recognise,
     .read_named = dense_read_named,
     .write_named = dense_write_named,

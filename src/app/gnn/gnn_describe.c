@@ -1,5 +1,6 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
 #include "app/gnn/gnn_job.h"
+#include "comm/comm_options.def"
 #include "partition/partition_store.h"
 
 void gnn_describe_data(const workload *work, json_writer *json)
@@ -37,7 +38,13 @@ void gnn_describe_plan(const workload *work, FILE *out)
                 gnn_flow_text(layer->flow));
         bytes += rows * (double)layer->aggregated * 4.0;
     }
-    fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch\n", rows, bytes / 1e6);
+    fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows, bytes / 1e6);
+    if (comm_size(context->comm) > 1 && plan.config.halo.none) {
+        fputs(", which " FLAG_NO_HALO " leaves to evaluations", out);
+    } else if (comm_size(context->comm) > 1 && plan.config.halo.delay > 1) {
+        fprintf(out, ", %.1f MB with " FLAG_DELAY " %d", bytes / plan.config.halo.delay / 1e6, plan.config.halo.delay);
+    }
+    fputc('\n', out);
     fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameter_bytes / 5.0 / 1e6);
 }
 

@@ -43,6 +43,24 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
 }
 
+/* What rows pass through, and what a delayed halo keeps of each leg: at most a row for every row held. */
+static uint64_t halo_bytes(const gnn_memory_facts *f)
+{
+    const gnn_plan *plan = f->plan;
+    const uint64_t rows = (uint64_t)f->halo_rows;
+    const uint64_t passing = 2 * rows * (uint64_t)plan->max_width * 4;
+    const int delay = plan->config.halo.delay;
+    if (delay <= 1 || rows == 0) {
+        return passing;
+    }
+    const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
+    uint64_t columns = 0;
+    for (int l = 0; l < plan->config.layers; ++l) {
+        columns += (uint64_t)plan->layer[l].aggregated;
+    }
+    return passing / (uint64_t)delay + columns * kept * 4;
+}
+
 memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -51,7 +69,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t mapped = mapped_bytes(f);
     const uint64_t edges = (uint64_t)f->edges * 4 + local * 16;
     const uint64_t matrix = aggregation_bytes(f);
-    const uint64_t communication = 2 * (uint64_t)f->halo_rows * (uint64_t)plan->max_width * 4 + f->sync_bytes;
+    const uint64_t communication = halo_bytes(f) + f->sync_bytes;
     const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * 4 : 0); /* a copy of a part */
     const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
                               communication + plan->setup_bytes + local * 24;

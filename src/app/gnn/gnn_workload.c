@@ -7,6 +7,7 @@
 #include "app/gnn/auto_options.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
+#include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "dense/dense_options.def"
 
@@ -16,19 +17,20 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
 {
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (gnn_config){.kind = gnn_kind_asked(o),
-                        .aggregator = option_choice(o, OPT_AGGREGATOR),
-                        .layers = (int)option_int(o, OPT_LAYERS),
-                        .inputs = graph->features,
-                        .hidden = option_int(o, OPT_HIDDEN),
-                        .outputs = outputs,
-                        .norm = option_choice(o, OPT_NORM),
-                        .dropout = (float)dropout,
-                        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
-                        .order = option_choice(o, OPT_ORDER),
-                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
-                        .overlap = option_choice(o, OPT_HALO_OVERLAP),
-                        .halo = {.delay = (int)option_int(o, OPT_DELAY), .none = option_flag(o, OPT_NO_HALO)}};
+    return (gnn_config){
+        .kind = gnn_kind_asked(o),
+        .aggregator = option_choice(o, OPT_AGGREGATOR),
+        .layers = (int)option_int(o, OPT_LAYERS),
+        .inputs = graph->features,
+        .hidden = option_int(o, OPT_HIDDEN),
+        .outputs = outputs,
+        .norm = option_choice(o, OPT_NORM),
+        .dropout = (float)dropout,
+        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
+        .order = option_choice(o, OPT_ORDER),
+        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
+        .overlap = option_choice(o, OPT_HALO_OVERLAP),
+        .halo = {.delay = (int)option_int(o, OPT_DELAY), .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF}};
 }
 
 static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
@@ -59,10 +61,6 @@ static weft_status gnn_open(workload *work, const char *folder)
         "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
-    WEFT_CHECK(!option_is_set(work->context->options, OPT_PRECISION), WEFT_ERR_USAGE,
-               "%s is for images; on graphs weights and sums are float32, and --wire bf16|fp16 halves what crosses the "
-               "network",
-               FLAG_PRECISION);
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
@@ -174,7 +172,10 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
         int64_t tasks = graph->target != NULL ? graph->tasks : 1;
         outputs = chosen_loss(context->options, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
     }
+    weft_dtype values;
+    WEFT_TRY(precision_of(context, &values));
     job->config = model_config(context->options, graph, outputs);
+    job->config.bf16 = values == WEFT_DTYPE_BF16;
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(check_memory_early(work));
@@ -259,6 +260,11 @@ static bool gnn_takes(const weft_options *options)
     return true;
 }
 
+/* --batch-size and --precision are refused: they say what somebody expects of the job. */
+static const option_id idle[] = {OPT_IMAGE_FORMAT,  OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT,
+                                 OPT_NORM_OVER,     OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK,
+                                 OPT_IMAGE_MOMENTS, OPTION_NONE};
+
 const workload_ops gnn_workload = {
     .takes = gnn_takes,
     .data = "graph",
@@ -266,6 +272,8 @@ const workload_ops gnn_workload = {
     .split_cure = "weft convert --splits or --random-split gives a store another split",
     .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
     .shards = SYNC_SHARDS_REGIONS,
+    .idle = idle,
+    .idle_where = "on graphs: it belongs to images",
     .begin = gnn_begin,
     .open = gnn_open,
     .decide = gnn_decide,

@@ -87,6 +87,9 @@ extern const option_need option_needs[]; /* ends with choices == NULL */
  * default but has no effect because of another. Values and their sources are named.
  */
 weft_status option_check_rules(const weft_options *options);
+/* A warning for each of these options, up to OPTION_NONE, that differs from its default, unless option_check_rules told
+ * it: "--hidden 16 (command line) has no effect", and where. */
+void option_warn_idle(const weft_options *options, const option_id *idle, const char *where);
 
 /* The tables and rules as one JSON object, for programs (app/options/option_json.c). */
 void option_print_json(const option_catalog *catalog, FILE *out);

@@ -42,7 +42,8 @@ const option_foreign option_foreigns[] = {
     {"heads,num-heads,n-heads,num-out-heads,attn-drop,attention-dropout,negative-slope,attention",
      "there is no attention layer: --model sage|gcn|mlp"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
-     "weights and sums are float32; --wire bf16|fp16 halves what crosses the network"},
+     "--precision bf16 halves what stands between layers, --wire bf16|fp16 the gradients that cross the network; weights "
+     "and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"
      "model-dir,work-dir,exp-name",

@@ -57,6 +57,29 @@ static void warn_without_effect(const weft_options *options, const option_need *
              setting(options, need->other, other), option_row_of(need->other)->name, need->choices);
 }
 
+/* A rule of the tables has told it. */
+static bool is_told(const weft_options *options, option_id id)
+{
+    const option_command *command = option_command_of(options);
+    for (const option_need *need = option_needs; need->choices != NULL; need++) {
+        if (need->id == id && option_applies(command, need->other) && !is_met(options, need)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void option_warn_idle(const weft_options *options, const option_id *idle, const char *where)
+{
+    char text[SETTING_MAX];
+    for (; *idle != OPTION_NONE; ++idle) {
+        if (option_applies(option_command_of(options), *idle) && differs_from_default(options, *idle) &&
+            !is_told(options, *idle)) {
+            log_warn("%s has no effect %s", setting(options, *idle, text), where);
+        }
+    }
+}
+
 /* Both are what they are; together they cannot be. */
 static weft_status contradict(const weft_options *options, option_id one, option_id other, const char *why)
 {

@@ -50,10 +50,11 @@ const option_command option_commands[] = {
     {&app_catalog, "convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
-    {&app_catalog, "bench", "measure a kernel (KIND spmm or gemm) or the communication core (KIND comm)", "KIND", 1, 1,
-     "general,data,bench,table,aggregation,communication",
+    {&app_catalog, "bench", "measure a kernel (KIND spmm, gemm), a network (dense) or the communication core (comm)",
+     "KIND", 1, 1, "general,data,model,images,bench,table,aggregation,communication",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
      "weft bench gemm --rows 16384 --dims 64,256 --thread-counts 1,2\n"
+     "weft bench dense --model resnet-50 --batch-size 32 --precision bf16\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {&app_catalog, "eval", "score a trained model on a graph store, by split and by class", "", 0, 0,

@@ -102,7 +102,8 @@ weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows
 {
     int64_t row_bytes = width * (int64_t)sizeof(uint32_t);
     row_gather g = {.comm = comm, .held = held, .width = width, .stripe_rows = 1 + stripe_bytes / row_bytes};
-    g.stripe_rows = g.stripe_rows < held->total ? g.stripe_rows : held->total;
+    const int64_t most = held->total > 1 ? held->total : 1; /* images to train with alone: there is no stripe */
+    g.stripe_rows = g.stripe_rows < most ? g.stripe_rows : most;
     g.stripes = (held->total + g.stripe_rows - 1) / g.stripe_rows;
     weft_status status = comm_agree(comm, gather_allocate(&g));
     log_progress progress = log_progress_begin("write rows", "rows", (double)held->total);

@@ -86,29 +86,11 @@ static size_t text_bytes(const weft_comm *comm)
     return 64 + (size_t)comm_size(comm) * (CHOICES_FORMS + 1);
 }
 
-/* text: [text_bytes], rank 0's, becomes everybody's option. Collective. */
-static weft_status decide(app_context *context, char *text)
-{
-    WEFT_TRY(comm_bcast(context->comm, 0, text, (int64_t)text_bytes(context->comm)));
-    weft_status status = text[0] != '\0' ? option_decide(context->decided, OPT_CHOICES, text) : WEFT_OK;
-    return comm_agree(context->comm, status);
-}
-
 weft_status choices_adopt(app_context *context, const char *text)
 {
-    weft_comm *comm = context->comm;
-    char *own = NULL;
-    if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
-        return WEFT_OK;
-    }
-    weft_status local = WEFT_NEW_ZERO(&own, text_bytes(comm), WEFT_MEM_GENERAL);
-    weft_status status = comm_agree(comm, local);
-    if (local == WEFT_OK && status == WEFT_OK) {
-        snprintf(own, text_bytes(comm), "%s", text != NULL && strlen(text) < text_bytes(comm) ? text : "");
-        status = decide(context, own);
-    }
-    weft_free(own);
-    return status;
+    return option_text(context->options, OPT_CHOICES)[0] != '\0'
+               ? WEFT_OK
+               : app_decide_shared(context->comm, context->decided, OPT_CHOICES, text);
 }
 
 /* The all-reduce of most of the gradient's buckets, which are of this length. */
@@ -175,7 +157,7 @@ weft_status choices_keep(app_context *context, const char *forms, int64_t gradie
     weft_status status = comm_agree(comm, local);
     if (local == WEFT_OK && status == WEFT_OK) {
         status = compose(context, forms, gradient_bytes, codes, bytes, text);
-        status = status == WEFT_OK ? decide(context, text) : status;
+        status = status == WEFT_OK ? app_decide_shared(comm, context->decided, OPT_CHOICES, text) : status;
     }
     weft_free(codes);
     weft_free(bytes);

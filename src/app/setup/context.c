@@ -67,6 +67,27 @@ done:
     return status;
 }
 
+weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id id, const char *text)
+{
+    const bool first = comm_rank(comm) == 0;
+    int64_t bytes = first && text != NULL ? (int64_t)strlen(text) + 1 : 0;
+    char *shared = NULL;
+    WEFT_TRY(comm_bcast(comm, 0, &bytes, sizeof bytes));
+    if (bytes <= 1) {
+        return WEFT_OK;
+    }
+    weft_status status = comm_agree(comm, WEFT_NEW(&shared, bytes, WEFT_MEM_GENERAL));
+    if (status == WEFT_OK) {
+        if (first) {
+            memcpy(shared, text, (size_t)bytes);
+        }
+        status = comm_bcast(comm, 0, shared, bytes);
+        status = comm_agree(comm, status == WEFT_OK ? option_decide(options, id, shared) : status);
+    }
+    weft_free(shared);
+    return status;
+}
+
 /* Rank 0's view of the options counts: environments may differ between nodes. */
 static weft_status share_options(app_context *context, const weft_options *options)
 {

@@ -30,6 +30,10 @@ weft_status app_set_log_level(const weft_options *options);
 /* [out] received  rank 0's options on the other ranks, NULL on rank 0; option_destroy. Collective. */
 weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received);
 
+/* Rank 0's text becomes every rank's value of what said "auto" (option_decide); NULL or "", on other ranks ignored:
+ * nothing does. Collective. */
+weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id id, const char *text);
+
 /* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
  * node. --stall-timeout holds from here on. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);

@@ -208,6 +208,18 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     return comm_agree(context->comm, status);
 }
 
+weft_status resume_adopt_network(const app_context *context, const checkpoint *ck)
+{
+    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_NETWORK)->name) : NULL;
+    const char *now = option_text(context->options, OPT_NETWORK);
+    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
+        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
+                 "others start another run",
+                 option_text(context->options, OPT_MODEL));
+    }
+    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
+}
+
 const char *resume_choices(const app_context *context, const checkpoint *ck)
 {
     const bool alike = ck != NULL && checkpoint_ranks(ck) == comm_size(context->comm) &&

@@ -287,6 +287,9 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
         json_real(&json, "distance", epoch->figures.distance);
         json_real(&json, "gap", epoch->figures.gap);
     }
+    if (dir->work->ops->describe_epoch != NULL) {
+        dir->work->ops->describe_epoch(dir->work, &json);
+    }
     json_end(&json);
     json_line_end(&json);
     return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");

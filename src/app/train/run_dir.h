@@ -41,6 +41,7 @@ weft_status run_dir_open(const app_context *context, const workload *work, run_d
 /* Training begins: removes results of a replaced run, opens metrics.jsonl, writes run.json. from: what training goes on
  * from, after whose epoch metrics.jsonl is cut, or NULL. Rank 0. */
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from);
+/* A line of metrics.jsonl. Rank 0. */
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch);
 /* What was written so far is on the disk. Rank 0. */
 weft_status run_dir_sync(run_dir *dir);

@@ -226,6 +226,7 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(choices_of(context, &choices));
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
+    option_warn_idle(o, work->ops->idle, work->ops->idle_where);
     WEFT_TRY(run_dir_open(context, work, &job->dir));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
@@ -233,6 +234,7 @@ static weft_status run_job(train_job *job)
     if (!dry) {
         WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
         WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
+        WEFT_TRY(resume_adopt_network(context, job->from));
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {

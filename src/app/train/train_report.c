@@ -112,6 +112,7 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     report->exposed_s += epoch->comm_exposed_s;
     report->epoch_bytes += (double)epoch->comm_bytes;
     report->figures = epoch->figures;
+    report->staleness = epoch->staleness > report->staleness ? epoch->staleness : report->staleness;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
     if (!first_time) {
@@ -224,6 +225,9 @@ static void print_communication(const train_report *report, const train_result *
         printf("density %.4g, distance between replicas %.3g, gap %.3g steps, staleness at most %lld\n", f->density,
                f->distance, f->gap, (long long)f->staleness);
     }
+    if (report->staleness > 0) {
+        printf("halo: rows of other ranks were up to %lld epochs old in training\n", (long long)report->staleness);
+    }
 }
 
 static void print_table(const train_report *report, const train_spread *s)
@@ -293,9 +297,10 @@ static void write_activities(json_writer *json, const train_spread *s)
     json_end(json);
 }
 
-static void write_communication(json_writer *json, const train_result *result, const train_spread *s)
+static void write_communication(json_writer *json, const train_report *report, const train_result *result)
 {
     const sync_figures *f = &result->figures;
+    const train_spread *s = &report->spread;
     json_text(json, "sync", sync_mode_name(result->sync));
     json_bool(json, "gradient_tracking", result->tracking == SYNC_TRACKING_ON);
     json_bool(json, "second_moments_averaged", result->tracking == SYNC_TRACKING_MOMENTS);
@@ -305,6 +310,7 @@ static void write_communication(json_writer *json, const train_result *result, c
     json_real(json, "sync_distance", f->distance);
     json_real(json, "sync_gap", f->gap);
     json_int(json, "sync_staleness", f->staleness);
+    json_int(json, "halo_staleness", report->staleness);
     json_real(json, "group_sent_bytes_avg", s->avg.group_bytes);
     json_real(json, "group_sent_messages_avg", s->avg.group_messages);
     json_object(json, "lanes");
@@ -352,7 +358,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);
     json_real(&json, "seconds", s->max.wall);
     json_real(&json, "startup_s", report->started - report->job_started);
-    write_communication(&json, result, s);
+    write_communication(&json, report, result);
     write_activities(&json, s);
     write_runs(&json, result);
     train_outcome_write(&json, &report->outcome, report->context->options, result);
@@ -370,6 +376,9 @@ weft_status train_report_close(train_report *report, const train_result *result)
     train_rank *ranks = NULL;
     WEFT_TRY(spread_over_ranks(report, &mine, &report->spread));
     WEFT_TRY(train_load_gather(&report->load, report->context));
+    if (report->work->ops->gather_figures != NULL) {
+        WEFT_TRY(report->work->ops->gather_figures(report->work));
+    }
     WEFT_TRY(train_ranks_gather(report, &mine, &ranks));
     weft_status status = WEFT_OK;
     if (comm_rank(report->context->comm) == 0) {
@@ -384,6 +393,9 @@ void train_report_print(const train_report *report, const train_result *result)
     print_result(report, result);
     print_table(report, &report->spread);
     print_communication(report, result, &report->spread);
+    if (report->work->ops->print_figures != NULL) {
+        report->work->ops->print_figures(report->work, stdout);
+    }
     train_advice_print(report);
     printf("run folder: %s\n", escape_say(report->dir->path).text);
     fflush(stdout);

@@ -43,6 +43,7 @@ typedef struct train_report {
     double epoch_bytes;        /* this rank sent while it trained */
     double exposed_s;          /* this rank stood still for communication while it trained */
     sync_figures figures;      /* of the last epoch */
+    int64_t staleness;         /* most epochs that a row of another rank was old */
     uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
     train_load load;           /* who else used the CPUs while it trained */
     train_spread spread;       /* of the whole job, once closed */

@@ -47,6 +47,8 @@ typedef struct workload_ops {
     const char *split_cure;                   /* what gives data the split that they lack, in messages */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
+    const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
+    const char *idle_where;                   /* behind "has no effect", in their warning */
 
     /* work->self, empty. Not collective. */
     weft_status (*begin)(workload *work);
@@ -73,8 +75,14 @@ typedef struct workload_ops {
     void (*describe_data)(const workload *work, json_writer *json);
     /* The share and the model in words, as --dry-run prints them. After plan. */
     void (*describe_plan)(const workload *work, FILE *out);
+    /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */
+    void (*describe_epoch)(const workload *work, json_writer *json);
+    /* Figures of all ranks for summarise and print_figures, once training is over. Collective. NULL: none. */
+    weft_status (*gather_figures)(const workload *work);
     /* The kind's own keys of summary.json. After plan. */
     void (*summarise)(const workload *work, json_writer *json);
+    /* The same in words, below the closing table. NULL: none. */
+    void (*print_figures)(const workload *work, FILE *out);
 
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
 

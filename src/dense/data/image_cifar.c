@@ -116,7 +116,7 @@ static weft_status read_batch(const char *path, const cifar_layout *layout, cons
     size_t bytes;
     WEFT_TRY(image_file_read(path, options->memory, &data, &bytes));
     weft_status status = take_records(path, data, bytes, layout, &set->store->part[split]);
-    image_set_mix(set, data, bytes);
+    image_hash_mix(set->hash, data, bytes);
     weft_free(data);
     return status;
 }

@@ -2,22 +2,24 @@
  * dense/data/image_files.h: a set of JPEG and PNG files, one image each, in folders or in a tar: what image_folders.c and
  * image_tar.c share.
  *
- *      image_files_add ("train/bee/7.jpg") ... --image_files_open--> sorted, looked at, decoded: the set
+ *      image_files_add ("train/bee/7.jpg") ... --image_files_open--> sorted, looked at: the set
  *
  * A name is read from its end: SPLIT/CLASS/FILE, where SPLIT is train, val, valid, validation or test and FILE ends in
  * .jpg, .jpeg or .png; other names are passed over. Classes are numbered in the order of their names, images stand in the
- * order of split, class and name. Ranks divide the looking and decoding among them.
+ * order of split, class and name. Ranks divide the looking among them.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FILES_H
 #define WEFT_DENSE_DATA_IMAGE_FILES_H
+
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "dense/data/image_store.h"
 
 typedef struct image_files image_files;
 
-/* Where the bytes are: beside the name, what add was told about it. Any thread. *data holds `bytes` of them afterwards;
- * it may be memory of `room`, which has that many. */
+/* The first `bytes` of a file, at most as many as it has: beside the name, what add was told about it. Any thread. *data
+ * holds them afterwards; it may be `room`, which has that many. */
 typedef weft_status (*image_files_load)(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room,
                                         const uint8_t **data);
 
@@ -26,12 +28,19 @@ void image_files_destroy(image_files *files); /* NULL is allowed */
 
 /* Whether add would keep a name. */
 bool image_files_takes(const char *name);
+/* Where a file's bytes are. */
+typedef struct image_place {
+    int64_t offset; /* for the reader */
+    int64_t bytes;
+    int64_t changed; /* nanoseconds: when what holds them was changed last */
+} image_place;
+int64_t image_changed(const struct stat *facts); /* the last of them */
 /* Keep a file, if its name is one: any folder may stand before the split. WEFT_ERR_RESOURCE. */
-weft_status image_files_add(image_files *files, const char *name, int64_t offset, int64_t bytes);
+weft_status image_files_add(image_files *files, const char *name, const image_place *place);
 
 /*
  * Fill in the set, whose store then owns `files`, also after a failure; load and self must work until `close`, which is
- * called when the set is closed, or before where everything stands in memory. path: for messages. Collective.
+ * called when the set is closed, or earlier where the set has all samples in memory. path: for messages. Collective.
  * WEFT_ERR_DATA: no training image, a class that is tested and not trained, several sizes and none wanted, with strict a
  * malformed image.
  */

@@ -24,7 +24,7 @@ static bool matches(const char *path)
     return file_path(train, "%s/train", path) == WEFT_OK && is_folder(train);
 }
 
-/* The whole of a file that had `bytes` when the set was opened. */
+/* Of a file that had at least `bytes` when the set was opened. */
 static weft_status load(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room, const uint8_t **data)
 {
     char path[FILE_PATH_MAX];
@@ -77,7 +77,7 @@ static weft_status add_file(const char *root, const char *inside, image_files *f
     if (!image_files_takes(inside) || stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         return WEFT_OK;
     }
-    return image_files_add(files, inside, 0, facts.st_size);
+    return image_files_add(files, inside, &(image_place){.bytes = facts.st_size, .changed = image_changed(&facts)});
 }
 
 static weft_status add_class(const char *root, const char *inside, image_files *files)

@@ -63,7 +63,7 @@ static weft_status read_images(const char *path, uint64_t most, image_set *set, 
     set->width = width;
     part->pixels = data + HEAD_IMAGES;
     part->count = count;
-    image_set_mix(set, data, bytes);
+    image_hash_mix(set->hash, data, bytes);
     return WEFT_OK;
 }
 
@@ -92,7 +92,7 @@ static weft_status read_labels(const char *path, uint64_t most, image_set *set, 
     size_t bytes;
     WEFT_TRY(image_file_read(path, most, &data, &bytes));
     weft_status status = take_labels(path, data, bytes, part);
-    image_set_mix(set, data, bytes);
+    image_hash_mix(set->hash, data, bytes);
     weft_free(data);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "base/number.h"
 
-enum { FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */ };
+enum { LOOK_BYTES = 1 << 14, FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */ };
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
@@ -67,6 +67,11 @@ static bool understand(const char *name, int32_t *split, const char **tail)
     return false;
 }
 
+int64_t image_changed(const struct stat *facts)
+{
+    return (int64_t)facts->st_mtim.tv_sec * 1000000000 + facts->st_mtim.tv_nsec;
+}
+
 bool image_files_takes(const char *name)
 {
     int32_t split;
@@ -109,7 +114,7 @@ void image_files_destroy(image_files *files)
     weft_free(files);
 }
 
-weft_status image_files_add(image_files *files, const char *name, int64_t offset, int64_t bytes)
+weft_status image_files_add(image_files *files, const char *name, const image_place *place)
 {
     int32_t split;
     const char *tail;
@@ -117,13 +122,17 @@ weft_status image_files_add(image_files *files, const char *name, int64_t offset
     if (!understand(name, &split, &tail)) {
         return WEFT_OK;
     }
-    WEFT_CHECK(bytes <= FILE_BYTES_MAX, WEFT_ERR_DATA, "%s: an image of %s; at most 1 GiB", name,
-               number_say_bytes((uint64_t)bytes).text);
+    WEFT_CHECK(place->bytes <= FILE_BYTES_MAX, WEFT_ERR_DATA, "%s: an image of %s; at most 1 GiB", name,
+               number_say_bytes((uint64_t)place->bytes).text);
     WEFT_TRY(grow_array((void **)&files->file, sizeof *files->file, files->count, &files->capacity, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&copy, strlen(name) + 1, WEFT_MEM_GENERAL));
     memcpy(copy, name, strlen(name) + 1);
-    files->file[files->count++] =
-        (image_file){.name = copy, .tail = copy + (tail - name), .offset = offset, .bytes = bytes, .split = split};
+    files->file[files->count++] = (image_file){.name = copy,
+                                               .tail = copy + (tail - name),
+                                               .offset = place->offset,
+                                               .bytes = place->bytes,
+                                               .changed = place->changed,
+                                               .split = split};
     return WEFT_OK;
 }
 
@@ -222,9 +231,11 @@ weft_status image_list_sort(const char *path, image_files *files, image_set *set
     for (int i = 0; i < files->count; ++i) {
         const image_file *file = &files->file[i];
         const int64_t facts[2] = {file->split, file->bytes};
+        const int64_t places[2] = {file->offset, file->changed};
         files->largest = (size_t)file->bytes > files->largest ? (size_t)file->bytes : files->largest;
-        image_set_mix(set, facts, sizeof facts);
-        image_set_mix(set, file->tail, strlen(file->tail));
+        image_hash_mix(set->hash, facts, sizeof facts);
+        image_hash_mix(set->hash, file->tail, strlen(file->tail));
+        image_hash_mix(set->store->identity, places, sizeof places);
     }
     int *first = NULL;
     weft_status status = name_classes(path, files, set, &first);
@@ -267,21 +278,50 @@ static void give_bench(image_files *files, image_bench *bench)
     pthread_mutex_unlock(&files->lock);
 }
 
+/* The first `bytes` of a file. */
+static weft_status load(image_files *files, const image_file *file, size_t bytes, const image_bench *bench,
+                        const uint8_t **data)
+{
+    WEFT_TRY(files->load(files->self, file->name, file->offset, bytes, bench->encoded, data));
+    if (*data == bench->encoded) {
+        atomic_fetch_add(files->source_bytes, (unsigned long long)bytes);
+    }
+    return WEFT_OK;
+}
+
+/* Most files tell their size in their first bytes; what cannot be understood by those is read whole. */
+static weft_status look(image_files *files, image_file *file, const image_bench *bench)
+{
+    const size_t all = (size_t)file->bytes;
+    weft_status status = WEFT_ERR_DATA;
+    int64_t height = 0;
+    int64_t width = 0;
+    for (size_t bytes = all < LOOK_BYTES ? all : LOOK_BYTES;; bytes = all) {
+        const uint8_t *data;
+        WEFT_TRY(load(files, file, bytes, bench, &data));
+        status = image_look(file->name, data, bytes, &height, &width);
+        if (status != WEFT_ERR_DATA || bytes == all) {
+            break;
+        }
+    }
+    file->height = status == WEFT_OK ? (int32_t)height : 0;
+    file->width = status == WEFT_OK ? (int32_t)width : 0;
+    return status;
+}
+
+static weft_status decode(image_files *files, const image_file *file, image_bench *bench, uint8_t *pixels)
+{
+    const uint8_t *data;
+    const size_t bytes = (size_t)file->bytes;
+    WEFT_TRY(load(files, file, bytes, bench, &data));
+    return image_decode(file->name, data, bytes, &files->wanted, &bench->scratch, pixels);
+}
+
 weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixels)
 {
     image_bench *bench;
-    const uint8_t *data;
     WEFT_TRY(take_bench(files, &bench));
-    weft_status status = files->load(files->self, file->name, file->offset, (size_t)file->bytes, bench->encoded, &data);
-    if (status == WEFT_OK && pixels != NULL) {
-        status = image_decode(file->name, data, (size_t)file->bytes, &files->wanted, &bench->scratch, pixels);
-    } else if (status == WEFT_OK) {
-        int64_t height;
-        int64_t width;
-        status = image_look(file->name, data, (size_t)file->bytes, &height, &width);
-        file->height = status == WEFT_OK ? (int32_t)height : 0;
-        file->width = status == WEFT_OK ? (int32_t)width : 0;
-    }
+    const weft_status status = pixels != NULL ? decode(files, file, bench, pixels) : look(files, file, bench);
     give_bench(files, bench);
     return status;
 }

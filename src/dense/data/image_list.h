@@ -12,9 +12,9 @@
 #include "dense/data/image_files.h"
 
 typedef struct image_file {
-    char *name;       /* owned */
-    const char *tail; /* CLASS/FILE, a part of it */
-    int64_t offset, bytes;
+    char *name;                     /* owned */
+    const char *tail;               /* CLASS/FILE, a part of it */
+    int64_t offset, bytes, changed; /* as in image_place */
     int32_t split, class;
     int32_t height, width; /* 0: malformed */
 } image_file;
@@ -33,8 +33,7 @@ struct image_files {
     size_t largest;          /* file, in bytes */
     size_t scratch;          /* bytes that the largest image needs */
     image_shape wanted;
-    bool strict;
-    atomic_int grey; /* times that a malformed image was asked for */
+    atomic_ullong *source_bytes; /* read so far, of the store */
     image_files_load load;
     void *self;
     void (*close)(void *self);

@@ -2,16 +2,19 @@
 #include "dense/data/image_set.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
+#include "base/version.h"
+#include "dense/data/image_decode.h"
 #include "dense/data/image_store.h"
 #include "machine/placement.h"
 
-enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3 };
+enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3, NAMED_GREY = 3, GREY = 128 };
 
 weft_mem_tag WEFT_MEM_IMAGE[1] = {{.text = "images"}};
 
@@ -64,12 +67,12 @@ static void name_set(const char *path, image_set *set)
     snprintf(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
 }
 
-void image_set_mix(image_set *set, const void *data, size_t bytes)
+void image_hash_mix(char hash[33], const void *data, size_t bytes)
 {
-    char both[2 * sizeof set->hash];
-    memcpy(both, set->hash, sizeof set->hash);
-    file_hash(data, bytes, both + sizeof set->hash);
-    file_hash(both, sizeof both, set->hash);
+    char both[2 * 33];
+    memcpy(both, hash, 33);
+    file_hash(data, bytes, both + 33);
+    file_hash(both, sizeof both, hash);
 }
 
 weft_status image_set_name_classes(image_set *set, int64_t classes)
@@ -111,6 +114,7 @@ static weft_status open_local(weft_comm *comm, const char *path, const image_opt
 {
     const image_reader *reader;
     WEFT_TRY(WEFT_NEW_ZERO(&set->store, 1, WEFT_MEM_GENERAL));
+    set->store->strict = options->strict;
     WEFT_TRY(find_reader(path, options, &reader));
     set->format = reader->format;
     name_set(path, set);
@@ -132,14 +136,152 @@ static weft_status check_same(weft_comm *comm, const char *path, const image_set
     return comm_agree(comm, mine);
 }
 
-/* The same on all ranks, which must agree on whether pixels stand in memory. */
-static weft_status limit_memory(weft_comm *comm, image_options *options)
+/* The bound of every node, the same on all; *ranks: of the node that has most, so that readers are told the same. */
+static weft_status limit_memory(weft_comm *comm, image_options *options, int32_t *ranks)
 {
-    const uint64_t free_bytes = placement_memory_available() / 2 / (uint64_t)comm_node_size(comm);
-    const uint64_t wanted = options->memory > 0 ? options->memory : free_bytes;
+    const uint64_t wanted = options->memory > 0 ? options->memory : placement_memory_available() / 2;
     int64_t least = wanted < (uint64_t)INT64_MAX ? (int64_t)wanted : INT64_MAX;
+    *ranks = comm_node_size(comm);
     WEFT_TRY(comm_allreduce(comm, &least, 1, WEFT_DTYPE_I64, COMM_MIN));
+    WEFT_TRY(comm_allreduce(comm, ranks, 1, WEFT_DTYPE_I32, COMM_MAX));
     options->memory = least > 0 ? (uint64_t)least : 1;
+    return WEFT_OK;
+}
+
+/* The number of the first sample of a part; of TRAIN_SPLITS: of all samples. */
+static int64_t first_of(const image_store *store, int split)
+{
+    int64_t number = 0;
+    for (int s = 0; s < split; ++s) {
+        number += store->part[s].count;
+    }
+    return number;
+}
+
+/* ---- samples that are made ------------------------------------------------------------------------------------- */
+
+/* A malformed sample is grey, for this job: the next one is to say so again. */
+static weft_status decode(const image_set *set, int64_t number, uint8_t *pixels)
+{
+    image_store *store = set->store;
+    const weft_status status = store->make(store->self, number, pixels);
+    const bool grey = status == WEFT_ERR_DATA && !store->strict;
+    if (status != WEFT_OK && !grey) {
+        return status;
+    }
+    if (grey) {
+        if (atomic_fetch_add(&store->grey, 1) < NAMED_GREY) {
+            log_warn("%s: taken as a grey image", weft_error_message());
+        }
+        memset(pixels, GREY, (size_t)image_set_bytes(set));
+    }
+    image_cache_put(store->cache, number, pixels, !grey);
+    return WEFT_OK;
+}
+
+static weft_status make(const image_set *set, int64_t number, uint8_t *pixels)
+{
+    image_store *store = set->store;
+    const image_level level = image_cache_take(store->cache, number, pixels);
+    atomic_fetch_add(&store->samples[level], 1);
+    return level == IMAGE_FROM_SOURCE ? decode(set, number, pixels) : WEFT_OK;
+}
+
+/* This rank's part of all samples. */
+static weft_status fill_cache(const image_set *set, int threads)
+{
+    const image_store *store = set->store;
+    int me;
+    int64_t begin;
+    int64_t end;
+    const int ranks = image_cache_ranks(store->cache, &me);
+    weft_status status = WEFT_OK;
+    char message[1024] = "";
+    hal_split_rows(first_of(store, TRAIN_SPLITS), ranks, me, &begin, &end);
+#pragma omp parallel num_threads(threads)
+    {
+        uint8_t *pixels = NULL;
+        weft_status mine = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t number = begin; number < end; ++number) {
+            mine = mine == WEFT_OK ? make(set, number, pixels) : mine;
+        }
+        if (mine != WEFT_OK) {
+#pragma omp critical(image_set_failure)
+            if (status == WEFT_OK) {
+                status = mine;
+                snprintf(message, sizeof message, "%s", weft_error_message());
+            }
+        }
+        weft_free(pixels);
+    }
+    return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
+}
+
+/* What pixels depend on, and the name of the file that keeps them: hashes. */
+typedef struct disk_key {
+    char source[33], identity[33];
+} disk_key;
+
+static weft_status find_key(const char *path, const image_set *set, disk_key *key)
+{
+    char *whole = realpath(path, NULL); /* the specification of synth is no path */
+    char *text = NULL;
+    int length = asprintf(&text, "%s %lld %lld %lld", whole != NULL ? whole : path, (long long)set->height,
+                          (long long)set->width, (long long)set->channels);
+    if (length >= 0) {
+        file_hash(text, (size_t)length, key->source);
+        free(text);
+        length = asprintf(&text, "%s %s %s %s %s %s %s", key->source, set->hash, set->store->identity, version_text(),
+                          version_revision(), image_jpeg_version(), image_png_version());
+    }
+    if (length >= 0) {
+        file_hash(text, (size_t)length, key->identity);
+        free(text);
+    }
+    free(whole);
+    return length >= 0 ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, "%s: no memory for its name", path);
+}
+
+/* Where samples are made, as on the other ranks: they have the same set. */
+static weft_status create_cache(weft_comm *comm, const char *path, const image_options *options, const image_set *set)
+{
+    image_store *store = set->store;
+    if (store->make == NULL) {
+        return WEFT_OK;
+    }
+    disk_key key;
+    WEFT_TRY(comm_agree(comm, find_key(path, set, &key)));
+    const uint64_t kept = store->kept * (uint64_t)comm_node_size(comm);
+    const image_disk_desc disk = {.folder = options->cache_folder,
+                                  .bytes = options->cache_disk,
+                                  .source = key.source,
+                                  .identity = key.identity,
+                                  .samples = first_of(store, TRAIN_SPLITS),
+                                  .sample_bytes = (size_t)image_set_bytes(set)};
+    const image_cache_desc desc = {.samples = disk.samples,
+                                   .bytes = disk.sample_bytes,
+                                   .memory = options->memory > kept ? options->memory - kept : 0,
+                                   .threads = options->threads,
+                                   .disk = options->cache_folder != NULL ? &disk : NULL};
+    return image_cache_create(comm, &desc, &store->cache);
+}
+
+/* What a reader keeps to make samples of, on every rank, goes as soon as the node has them all: its ranks fill the cache
+ * together. Collective. */
+static weft_status drain(weft_comm *comm, int threads, image_set *set)
+{
+    image_store *store = set->store;
+    if (store->kept == 0) {
+        return WEFT_OK;
+    }
+    const bool all = image_cache_held(store->cache) == first_of(store, TRAIN_SPLITS);
+    weft_status status = all ? fill_cache(set, threads) : WEFT_OK;
+    WEFT_TRY(comm_agree(comm, status)); /* nobody asks for a sample that is not there */
+    if (all) {
+        store->close(store->self);
+        store->close = NULL;
+    }
     return WEFT_OK;
 }
 
@@ -147,14 +289,19 @@ weft_status image_set_open(weft_comm *comm, const char *path, const image_option
 {
     image_options limited = *options;
     image_set *set;
+    int32_t ranks;
     *out = NULL;
-    WEFT_TRY(limit_memory(comm, &limited));
+    WEFT_TRY(limit_memory(comm, &limited, &ranks));
+    image_options part = limited;
+    part.memory = limited.memory > (uint64_t)ranks ? limited.memory / (uint64_t)ranks : 1;
     weft_status status = WEFT_NEW_ZERO(&set, 1, WEFT_MEM_GENERAL);
     if (status == WEFT_OK) {
-        status = open_local(comm, path, &limited, set);
+        status = open_local(comm, path, &part, set);
     }
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(check_same(comm, path, set), status, done);
+    WEFT_TRY_GOTO(create_cache(comm, path, &limited, set), status, done);
+    WEFT_TRY_GOTO(drain(comm, limited.threads, set), status, done);
     *out = set;
     return WEFT_OK;
 done:
@@ -172,6 +319,7 @@ void image_set_close(image_set *set)
         if (store->close != NULL) {
             store->close(store->self);
         }
+        image_cache_destroy(store->cache);
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
             weft_free(store->part[s].owned[0]);
             weft_free(store->part[s].owned[1]);
@@ -190,23 +338,44 @@ int64_t image_set_bytes(const image_set *set)
     return set->height * set->width * set->channels;
 }
 
-weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label)
+/* Where a sample of a split stands in the parts, which know nothing of images set apart. */
+static const image_part *find(const image_set *set, int *split, int64_t *index)
 {
     const image_store *store = set->store;
+    if (store->held.n > 0 && *split != IMAGE_TEST) {
+        const int64_t at = *split == IMAGE_VALID ? set->count[IMAGE_TRAIN] + *index : *index;
+        *index = (int64_t)permute(&store->held, (uint64_t)at);
+        *split = IMAGE_TRAIN;
+    }
+    return &store->part[*split];
+}
+
+weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label)
+{
     WEFT_CHECK(split >= 0 && split < TRAIN_SPLITS && index >= 0 && index < set->count[split], WEFT_ERR_INTERNAL,
                "image %lld of split %d is asked for", (long long)index, split);
-    if (store->held.n > 0 && split != IMAGE_TEST) {
-        index =
-            (int64_t)permute(&store->held, (uint64_t)(split == IMAGE_VALID ? set->count[IMAGE_TRAIN] + index : index));
-        split = IMAGE_TRAIN;
-    }
-    const image_part *part = &store->part[split];
+    const image_part *part = find(set, &split, &index);
     *label = part->label[index];
     if (part->pixels == NULL) {
-        return store->make(store->self, split, index, pixels);
+        return make(set, first_of(set->store, split) + index, pixels);
     }
+    atomic_fetch_add(&set->store->samples[IMAGE_FROM_MEMORY], 1);
     memcpy(pixels, part->pixels + index * image_set_bytes(set), (size_t)image_set_bytes(set));
     return WEFT_OK;
+}
+
+int32_t image_set_label(const image_set *set, int split, int64_t index)
+{
+    return find(set, &split, &index)->label[index];
+}
+
+image_use image_set_use(const image_set *set)
+{
+    image_use use = {.source_bytes = atomic_load(&set->store->source_bytes)};
+    for (int level = 0; level < IMAGE_LEVELS; ++level) {
+        use.samples[level] = atomic_load(&set->store->samples[level]);
+    }
+    return use;
 }
 
 /* ---- moments --------------------------------------------------------------------------------------------------- */

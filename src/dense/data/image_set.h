@@ -13,9 +13,9 @@
  *      tar        the same names in one archive                                 .tar, .tar.gz, .tar.xz
  *      synth      synth:images,n=..,size=..                                     made from a seed
  *
- * All samples have one size. Pixels stand in memory, unpacked, where they fit `memory`; images of a larger folder or
- * plain tar are read and decoded one by one. Files are wrong until checked: what they say about sizes decides no
- * allocation, and errors name file, record, value, limit and cure.
+ * All samples have one size. IDX and CIFAR files are read whole; images of folders and tars, and made ones, are decoded
+ * when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
+ * say about sizes decides no allocation, and errors name file, record, value, limit and cure.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_SET_H
 #define WEFT_DENSE_DATA_IMAGE_SET_H
@@ -46,9 +46,11 @@ typedef struct image_options {
     int64_t channels;      /* folders, tar: 1 or 3; 0: 3 */
     int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
-    uint64_t memory; /* most bytes of pixels to hold on a rank; 0: half of what its node has, divided among its ranks */
-    int threads;     /* >= 1 that decode while opening */
-    bool strict;     /* a malformed image of a folder or tar is an error, not left out */
+    uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
+    const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */
+    uint64_t cache_disk;      /* most bytes there; 0: what is free, but for a tenth of the disk */
+    int threads;              /* >= 1 that look at images while opening */
+    bool strict;              /* a malformed image of a folder or tar is an error, not left out */
 } image_options;
 
 typedef struct image_set {
@@ -63,13 +65,23 @@ typedef struct image_set {
     struct image_store *store;   /* the room's own: image_store.h */
 } image_set;
 
+/* Where a sample came from: kept by this node, or read (or made) and decoded. */
+typedef enum image_level { IMAGE_FROM_MEMORY, IMAGE_FROM_DISK, IMAGE_FROM_SOURCE, IMAGE_LEVELS } image_level;
+
+/* What reading cost a rank since its set was opened. */
+typedef struct image_use {
+    int64_t samples[IMAGE_LEVELS];
+    uint64_t source_bytes; /* read of folders and plain tars, looking at them when they are opened included */
+} image_use;
+
 /*
  * Open a data set. Collective; all ranks see the same files, and their contents are compared.
  * WEFT_ERR_NOINPUT: nothing is there, or a training file is missing. WEFT_ERR_DATA: malformed, or of no known layout.
  * WEFT_ERR_USAGE: a bad specification of synth, or options that do not fit. WEFT_ERR_RESOURCE: too large for memory.
  */
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
-void image_set_close(image_set *set); /* NULL is allowed */
+void image_set_close(
+    image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
 /* Whether image_set_open would find images there, by the looks of the path alone. Not collective. */
 bool image_set_looks_like(const char *path);
 
@@ -82,6 +94,11 @@ int64_t image_set_bytes(const image_set *set);
  * without strict one that is found malformed now is mid-grey, and the first ones are told in the log.
  */
 weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label);
+/* Its label alone, which costs nothing. */
+int32_t image_set_label(const image_set *set, int split, int64_t index);
+
+/* Of this rank. Any thread. */
+image_use image_set_use(const image_set *set);
 
 /* [out] mean, deviation [channels]: of the pixels of the training images as numbers 0 .. 1, exact sums over at most
  * 65536 of them. A deviation of 0 becomes 1. Collective, the same on all ranks. */

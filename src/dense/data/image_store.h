@@ -1,13 +1,17 @@
 /*
  * dense/data/image_store.h: where the samples of an image set are, behind image_set_read. A part of image_set.c.
  *
- * Either all samples of a split stand in memory, one after the other, or a function makes one when it is asked for.
+ * Either all samples of a split stand in memory, one after the other, or a function makes one when it is asked for first, and
+ * the cache keeps it.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_STORE_H
 #define WEFT_DENSE_DATA_IMAGE_STORE_H
 
+#include <stdatomic.h>
+
 #include "base/file.h"
 #include "base/permutation.h"
+#include "dense/data/image_cache.h"
 #include "dense/data/image_set.h"
 
 /* Samples of a split as they come. */
@@ -22,8 +26,17 @@ typedef struct image_store {
     image_part part[TRAIN_SPLITS];
     permutation held; /* of training samples, where the last ones are set apart for validation; n = 0: none are */
     void *self;
-    weft_status (*make)(void *self, int split, int64_t index, uint8_t *pixels); /* any thread */
+    /* The sample of this number over all parts. Any thread. WEFT_ERR_DATA: malformed. */
+    weft_status (*make)(void *self, int64_t number, uint8_t *pixels);
     void (*close)(void *self);
+    char identity
+        [33]; /* what tells, beside the set's hash, that samples come out as before: of places and times of files */
+    uint64_t kept;      /* bytes that the reader keeps on each rank to make samples of */
+    image_cache *cache; /* of samples that were made; NULL: none are */
+    bool strict;        /* a malformed sample is an error, not grey */
+    atomic_int grey;    /* that were made so */
+    atomic_llong samples[IMAGE_LEVELS];
+    atomic_ullong source_bytes;
 } image_store;
 
 /* A way that data sets come in. */
@@ -32,8 +45,8 @@ typedef struct image_reader {
     /* Cheap, and never fails. */
     bool (*matches)(const char *path);
     /* Fill in everything of a zeroed set but name, format and what is set apart; set->store is there. What it took is
-     * closed with the set, also when it fails. options->memory is above 0 and the same on all ranks. Collective for
-     * readers that divide the work. */
+     * closed with the set, also when it fails. options->memory is above 0, the part of a rank, and the same on all.
+     * Collective for readers that divide the work. */
     weft_status (*open)(weft_comm *comm, const char *path, const image_options *options, image_set *set);
 } image_reader;
 
@@ -46,8 +59,8 @@ extern const image_reader image_reader_synth;
 /* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
 weft_status image_set_name_classes(image_set *set, int64_t classes);
 
-/* The hash of the set becomes that of itself and these bytes. */
-void image_set_mix(image_set *set, const void *data, size_t bytes);
+/* A hash becomes that of itself and these bytes. */
+void image_hash_mix(char hash[33], const void *data, size_t bytes);
 
 /* All bytes of a plain, .gz or .xz file that unpacks to at most `most` bytes; free with weft_free. Memory grows with
  * what is there, whatever the file says. WEFT_ERR_DATA: it holds more than `most`. */

@@ -132,34 +132,23 @@ static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
     }
 }
 
-static weft_status make(void *self, int split, int64_t index, uint8_t *pixels)
+static weft_status make(void *self, int64_t number, uint8_t *pixels)
 {
-    const synth *s = self;
-    make_sample(s, split == IMAGE_TEST ? s->n + index : index, pixels);
+    make_sample(self, number, pixels);
     return WEFT_OK;
 }
 
 static weft_status fill_part(const synth *s, int64_t first, int64_t count, const image_options *options,
                              image_part *part)
 {
-    const int64_t bytes = s->size * s->size * s->channels;
     int32_t *label;
-    uint8_t *pixels = NULL;
     WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_IMAGE));
     part->owned[1] = label;
     part->label = label;
     part->count = count;
-    if ((uint64_t)((s->n + s->test) * bytes) <= options->memory) {
-        WEFT_TRY(weft_malloc((size_t)count, (size_t)bytes, WEFT_MEM_IMAGE, (void **)&pixels));
-        part->owned[0] = pixels;
-        part->pixels = pixels;
-    }
 #pragma omp parallel for schedule(static) num_threads(options->threads)
     for (int64_t i = 0; i < count; ++i) {
         label[i] = label_of(s, first + i);
-        if (pixels != NULL) {
-            make_sample(s, first + i, pixels + i * bytes);
-        }
     }
     return WEFT_OK;
 }
@@ -177,7 +166,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     set->width = s->size;
     set->channels = s->channels;
     set->classes = s->classes;
-    image_set_mix(set, s, sizeof *s);
+    image_hash_mix(set->hash, s, sizeof *s);
     WEFT_TRY(fill_part(s, 0, s->n, options, &set->store->part[IMAGE_TRAIN]));
     return fill_part(s, s->n, s->test, options, &set->store->part[IMAGE_TEST]);
 }

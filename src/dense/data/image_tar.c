@@ -7,6 +7,7 @@
  * or a slash at its front does no harm. Of a plain archive images are read where they stand, when they are needed; of a
  * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -39,9 +40,10 @@ typedef struct tar_file {
     int64_t at;    /* byte of the unpacked archive */
     uint8_t *held; /* images of a packed one, one after the other */
     size_t used, capacity;
-    uint64_t most; /* bytes to hold */
-    char *words;   /* [WORDS_MAX + 1] of what stands before a file */
-    bool named;    /* they name the next file: */
+    int64_t changed; /* image_place */
+    uint64_t most;   /* bytes to hold */
+    char *words;     /* [WORDS_MAX + 1] of what stands before a file */
+    bool named;      /* they name the next file: */
     char name[FILE_PATH_MAX];
     int64_t pax_size; /* of the next file; -1: its own header says */
 } tar_file;
@@ -235,7 +237,8 @@ static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
     if (!image_files_takes(t->name)) {
         return skip_bytes(t, bytes);
     }
-    WEFT_TRY(image_files_add(files, t->name, t->plain ? t->at : (int64_t)t->used, bytes));
+    const image_place place = {.offset = t->plain ? t->at : (int64_t)t->used, .bytes = bytes, .changed = t->changed};
+    WEFT_TRY(image_files_add(files, t->name, &place));
     return t->plain ? skip_bytes(t, bytes) : hold(t, bytes);
 }
 
@@ -307,7 +310,12 @@ static void close_tar(void *self)
 
 static weft_status list_files(const char *path, const image_options *options, tar_file *t, image_files *files)
 {
+    struct stat facts;
     WEFT_TRY(file_path(t->path, "%s", path));
+    if (stat(path, &facts) != 0) {
+        return weft_fail_errno(errno, path);
+    }
+    t->changed = image_changed(&facts);
     WEFT_TRY(WEFT_NEW(&t->words, WORDS_MAX + 1, WEFT_MEM_GENERAL));
     WEFT_TRY(text_stream_open(path, &t->stream));
     t->plain = text_stream_plain(t->stream);
@@ -331,6 +339,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
         status = list_files(path, options, t, files);
     }
     status = comm_agree(comm, status);
+    set->store->kept = status == WEFT_OK ? t->capacity : 0;
     if (status != WEFT_OK) {
         close_tar(t);
         image_files_destroy(files);

@@ -84,9 +84,11 @@ static weft_status conv_backward(dense_model *model, unit_gradients *g, const tr
     if (!g->wants_dx || model->images == 0) {
         return WEFT_OK;
     }
-    return hal_conv_backward_data(
-        model->hal,
-        &(hal_conv_backward_data_args){.dy = tensor_mat(&g->dy), .dx = tensor_mat(&g->dx), .conv = g->d->conv});
+    const weft_tensor weight = param_value(&model->params, g->d->weight);
+    return hal_conv_backward_data(model->hal, &(hal_conv_backward_data_args){.dy = tensor_mat(&g->dy),
+                                                                             .weight = tensor_mat(&weight),
+                                                                             .dx = tensor_mat(&g->dx),
+                                                                             .conv = g->d->conv});
 }
 
 /* The gradient of a linear layer's input, which may be narrow. */

@@ -26,11 +26,11 @@ static weft_status conv_forward(dense_model *model, int index, const train_pass 
     const weft_tensor y = dense_value(model, u->y);
     weft_tensor bias;
     WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
-    WEFT_TRY(hal_conv_pack(
-        model->hal, &(hal_conv_pack_args){.weight = tensor_mat(&weight), .conv = d->conv, .backward = pass->training}));
-    return hal_conv_forward(
-        model->hal,
-        &(hal_conv_forward_args){.x = tensor_mat(&x), .bias = tensor_mat(&bias), .y = tensor_mat(&y), .conv = d->conv});
+    return hal_conv_forward(model->hal, &(hal_conv_forward_args){.x = tensor_mat(&x),
+                                                                 .weight = tensor_mat(&weight),
+                                                                 .bias = tensor_mat(&bias),
+                                                                 .y = tensor_mat(&y),
+                                                                 .conv = d->conv});
 }
 
 static weft_status linear_forward(dense_model *model, int index, const train_pass *pass)

@@ -139,26 +139,33 @@ static weft_status declare_parameters(dense_model *model)
 
 /* ---- what units hold ---- */
 
+hal_conv_shape dense_conv_shape(const unit_list *list, const unit *u, weft_dtype dtype, bool training)
+{
+    const net_layer *layer = u->layer;
+    const net_size in = list->size[u->x];
+    const bool linear = layer->kind == NET_LINEAR;
+    return (hal_conv_shape){.height = in.height,
+                            .width = in.width,
+                            .in = in.channels,
+                            .out = layer->out,
+                            .groups = layer->groups,
+                            .kernel = {u->kernel[0], u->kernel[1]},
+                            .stride = {linear ? 1 : layer->stride[0], linear ? 1 : layer->stride[1]},
+                            .dilation = {layer->dilation[0], layer->dilation[1]},
+                            .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}},
+                            .dtype = dtype,
+                            .bias = layer->bias,
+                            .relu = u->relu && u->kind == UNIT_CONV,
+                            .training = training,
+                            .backward_data = training && u->x != UNIT_INPUT_VALUE};
+}
+
 static weft_status create_conv(dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
     const net_layer *layer = u->layer;
-    const net_size in = model->list.size[u->x];
     const bool linear = layer->kind == NET_LINEAR;
-    const hal_conv_shape shape = {.height = in.height,
-                                  .width = in.width,
-                                  .in = in.channels,
-                                  .out = layer->out,
-                                  .groups = layer->groups,
-                                  .kernel = {u->kernel[0], u->kernel[1]},
-                                  .stride = {linear ? 1 : layer->stride[0], linear ? 1 : layer->stride[1]},
-                                  .dilation = {layer->dilation[0], layer->dilation[1]},
-                                  .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}},
-                                  .dtype = model->type[u->x],
-                                  .bias = layer->bias,
-                                  .relu = u->relu,
-                                  .training = model->config.training,
-                                  .backward_data = model->config.training && u->x != UNIT_INPUT_VALUE};
+    const hal_conv_shape shape = dense_conv_shape(&model->list, u, model->type[u->x], model->config.training);
     hal_conv **conv = &model->unit[index].conv;
     WEFT_TRY(model->hal->image.conv_create(model->hal, &shape, model->config.images, model->config.sizes, conv));
     const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);

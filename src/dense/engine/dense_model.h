@@ -4,8 +4,8 @@
  * Batches are matrices [images * height * width, channels] (hal/hal.h), so that every operation on rows and columns is
  * one on pixels and channels, and need not be turned on the way. Everything that steps use is made here once: prepared
  * convolutions for the numbers of images that will come, and one block of memory for values and gradients
- * (dense/engine/arena_plan.h). Weights lie in the parameter store in the order of files, [out, in, height, width], and
- * are packed for the backend once a step, which costs their size in bytes and nothing per image.
+ * (dense/engine/arena_plan.h). Weights lie in the parameter store in the order of files, [out, in, height, width];
+ * the backend packs those of one layer at a time, when a pass of it begins.
  *
  * P ranks compute what one computes, up to rounding: gradients are shares of a sum, batch norm sums its statistics over
  * ranks (NORM_BATCH; NORM_BATCH_LOCAL leaves each rank to its own share), masks of dropout are keyed by sample.
@@ -67,6 +67,10 @@ void dense_model_destroy(dense_model *model);
 
 /* Bytes that a model of these figures will hold besides its parameters, for memory plans; -1: weft_error_code tells. */
 int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype);
+
+/* What a unit of the kinds UNIT_CONV and UNIT_LINEAR computes, with values of this type; of the latter's images of one
+ * pixel, without the ReLU, which is an operation of its own. */
+hal_conv_shape dense_conv_shape(const unit_list *list, const unit *u, weft_dtype dtype, bool training);
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 

@@ -82,6 +82,8 @@ const char *net_kind_usage(net_kind kind);
  */
 weft_status net_parse(const char *text, const char *where, network *net);
 weft_status net_read(const char *path, network *net);
+/* What net_write_line gave; path: of the file that it was read from, which gives the name. */
+weft_status net_parse_line(const char *line, const char *path, network *net);
 void net_destroy(network *net);
 
 /*
@@ -95,6 +97,8 @@ net_size net_size_of(const network *net, int index);
 
 /* The description again, with what was left out filled in; net_parse reads it back to the same network. */
 void net_write(const network *net, FILE *out);
+/* The same in one line, with "; " between layers, as options and records of runs keep it. [out] line  for weft_free. */
+weft_status net_write_line(const network *net, char **line);
 
 /* What a layer costs for one image; after net_fit. */
 typedef struct net_cost {

@@ -254,6 +254,16 @@ weft_status net_parse(const char *text, const char *where, network *net)
     return WEFT_OK;
 }
 
+/* "nets/my.net" is called my. */
+static void name_by_path(const char *path, network *net)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t length = dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name);
+    snprintf(net->name, sizeof net->name, "%.*s", (int)(length < NET_NAME_BYTES ? length : NET_NAME_BYTES - 1), name);
+}
+
 weft_status net_read(const char *path, network *net)
 {
     char *text = NULL;
@@ -262,11 +272,22 @@ weft_status net_read(const char *path, network *net)
     WEFT_TRY(file_read_text(path, NET_TEXT_MAX, &text, &bytes));
     weft_status status = net_parse(text, path, net);
     weft_free(text);
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    const size_t length = dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name);
-    snprintf(net->name, sizeof net->name, "%.*s", (int)(length < NET_NAME_BYTES ? length : NET_NAME_BYTES - 1), name);
+    name_by_path(path, net);
+    return status;
+}
+
+weft_status net_parse_line(const char *line, const char *path, network *net)
+{
+    const size_t bytes = strlen(line) + 1;
+    char *text = NULL;
+    memset(net, 0, sizeof *net);
+    WEFT_TRY(WEFT_NEW(&text, bytes, WEFT_MEM_WORKSPACE));
+    for (size_t i = 0; i < bytes; ++i) {
+        text[i] = (char)(line[i] == ';' ? '\n' : line[i]);
+    }
+    weft_status status = net_parse(text, path, net);
+    weft_free(text);
+    name_by_path(path, net);
     return status;
 }
 

@@ -1,4 +1,8 @@
 /* dense/net/net_write.c: layers to text; see dense/net/net.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/number.h"
 #include "dense/net/net_kinds.h"
 
@@ -45,11 +49,12 @@ static void write_field(const network *net, const net_layer *layer, net_field fi
     }
 }
 
-void net_write(const network *net, FILE *out)
+/* end: of each line. */
+static void write_lines(const network *net, const char *end, FILE *out)
 {
     if (net->input.height > 0) {
-        fprintf(out, "input %lld %lld %lld\n", (long long)net->input.height, (long long)net->input.width,
-                (long long)net->input.channels);
+        fprintf(out, "input %lld %lld %lld%s", (long long)net->input.height, (long long)net->input.width,
+                (long long)net->input.channels, end);
     }
     for (int i = 0; i < net->layers; ++i) {
         const net_layer *layer = &net->layer[i];
@@ -66,6 +71,32 @@ void net_write(const network *net, FILE *out)
         if (layer->from != i - 1) {
             fprintf(out, " from=%s", name_of(net, layer->from));
         }
-        fputc('\n', out);
+        fputs(end, out);
     }
+}
+
+void net_write(const network *net, FILE *out)
+{
+    write_lines(net, "\n", out);
+}
+
+weft_status net_write_line(const network *net, char **line)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out != NULL) {
+        write_lines(net, "; ", out);
+    }
+    weft_status status = WEFT_OK;
+    if (out == NULL || fclose(out) != 0) {
+        status = weft_fail(WEFT_ERR_RESOURCE, "no memory for the text of network %s", net->name);
+    }
+    status = status == WEFT_OK ? WEFT_NEW(line, bytes + 1, WEFT_MEM_GENERAL) : status;
+    if (status == WEFT_OK) {
+        memcpy(*line, text, bytes);
+        (*line)[bytes] = '\0';
+    }
+    free(text);
+    return status;
 }

@@ -293,15 +293,20 @@ weft_status net_zoo(const char *name, network *net)
     return status;
 }
 
-static bool is_file(const char *model)
+static bool ends_in_net(const char *model)
 {
     const size_t length = strlen(model);
     return length > 4 && strcmp(model + length - 4, ".net") == 0;
 }
 
+bool net_is_file(const char *model)
+{
+    return ends_in_net(model) || strchr(model, '/') != NULL;
+}
+
 bool net_is_named(const char *model)
 {
-    return net_zoo_has(model) || is_file(model);
+    return net_zoo_has(model) || ends_in_net(model);
 }
 
 void net_zoo_usual(const char *name, net_size *input, int64_t *classes)
@@ -315,5 +320,5 @@ void net_zoo_usual(const char *name, net_size *input, int64_t *classes)
 
 weft_status net_open(const char *model, network *net)
 {
-    return is_file(model) || strchr(model, '/') != NULL ? net_read(model, net) : net_zoo(model, net);
+    return net_is_file(model) ? net_read(model, net) : net_zoo(model, net);
 }

@@ -23,6 +23,8 @@ const char *net_zoo_name(int i);
 bool net_zoo_has(const char *name);
 /* Whether `model` is one of them, or the name of a file of one (.net). */
 bool net_is_named(const char *model);
+/* Whether `model` is the path of a description. */
+bool net_is_file(const char *model);
 /* The images and classes that it was made for; of other names: left as they are. */
 void net_zoo_usual(const char *name, net_size *input, int64_t *classes);
 /* [out] net  free with net_destroy. WEFT_ERR_USAGE: no such name, with the nearest. */

@@ -143,7 +143,6 @@ void hal_fill_slots(weft_hal *hal)
     }
     if (hal->image.conv_create == NULL) {
         hal->image = from.image;
-        hal->op.conv_pack = from.op.conv_pack;
         hal->op.conv_forward = from.op.conv_forward;
         hal->op.conv_backward_data = from.op.conv_backward_data;
         hal->op.conv_backward_weights = from.op.conv_backward_weights;

@@ -14,6 +14,7 @@
 #include "hal/hal.h"
 
 typedef struct onednn onednn;           /* see library/onednn.h */
+typedef struct cpu_product cpu_product; /* see library/onednn.h */
 typedef struct cpu_kernels cpu_kernels; /* the kernels of one level; see kernels.h */
 
 typedef struct cpu_state {
@@ -45,6 +46,8 @@ void cpu_sparse_ops(hal_sparse_ops *ops);
 /* Each sets the slots that it has a version of for float32, and for bfloat16 where rows may be of it; the others and
  * float64 run on ref. */
 void cpu_gemm_op(hal_ops *ops);
+/* A product of which at least one matrix is of bfloat16; m, n and k > 0. */
+weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product);
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
 void cpu_pool_ops(hal_ops *ops);

@@ -37,8 +37,9 @@ static void gather_rows_rows(const cpu_piece *piece, const void *args)
 {
     const hal_gather_rows_args *a = args;
     const int32_t *index = a->index.source;
-    piece->kernels->gather_rows(piece->rows, a->y.cols, index + piece->first, a->x.source, a->x.ld,
-                                piece_out(piece, &a->y), a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->gather_rows(piece->rows, a->y.cols, index + piece->first, a->x.source, a->x.ld, piece_cells_out(piece, &a->y),
+                      a->y.ld);
 }
 
 static weft_status cpu_gather_rows(weft_hal *hal, const hal_gather_rows_args *a)
@@ -54,8 +55,9 @@ static void scatter_rows_rows(const cpu_piece *piece, const void *args)
 {
     const hal_scatter_rows_args *a = args;
     const int32_t *index = a->index.source;
-    piece->kernels->scatter_rows(piece->rows, a->x.cols, index + piece->first, a->mode, piece_in(piece, &a->x), a->x.ld,
-                                 a->y.data, a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->scatter_rows(piece->rows, a->x.cols, index + piece->first, a->mode, piece_cells_in(piece, &a->x), a->x.ld,
+                       a->y.data, a->y.ld);
 }
 
 static weft_status cpu_scatter_rows(weft_hal *hal, const hal_scatter_rows_args *a)

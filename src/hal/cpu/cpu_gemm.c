@@ -1,5 +1,5 @@
 /*
- * hal/cpu/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, f64 by the reference.
+ * hal/cpu/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, with bfloat16 by cpu_gemm_narrow.c, f64 by the reference.
  *
  * Two drivers over the kernels of kernels_gemm_body.h:
  *
@@ -152,7 +152,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
             int64_t end = 0;
             hal_split_rows(g->m, parts, part, &own.row, &end);
             own.rows = end - own.row;
-            own.c = g->c + own.row * g->ldc;
+            own.c = (float *)g->c + own.row * g->ldc;
             own.ldc = g->ldc;
             own.beta = (float)g->beta;
         }
@@ -205,15 +205,21 @@ static weft_status cpu_gemm(weft_hal *hal, const hal_gemm_args *args)
                            .ldb = args->b.ld,
                            .c = args->c.data,
                            .ldc = args->c.ld,
+                           .narrow_a = args->a.dtype == WEFT_DTYPE_BF16,
+                           .narrow_b = args->b.dtype == WEFT_DTYPE_BF16,
+                           .narrow_c = args->c.dtype == WEFT_DTYPE_BF16,
                            .bias = args->bias.source};
     assert((args->trans_a ? args->a.cols : args->a.rows) == g.m &&
            (args->trans_b ? args->b.rows : args->b.cols) == g.n);
     assert((args->trans_b ? args->b.cols : args->b.rows) == g.k);
-    if (args->accumulate != WEFT_DTYPE_F32 || g.k == 0) {
+    if (args->c.dtype == WEFT_DTYPE_F64 || args->accumulate != WEFT_DTYPE_F32 || g.k == 0) {
         return state->ref.op.gemm(hal, args);
     }
     if (g.m == 0 || g.n == 0) {
         return WEFT_OK;
+    }
+    if (g.narrow_a || g.narrow_b || g.narrow_c) {
+        return cpu_gemm_narrow(hal, &g);
     }
     if (state->library != NULL && use_library(&g)) {
         return onednn_gemm(state->library, &g);

@@ -72,19 +72,10 @@ static hal_conv_info cpu_conv_info(weft_hal *hal, const hal_conv *conv)
     return cpu_conv_of(conv)->info;
 }
 
-static weft_status cpu_conv_pack(weft_hal *hal, const hal_conv_pack_args *a)
+static inline bool is_weight(const hal_conv *conv, const hal_mat *weight)
 {
-    const cpu_conv *conv = cpu_conv_of(a->conv);
-    weft_dtype dtype;
-    WEFT_TRY(hal_op_type(HAL_OP_conv_pack, a, &dtype));
-    if (conv->fast == NULL) {
-        hal_conv_pack_args plain = *a;
-        plain.conv = conv->plain;
-        return cpu_state_of(hal)->ref.op.conv_pack(&cpu_state_of(hal)->ref, &plain);
-    }
-    assert(a->weight.rows == a->conv->shape.out && a->weight.cols == hal_conv_terms(&a->conv->shape));
-    assert(a->weight.ld == a->weight.cols);
-    return onednn_conv_pack(conv->fast, a->weight.source, a->backward);
+    return weight->rows == conv->shape.out && weight->cols == hal_conv_terms(&conv->shape) &&
+           weight->ld == weight->cols;
 }
 
 static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *a)
@@ -100,7 +91,9 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_forward", &a->x, &a->y, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_forward", &a->bias));
-    return size < 0 ? WEFT_OK : onednn_conv_forward(conv->fast, size, a->x.source, a->bias.source, a->y.data);
+    assert(is_weight(a->conv, &a->weight));
+    return size < 0 ? WEFT_OK
+                    : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
 }
 
 static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward_data_args *a)
@@ -115,7 +108,8 @@ static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward
         return cpu_state_of(hal)->ref.op.conv_backward_data(&cpu_state_of(hal)->ref, &plain);
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_data", &a->dx, &a->dy, &size));
-    return size < 0 ? WEFT_OK : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->dx.data);
+    assert(is_weight(a->conv, &a->weight));
+    return size < 0 ? WEFT_OK : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
 }
 
 static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backward_weights_args *a)
@@ -131,7 +125,7 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
-    assert(a->dweight.ld == a->dweight.cols);
+    assert(is_weight(a->conv, &a->dweight));
     if (size >= 0) {
         return onednn_conv_backward_weights(conv->fast, size, a->x.source, a->dy.source, a->dweight.data, a->dbias.data,
                                             a->beta != 0.0);
@@ -149,7 +143,6 @@ void cpu_image_ops(weft_hal *hal)
 {
     hal->image =
         (hal_image_ops){.conv_create = cpu_conv_create, .conv_destroy = cpu_conv_destroy, .conv_info = cpu_conv_info};
-    hal->op.conv_pack = cpu_conv_pack;
     hal->op.conv_forward = cpu_conv_forward;
     hal->op.conv_backward_data = cpu_conv_backward_data;
     hal->op.conv_backward_weights = cpu_conv_backward_weights;

@@ -24,18 +24,15 @@ static void relu_forward_rows(const cpu_piece *piece, const void *args)
 static void act_forward_rows(const cpu_piece *piece, const void *args)
 {
     const hal_act_forward_args *a = args;
-    piece->kernels->act_forward(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->relu, &a->dropout,
-                                piece->first, piece_out(piece, &a->y), a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->act_forward(piece->rows, a->y.cols, piece_cells_in(piece, &a->x), a->x.ld, a->relu, &a->dropout, piece->first,
+                      piece_cells_out(piece, &a->y), a->y.ld);
 }
 
-/* Dropout draws for float32; the reference has it for bfloat16. */
 static weft_status cpu_act_forward(weft_hal *hal, const hal_act_forward_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
     const bool relu_alone = a->relu && !drops(&a->dropout);
-    if (a->x.dtype == WEFT_DTYPE_BF16 && !relu_alone) {
-        return cpu_state_of(hal)->ref.op.act_forward(hal, a);
-    }
     const cpu_rows_job job = {.run = relu_alone ? relu_forward_rows : act_forward_rows,
                               .args = a,
                               .rows = a->y.rows,
@@ -173,8 +170,9 @@ static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_ap
 static void ln_forward_rows(const cpu_piece *piece, const void *args)
 {
     const hal_ln_forward_args *a = args;
-    piece->kernels->ln_forward(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, a->gamma.source, a->beta.source,
-                               a->epsilon, piece_out(piece, &a->saved), piece_out(piece, &a->y), a->y.ld);
+    piece_kernels(piece, &a->x)
+        ->ln_forward(piece->rows, a->y.cols, piece_cells_in(piece, &a->x), a->x.ld, a->gamma.source, a->beta.source,
+                     a->epsilon, piece_out(piece, &a->saved), piece_cells_out(piece, &a->y), a->y.ld);
 }
 
 static weft_status cpu_ln_forward(weft_hal *hal, const hal_ln_forward_args *a)
@@ -188,9 +186,10 @@ static weft_status cpu_ln_forward(weft_hal *hal, const hal_ln_forward_args *a)
 static void ln_backward_rows(const cpu_piece *piece, const void *args)
 {
     const hal_ln_backward_args *a = args;
-    piece->kernels->ln_backward(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->x),
-                                a->x.ld, a->gamma.source, piece_in(piece, &a->saved), piece->own,
-                                piece_out(piece, &a->dx), a->dx.ld);
+    piece_kernels(piece, &a->x)
+        ->ln_backward(piece->rows, a->dx.cols, piece_cells_in(piece, &a->dy), a->dy.ld, piece_cells_in(piece, &a->x),
+                      a->x.ld, a->gamma.source, piece_in(piece, &a->saved), piece->own, piece_cells_out(piece, &a->dx),
+                      a->dx.ld);
 }
 
 static weft_status cpu_ln_backward(weft_hal *hal, const hal_ln_backward_args *a)

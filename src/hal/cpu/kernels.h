@@ -48,6 +48,12 @@ typedef struct cpu_cell_kernels {
     void (*axpby)(int64_t m, int64_t n, float alpha, const void *x, int64_t ldx, float beta, void *y, int64_t ldy);
     /* sum[n] += columns of a */
     void (*col_sum)(int64_t m, int64_t n, const void *a, int64_t lda, double *sum);
+    void (*gather_rows)(int64_t m, int64_t n, const int32_t *index, const void *x, int64_t ldx, void *y, int64_t ldy);
+    void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, hal_scatter mode, const void *x, int64_t ldx,
+                         void *y, int64_t ldy);
+    /* dropout, and ReLU before it; row: number of the first row within the matrix of the dropout descriptor */
+    void (*act_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, bool relu, const hal_dropout *dropout,
+                        int64_t row, void *y, int64_t ldy);
     void (*relu_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, void *y, int64_t ldy);
     /* scale: of the dropout behind the ReLU */
     void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
@@ -63,6 +69,11 @@ typedef struct cpu_cell_kernels {
     void (*bn_backward_apply)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
                               const void *y, int64_t ldy, const float *mean, const float *rstd,
                               const float *coefficient, void *dx, int64_t lddx, void *dresidual, int64_t lddr);
+    void (*ln_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *gamma, const float *beta,
+                       double epsilon, float *saved, void *y, int64_t ldy);
+    /* sums[2n] += dgamma, dbeta */
+    void (*ln_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
+                        const float *gamma, const float *saved, double *sums, void *dx, int64_t lddx);
     /* rows [first, first + rows) of y, and of dx; the matrices are whole. index: NULL for none */
     void (*pool_max)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *x, void *y, uint8_t *index);
     void (*pool_average)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *x, void *y);
@@ -76,9 +87,6 @@ typedef struct cpu_kernels {
 
     /* dense */
     void (*scale_rows)(int64_t m, int64_t n, const float *scale, const float *x, int64_t ldx, float *y, int64_t ldy);
-    void (*gather_rows)(int64_t m, int64_t n, const int32_t *index, const float *x, int64_t ldx, float *y, int64_t ldy);
-    void (*scatter_rows)(int64_t m, int64_t n, const int32_t *index, hal_scatter mode, const float *x, int64_t ldx,
-                         float *y, int64_t ldy);
 
     /* products (kernels_gemm_body.h). Packed: rows k_begin .. k_end - 1 of alpha * B, element (p, j) of B at
      * b[p * b_row + j * b_col], into the layout of all k rows: k * gemm_columns(n) floats. */
@@ -91,17 +99,6 @@ typedef struct cpu_kernels {
     /* c[m, n] = transpose of a[k, m], times packed, + beta * c */
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
-
-    /* dropout, and ReLU before it; row: number of the first row within the matrix of the dropout descriptor */
-    void (*act_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
-                        int64_t row, float *y, int64_t ldy);
-
-    /* layer norm */
-    void (*ln_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *gamma, const float *beta,
-                       double epsilon, float *saved, float *y, int64_t ldy);
-    /* sums[2n] += dgamma, dbeta */
-    void (*ln_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                        const float *gamma, const float *saved, double *sums, float *dx, int64_t lddx);
 
     /* losses and metric, over the rows whose mask is not 0; mask NULL: over all of them */
     cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,

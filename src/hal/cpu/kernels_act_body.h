@@ -1,5 +1,5 @@
 /*
- * hal/cpu/kernels_act_body.h: ReLU and dropout. Included once an instruction set by kernels_*.c. No include guard.
+ * hal/cpu/kernels_act_body.h: what dropout draws. Included once an instruction set by kernels_*.c. No include guard.
  *
  * The mask of element (row, column) is lane column % 8 of the Philox block (row id, column / 8) of base/philox.h.
  * Blocks are drawn DRAW_LANES at once, one (row, block) pair a vector lane, so that narrow matrices fill the vectors as
@@ -7,7 +7,7 @@
  *
  *   rows 0..R-1 of a group, B blocks a row:   pair p = row p / B, block p % B   ->  lane[8 p .. 8 p + 7]
  *
- * 16-bit lanes of a group go to a small buffer (first-level cache), the second loop compares and scales.
+ * 16-bit lanes of a group go to a small buffer (first-level cache), the loop of kernels_cell_body.h compares and scales.
  *
  * The including file defines draw_vec (DRAW_LANES 64-bit lanes, the low halves in use) and draw_load, draw_set,
  * draw_add, draw_multiply (32 x 32 -> 64 bits), draw_high, draw_xor, draw_or_id and draw_store. J. Salmon, M. Moraes,
@@ -76,56 +76,5 @@ static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int6
             k1 += PHILOX_W1;
         }
         draw_store(lane + 8 * pair, c0, c1, c2, c3);
-    }
-}
-
-/* floor = 0 with ReLU, -infinity without: one loop for both, and a NaN passes. */
-static void act_row_dropout(int64_t n, const float *x, float floor, const uint16_t *lane, int32_t threshold,
-                            float scale, float *y)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) {
-        float value = x[j] < floor ? floor : x[j];
-        float kept = value * scale;
-        y[j] = (int32_t)lane[j] >= threshold ? kept : 0.0F;
-    }
-}
-
-static void act_dropout(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
-                        int64_t row, float *y, int64_t ldy)
-{
-    draw_group group;
-    uint16_t lane[DRAW_COLUMNS] __attribute__((aligned(64)));
-    float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
-    float floor = relu ? 0.0F : -INFINITY;
-    int32_t threshold = (int32_t)philox_dropout_threshold(dropout->probability);
-    for (int64_t column = 0; column < n; column += DRAW_COLUMNS) {
-        int64_t columns = n - column < DRAW_COLUMNS ? n - column : DRAW_COLUMNS;
-        bool flat = columns == n && n % 8 == 0 && ldx == n && ldy == n; /* lanes lie as the elements do */
-        draw_group_begin(&group, column, columns);
-        for (int64_t i = 0; i < m; i += group.rows) {
-            int64_t rows = m - i < group.rows ? m - i : group.rows;
-            draw_lanes(&group, dropout, row + i, rows, lane);
-            if (flat) {
-                act_row_dropout(rows * n, x + i * ldx, floor, lane, threshold, scale, y + i * ldy);
-                continue;
-            }
-            for (int64_t r = 0; r < rows; ++r) {
-                act_row_dropout(columns, x + (i + r) * ldx + column, floor, lane + 8 * r * group.blocks, threshold,
-                                scale, y + (i + r) * ldy + column);
-            }
-        }
-    }
-}
-
-static void act_forward(int64_t m, int64_t n, const float *x, int64_t ldx, bool relu, const hal_dropout *dropout,
-                        int64_t row, float *y, int64_t ldy)
-{
-    if (dropout->probability > 0.0F) {
-        act_dropout(m, n, x, ldx, relu, dropout, row, y, ldy);
-        return;
-    }
-    for (int64_t i = 0; i < m; ++i) { /* ReLU alone is a kernel of its own */
-        memmove(y + i * ldy, x + i * ldx, (size_t)n * sizeof *y);
     }
 }

@@ -1,70 +1,7 @@
 /*
- * hal/cpu/kernels_nn_body.h: layer norm, losses and accuracy. Included once an instruction set by kernels_*.c; plain loops
+ * hal/cpu/kernels_nn_body.h: losses and accuracy. Included once an instruction set by kernels_*.c; plain loops
  * that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
  */
-
-/* ---- layer norm ---------------------------------------------------------------------------------------------- */
-
-static void ln_forward(int64_t m, int64_t n, const float *x, int64_t ldx, const float *gamma, const float *beta,
-                       double epsilon, float *saved, float *y, int64_t ldy)
-{
-    for (int64_t i = 0; i < m; ++i) {
-        const float *from = x + i * ldx;
-        float *to = y + i * ldy;
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < n; ++j) {
-            sum += (double)from[j];
-        }
-        double mean = sum / (double)n;
-        double squares = 0.0;
-#pragma omp simd reduction(+ : squares)
-        for (int64_t j = 0; j < n; ++j) {
-            double centred = (double)from[j] - mean;
-            squares += centred * centred;
-        }
-        float centre = (float)mean;
-        float scale = (float)(1.0 / sqrt(squares / (double)n + epsilon));
-        saved[2 * i] = centre;
-        saved[2 * i + 1] = scale;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            to[j] = gamma[j] * ((from[j] - centre) * scale) + beta[j];
-        }
-    }
-}
-
-static void ln_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *x, int64_t ldx,
-                        const float *gamma, const float *saved, double *sums, float *dx, int64_t lddx)
-{
-    double *restrict gamma_sum = sums;
-    double *restrict beta_sum = sums + n;
-    for (int64_t i = 0; i < m; ++i) {
-        const float *gradient = dy + i * lddy;
-        const float *from = x + i * ldx;
-        float *to = dx + i * lddx;
-        float mean = saved[2 * i];
-        float rstd = saved[2 * i + 1];
-        double sum = 0.0;
-        double products = 0.0;
-#pragma omp simd reduction(+ : sum, products)
-        for (int64_t j = 0; j < n; ++j) {
-            float xhat = (from[j] - mean) * rstd;
-            double scaled = (double)(gamma[j] * gradient[j]);
-            gamma_sum[j] += (double)(gradient[j] * xhat);
-            beta_sum[j] += (double)gradient[j];
-            sum += scaled;
-            products += scaled * (double)xhat;
-        }
-        float mean_scaled = (float)(sum / (double)n);
-        float mean_product = (float)(products / (double)n);
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            float xhat = (from[j] - mean) * rstd;
-            to[j] = rstd * (gamma[j] * gradient[j] - mean_scaled - xhat * mean_product);
-        }
-    }
-}
 
 /* ---- losses --------------------------------------------------------------------------------------------------- */
 

@@ -12,8 +12,14 @@
         .axpby = axpby_##type, .col_sum = col_sum_##type, .relu_forward = relu_forward_##type,                         \
         .relu_backward = relu_backward_##type, .bn_stats = bn_stats_##type, .bn_apply = bn_apply_##type,               \
         .bn_backward_stats = bn_backward_stats_##type, .bn_backward_apply = bn_backward_apply_##type,                  \
-        .pool_max = pool_max_##type, .pool_average = pool_average_##type, .pool_backward = pool_backward_##type        \
+        .gather_rows = gather_rows_##type, .scatter_rows = scatter_rows_##type, .act_forward = act_forward_##type,     \
+        .ln_forward = ln_forward_##type, .ln_backward = ln_backward_##type, .pool_max = pool_max_##type,               \
+        .pool_average = pool_average_##type, .pool_backward = pool_backward_##type                                     \
     }
+
+/* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
+enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, LINE_BYTES = 64 };
+#define CELLS_OF_LINE ((int64_t)(LINE_BYTES / sizeof(cell)))
 
 #define BY_FORM static inline __attribute__((always_inline))
 
@@ -22,6 +28,7 @@
 #define STORE(x)   (x)
 #define CELL(name) name##_f32
 #include "hal/cpu/kernels_cell_body.h"
+#include "hal/cpu/kernels_row_body.h"
 #undef cell
 #undef LOAD
 #undef STORE
@@ -32,19 +39,15 @@
 #define STORE(x)   bf16_from_float(x)
 #define CELL(name) name##_bf16
 #include "hal/cpu/kernels_cell_body.h"
+#include "hal/cpu/kernels_row_body.h"
 
 const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .bf16 = CELLS_OF(bf16),
                              .scale_rows = scale_rows,
-                             .gather_rows = gather_rows,
-                             .scatter_rows = scatter_rows,
                              .gemm_columns = gemm_columns,
                              .gemm_pack = gemm_pack,
                              .gemm_multiply = gemm_multiply,
                              .gemm_multiply_transposed = gemm_multiply_transposed,
-                             .act_forward = act_forward,
-                             .ln_forward = ln_forward,
-                             .ln_backward = ln_backward,
                              .softmax_xent = softmax_xent,
                              .bce_logits = bce_logits,
                              .accuracy = accuracy,

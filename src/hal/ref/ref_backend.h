@@ -9,7 +9,44 @@
 #ifndef WEFT_HAL_REF_REF_BACKEND_H
 #define WEFT_HAL_REF_REF_BACKEND_H
 
+#include "base/half.h"
 #include "hal/hal.h"
+
+/* An element of a matrix of floating-point numbers, for operations whose operands have types of their own. */
+static inline double ref_load(const hal_mat *mat, int64_t row, int64_t col)
+{
+    const int64_t at = row * mat->ld + col;
+    switch (mat->dtype) {
+    case WEFT_DTYPE_F64:
+        return ((const double *)mat->source)[at];
+    case WEFT_DTYPE_BF16:
+        return (double)bf16_to_float(((const uint16_t *)mat->source)[at]);
+    case WEFT_DTYPE_F16:
+        return (double)fp16_to_float(((const uint16_t *)mat->source)[at]);
+    default:
+        return (double)((const float *)mat->source)[at];
+    }
+}
+
+/* To float32 first, where the type is shorter. */
+static inline void ref_store(const hal_mat *mat, int64_t row, int64_t col, double x)
+{
+    const int64_t at = row * mat->ld + col;
+    switch (mat->dtype) {
+    case WEFT_DTYPE_F64:
+        ((double *)mat->data)[at] = x;
+        break;
+    case WEFT_DTYPE_BF16:
+        ((uint16_t *)mat->data)[at] = bf16_from_float((float)x);
+        break;
+    case WEFT_DTYPE_F16:
+        ((uint16_t *)mat->data)[at] = fp16_from_float((float)x);
+        break;
+    default:
+        ((float *)mat->data)[at] = (float)x;
+        break;
+    }
+}
 
 /* Fill every table with the reference operations. */
 void ref_fill_ops(weft_hal *hal);

@@ -31,6 +31,46 @@ weft_status TYPED(ref_axpby)(const hal_axpby_args *args)
     return WEFT_OK;
 }
 
+weft_status TYPED(ref_gather_rows)(const hal_gather_rows_args *args)
+{
+    const int32_t *index = args->index.source;
+    const cell *x = args->x.source;
+    cell *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        assert(index[i] >= 0 && index[i] < args->x.rows);
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            y[i * args->y.ld + j] = x[index[i] * args->x.ld + j];
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_scatter_rows)(const hal_scatter_rows_args *args)
+{
+    const int32_t *index = args->index.source;
+    const cell *x = args->x.source;
+    cell *y = args->y.data;
+    for (int64_t i = 0; i < args->x.rows; ++i) {
+        assert(index[i] >= 0 && index[i] < args->y.rows);
+        cell *to = y + index[i] * args->y.ld;
+        for (int64_t j = 0; j < args->x.cols; ++j) {
+            const cell from = x[i * args->x.ld + j];
+            switch (args->mode) {
+            case HAL_SCATTER_REPLACE:
+                to[j] = from;
+                break;
+            case HAL_SCATTER_ADD:
+                to[j] = STORE(LOAD(to[j]) + LOAD(from));
+                break;
+            case HAL_SCATTER_MAX:
+                to[j] = LOAD(from) > LOAD(to[j]) || isnan(LOAD(from)) ? from : to[j];
+                break;
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
 /* A NaN passes through ReLU, so that a diverging run is seen. */
 weft_status TYPED(ref_act_forward)(const hal_act_forward_args *args)
 {
@@ -181,6 +221,87 @@ weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
             double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
             double centred = (double)gradient - stats[j] / count - xhat * stats[n + j] / count;
             dx[i * lddx + j] = STORE((real)((double)gamma[j] * (double)rstd[j] * centred));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* saved[2 i] is the mean of row i, saved[2 i + 1] its 1 / sqrt(variance + epsilon). */
+
+weft_status TYPED(ref_ln_forward)(const hal_ln_forward_args *args)
+{
+    int64_t m = args->y.rows;
+    int64_t n = args->y.cols;
+    const cell *x = args->x.source;
+    const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
+    real *saved = args->saved.data;
+    cell *y = args->y.data;
+    int64_t ldx = args->x.ld;
+    int64_t ldy = args->y.ld;
+    double epsilon = args->epsilon;
+    for (int64_t i = 0; i < m && n > 0; ++i) {
+        double sum = 0.0;
+        for (int64_t j = 0; j < n; ++j) {
+            sum += (double)LOAD(x[i * ldx + j]);
+        }
+        double mean = sum / (double)n;
+        double squares = 0.0;
+        for (int64_t j = 0; j < n; ++j) {
+            double centred = (double)LOAD(x[i * ldx + j]) - mean;
+            squares += centred * centred;
+        }
+        double rstd = 1.0 / sqrt(squares / (double)n + epsilon);
+        saved[2 * i] = (real)mean;
+        saved[2 * i + 1] = (real)rstd;
+        for (int64_t j = 0; j < n; ++j) {
+            const double xhat = ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
+            y[i * ldy + j] = STORE((real)((double)gamma[j] * xhat + (double)beta[j]));
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_ln_backward)(const hal_ln_backward_args *args)
+{
+    int64_t m = args->dx.rows;
+    int64_t n = args->dx.cols;
+    const cell *dy = args->dy.source;
+    const cell *x = args->x.source;
+    const real *gamma = args->gamma.source;
+    const real *saved = args->saved.source;
+    real *dgamma = args->dgamma.data;
+    real *dbeta = args->dbeta.data;
+    cell *dx = args->dx.data;
+    int64_t lddy = args->dy.ld;
+    int64_t ldx = args->x.ld;
+    int64_t lddx = args->dx.ld;
+    /* Columns first: dx may overwrite dy. */
+    for (int64_t j = 0; j < n; ++j) {
+        double gamma_sum = (double)dgamma[j];
+        double beta_sum = (double)dbeta[j];
+        for (int64_t i = 0; i < m; ++i) {
+            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)saved[2 * i]) * (double)saved[2 * i + 1];
+            gamma_sum += (double)LOAD(dy[i * lddy + j]) * xhat;
+            beta_sum += (double)LOAD(dy[i * lddy + j]);
+        }
+        dgamma[j] = (real)gamma_sum;
+        dbeta[j] = (real)beta_sum;
+    }
+    for (int64_t i = 0; i < m && n > 0; ++i) {
+        double mean = (double)saved[2 * i];
+        double rstd = (double)saved[2 * i + 1];
+        double sum = 0.0;
+        double products = 0.0;
+        for (int64_t j = 0; j < n; ++j) {
+            double scaled = (double)gamma[j] * (double)LOAD(dy[i * lddy + j]);
+            sum += scaled;
+            products += scaled * ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
+        }
+        for (int64_t j = 0; j < n; ++j) {
+            double xhat = ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
+            double scaled = (double)gamma[j] * (double)LOAD(dy[i * lddy + j]);
+            dx[i * lddx + j] = STORE((real)(rstd * (scaled - sum / (double)n - xhat * products / (double)n)));
         }
     }
     return WEFT_OK;

@@ -1,5 +1,5 @@
 /*
- * hal/ref/ref_image.c: convolution and pooling as they are defined. A prepared convolution is a copy of the weights.
+ * hal/ref/ref_image.c: convolution and pooling as they are defined. A prepared convolution is its shape.
  *
  * A kernel element (ky, kx) of output pixel (oy, ox) reads input pixel (oy * stride - pad + ky * dilation, likewise x);
  * pixels outside of the image are padding. Convolution is correlation, as everywhere in deep learning.
@@ -11,17 +11,6 @@
 
 #include "base/half.h"
 #include "hal/ref/ref_backend.h"
-
-typedef struct ref_conv {
-    hal_conv common;
-    void *weight; /* [out, in / groups * kernel[0] * kernel[1]], float32 or float64 */
-    size_t bytes;
-} ref_conv;
-
-static const ref_conv *ref_conv_of(const hal_conv *conv)
-{
-    return (const ref_conv *)conv;
-}
 
 /* Input row or column that a kernel element reads at an output place; negative in the padding. */
 static int64_t input_at(int64_t place, int64_t stride, int64_t pad, int64_t offset, int64_t extent)
@@ -37,31 +26,8 @@ static int64_t output_at(int64_t input, int64_t stride, int64_t pad, int64_t off
     return at >= 0 && at % stride == 0 && at / stride < extent ? at / stride : -1;
 }
 
-/* Weights of a convolution on bfloat16 are rounded to it, and kept as floats. */
-static weft_status pack(const hal_conv_pack_args *args)
-{
-    const hal_conv_shape *s = &args->conv->shape;
-    float *to = ref_conv_of(args->conv)->weight;
-    const int64_t elements = s->out * hal_conv_terms(s);
-    assert(args->weight.rows == s->out && args->weight.cols == hal_conv_terms(s) &&
-           args->weight.ld == args->weight.cols);
-    assert((args->weight.dtype == WEFT_DTYPE_F64) == (s->dtype == WEFT_DTYPE_F64));
-    memcpy(to, args->weight.source, (size_t)elements * weft_dtype_bytes(args->weight.dtype));
-    for (int64_t i = 0; i < elements && s->dtype == WEFT_DTYPE_BF16; ++i) {
-        to[i] = bf16_to_float(bf16_from_float(to[i]));
-    }
-    return WEFT_OK;
-}
-
-weft_status ref_conv_pack_f32(const hal_conv_pack_args *args)
-{
-    return pack(args);
-}
-
-weft_status ref_conv_pack_f64(const hal_conv_pack_args *args)
-{
-    return pack(args);
-}
+/* A weight as a convolution on these rows sees it. */
+#define ROUND(x) LOAD(STORE(x))
 
 #define cell        float
 #define real        float
@@ -98,10 +64,7 @@ weft_status ref_conv_pack_f64(const hal_conv_pack_args *args)
 static void ref_conv_destroy(weft_hal *hal, hal_conv *conv)
 {
     (void)hal;
-    if (conv != NULL) {
-        weft_free(((ref_conv *)conv)->weight);
-        weft_free(conv);
-    }
+    weft_free(conv);
 }
 
 static weft_status ref_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
@@ -109,26 +72,23 @@ static weft_status ref_conv_create(weft_hal *hal, const hal_conv_shape *shape, c
 {
     *out = NULL;
     weft_status status = WEFT_OK;
-    ref_conv *conv = NULL;
+    hal_conv *conv = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
-    WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
+    WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, conv), status, failed);
     WEFT_CHECK_GOTO(shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || shape->dtype == WEFT_DTYPE_BF16,
                     status, failed, WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s",
                     weft_dtype_name(shape->dtype));
-    conv->bytes = (size_t)(shape->out * hal_conv_terms(shape)) *
-                  weft_dtype_bytes(shape->dtype == WEFT_DTYPE_F64 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32);
-    WEFT_TRY_GOTO(weft_malloc(conv->bytes, 1, WEFT_MEM_WORKSPACE, &conv->weight), status, failed);
-    *out = &conv->common;
+    *out = conv;
     return WEFT_OK;
 failed:
-    ref_conv_destroy(hal, &conv->common);
+    ref_conv_destroy(hal, conv);
     return status;
 }
 
 static hal_conv_info ref_conv_info(weft_hal *hal, const hal_conv *conv)
 {
     (void)hal;
-    hal_conv_info info = {.forward = "ref", .slow = true, .bytes = ref_conv_of(conv)->bytes};
+    hal_conv_info info = {.forward = "ref", .slow = true};
     if (conv->shape.training) {
         snprintf(info.backward_weights, sizeof info.backward_weights, "ref");
         snprintf(info.backward_data, sizeof info.backward_data, "%s", conv->shape.backward_data ? "ref" : "");

@@ -13,7 +13,7 @@ static double TYPED(conv_at)(const hal_conv_shape *s, const cell *x, const real 
             int64_t ix = input_at(ox, s->stride[1], s->pad[1][0], kx * s->dilation[1], s->width);
             for (int64_t c = 0; c < in && iy >= 0 && ix >= 0; ++c) {
                 sum += (double)LOAD(x[(iy * s->width + ix) * s->in + first + c]) *
-                       (double)weight[((o * in + c) * s->kernel[0] + ky) * s->kernel[1] + kx];
+                       (double)ROUND(weight[((o * in + c) * s->kernel[0] + ky) * s->kernel[1] + kx]);
             }
         }
     }
@@ -23,7 +23,7 @@ static double TYPED(conv_at)(const hal_conv_shape *s, const cell *x, const real 
 weft_status TYPED(ref_conv_forward)(const hal_conv_forward_args *args)
 {
     const hal_conv_shape *s = &args->conv->shape;
-    const real *weight = ref_conv_of(args->conv)->weight;
+    const real *weight = args->weight.source;
     const cell *x = args->x.source;
     const real *bias = args->bias.source;
     cell *y = args->y.data;
@@ -31,6 +31,7 @@ weft_status TYPED(ref_conv_forward)(const hal_conv_forward_args *args)
     int size = 0;
     WEFT_TRY(hal_conv_size(args->conv, "conv_forward", &args->x, &args->y, &size));
     WEFT_TRY(hal_conv_bias(args->conv, "conv_forward", &args->bias));
+    assert(args->weight.rows == s->out && args->weight.cols == hal_conv_terms(s));
     hal_conv_extent(s, extent);
     for (int64_t row = 0; row < args->y.rows; ++row) {
         int64_t image = row / (extent[0] * extent[1]);
@@ -60,7 +61,7 @@ static double TYPED(conv_data_at)(const hal_conv_shape *s, const int64_t extent[
             int64_t ox = output_at(ix, s->stride[1], s->pad[1][0], kx * s->dilation[1], extent[1]);
             for (int64_t o = first; o < first + out && oy >= 0 && ox >= 0; ++o) {
                 sum += (double)LOAD(dy[(oy * extent[1] + ox) * s->out + o]) *
-                       (double)weight[((o * in + c % in) * s->kernel[0] + ky) * s->kernel[1] + kx];
+                       (double)ROUND(weight[((o * in + c % in) * s->kernel[0] + ky) * s->kernel[1] + kx]);
             }
         }
     }
@@ -70,12 +71,13 @@ static double TYPED(conv_data_at)(const hal_conv_shape *s, const int64_t extent[
 weft_status TYPED(ref_conv_backward_data)(const hal_conv_backward_data_args *args)
 {
     const hal_conv_shape *s = &args->conv->shape;
-    const real *weight = ref_conv_of(args->conv)->weight;
+    const real *weight = args->weight.source;
     const cell *dy = args->dy.source;
     cell *dx = args->dx.data;
     int64_t extent[2];
     int size = 0;
     WEFT_TRY(hal_conv_size(args->conv, "conv_backward_data", &args->dx, &args->dy, &size));
+    assert(args->weight.rows == s->out && args->weight.cols == hal_conv_terms(s));
     hal_conv_extent(s, extent);
     for (int64_t row = 0; row < args->dx.rows; ++row) {
         int64_t image = row / (s->height * s->width);

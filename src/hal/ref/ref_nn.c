@@ -1,9 +1,7 @@
 /*
  * hal/ref/ref_nn.c: neural-network operations as they are defined; see hal/hal.h.
  *
- * Batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv:1502.03167. Layer norm: J. Ba, J. Kiros, G. Hinton, 2016,
- * arXiv:1607.06450 (variance over n, epsilon inside the root). What reads and writes rows for batch norm is in
- * ref_cells.c.
+ * Batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv:1502.03167. What reads and writes rows for it is in ref_cells.c.
  */
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/half.h"
 #include "hal/ref/ref_backend.h"
 
 /* ---- reduce ------------------------------------------------------------------------------------------------------ */
@@ -65,42 +64,13 @@ weft_status ref_reduce_mixed(const hal_reduce_args *args)
 
 /* ---- cast -------------------------------------------------------------------------------------------------------- */
 
-static float load(const hal_mat *mat, int64_t i, int64_t j)
-{
-    const int64_t at = i * mat->ld + j;
-    switch (mat->dtype) {
-    case WEFT_DTYPE_BF16:
-        return bf16_to_float(((const uint16_t *)mat->source)[at]);
-    case WEFT_DTYPE_F16:
-        return fp16_to_float(((const uint16_t *)mat->source)[at]);
-    default:
-        return ((const float *)mat->source)[at];
-    }
-}
-
-static void store(const hal_mat *mat, int64_t i, int64_t j, float x)
-{
-    const int64_t at = i * mat->ld + j;
-    switch (mat->dtype) {
-    case WEFT_DTYPE_BF16:
-        ((uint16_t *)mat->data)[at] = bf16_from_float(x);
-        break;
-    case WEFT_DTYPE_F16:
-        ((uint16_t *)mat->data)[at] = fp16_from_float(x);
-        break;
-    default:
-        ((float *)mat->data)[at] = x;
-        break;
-    }
-}
-
 weft_status ref_cast_mixed(const hal_cast_args *args)
 {
     assert(args->x.rows == args->y.rows && args->x.cols == args->y.cols);
     for (int64_t i = 0; i < args->y.rows; ++i) {
         for (int64_t j = 0; j < args->y.cols; ++j) {
-            float x = load(&args->x, i, j);
-            store(&args->y, i, j, args->add ? load(&args->y, i, j) + x : x);
+            const double x = ref_load(&args->x, i, j);
+            ref_store(&args->y, i, j, args->add ? ref_load(&args->y, i, j) + x : x);
         }
     }
     return WEFT_OK;

@@ -27,17 +27,28 @@ static weft_status check_run(const hal_spmm *spmm, const hal_spmm_run_args *args
     return WEFT_OK;
 }
 
-#define real        float
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_sparse_body.h"
-#undef real
-#undef TYPED
-
-#define real        double
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_sparse_body.h"
-#undef real
-#undef TYPED
+weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
+{
+    const hal_spmm *spmm = args->matrix;
+    WEFT_TRY(check_run(spmm, args));
+    const int64_t slices = args->slices > 1 ? args->slices : 1;
+    const int64_t end = spmm->rows * (args->slice + 1) / slices;
+    for (int64_t r = spmm->rows * args->slice / slices; r < end; ++r) {
+        const double post = args->post.source != NULL ? ref_load(&args->post, r, 0) : 1.0;
+        for (int64_t j = 0; j < args->out.cols; ++j) {
+            double sum = 0.0;
+            for (int64_t e = spmm->offset[r]; e < spmm->offset[r + 1]; ++e) {
+                const int64_t c = spmm->column[e];
+                sum += (args->pre.source != NULL ? ref_load(&args->pre, c, 0) : 1.0) * ref_load(&args->x, c, j);
+            }
+            double value = args->beta == 0.0 ? 0.0 : args->beta * ref_load(&args->out, r, j);
+            value += post * sum;
+            value += args->diag.source != NULL ? ref_load(&args->diag, r, 0) * ref_load(&args->x, r, j) : 0.0;
+            ref_store(&args->out, r, j, value);
+        }
+    }
+    return WEFT_OK;
+}
 
 static void ref_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
 {

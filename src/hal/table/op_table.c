@@ -116,8 +116,12 @@ static bool operand_fits(const hal_operand *operand, weft_dtype real)
     if (operand->type == HAL_ANY || !hal_mat_given(operand->mat)) {
         return true;
     }
+    const weft_dtype own = operand->mat->dtype;
+    if (operand->type == HAL_OWN) {
+        return real == WEFT_DTYPE_F64 ? own == real : own == WEFT_DTYPE_F32 || own == WEFT_DTYPE_BF16;
+    }
     const int type = operand->type == HAL_PARAM && real == WEFT_DTYPE_BF16 ? (int)WEFT_DTYPE_F32 : operand->type;
-    return (int)operand->mat->dtype == (type < 0 ? (int)real : type);
+    return (int)own == (type < 0 ? (int)real : type);
 }
 
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)

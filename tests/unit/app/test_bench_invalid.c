@@ -2,6 +2,7 @@
  * element of each result changed. */
 #include <math.h>
 
+#include "app/bench/bench_dense.h"
 #include "app/bench/bench_gemm.h"
 #include "app/bench/bench_spmm.h"
 #include "base/alloc.h"
@@ -24,6 +25,27 @@ static weft_status wrong_spmm(weft_hal *hal, const hal_spmm_run_args *args)
     return WEFT_OK;
 }
 
+static weft_status wrong_conv_forward(weft_hal *hal, const hal_conv_forward_args *args)
+{
+    WEFT_TRY(right.conv_forward(hal, args));
+    ((float *)args->y.data)[args->y.rows * args->y.ld - 1] += added;
+    return WEFT_OK;
+}
+
+static weft_status wrong_conv_backward_data(weft_hal *hal, const hal_conv_backward_data_args *args)
+{
+    WEFT_TRY(right.conv_backward_data(hal, args));
+    ((float *)args->dx.data)[args->dx.rows * args->dx.ld - 1] += added;
+    return WEFT_OK;
+}
+
+static weft_status wrong_conv_backward_weights(weft_hal *hal, const hal_conv_backward_weights_args *args)
+{
+    WEFT_TRY(right.conv_backward_weights(hal, args));
+    ((float *)args->dweight.data)[args->dweight.rows * args->dweight.ld - 1] += added;
+    return WEFT_OK;
+}
+
 static weft_hal *open_wrong(void)
 {
     weft_hal *hal = NULL;
@@ -31,6 +53,9 @@ static weft_hal *open_wrong(void)
     right = hal->op;
     hal->op.gemm = wrong_gemm;
     hal->op.spmm_run = wrong_spmm;
+    hal->op.conv_forward = wrong_conv_forward;
+    hal->op.conv_backward_data = wrong_conv_backward_data;
+    hal->op.conv_backward_weights = wrong_conv_backward_weights;
     return hal;
 }
 
@@ -55,6 +80,57 @@ static void test_gemm(void **state)
         }
     }
     weft_hal_close(hal);
+}
+
+/* Of the passes of a layer, which are valid. */
+static void check_layer(const hal_conv_shape *shape, bool linear, bool valid)
+{
+    weft_hal *hal = open_wrong();
+    const dense_question question = {.shape = *shape, .linear = linear, .images = 3, .few = 1, .repeats = 1};
+    dense_result result[DENSE_PASSES];
+    ASSERT_OK(bench_dense_case(hal, &question, result));
+    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
+        if (pass == DENSE_BACKWARD_DATA && !shape->backward_data) {
+            assert_int_equal(result[pass].seconds.count, 0);
+            continue;
+        }
+        assert_true(result[pass].valid == valid && (result[pass].worst <= 1.0) == valid);
+        assert_true(result[pass].peak * result[pass].seconds.median >= 0.999 * result[pass].flops);
+    }
+    weft_hal_close(hal);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    hal_conv_shape shape = {.height = 7,
+                            .width = 6,
+                            .in = 4,
+                            .out = 6,
+                            .groups = 2,
+                            .kernel = {3, 2},
+                            .stride = {2, 1},
+                            .dilation = {1, 2},
+                            .pad = {{1, 1}, {0, 0}},
+                            .bias = true,
+                            .training = true,
+                            .backward_data = true};
+    const hal_conv_shape flat = {.height = 1,
+                                 .width = 1,
+                                 .in = 20,
+                                 .out = 7,
+                                 .groups = 1,
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .bias = true,
+                                 .backward_data = true};
+    for (int wrong = 0; wrong < 3; ++wrong) {
+        added = wrong == 0 ? 0.0F : wrong == 1 ? 0.05F : NAN;
+        shape.backward_data = wrong != 1;
+        check_layer(&shape, false, wrong == 0);
+        check_layer(&flat, true, wrong == 0);
+    }
 }
 
 static const bench_cell *cell_of(const bench_grid *grid, int row, const char *name)
@@ -102,6 +178,7 @@ static void test_spmm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm), cmocka_unit_test(test_spmm)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm), cmocka_unit_test(test_dense),
+                                       cmocka_unit_test(test_spmm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,9 +219,9 @@ static void test_malformed_images_are_left_out(void **state)
     put_file(in_folder(state, "val/cow/y.png"), file.data, file.bytes);
     for (int ranks = 1; ranks <= 3; ++ranks) {
         ASSERT_OK(open_set(*state, &plain, ranks, &c));
-        assert_int_equal(c.malformed, 2);
+        assert_int_equal(c.malformed, 1);
         assert_int_equal(c.count[IMAGE_TRAIN], 4);
-        assert_int_equal(c.count[IMAGE_VALID], 1);
+        assert_int_equal(c.count[IMAGE_VALID], 2);
         assert_int_equal(c.count[IMAGE_TEST], 2);
         make_pixels(1, SIDE, pixels);
         assert_memory_equal(c.pixels[IMAGE_TRAIN][0], pixels, PIXELS);
@@ -229,6 +229,9 @@ static void test_malformed_images_are_left_out(void **state)
         assert_memory_equal(c.pixels[IMAGE_VALID][0], pixels, PIXELS);
         make_pixels(8, SIDE, pixels);
         assert_memory_equal(c.pixels[IMAGE_TEST][1], pixels, PIXELS);
+        for (int i = 0; i < PIXELS; ++i) {
+            assert_int_equal(c.pixels[IMAGE_VALID][1][i], 128);
+        }
         ASSERT_STATUS(open_set(*state, &strict, ranks, &c), WEFT_ERR_DATA);
         ASSERT_MESSAGE("train/ant/a.png: neither a JPEG nor a PNG file");
     }
@@ -236,8 +239,7 @@ static void test_malformed_images_are_left_out(void **state)
     put_file(in_folder(state, "train/ant/a.png"), file.data, file.bytes);
     ASSERT_STATUS(open_set(*state, &strict, 2, &c), WEFT_ERR_DATA);
     ASSERT_MESSAGE("val/cow/y.png: malformed PNG file");
-    /* decoded one by one it is grey */
-    const image_options piecewise = {.threads = 2, .memory = 1};
+    const image_options piecewise = {.threads = 2, .memory = 1}; /* without a cache it is the same */
     ASSERT_OK(open_set(*state, &piecewise, 2, &c));
     assert_int_equal(c.count[IMAGE_VALID], 2);
     for (int i = 0; i < PIXELS; ++i) {

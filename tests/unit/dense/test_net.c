@@ -1,4 +1,5 @@
 /* Networks as text: the zoo's sizes against published counts, round trips, and every mistake with its line. */
+#include "base/alloc.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -95,6 +96,16 @@ static void test_round_trip(void **state)
         char *second = text_of(&again);
         assert_string_equal(text, second);
         assert_int_equal(net.layers, again.layers);
+        net_destroy(&again);
+        free(second);
+        char *line = NULL;
+        ASSERT_OK(net_write_line(&net, &line));
+        assert_null(strchr(line, '\n'));
+        ASSERT_OK(net_parse_line(line, "some/own.net", &again));
+        assert_string_equal(again.name, "own");
+        second = text_of(&again);
+        assert_string_equal(text, second);
+        weft_free(line);
         free(text);
         free(second);
         net_destroy(&net);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/half.h"
 #include "gnn/layers/aggregate.h"
 #include "partition/partition.h"
 #include "support/graphs.h"
@@ -25,28 +26,41 @@ typedef struct setting {
     double beta;
     bool transposed;
     bool threaded; /* every rank has a communication thread */
+    bool narrow;   /* x and out are of bfloat16 */
     float *result; /* [n, width] by global id, written by roots */
 } setting;
 
-static double x_of(int64_t v, int64_t c)
+static double of_type(const setting *s, double value)
 {
-    return (double)((v * 31 + c * 17) % 101) / 50.0 - 1.0;
+    return s->narrow ? (double)bf16_to_float(bf16_from_float((float)value)) : value;
+}
+
+static double x_of(const setting *s, int64_t v, int64_t c)
+{
+    return of_type(s, (double)((v * 31 + c * 17) % 101) / 50.0 - 1.0);
 }
 
 /* What out holds before: written by the caller between begin and end. */
-static double y_of(int64_t v, int64_t c)
+static double y_of(const setting *s, int64_t v, int64_t c)
 {
-    return (double)((v * 13 + c * 7) % 89) / 40.0 - 1.0;
+    return of_type(s, (double)((v * 13 + c * 7) % 89) / 40.0 - 1.0);
 }
 
 static weft_status make_matrix(weft_hal *hal, const weft_part *part, const setting *s, bool is_x, weft_tensor *t)
 {
     const int64_t ld = s->width + s->padding;
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, ld, WEFT_MEM_FEATURE, t));
+    const weft_dtype dtype = s->narrow ? WEFT_DTYPE_BF16 : WEFT_DTYPE_F32;
+    WEFT_TRY(tensor_create(hal, dtype, part->n_local, ld, WEFT_MEM_FEATURE, t));
     float *host = calloc((size_t)(part->n_local * ld) + 1, sizeof *host);
     for (int64_t i = 0; i < part->n_owned * s->width; ++i) {
         const int64_t v = part->gid[i / s->width], c = i % s->width;
-        host[i / s->width * ld + c] = (float)(is_x ? x_of(v, c) : y_of(v, c));
+        host[i / s->width * ld + c] = (float)(is_x ? x_of(s, v, c) : y_of(s, v, c));
+    }
+    if (s->narrow) { /* in place: what is written lies before what is read next */
+        for (int64_t i = 0; i < part->n_local * ld; ++i) {
+            const uint16_t half = bf16_from_float(host[i]);
+            memcpy((char *)host + (size_t)i * sizeof half, &half, sizeof half);
+        }
     }
     weft_status status = tensor_upload(t, host);
     free(host);
@@ -57,6 +71,11 @@ static weft_status keep_result(const weft_part *part, const setting *s, const we
 {
     float *host = calloc((size_t)(out->rows * out->cols) + 1, sizeof *host);
     weft_status status = tensor_download(out, host);
+    for (int64_t i = out->rows * out->cols - 1; s->narrow && i >= 0; --i) {
+        uint16_t half = 0;
+        memcpy(&half, (const char *)host + (size_t)i * sizeof half, sizeof half);
+        host[i] = bf16_to_float(half);
+    }
     for (int64_t i = 0; status == WEFT_OK && i < part->n_owned; ++i) {
         memcpy(s->result + part->gid[i] * s->width, host + i * out->cols, (size_t)s->width * sizeof *host);
     }
@@ -117,8 +136,9 @@ static void degrees_of(const weft_graph *g, double *degree)
     }
 }
 
-/* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them. */
-static void expect(const setting *s, double *sum)
+/* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them; magnitude [n, width]:
+ * of what is added. */
+static void expect(const setting *s, double *sum, double *magnitude)
 {
     const weft_graph *g = &s->graph->graph;
     double degree[VERTICES + 1];
@@ -126,7 +146,8 @@ static void expect(const setting *s, double *sum)
     for (int64_t i = 0; i < g->vertices * s->width; ++i) {
         const int64_t v = i / s->width, c = i % s->width;
         const double self = s->options.normalisation == GNN_NORM_MEAN ? 0.0 : 1.0 / (degree[v] + 1.0);
-        sum[i] = s->beta * y_of(v, c) + self * x_of(v, c);
+        sum[i] = s->beta * y_of(s, v, c) + self * x_of(s, v, c);
+        magnitude[i] = s->beta * fabs(y_of(s, v, c)) + self * fabs(x_of(s, v, c));
     }
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
@@ -137,7 +158,8 @@ static void expect(const setting *s, double *sum)
                                       : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
             const int64_t to = s->transposed ? u : v, from = s->transposed ? v : u;
             for (int64_t c = 0; c < s->width; ++c) {
-                sum[to * s->width + c] += weight * x_of(from, c);
+                sum[to * s->width + c] += weight * x_of(s, from, c);
+                magnitude[to * s->width + c] += weight * fabs(x_of(s, from, c));
             }
         }
     }
@@ -149,17 +171,19 @@ static void check_setting(setting *s, int ranks, const char *method)
     const partition_options cut = {.method = method, .parts = ranks, .seed = 1, .balance = 1.1, .threads = 1};
     partition_report report;
     double *sum = calloc((size_t)(g->vertices * s->width), sizeof *sum);
+    double *magnitude = calloc((size_t)(g->vertices * s->width), sizeof *magnitude);
     float *again = calloc((size_t)(g->vertices * s->width), sizeof *again);
     s->result = calloc((size_t)(g->vertices * s->width), sizeof *s->result);
     ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
     ASSERT_OK(comm_thread_run(ranks, run_rank, s));
-    expect(s, sum);
+    expect(s, sum, magnitude);
+    const double units = s->narrow ? (ranks + 3) * 0x1p-9 : 0.0; /* as gnn/layers/aggregate.h says */
     for (int64_t i = 0; i < g->vertices * s->width; ++i) {
-        if (!(fabs((double)s->result[i] - sum[i]) <= 2e-5)) {
+        if (!(fabs((double)s->result[i] - sum[i]) <= 2e-5 + units * magnitude[i])) {
             fail_msg(
-                "%d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column %lld is "
+                "%s, %d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column %lld is "
                 "%.7g, not %.7g",
-                ranks, method, s->backend, (int)s->options.form, (int)s->options.normalisation, (int)s->options.overlap,
+                s->narrow ? "bf16" : "f32", ranks, method, s->backend, (int)s->options.form, (int)s->options.normalisation, (int)s->options.overlap,
                 (long long)s->width, s->beta, s->transposed ? ", transposed" : "", (long long)(i / s->width),
                 (long long)(i % s->width), (double)s->result[i], sum[i]);
         }
@@ -176,11 +200,12 @@ static void check_setting(setting *s, int ranks, const char *method)
     partition_destroy(&s->partition);
     free(s->result);
     free(again);
+    free(magnitude);
     free(sum);
 }
 
 /* Everything is met with everything else often enough over the turns. */
-static void check_graph(const test_graph *graph, int turns)
+static void check_graph(const test_graph *graph, int turns, bool narrow)
 {
     static const int ranks[] = {1, 2, 3, 4, 8};
     static const char *const methods[] = {"random", "libra", "edgecut", "2d"};
@@ -192,6 +217,7 @@ static void check_graph(const test_graph *graph, int turns)
                      .width = widths[k / 3 % 3],
                      .padding = k / 5 % 2 * 3,
                      .beta = k / 4 % 2,
+                     .narrow = narrow,
                      .transposed = k / 2 % 2 == 1};
         s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)(k % 3),
                                              .form = (hal_spmm_form)(k / 7 % 4),
@@ -205,7 +231,8 @@ static void test_symmetric(void **state)
 {
     (void)state;
     test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
-    check_graph(&graph, 60);
+    check_graph(&graph, 60, false);
+    check_graph(&graph, 30, true);
     test_graph_free(&graph);
 }
 
@@ -213,7 +240,8 @@ static void test_directed(void **state)
 {
     (void)state;
     test_graph graph = test_graph_random(VERTICES, EDGES, false, 6);
-    check_graph(&graph, 60);
+    check_graph(&graph, 60, false);
+    check_graph(&graph, 30, true);
     test_graph_free(&graph);
 }
 

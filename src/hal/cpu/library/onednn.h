@@ -20,13 +20,14 @@ typedef struct cpu_product {
     bool trans_a, trans_b;
     int64_t m, n, k;
     double alpha, beta;
-    const float *a;
+    const void *a;
     int64_t lda;
-    const float *b;
+    const void *b;
     int64_t ldb;
-    float *c;
+    void *c;
     int64_t ldc;
-    const float *bias; /* [n] or NULL */
+    bool narrow_a, narrow_b, narrow_c; /* bfloat16, else float32 */
+    const float *bias;                 /* [n] or NULL */
 } cpu_product;
 
 /* [out] library  NULL when this build has no oneDNN. Close with onednn_close; NULL is allowed. */
@@ -43,9 +44,9 @@ weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_c
 void onednn_conv_destroy(onednn_conv *conv);
 
 /* As the operations of these names; `size` is the place of the number of images among those prepared for. */
-weft_status onednn_conv_pack(const onednn_conv *conv, const float *weight, bool backward);
-weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *bias, void *y);
-weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, void *dx);
+weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *weight,
+                                const float *bias, void *y);
+weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, const float *weight, void *dx);
 weft_status onednn_conv_backward_weights(const onednn_conv *conv, int size, const void *x, const void *dy,
                                          float *dweight, float *dbias, bool adds);
 

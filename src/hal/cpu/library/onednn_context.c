@@ -38,6 +38,7 @@ void onednn_close(onednn *library)
         dnnl_engine_destroy(library->engine);
     }
     weft_free(library->scratch.memory);
+    weft_free(library->packed.memory);
     weft_free(library->staging.memory);
     weft_free(library);
 }

@@ -21,6 +21,7 @@ struct onednn {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     onednn_room scratch; /* the library's */
+    onednn_room packed;  /* weights in the layout of the pass under way */
     onednn_room staging; /* weight gradients in the library's layout */
     onednn_gemms *gemms;
 };

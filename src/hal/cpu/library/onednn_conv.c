@@ -2,13 +2,13 @@
  * hal/cpu/library/onednn_conv.c: convolutions by the library.
  *
  * Activations stay in NHWC; the library chooses the layout of weights ("any"), for each number of images and pass by
- * itself. Weights are packed once a step into every layout that some pass reads, gradients come back through one
- * reorder. Bias, sum and ReLU ride on the forward primitive.
+ * itself. A pass packs its weights when it begins, gradients come back through one reorder. Bias, sum and ReLU ride on
+ * the forward primitive.
  *
- *      weight OIHW float32 --pack--> layout[0], layout[1] .. --> forward, backward data
+ *      weight OIHW float32 --pack--> packed (library's layout) --> forward, backward data
  *      backward weights --> staging (library's layout) --unpack, or add--> dweight OIHW float32
  *
- * It costs the packed weights, mostly twice the weights' size; staging and scratch are the backend's, one for all.
+ * Packed weights, staging and scratch are the backend's, one for all convolutions.
  */
 #include "hal/cpu/library/onednn.h"
 
@@ -19,19 +19,11 @@
 
 #include "hal/cpu/library/onednn_context.h"
 
-/* Packed weights in one layout. */
-typedef struct conv_layout {
-    bool forward, backward; /* who reads it */
-    void *weights;
-    dnnl_memory_t memory;
-    onednn_step pack;
-} conv_layout;
-
 /* What runs for one number of images. */
 typedef struct conv_size {
     onednn_step step[CONV_PASSES];
-    int layout[CONV_PASSES]; /* of the weights that a pass reads */
-    bool plain;              /* weight gradients come in the caller's layout */
+    bool plain[CONV_PASSES];       /* weights, or their gradients, are in the caller's layout */
+    onednn_step pack[CONV_PASSES]; /* else: from there; none of gradients */
     size_t gradient_bytes;
     onednn_step unpack[2]; /* to the caller's layout: replacing, adding */
 } conv_size;
@@ -39,11 +31,9 @@ typedef struct conv_size {
 struct onednn_conv {
     onednn *library;
     hal_conv_shape shape;
-    size_t bytes; /* of packed weights */
-    int sizes, layouts;
+    int sizes;
     owned_desc caller; /* weights as the caller has them */
     conv_size size[HAL_CONV_SIZES];
-    conv_layout layout[2 * HAL_CONV_SIZES];
 };
 
 enum { LINE = 64 };
@@ -145,32 +135,15 @@ static weft_status reorder_create(onednn *library, read_desc from, read_desc to,
     return status;
 }
 
-/* The place of this layout among those that weights are packed into. */
-static weft_status layout_find(onednn_conv *conv, read_desc desc, bool forward, int *place)
+/* How a pass gets weights in the layout `desc`. */
+static weft_status pack_create(onednn_conv *conv, read_desc desc, conv_pass pass, conv_size *size)
 {
-    int i = 0;
-    for (; i < conv->layouts; ++i) {
-        read_desc known;
-        if (dnnl_memory_get_memory_desc(conv->layout[i].memory, &known) == dnnl_success &&
-            dnnl_memory_desc_equal(known, desc)) {
-            break;
-        }
+    size->plain[pass] = dnnl_memory_desc_equal(desc, desc_read(&conv->caller)) != 0;
+    if (size->plain[pass]) {
+        return WEFT_OK;
     }
-    conv_layout *layout = &conv->layout[i];
-    if (i == conv->layouts) {
-        const size_t bytes = dnnl_memory_desc_get_size(desc);
-        dnnl_status_t made = dnnl_memory_create(&layout->memory, desc, conv->library->engine, DNNL_MEMORY_NONE);
-        WEFT_CHECK(made == dnnl_success, WEFT_ERR_RESOURCE, "%s: no memory object (status %d)", onednn_version(),
-                   (int)made);
-        conv->layouts += 1;
-        WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, &layout->weights));
-        WEFT_TRY(reorder_create(conv->library, desc_read(&conv->caller), desc, false, &layout->pack));
-        conv->bytes += bytes;
-    }
-    layout->forward = layout->forward || forward;
-    layout->backward = layout->backward || !forward;
-    *place = i;
-    return WEFT_OK;
+    WEFT_TRY(onednn_room_grow(&conv->library->packed, dnnl_memory_desc_get_size(desc)));
+    return reorder_create(conv->library, desc_read(&conv->caller), desc, false, &size->pack[pass]);
 }
 
 /* ---- making one --------------------------------------------------------------------------------------------------- */
@@ -197,7 +170,7 @@ static weft_status forward_step(onednn_conv *conv, const_dnnl_primitive_desc_t d
     onednn *library = conv->library;
     onednn_step *step = &size->step[CONV_FORWARD];
     read_desc weight = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
-    WEFT_TRY(layout_find(conv, weight, true, &size->layout[CONV_FORWARD]));
+    WEFT_TRY(pack_create(conv, weight, CONV_FORWARD, size));
     WEFT_TRY(onednn_step_create(library, desc, step));
     WEFT_TRY(
         onednn_step_argument(library, step, DNNL_ARG_SRC, dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0)));
@@ -214,7 +187,7 @@ static weft_status data_step(onednn_conv *conv, const_dnnl_primitive_desc_t desc
     onednn *library = conv->library;
     onednn_step *step = &size->step[CONV_BACKWARD_DATA];
     read_desc weight = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
-    WEFT_TRY(layout_find(conv, weight, false, &size->layout[CONV_BACKWARD_DATA]));
+    WEFT_TRY(pack_create(conv, weight, CONV_BACKWARD_DATA, size));
     WEFT_TRY(onednn_step_create(library, desc, step));
     WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_DIFF_DST,
                                   dnnl_primitive_desc_query_md(desc, dnnl_query_diff_dst_md, 0)));
@@ -229,7 +202,7 @@ static weft_status weights_step(onednn_conv *conv, const_dnnl_primitive_desc_t d
     onednn_step *step = &size->step[CONV_BACKWARD_WEIGHTS];
     read_desc gradient = dnnl_primitive_desc_query_md(desc, dnnl_query_diff_weights_md, 0);
     read_desc caller = desc_read(&conv->caller);
-    size->plain = dnnl_memory_desc_equal(gradient, caller) != 0;
+    size->plain[CONV_BACKWARD_WEIGHTS] = dnnl_memory_desc_equal(gradient, caller) != 0;
     size->gradient_bytes = whole_lines(dnnl_memory_desc_get_size(gradient));
     WEFT_TRY(onednn_room_grow(&library->staging, size->gradient_bytes + (size_t)conv->shape.out * sizeof(float)));
     WEFT_TRY(onednn_step_create(library, desc, step));
@@ -294,7 +267,6 @@ weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_c
         }
     }
     onednn_leave(library, before);
-    info->bytes = conv->bytes;
     if (status != WEFT_OK || lacks) {
         onednn_conv_destroy(conv);
         return status;
@@ -311,14 +283,10 @@ void onednn_conv_destroy(onednn_conv *conv)
     for (int i = 0; i < conv->sizes; ++i) {
         for (int pass = 0; pass < CONV_PASSES; ++pass) {
             onednn_step_destroy(&conv->size[i].step[pass]);
+            onednn_step_destroy(&conv->size[i].pack[pass]);
         }
         onednn_step_destroy(&conv->size[i].unpack[0]);
         onednn_step_destroy(&conv->size[i].unpack[1]);
-    }
-    for (int i = 0; i < conv->layouts; ++i) {
-        onednn_step_destroy(&conv->layout[i].pack);
-        dnnl_memory_destroy(conv->layout[i].memory);
-        weft_free(conv->layout[i].weights);
     }
     desc_destroy(&conv->caller);
     weft_free(conv);
@@ -326,30 +294,30 @@ void onednn_conv_destroy(onednn_conv *conv)
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 
-weft_status onednn_conv_pack(const onednn_conv *conv, const float *weight, bool backward)
-{
-    for (int i = 0; i < conv->layouts; ++i) {
-        const conv_layout *layout = &conv->layout[i];
-        if (layout->forward || backward) {
-            WEFT_TRY(onednn_step_run(conv->library, &layout->pack, (void *[]){onednn_reads(weight), layout->weights}));
-        }
-    }
-    return WEFT_OK;
-}
-
-weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *bias, void *y)
+/* The caller's weights as a pass reads them, until the next pass of any convolution. */
+static weft_status weights_for(const onednn_conv *conv, int size, conv_pass pass, const float *weight, void **packed)
 {
     const conv_size *s = &conv->size[size];
-    void *weights = conv->layout[s->layout[CONV_FORWARD]].weights;
-    return onednn_step_run(conv->library, &s->step[CONV_FORWARD],
+    *packed = s->plain[pass] ? onednn_reads(weight) : conv->library->packed.memory;
+    return s->plain[pass] ? WEFT_OK
+                          : onednn_step_run(conv->library, &s->pack[pass], (void *[]){onednn_reads(weight), *packed});
+}
+
+weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *weight,
+                                const float *bias, void *y)
+{
+    void *weights = NULL;
+    WEFT_TRY(weights_for(conv, size, CONV_FORWARD, weight, &weights));
+    return onednn_step_run(conv->library, &conv->size[size].step[CONV_FORWARD],
                            (void *[]){onednn_reads(x), weights, y, onednn_reads(bias)});
 }
 
-weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, void *dx)
+weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, const float *weight, void *dx)
 {
-    const conv_size *s = &conv->size[size];
-    void *weights = conv->layout[s->layout[CONV_BACKWARD_DATA]].weights;
-    return onednn_step_run(conv->library, &s->step[CONV_BACKWARD_DATA], (void *[]){onednn_reads(dy), weights, dx});
+    void *weights = NULL;
+    WEFT_TRY(weights_for(conv, size, CONV_BACKWARD_DATA, weight, &weights));
+    return onednn_step_run(conv->library, &conv->size[size].step[CONV_BACKWARD_DATA],
+                           (void *[]){onednn_reads(dy), weights, dx});
 }
 
 weft_status onednn_conv_backward_weights(const onednn_conv *conv, int size, const void *x, const void *dy,
@@ -358,7 +326,7 @@ weft_status onednn_conv_backward_weights(const onednn_conv *conv, int size, cons
     const conv_size *s = &conv->size[size];
     char *staging = conv->library->staging.memory;
     float *own_dbias = (float *)(void *)(staging + s->gradient_bytes);
-    const bool direct = s->plain && !adds;
+    const bool direct = s->plain[CONV_BACKWARD_WEIGHTS] && !adds;
     WEFT_TRY(onednn_step_run(
         conv->library, &s->step[CONV_BACKWARD_WEIGHTS],
         (void *[]){onednn_reads(x), onednn_reads(dy), direct ? (void *)dweight : staging, adds ? own_dbias : dbias}));

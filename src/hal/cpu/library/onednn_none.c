@@ -38,21 +38,16 @@ void onednn_conv_destroy(onednn_conv *conv)
     (void)conv;
 }
 
-weft_status onednn_conv_pack(const onednn_conv *conv, const float *weight, bool backward)
+weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *weight,
+                                const float *bias, void *y)
 {
-    (void)conv, (void)weight, (void)backward;
+    (void)conv, (void)size, (void)x, (void)weight, (void)bias, (void)y;
     return refuse();
 }
 
-weft_status onednn_conv_forward(const onednn_conv *conv, int size, const void *x, const float *bias, void *y)
+weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, const float *weight, void *dx)
 {
-    (void)conv, (void)size, (void)x, (void)bias, (void)y;
-    return refuse();
-}
-
-weft_status onednn_conv_backward_data(const onednn_conv *conv, int size, const void *dy, void *dx)
-{
-    (void)conv, (void)size, (void)dy, (void)dx;
+    (void)conv, (void)size, (void)dy, (void)weight, (void)dx;
     return refuse();
 }
 

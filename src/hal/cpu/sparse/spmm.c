@@ -33,6 +33,10 @@
  * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
  * streamed output. A `pre` costs ROWS a cache line a far source: at small d, scale x where it is made.
  *
+ * Rows of bfloat16 are half of all that: sources are widened into the float32 registers that sum them, and BLOCKS and
+ * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With `pre`
+ * their packed strip is float32. `auto` is measured in float32.
+ *
  * Limits: one row is not split between threads; columns are 32-bit; BLOCKS and LISTS hold 2^32 edges a thread.
  *
  * Blocking of sources after Md, Misra, Ma et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural
@@ -43,9 +47,11 @@
 #include <assert.h>
 #include <omp.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/half.h"
 #include "hal/table/op_table.h"
 
 /* Outputs larger than this leave the caches before they are read again: write them past the caches. */
@@ -196,28 +202,36 @@ static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form fo
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
+static size_t cell_bytes(bool narrow)
+{
+    return narrow ? sizeof(uint16_t) : sizeof(float);
+}
+
 static spmm_pass pass_of(const spmm_call *args, int64_t column, int width)
 {
-    const float *x = args->x;
-    float *out = args->out;
-    return (spmm_pass){.x = x + column,
+    const char *x = (const char *)args->x + (size_t)column * cell_bytes(args->narrow);
+    return (spmm_pass){.x = x,
                        .ldx = args->ldx,
+                       .narrow = args->narrow,
                        .width = width,
                        .pre = args->pre,
                        .post = args->post,
                        .diag = args->diag,
-                       .self = x + column,
+                       .self = x,
                        .ldself = args->ldx,
+                       .narrow_self = args->narrow && args->diag != NULL,
                        .beta = (float)args->beta,
-                       .out = out + column,
-                       .ldo = args->ldo};
+                       .out = (char *)args->out + (size_t)column * cell_bytes(args->narrow_out),
+                       .ldo = args->ldo,
+                       .narrow_out = args->narrow_out};
 }
 
 /* Whole lines, never read by this pass, and more of them than the caches keep. */
 static bool streams(const hal_spmm *spmm, const spmm_call *args, const spmm_pass *pass)
 {
     const int64_t line = LINE_BYTES / (int64_t)sizeof(float);
-    return args->beta == 0.0 && spmm->rows * args->d * (int64_t)sizeof(float) > STREAM_BYTES && args->ldo % line == 0 &&
+    return !pass->narrow_out && !pass->narrow_self && args->beta == 0.0 &&
+           spmm->rows * args->d * (int64_t)sizeof(float) > STREAM_BYTES && args->ldo % line == 0 &&
            pass->width % line == 0 && (uintptr_t)pass->out % LINE_BYTES == 0;
 }
 
@@ -249,13 +263,56 @@ static void run_rows(const hal_spmm *spmm, const spmm_call *args)
     }
 }
 
+/* Columns of bfloat16 as spmm_paired says; columns past the width become zeros. */
+static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
+{
+    const bool paired = spmm_paired(strip, spmm->kernels->lanes);
+    const int half = strip / 2;
+    for (int64_t row = begin; row < end; row++) {
+        uint16_t from[SPMM_STRIP] = {0};
+        uint16_t *to = (uint16_t *)spmm->packed + row * strip;
+        memcpy(from, (const uint16_t *)pass->x + row * pass->ldx, (size_t)pass->width * sizeof *from);
+        if (!paired) {
+            memcpy(to, from, (size_t)strip * sizeof *to);
+            continue;
+        }
+        for (int i = 0; i < half; i++) {
+            to[2 * i] = from[i];
+            to[2 * i + 1] = from[half + i];
+        }
+    }
+}
+
+/* Scaled sources stay float32: they are not rounded a second time. */
+static void pack_scaled_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++) {
+        const uint16_t *from = (const uint16_t *)pass->x + row * pass->ldx;
+        float *to = spmm->packed + row * strip;
+        for (int i = 0; i < pass->width; i++) {
+            to[i] = bf16_to_float(from[i]) * pass->pre[row];
+        }
+        for (int i = pass->width; i < strip; i++) {
+            to[i] = 0.0F;
+        }
+    }
+}
+
 /* Copy one strip of x, scaled, to [cols, strip]; columns past the width become zeros. */
 static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
     int64_t begin, end;
     hal_split_rows(spmm->cols, spmm->parts, part, &begin, &end);
+    if (pass->narrow) {
+        if (pass->pre != NULL) {
+            pack_scaled_halves(spmm, pass, strip, begin, end);
+        } else {
+            pack_halves(spmm, pass, strip, begin, end);
+        }
+        return;
+    }
     for (int64_t row = begin; row < end; row++) {
-        const float *from = pass->x + row * pass->ldx;
+        const float *from = (const float *)pass->x + row * pass->ldx;
         float *to = spmm->packed + row * strip;
         const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
         if (pass->width == SPMM_STRIP) {
@@ -277,10 +334,10 @@ static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, i
 static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end)
 {
     const spmm_blocks *m = &spmm->by_block;
-    const float *x = pass.x;
+    const char *x = pass.x;
     for (int64_t b = begin; b < end; b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
-        pass.x = x + (((m->first + b) << m->shift) * strip);
+        pass.x = x + (size_t)(((m->first + b) << m->shift) * strip) * cell_bytes(pass.narrow);
         pass.first = m->first + b == 0;
         pass.last = m->first + b == spmm->blocks - 1;
         if (spmm->form == HAL_SPMM_BLOCKS) {
@@ -295,7 +352,8 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
 /* x is already a packed strip: its rows are whole lines side by side. */
 static bool is_packed(const spmm_call *args, int strip)
 {
-    return args->d == strip && args->ldx == strip && args->pre == NULL && (uintptr_t)args->x % LINE_BYTES == 0;
+    return !args->narrow && args->d == strip && args->ldx == strip && args->pre == NULL &&
+           (uintptr_t)args->x % LINE_BYTES == 0;
 }
 
 /* The work is a sequence of (strip, block): a slice may end between two blocks, the sums and the packed strip wait. */
@@ -322,6 +380,7 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
                     pack_strip(spmm, &pass, strip, part);
                 }
                 pass.x = spmm->packed;
+                pass.narrow = pass.narrow && pass.pre == NULL;
 #pragma omp barrier
             }
             for (int part = first; part < spmm->parts; part += team) {
@@ -349,6 +408,8 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
     const spmm_call call = {.d = args->out.cols,
                             .x = args->x.source,
                             .ldx = args->x.ld,
+                            .narrow = args->x.dtype == WEFT_DTYPE_BF16,
+                            .narrow_out = args->out.dtype == WEFT_DTYPE_BF16,
                             .pre = args->pre.source,
                             .post = args->post.source,
                             .diag = args->diag.source,
@@ -359,9 +420,6 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
                             .slices = args->slices};
     weft_dtype dtype;
     WEFT_TRY(hal_op_type(HAL_OP_spmm_run, args, &dtype));
-    if (dtype != WEFT_DTYPE_F32 && dtype != WEFT_DTYPE_F64) {
-        return hal_op_refuse_types(HAL_OP_spmm_run, args);
-    }
     assert(args->out.rows == spmm->rows && args->x.rows == spmm->cols && args->x.cols == call.d);
     WEFT_CHECK(call.d <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld, prepared for %lld",
                (long long)call.d, (long long)spmm->max_d);

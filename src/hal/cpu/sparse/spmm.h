@@ -7,7 +7,7 @@
 #include "hal/cpu/cpu_backend.h"
 
 enum {
-    SPMM_STRIP = 32,          /* floats of a packed strip: two cache lines of a source row */
+    SPMM_STRIP = 32,          /* columns of a packed strip: two cache lines of a source row, one of bfloat16 */
     SPMM_STRIP_NARROW = 16,   /* strip of a width, or a remainder, of at most 16 columns */
     SPMM_WINDOW = 1024,       /* destination rows whose lists are sorted together */
     SPMM_MIN_BLOCK = 8192,    /* sources of a block; a power of two */
@@ -51,22 +51,34 @@ typedef struct spmm_blocks {
     uint16_t *row_id;     /* LISTS: local to the window, in run order */
 } spmm_blocks;
 
-/* One sweep over the matrix for one strip of columns. */
+/* One sweep over the matrix for one strip of columns. Sums and scales are float32; x, self and out each of float32 or
+ * bfloat16 (`narrow`). */
 typedef struct spmm_pass {
-    const float *x; /* sources; packed [cols, strip] for BLOCKS and LISTS, where `pre` is already applied */
+    const void *x; /* sources; packed [cols, strip] for BLOCKS and LISTS, where `pre` is already applied */
     int64_t ldx;
+    bool narrow;      /* x, as it is or as it is packed */
     int width;        /* columns of the strip that exist */
     const float *pre; /* ROWS only */
     const float *post, *diag;
-    const float *self; /* unscaled sources for the diagonal */
+    const void *self; /* unscaled sources for the diagonal */
     int64_t ldself;
+    bool narrow_self;
     float beta;
     bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
     float *sum;       /* blocked forms: [rows, strip] partial sums */
-    bool stream;      /* ROWS: write past the caches */
-    float *out;
+    bool stream;      /* ROWS: write past the caches; self and out are float32 */
+    void *out;
     int64_t ldo;
+    bool narrow_out;
 } spmm_pass;
+
+/* How a strip of bfloat16 is packed for vectors of `lanes` floats. Paired: 32-bit word i holds column i in its lower half
+ * and column strip / 2 + i in its upper one, so that a shift and a mask make two vectors of floats; else columns stand
+ * in order. */
+static inline bool spmm_paired(int strip, int lanes)
+{
+    return strip >= 2 * lanes;
+}
 
 /* Kernels of one instruction set. All work on rows [begin, end) or on one chunk of a part that starts at row `begin`.
  */
@@ -91,7 +103,7 @@ struct hal_spmm {
     const spmm_kernels *kernels;
     spmm_rows by_row;
     spmm_blocks by_block;
-    float *packed;  /* [cols, strip]: one strip of x */
+    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16 */
     float *sum;     /* [rows, strip]: partial sums of that strip */
     int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
@@ -134,12 +146,12 @@ weft_status spmm_prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, 
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
 void spmm_free(hal_spmm *spmm);
 
-/* Double precision: plain C over any form. */
-/* One run: x is [cols, d], out [rows, d], in the run's element type; see hal/ops.def. */
+/* One run: x is [cols, d], out [rows, d]; see hal/ops.def. */
 typedef struct spmm_call {
     int64_t d;
     const void *x;
     int64_t ldx;
+    bool narrow, narrow_out;       /* x, out: bfloat16; else the run's element type */
     const void *pre, *post, *diag; /* or NULL */
     double beta;
     void *out;
@@ -147,6 +159,7 @@ typedef struct spmm_call {
     int slice, slices; /* slices 0 or 1: the whole run */
 } spmm_call;
 
+/* Double precision: plain C over any form. */
 void spmm_run_double(const hal_spmm *spmm, const spmm_call *args);
 void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
 

@@ -1,5 +1,6 @@
 /* hal/cpu/sparse/spmm_kernel_avx2.c: the aggregation kernels in 8 lanes; tails are vectors of masks. */
 #include <immintrin.h>
+#include <string.h>
 
 #include "hal/cpu/sparse/spmm.h"
 
@@ -8,6 +9,9 @@
 #define LANES       8
 #define MAX_VECTORS 8
 #define SPMM_TABLE  spmm_kernels_avx2
+
+typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
+typedef uint16_t halves_unaligned __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
 static inline VEC vec_set1(float value)
 {
@@ -42,6 +46,17 @@ static inline VEC vec_load_tail(const float *p, TAIL tail)
 static inline void vec_store_tail(float *p, TAIL tail, VEC value)
 {
     _mm256_maskstore_ps(p, tail, value);
+}
+
+static inline halves halves_load_tail(const uint16_t *p, TAIL tail)
+{
+    const int lanes = __builtin_popcount((unsigned)_mm256_movemask_ps((VEC)tail));
+    if (lanes == LANES) {
+        return *(const halves_unaligned *)p;
+    }
+    uint16_t lane[LANES] = {0};
+    memcpy(lane, p, (size_t)lanes * sizeof *p);
+    return *(const halves_unaligned *)lane;
 }
 
 #include "hal/cpu/sparse/spmm_kernel_body.h"

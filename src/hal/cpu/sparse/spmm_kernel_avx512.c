@@ -1,5 +1,6 @@
 /* hal/cpu/sparse/spmm_kernel_avx512.c: the aggregation kernels in 16 lanes; tails are masks. */
 #include <immintrin.h>
+#include <string.h>
 
 #include "hal/cpu/sparse/spmm.h"
 
@@ -8,6 +9,9 @@
 #define LANES       16
 #define MAX_VECTORS 16
 #define SPMM_TABLE  spmm_kernels_avx512
+
+typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
+typedef uint16_t halves_unaligned __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
 static inline VEC vec_set1(float value)
 {
@@ -42,6 +46,11 @@ static inline VEC vec_load_tail(const float *p, TAIL tail)
 static inline void vec_store_tail(float *p, TAIL tail, VEC value)
 {
     _mm512_mask_storeu_ps(p, tail, value);
+}
+
+static inline halves halves_load_tail(const uint16_t *p, TAIL tail)
+{
+    return (halves)_mm256_maskz_loadu_epi16(tail, p);
 }
 
 #include "hal/cpu/sparse/spmm_kernel_body.h"

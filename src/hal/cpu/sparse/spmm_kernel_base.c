@@ -12,6 +12,9 @@ typedef float base_vec_unaligned __attribute__((vector_size(16), aligned(4), may
 #define MAX_VECTORS 8
 #define SPMM_TABLE  spmm_kernels_base
 
+typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
+typedef uint16_t halves_unaligned __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
 static inline VEC vec_set1(float value)
 {
     return (VEC){value, value, value, value};
@@ -56,6 +59,16 @@ static inline void vec_store_tail(float *p, TAIL tail, VEC value)
     float lane[LANES];
     vec_store(lane, value);
     memcpy(p, lane, (size_t)tail * sizeof *p);
+}
+
+static inline halves halves_load_tail(const uint16_t *p, TAIL tail)
+{
+    if (tail == LANES) {
+        return *(const halves_unaligned *)p;
+    }
+    uint16_t lane[LANES] = {0};
+    memcpy(lane, p, (size_t)tail * sizeof *p);
+    return *(const halves_unaligned *)lane;
 }
 
 #include "hal/cpu/sparse/spmm_kernel_body.h"

@@ -6,13 +6,19 @@
  *   MAX_VECTORS           widest strip of the row kernel (accumulators that fit the registers)
  *   TAIL, tail_of(n)      what selects the first n lanes, 0 <= n <= LANES
  *   vec_load, vec_load_tail, vec_store, vec_store_tail, vec_stream, vec_set1
+ *   halves_load_tail      the first lanes of a vector of bfloat16; zeros behind them
  *   SPMM_TABLE            name of the table of kernels
+ *
+ * Sources of bfloat16 (`narrow`) are widened into the same float32 registers, so sums are rounded once, when they are
+ * stored.
  *
  * All loops over vectors have constant trip counts and disappear: accumulators live in registers. A single chain of
  * additions would be bound by its latency (4 cycles an edge), so each kernel keeps at least four chains in flight:
  * several vectors, several rows of equal length, or even and odd edges.
  */
 #include <stdint.h>
+
+#include "base/half.h"
 
 #define KERNEL static inline __attribute__((always_inline))
 #if defined(__clang__)
@@ -21,19 +27,93 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1 };
+enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1, NARROW_LINE_STEP = 32 / LANES };
+
+typedef uint32_t bits __attribute__((vector_size(4 * LANES)));
+typedef uint32_t bits_unaligned __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
 KERNEL VEC vec_zero(void)
 {
     return vec_set1(0.0F);
 }
 
+/* ---- bfloat16 ------------------------------------------------------------------------------------------------- */
+
+KERNEL VEC vec_widen(halves value)
+{
+    return (VEC)(__builtin_convertvector(value, bits) << 16);
+}
+
+KERNEL halves halves_load(const uint16_t *p)
+{
+    return *(const halves_unaligned *)p;
+}
+
+/* acc += `vectors` vectors of a packed row of bfloat16; see spmm_paired. */
+KERNEL void add_halves(VEC *acc, const uint16_t *source, const int vectors)
+{
+    if (!spmm_paired(vectors * LANES, LANES)) {
+        acc[0] += vec_widen(halves_load(source));
+        return;
+    }
+    UNROLL
+    for (int v = 0; v < vectors / 2; v++) {
+        const bits pair = *(const bits_unaligned *)(source + 2 * v * LANES);
+        acc[v] += (VEC)(pair << 16);
+        acc[vectors / 2 + v] += (VEC)(pair & 0xffff0000U);
+    }
+}
+
+KERNEL float cell_load(const void *row, bool narrow, int column)
+{
+    return narrow ? bf16_to_float(((const uint16_t *)row)[column]) : ((const float *)row)[column];
+}
+
+/* put_row where self or out is bfloat16: out of line, as it is met once a row and would be inlined into every kernel. */
+static __attribute__((noinline)) void put_row_narrow(const spmm_pass *pass, int64_t row, const VEC *acc, int vectors)
+{
+    float sum[16 * 16];
+    const float scale = pass->post != NULL ? pass->post[row] : 1.0F;
+    const int width = pass->width;
+    for (int v = 0; v < vectors; v++) {
+        vec_store(sum + v * LANES, acc[v] * vec_set1(scale));
+    }
+    if (pass->beta != 0.0F) {
+        const void *out = pass->narrow_out ? (const void *)((const uint16_t *)pass->out + row * pass->ldo)
+                                           : (const void *)((const float *)pass->out + row * pass->ldo);
+        for (int j = 0; j < width; j++) {
+            sum[j] += pass->beta * cell_load(out, pass->narrow_out, j);
+        }
+    }
+    if (pass->diag != NULL) {
+        const void *self = pass->narrow_self ? (const void *)((const uint16_t *)pass->self + row * pass->ldself)
+                                             : (const void *)((const float *)pass->self + row * pass->ldself);
+        for (int j = 0; j < width; j++) {
+            sum[j] += pass->diag[row] * cell_load(self, pass->narrow_self, j);
+        }
+    }
+    if (pass->narrow_out) {
+        uint16_t *out = (uint16_t *)pass->out + row * pass->ldo;
+        for (int j = 0; j < width; j++) {
+            out[j] = bf16_from_float(sum[j]);
+        }
+    } else {
+        memcpy((float *)pass->out + row * pass->ldo, sum, (size_t)width * sizeof *sum);
+    }
+}
+
+/* ---- the end of a row ------------------------------------------------------------------------------------------ */
+
 /* out = post * acc + beta * out + diag * self for one row; `exact`: every lane exists. */
 KERNEL void put_row(const spmm_pass *pass, int64_t row, const VEC *acc, const int vectors, const bool exact,
                     const TAIL *tail)
 {
-    float *out = pass->out + row * pass->ldo;
-    const float *self = pass->diag != NULL ? pass->self + row * pass->ldself : NULL;
+    if (pass->narrow_out || pass->narrow_self) {
+        put_row_narrow(pass, row, acc, vectors);
+        return;
+    }
+    float *out = (float *)pass->out + row * pass->ldo;
+    const float *self = pass->diag != NULL ? (const float *)pass->self + row * pass->ldself : NULL;
     VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
     UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -64,32 +144,50 @@ KERNEL void set_tails(TAIL *tail, const int vectors, int width)
 
 /* ---- ROWS: straight from x, near sources first while far ones are on their way ------------------------------- */
 
-KERNEL void row_add(VEC *acc, const spmm_pass *pass, int32_t column, const int vectors, const bool scaled, TAIL tail)
+/* What the row kernels are made for: one of each. */
+typedef struct row_kind {
+    bool scaled; /* by `pre` */
+    bool narrow;
+} row_kind;
+
+KERNEL VEC row_load(const spmm_pass *pass, int64_t at, const bool narrow, const bool exact, TAIL tail)
 {
-    const float *x = pass->x + (int64_t)column * pass->ldx;
+    if (narrow) {
+        const uint16_t *x = (const uint16_t *)pass->x + at;
+        return vec_widen(exact ? halves_load(x) : halves_load_tail(x, tail));
+    }
+    const float *x = (const float *)pass->x + at;
+    return exact ? vec_load(x) : vec_load_tail(x, tail);
+}
+
+KERNEL void row_add(VEC *acc, const spmm_pass *pass, int32_t column, const int vectors, const row_kind kind, TAIL tail)
+{
+    const bool scaled = kind.scaled;
+    const int64_t x = (int64_t)column * pass->ldx;
     VEC scale = scaled ? vec_set1(pass->pre[column]) : vec_zero();
     UNROLL
     for (int v = 0; v < vectors; v++) {
-        VEC value = v < vectors - 1 ? vec_load(x + v * LANES) : vec_load_tail(x + v * LANES, tail);
+        VEC value = row_load(pass, x + v * LANES, kind.narrow, v < vectors - 1, tail);
         acc[v] += scaled ? (VEC)(value * scale) : value;
     }
 }
 
 /* Into the second-level cache: requests for it may outnumber the line buffers of the first. */
-KERNEL void row_prefetch(const spmm_pass *pass, int32_t column, const int vectors, const bool scaled)
+KERNEL void row_prefetch(const spmm_pass *pass, int32_t column, const int vectors, const row_kind kind)
 {
-    const float *x = pass->x + (int64_t)column * pass->ldx;
+    const size_t cell = kind.narrow ? sizeof(uint16_t) : sizeof(float);
+    const char *x = (const char *)pass->x + (size_t)column * (size_t)pass->ldx * cell;
     UNROLL
-    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
-        __builtin_prefetch(x + v * LANES, 0, 2);
+    for (int v = 0; v < vectors; v += kind.narrow ? NARROW_LINE_STEP : LANES_PER_LINE_STEP) {
+        __builtin_prefetch(x + (size_t)(v * LANES) * cell, 0, 2);
     }
-    if (scaled) {
+    if (kind.scaled) {
         __builtin_prefetch(pass->pre + column, 0, 2);
     }
 }
 
 KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass, const int vectors,
-                       const bool scaled)
+                       const row_kind kind)
 {
     const int32_t *near = m->near;
     const int32_t *far = m->far;
@@ -115,17 +213,17 @@ KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spm
         /* Requests for far sources are spread over the work on near ones, so that both ports stay busy. */
         int64_t both = wanted - ahead < k_end - k ? wanted - ahead : k_end - k;
         for (const int64_t k_both = k + both; k < k_both; k++, ahead++) {
-            row_prefetch(pass, far[ahead], vectors, scaled);
-            row_add(acc, pass, near[k], vectors, scaled, last);
+            row_prefetch(pass, far[ahead], vectors, kind);
+            row_add(acc, pass, near[k], vectors, kind, last);
         }
         for (; k < k_end; k++) {
-            row_add(acc, pass, near[k], vectors, scaled, last);
+            row_add(acc, pass, near[k], vectors, kind, last);
         }
         for (; ahead < wanted; ahead++) {
-            row_prefetch(pass, far[ahead], vectors, scaled);
+            row_prefetch(pass, far[ahead], vectors, kind);
         }
         for (int64_t f = m->start[row].far; f < m->start[row + 1].far; f++) {
-            row_add(acc, pass, far[f], vectors, scaled, last);
+            row_add(acc, pass, far[f], vectors, kind, last);
         }
         if (pass->stream) {
             VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
@@ -134,9 +232,9 @@ KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spm
             for (int v = 0; v < vectors; v++) {
                 VEC y = acc[v] * scale;
                 if (pass->diag != NULL) {
-                    y += vec_load(pass->self + row * pass->ldself + v * LANES) * diag;
+                    y += vec_load((const float *)pass->self + row * pass->ldself + v * LANES) * diag;
                 }
-                vec_stream(pass->out + row * pass->ldo + v * LANES, y);
+                vec_stream((float *)pass->out + row * pass->ldo + v * LANES, y);
             }
         } else {
             put_row(pass, row, acc, vectors, false, tails);
@@ -150,10 +248,16 @@ KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spm
 #define ROWS_OF(vectors)                                                                                               \
     static void rows_##vectors(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass)                  \
     {                                                                                                                  \
-        if (pass->pre != NULL) {                                                                                       \
-            rows_strip(m, begin, end, pass, vectors, true);                                                            \
+        if (pass->narrow) {                                                                                            \
+            if (pass->pre != NULL) {                                                                                   \
+                rows_strip(m, begin, end, pass, vectors, (row_kind){.scaled = true, .narrow = true});                  \
+            } else {                                                                                                   \
+                rows_strip(m, begin, end, pass, vectors, (row_kind){.narrow = true});                                  \
+            }                                                                                                          \
+        } else if (pass->pre != NULL) {                                                                                \
+            rows_strip(m, begin, end, pass, vectors, (row_kind){.scaled = true});                                      \
         } else {                                                                                                       \
-            rows_strip(m, begin, end, pass, vectors, false);                                                           \
+            rows_strip(m, begin, end, pass, vectors, (row_kind){.scaled = false});                                     \
         }                                                                                                              \
     }
 ROWS_OF(1)
@@ -204,9 +308,24 @@ static void kernel_rows(const spmm_rows *m, int64_t begin, int64_t end, const sp
 
 /* ---- BLOCKS and LISTS: packed strips, 16-bit columns ---------------------------------------------------------- */
 
+/* acc += the packed row of a source */
+KERNEL void add_packed(VEC *acc, const void *x, uint16_t column, const int vectors, const bool narrow)
+{
+    const size_t at = (size_t)column * (size_t)(vectors * LANES);
+    if (narrow) {
+        add_halves(acc, (const uint16_t *)x + at, vectors);
+        return;
+    }
+    const float *source = (const float *)x + at;
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        acc[v] += vec_load(source + v * LANES);
+    }
+}
+
 /* acc[i] = sum over the `edges` columns of row i, i < rows; the columns of row i + 1 follow those of row i. */
-KERNEL void sum_rows(VEC *acc, const float *x, const uint16_t *column, uint32_t edges, const int rows,
-                     const int vectors)
+KERNEL void sum_rows(VEC *acc, const void *x, const uint16_t *column, uint32_t edges, const int rows, const int vectors,
+                     const bool narrow)
 {
     UNROLL
     for (int i = 0; i < rows * vectors; i++) {
@@ -215,27 +334,20 @@ KERNEL void sum_rows(VEC *acc, const float *x, const uint16_t *column, uint32_t 
     for (uint32_t k = 0; k < edges; k++) {
         UNROLL
         for (int i = 0; i < rows; i++) {
-            const float *source = x + (size_t)column[(size_t)i * edges + k] * (size_t)(vectors * LANES);
-            UNROLL
-            for (int v = 0; v < vectors; v++) {
-                acc[i * vectors + v] += vec_load(source + v * LANES);
-            }
+            add_packed(acc + i * vectors, x, column[(size_t)i * edges + k], vectors, narrow);
         }
     }
 }
 
 /* The same for one row with `ways` independent chains. */
-KERNEL void sum_row(VEC *acc, const float *x, const uint16_t *column, uint32_t edges, const int ways, const int vectors)
+KERNEL void sum_row(VEC *acc, const void *x, const uint16_t *column, uint32_t edges, const int ways, const int vectors,
+                    const bool narrow)
 {
     VEC part[8];
     uint32_t share = edges / (uint32_t)ways;
-    sum_rows(part, x, column, share, ways, vectors);
+    sum_rows(part, x, column, share, ways, vectors, narrow);
     for (uint32_t k = share * (uint32_t)ways; k < edges; k++) {
-        const float *source = x + (size_t)column[k] * (size_t)(vectors * LANES);
-        UNROLL
-        for (int v = 0; v < vectors; v++) {
-            part[v] += vec_load(source + v * LANES);
-        }
+        add_packed(part, x, column[k], vectors, narrow);
     }
     UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -271,7 +383,7 @@ KERNEL void end_row(const spmm_pass *pass, int64_t row, VEC *acc, const int vect
 }
 
 KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
-                         const spmm_pass *pass, const int vectors, const sweep_end sweep)
+                         const spmm_pass *pass, const int vectors, const bool narrow, const sweep_end sweep)
 {
     const int ways = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
     const bool all = pass->first || sweep != KEEP_SUMS;
@@ -283,7 +395,7 @@ KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t 
             continue;
         }
         VEC acc[8];
-        sum_row(acc, pass->x, column + start[row - begin], edges, ways, vectors);
+        sum_row(acc, pass->x, column + start[row - begin], edges, ways, vectors, narrow);
         end_row(pass, row, acc, vectors, sweep, tails);
     }
 }
@@ -300,7 +412,7 @@ KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors)
 }
 
 KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass,
-                        const int vectors, const sweep_end sweep)
+                        const int vectors, const bool narrow, const sweep_end sweep)
 {
     const int together = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
     const uint16_t *column = m->column + chunk[0].edge;
@@ -318,7 +430,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
             for (int i = 0; i < together; i++) {
                 prefetch_sums(pass, window + row_id[SPMM_PREFETCH_ROWS + i], vectors);
             }
-            sum_rows(acc, pass->x, column, edges, together, vectors);
+            sum_rows(acc, pass->x, column, edges, together, vectors, narrow);
             UNROLL
             for (int i = 0; i < together; i++) {
                 end_row(pass, window + row_id[i], acc + i * vectors, vectors, sweep, tails);
@@ -328,7 +440,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
         }
         for (; rows > 0; rows--) {
             VEC acc[8];
-            sum_row(acc, pass->x, column, edges, together, vectors);
+            sum_row(acc, pass->x, column, edges, together, vectors, narrow);
             end_row(pass, window + row_id[0], acc, vectors, sweep, tails);
             column += edges;
             row_id++;
@@ -347,11 +459,19 @@ static sweep_end sweep_end_of(int strip, const spmm_pass *pass)
     static void blocks_##name(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,               \
                               const spmm_pass *pass)                                                                   \
     {                                                                                                                  \
-        blocks_strip(start, column, begin, end, pass, vectors, sweep);                                                 \
+        if (pass->narrow) {                                                                                            \
+            blocks_strip(start, column, begin, end, pass, vectors, true, sweep);                                       \
+        } else {                                                                                                       \
+            blocks_strip(start, column, begin, end, pass, vectors, false, sweep);                                      \
+        }                                                                                                              \
     }                                                                                                                  \
     static void lists_##name(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass)      \
     {                                                                                                                  \
-        lists_strip(m, chunk, begin, pass, vectors, sweep);                                                            \
+        if (pass->narrow) {                                                                                            \
+            lists_strip(m, chunk, begin, pass, vectors, true, sweep);                                                  \
+        } else {                                                                                                       \
+            lists_strip(m, chunk, begin, pass, vectors, false, sweep);                                                 \
+        }                                                                                                              \
     }
 BLOCKS_OF(wide_keep, WIDE, KEEP_SUMS)
 BLOCKS_OF(wide_exact, WIDE, WRITE_EXACT)

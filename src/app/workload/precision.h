@@ -1,0 +1,11 @@
+/* app/workload/precision.h: the type of what stands between layers, as --precision and the processors have it. */
+#ifndef WEFT_APP_WORKLOAD_PRECISION_H
+#define WEFT_APP_WORKLOAD_PRECISION_H
+
+#include "app/setup/context.h"
+
+/* [out] values  WEFT_DTYPE_F32, or WEFT_DTYPE_BF16 where the backends of all ranks multiply that: elsewhere it is computed
+ * by way of float32, and a warning says that float32 is used. The same on every rank. Collective. */
+weft_status precision_of(const app_context *context, weft_dtype *values);
+
+#endif

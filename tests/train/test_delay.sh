@@ -1,0 +1,77 @@
+#!/bin/bash
+# Halos by bins and none at all, through the command: what is exact by definition has the same bits, what is not sends as
+# many bytes as it says, evaluates exactly, and converges; a resumed run begins with everything and goes on.
+# needs: mpirun
+# timeout: 100
+set -u
+weft=$(realpath "$1")
+source_dir=$(realpath "$2")
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+"$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
+
+# trained FOLDER RANKS OPTION...
+trained() {
+    ranks "$2" "$weft" train --quiet --data store --threads 1 --calibrate never --hidden 16 --eval-every 0 --lr 0.02 \
+        --partition libra --epochs "${epochs:-24}" --run-dir "$1" "${@:3}" >"$1.out" 2>"$1.err" || fail "$*: $(cat "$1.err")"
+}
+
+trained exact 3
+trained one 3 --delay 1
+trained delayed 3 --delay 4
+trained hidden 3 --delay 4 --halo-overlap on
+trained none 3 --no-halo
+trained alone 1
+trained alone-delayed 1 --delay 4
+epochs=12 trained resumed 3 --delay 4
+trained resumed 3 --delay 4 --resume
+grep -q "up to 3 epochs old" delayed.out || fail "closing lines: $(cat delayed.out)"
+
+python3 - <<'EOF' || fail "delayed halos"
+import json
+def read(folder):
+    lines = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
+    return lines, json.load(open(folder + "/summary.json"))
+runs = {f: read(f) for f in ("exact", "one", "delayed", "hidden", "none", "alone", "alone-delayed", "resumed")}
+losses = {f: [line["loss"] for line in lines] for f, (lines, _) in runs.items()}
+assert losses["one"] == losses["exact"]
+assert losses["alone-delayed"] == losses["alone"]
+worst = max(abs(a - b) for a, b in zip(losses["hidden"], losses["delayed"]))
+assert worst < 1e-4, worst
+
+whole = runs["exact"][0][0]["halo_bytes"]
+assert whole > 0 and all(line["halo_bytes"] == whole for line in runs["exact"][0])
+for f in ("delayed", "hidden"):
+    lines, summary = runs[f]
+    sent = [line["halo_bytes"] for line in lines]
+    assert sent[0] == whole, (f, sent[0], whole)
+    for first in range(1, 21):  # each row goes once in any four epochs
+        assert sum(sent[first:first + 4]) == whole, (f, first, sent)
+    assert all(0.2 * whole < s < 0.3 * whole for s in sent[1:]), (f, sent, whole)
+    assert [line["staleness"] for line in lines] == [0, 1, 2] + [3] * 21, f
+    assert summary["halo_staleness"] == 3, f
+    assert summary["allocations_after_first_epoch"] == 0, f
+    gap = losses[f][-1] - losses["exact"][-1]
+    assert losses[f] != losses["exact"] and abs(gap) < 0.05 * losses["exact"][0], (f, gap)
+assert all(line["halo_bytes"] == 0 for line in runs["none"][0])
+assert losses["none"] != losses["exact"]
+
+# The evaluation after the last epoch moves what an exact one does.
+def evaluation(f):
+    last = runs[f][0][-1]
+    return last["lanes"]["halo"]["bytes"] - last["halo_bytes"]
+assert evaluation("delayed") == evaluation("none") == evaluation("exact") > 0
+
+lines = runs["resumed"][0]
+assert len(lines) == 24 and lines[12]["halo_bytes"] == whole and lines[12]["staleness"] == 0, lines[12]
+assert losses["resumed"][:12] == losses["delayed"][:12]
+EOF
+"$weft" train --data store --model mlp --delay 4 --epochs 1 --threads 1 --run-dir mlp 2>&1 | grep -q "delay 4.*has no effect" ||
+    fail "--delay with --model mlp is not warned about"
+ranks 2 "$weft" train --data store --delay 4 --dry-run 2>/dev/null | grep -q "MB with --delay 4" ||
+    fail "a dry run does not tell what a delay saves"
+echo "delayed halos: ok"
