@@ -12,7 +12,7 @@
  *   HALO_REVERSE_MAX   replicas -> root:     x[root] = max(x[root], x[leaf]), element by element; a NaN stays
  *
  * Volume of either direction: one row of `width` elements per (root, replica) pair, one message per pair of ranks that
- * share any. Leaf rows that are one ascending run are sent and received in place, without packing.
+ * share any; in fewer bits, as hal_row_bytes says. Leaf rows that are one ascending run are sent and received in place, without packing.
  */
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H
@@ -28,7 +28,14 @@ typedef struct comm_halo_desc {
     const int32_t *own_row;
     const int64_t *leaf_offset; /* [P + 1] */
     const int32_t *leaf_row;
+    const int64_t *gid; /* [n_local] global ids; NULL: rows are never sent in fewer bits */
 } comm_halo_desc;
+
+/* How rows are written in messages; `sender` is filled in. */
+typedef struct comm_halo_code {
+    hal_row_codec codec;
+    hal_row_rounding rounding;
+} comm_halo_code;
 
 /* Whether callers compute with their own rows between post and wait; auto: where messages move meanwhile. */
 #define HALO_OVERLAPS(X)                                                                                               \
@@ -60,6 +67,11 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
  */
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
                            int64_t width);
+/* The same with rows of float32 in fewer bits, rounded at random by their global id and the sender: hal_row_codec, with
+ * every rank's the same code. WEFT_ERR_UNSUPPORTED: other types, and HALO_REVERSE_MAX. Allocates when a code comes for
+ * the first time. Collective. */
+weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, const comm_halo_code *code,
+                                 weft_dtype dtype, void *x, int64_t ld, int64_t width);
 weft_status comm_halo_wait(comm_halo *halo);
 /* Has every message of the exchange under way come and gone, so that the wait has only rows to unpack? Moves nothing:
  * see comm_poll. */

@@ -22,7 +22,8 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
         norm_kind norm = l == config->layers - 1 ? NORM_NONE : config->norm;
         WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, group));
         snprintf(model->norm_name[l], sizeof model->norm_name[l], "norm%d", l);
-        const norm_layer layer = {.kind = norm, .cols = config->hidden, .group = group, .layer = model->norm_name[l]};
+        const norm_layer layer = {
+            .kind = norm, .cols = model->plan.layer[l].d_out, .group = group, .layer = model->norm_name[l]};
         WEFT_TRY(norm_declare(&model->norm[l], &model->params, &layer));
     }
     for (int l = 0; l < config->layers; ++l) {
@@ -47,8 +48,8 @@ static weft_status create_matrices(gnn_model *model)
     }
     for (int l = 0; l < layer_count(model); ++l) {
         bool borrow = l == 0 && !keeps_features_apart(model);
-        WEFT_TRY(gnn_layer_create(&model->layer[l], &model->aggregator, plan->n_owned, plan->n_local, &model->panel,
-                                  borrow));
+        WEFT_TRY(gnn_layer_create(&model->layer[l], &model->aggregator, &model->edges, plan->n_owned, plan->n_local,
+                                  &model->panel, borrow));
         WEFT_TRY(norm_create(&model->norm[l], model->comm, plan->n_owned));
     }
     if (keeps_features_apart(model)) {
@@ -93,6 +94,9 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
                                                 .halo = config->halo};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
     }
+    if (ops->weighs_edges) {
+        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, &model->edges));
+    }
     part_release_edges(part);
     WEFT_TRY(declare_parameters(model, dtype));
     WEFT_TRY(create_matrices(model));
@@ -116,6 +120,7 @@ void gnn_model_destroy(gnn_model *model)
         return;
     }
     gnn_aggregator_destroy(&model->aggregator); /* first: messages under way write to the layers' matrices */
+    gnn_part_edges_destroy(&model->edges);
     for (int l = 0; l < layer_count(model); ++l) {
         gnn_layer_destroy(&model->layer[l]);
         if (model->norm[l].params != NULL) {
@@ -143,18 +148,40 @@ static hal_dropout dropout_of(const gnn_model *model, const train_pass *pass, in
                          .row_id = hal_column_from(model->row_id, WEFT_DTYPE_I64, model->plan.n_owned)};
 }
 
+/* y = dropout(ReLU or ELU of x) */
+static weft_status act_forward(const gnn_model *model, const weft_tensor *x, const hal_dropout *dropout, weft_tensor *y)
+{
+    if (!model->plan.layer[0].ops->elu) {
+        return tensor_act_forward(x, true, dropout, y);
+    }
+    WEFT_TRY(tensor_elu_forward(x, y));
+    return dropout->probability > 0.0f ? tensor_act_forward(y, false, dropout, y) : WEFT_OK;
+}
+
+static weft_status act_backward(const gnn_model *model, const weft_tensor *y, const hal_dropout *dropout,
+                                weft_tensor *dy)
+{
+    if (!model->plan.layer[0].ops->elu) {
+        return tensor_act_backward(dy, y, true, dropout, dy);
+    }
+    if (dropout->probability > 0.0f) {
+        WEFT_TRY(tensor_act_backward(dy, y, false, dropout, dy));
+    }
+    return tensor_elu_backward(dy, y, 1.0 - (double)dropout->probability, dy);
+}
+
 static weft_status activate(gnn_model *model, const train_pass *pass, int l)
 {
     weft_tensor out = gnn_layer_out(&model->layer[l]);
     weft_tensor next = gnn_layer_x(&model->layer[l + 1]);
     hal_dropout dropout = dropout_of(model, pass, l);
     if (model->norm[l].kind == NORM_NONE) {
-        return tensor_act_forward(&out, true, &dropout, &next);
+        return act_forward(model, &out, &dropout, &next);
     }
     WEFT_TRY(train_need(pass, model->norm[l].gamma));
     WEFT_TRY(train_need(pass, model->norm[l].beta));
     WEFT_TRY(norm_forward(&model->norm[l], pass->training, &(norm_operands){.x = &out, .y = &next}));
-    return tensor_act_forward(&next, true, &dropout, &next);
+    return act_forward(model, &next, &dropout, &next);
 }
 
 static weft_status mask_features(gnn_model *model, const train_pass *pass)
@@ -169,7 +196,8 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
     weft_status status = WEFT_OK;
-    gnn_aggregator_begin(&model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch});
+    gnn_aggregator_begin(&model->aggregator,
+                         &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
     model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
     if (keeps_features_apart(model)) {
         activity_begin(ACTIVITY_ELEMENTWISE);
@@ -204,12 +232,13 @@ static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, w
     weft_tensor y = gnn_layer_x(&model->layer[l + 1]);
     weft_tensor owned = tensor_view(gradient, 0, model->plan.n_owned, 0, gradient->cols);
     hal_dropout dropout = dropout_of(model, pass, l);
-    WEFT_TRY(tensor_act_backward(&owned, &y, true, &dropout, &owned));
+    WEFT_TRY(act_backward(model, &y, &dropout, &owned));
     if (model->norm[l].kind == NORM_NONE) {
         return WEFT_OK;
     }
     weft_tensor out = gnn_layer_out(&model->layer[l]);
-    WEFT_TRY(norm_backward(&model->norm[l], &(norm_operands){.x = &out}, &owned, NULL));
+    WEFT_TRY(
+        norm_backward(&model->norm[l], &(norm_operands){.x = &out}, &(norm_gradients){.dy = &owned, .dx = &owned}));
     WEFT_TRY(train_ready(pass, model->norm[l].beta));
     WEFT_TRY(train_ready(pass, model->norm[l].gamma));
     return tensor_axpby(1.0, &owned, 0.0, &out);

@@ -1,10 +1,10 @@
 /*
- * gnn/gnn_model.h: GraphSAGE, GCN and MLP of any depth as a train_model.
+ * gnn/gnn_model.h: GraphSAGE, GCN, GAT and MLP of any depth as a train_model.
  *
  *   W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NIPS 2017, arXiv 1706.02216.
  *   T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv 1609.02907.
  *
- * A layer is linear part, normalisation (optional), ReLU, dropout; the last is the linear part alone. P ranks compute
+ * A layer is linear part, normalisation (optional), ReLU or ELU, dropout; the last is the linear part alone. P ranks compute
  * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
  * weights are shares of a sum.
  *
@@ -22,7 +22,8 @@ typedef struct gnn_model {
     weft_comm *comm;
     weft_hal *hal;
     param_store params;
-    gnn_aggregator aggregator;
+    gnn_aggregator aggregator; /* or zeroed, and so are */
+    gnn_part_edges edges;      /* what the kind has no use for */
     gnn_layer layer[GNN_MAX_LAYERS];
     train_norm norm[GNN_MAX_LAYERS];
     char norm_name[GNN_MAX_LAYERS][16];

@@ -6,31 +6,38 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32 };
+enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32, GAT = 64 };
+
+/* How an array stands in their file; a matrix is [in, out] here, [out, in] there, and heads are [H, D] and [1, H, D]. */
+typedef enum name_shape { VECTOR = 1, MATRIX, HEADS } name_shape;
 
 /* The one table of names: "layer" N ".self" is "convs." N ".lin_r.weight" of PyG. */
 typedef struct name_row {
     const char *ours, *our_end;
     const char *theirs, *their_end;
-    bool matrix; /* [in, out] here, [out, in] there */
+    name_shape shape;
     unsigned models;
 } name_row;
 
 static const name_row names[] = {
-    {"layer", ".self", "convs.", ".lin_r.weight", true, SAGE},
-    {"layer", ".neigh", "convs.", ".lin_l.weight", true, SAGE},
-    {"layer", ".weight", "convs.", ".lin_l.weight", true, SAGE_GCN},
-    {"layer", ".bias", "convs.", ".lin_l.bias", false, SAGE | SAGE_GCN},
-    {"layer", ".weight", "convs.", ".lin.weight", true, GCN},
-    {"layer", ".bias", "convs.", ".bias", false, GCN},
-    {"layer", ".weight", "lins.", ".weight", true, MLP},
-    {"layer", ".bias", "lins.", ".bias", false, MLP},
-    {"norm", ".gamma", "norms.", ".module.weight", false, BATCH},
-    {"norm", ".beta", "norms.", ".module.bias", false, BATCH},
-    {"norm", ".mean", "norms.", ".module.running_mean", false, BATCH},
-    {"norm", ".var", "norms.", ".module.running_var", false, BATCH},
-    {"norm", ".gamma", "norms.", ".weight", false, LAYER},
-    {"norm", ".beta", "norms.", ".bias", false, LAYER},
+    {"layer", ".self", "convs.", ".lin_r.weight", MATRIX, SAGE},
+    {"layer", ".neigh", "convs.", ".lin_l.weight", MATRIX, SAGE},
+    {"layer", ".weight", "convs.", ".lin_l.weight", MATRIX, SAGE_GCN},
+    {"layer", ".bias", "convs.", ".lin_l.bias", VECTOR, SAGE | SAGE_GCN},
+    {"layer", ".weight", "convs.", ".lin.weight", MATRIX, GCN},
+    {"layer", ".bias", "convs.", ".bias", VECTOR, GCN},
+    {"layer", ".weight", "convs.", ".lin.weight", MATRIX, GAT},
+    {"layer", ".att_src", "convs.", ".att_src", HEADS, GAT},
+    {"layer", ".att_dst", "convs.", ".att_dst", HEADS, GAT},
+    {"layer", ".bias", "convs.", ".bias", VECTOR, GAT},
+    {"layer", ".weight", "lins.", ".weight", MATRIX, MLP},
+    {"layer", ".bias", "lins.", ".bias", VECTOR, MLP},
+    {"norm", ".gamma", "norms.", ".module.weight", VECTOR, BATCH},
+    {"norm", ".beta", "norms.", ".module.bias", VECTOR, BATCH},
+    {"norm", ".mean", "norms.", ".module.running_mean", VECTOR, BATCH},
+    {"norm", ".var", "norms.", ".module.running_var", VECTOR, BATCH},
+    {"norm", ".gamma", "norms.", ".weight", VECTOR, LAYER},
+    {"norm", ".beta", "norms.", ".bias", VECTOR, LAYER},
 };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -39,6 +46,7 @@ static unsigned models_of(const gnn_config *config)
     static const unsigned norms[] = {
         [NORM_NONE] = 0, [NORM_BATCH] = BATCH, [NORM_LAYER] = LAYER, [NORM_BATCH_LOCAL] = BATCH};
     unsigned kind = config->kind == GNN_GCN               ? GCN
+                    : config->kind == GNN_GAT             ? GAT
                     : config->kind == GNN_MLP             ? MLP
                     : config->aggregator == GNN_SAGE_MEAN ? SAGE
                                                           : SAGE_GCN;
@@ -102,6 +110,40 @@ static weft_status describe_layer(const train_weights *weights, const char *orig
     return WEFT_OK;
 }
 
+/* Layer l with attention: heads of one width, side by side in hidden layers, their mean in the last. */
+static weft_status describe_attention(const train_weights *weights, const char *origin, int l, gnn_config *config,
+                                      int *found)
+{
+    const train_weight *weight = find_numbered(weights, "layer", l, ".weight");
+    const train_weight *source = find_numbered(weights, "layer", l, ".att_src");
+    WEFT_CHECK(weight != NULL && source != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (weight or att_src)",
+               origin, l);
+    const bool last = l == config->layers - 1;
+    const int64_t heads = source->rows, d = source->cols;
+    const int64_t in = l == 0 ? weight->rows : config->outputs;
+    const int64_t out = last ? d : heads * d;
+    WEFT_CHECK(heads >= 1 && heads <= HAL_HEADS && has_shape(weight, in, heads * d) &&
+                   has_shape(find_numbered(weights, "layer", l, ".att_dst"), heads, d) &&
+                   has_shape(find_numbered(weights, "layer", l, ".bias"), 1, out),
+               WEFT_ERR_DATA,
+               "%s: the shapes of layer %d do not fit: its matrix is [%" PRId64 ", %" PRId64 "], its input %" PRId64
+               ", with %" PRId64 " heads of %" PRId64,
+               origin, l, weight->rows, weight->cols, in, heads, d);
+    *found += 4;
+    WEFT_CHECK(l == 0 || last || (heads == config->heads && d == config->hidden), WEFT_ERR_DATA,
+               "%s: hidden layers of %d heads of %" PRId64 " and of %" PRId64 " of %" PRId64 ": Weft's are equal",
+               origin, config->heads, config->hidden, heads, d);
+    config->inputs = l == 0 ? in : config->inputs;
+    if (last) {
+        config->out_heads = (int)heads;
+    } else {
+        config->heads = (int)heads;
+        config->hidden = d;
+    }
+    config->outputs = out;
+    return WEFT_OK;
+}
+
 static weft_status describe_norm(const train_weights *weights, const char *origin, int l, const gnn_config *config,
                                  int *found)
 {
@@ -109,8 +151,9 @@ static weft_status describe_norm(const train_weights *weights, const char *origi
         if ((names[i].models & models_of(config) & (BATCH | LAYER)) == 0) {
             continue;
         }
-        WEFT_CHECK(has_shape(find_numbered(weights, "norm", l, names[i].our_end), 1, config->hidden), WEFT_ERR_DATA,
-                   "%s: norm%d%s is missing or not of length %" PRId64, origin, l, names[i].our_end, config->hidden);
+        const int64_t width = config->hidden * (config->kind == GNN_GAT ? config->heads : 1);
+        WEFT_CHECK(has_shape(find_numbered(weights, "norm", l, names[i].our_end), 1, width), WEFT_ERR_DATA,
+                   "%s: norm%d%s is missing or not of length %" PRId64, origin, l, names[i].our_end, width);
         *found += 1;
     }
     return WEFT_OK;
@@ -129,6 +172,9 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
         config->kind = GNN_SAGE;
         config->aggregator = GNN_SAGE_MEAN;
     }
+    if (weights_find(weights, "layer0.att_src") != NULL) {
+        config->kind = GNN_GAT;
+    }
     WEFT_CHECK(self || config->kind != GNN_SAGE || config->aggregator == GNN_SAGE_GCN, WEFT_ERR_DATA,
                "%s: one matrix a layer, where sage with aggregator mean has two: say " FLAG_MODEL
                " and " FLAG_AGGREGATOR,
@@ -139,7 +185,8 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
                    : weights_find(weights, "norm0.gamma") != NULL ? NORM_LAYER
                                                                   : NORM_NONE;
     for (int l = 0; l < layers; ++l) {
-        WEFT_TRY(describe_layer(weights, origin, l, config, &found));
+        WEFT_TRY(config->kind == GNN_GAT ? describe_attention(weights, origin, l, config, &found)
+                                         : describe_layer(weights, origin, l, config, &found));
     }
     for (int l = 0; config->norm != NORM_NONE && l < layers - 1; ++l) {
         WEFT_TRY(describe_norm(weights, origin, l, config, &found));
@@ -192,11 +239,16 @@ static void translate(const gnn_config *config, const train_weights *weights, ou
             }
             char *name = out->name[out->count];
             snprintf(name, PARAM_NAME_BYTES, "%s%d%s", row->theirs, number, row->their_end);
-            transpose(weight->values, weight->rows, weight->cols, values);
-            out->item[out->count++] = (safetensors_item){.name = name,
-                                                         .dims = row->matrix ? 2 : 1,
-                                                         .shape = {weight->cols, row->matrix ? weight->rows : 0},
-                                                         .values = values};
+            safetensors_item *item = &out->item[out->count++];
+            *item = (safetensors_item){.name = name, .dims = (int)row->shape, .values = values};
+            if (row->shape == HEADS) {
+                memcpy(item->shape, (const int64_t[]){1, weight->rows, weight->cols}, 3 * sizeof *item->shape);
+                memcpy(values, weight->values, (size_t)(weight->rows * weight->cols) * sizeof *values);
+            } else {
+                item->shape[0] = weight->cols;
+                item->shape[1] = row->shape == MATRIX ? weight->rows : 0;
+                transpose(weight->values, weight->rows, weight->cols, values);
+            }
             values += weight->rows * weight->cols;
         }
     }
@@ -223,13 +275,14 @@ static weft_status tell_model(const safetensors_file *file, const char *path, gn
 {
     bool root = safetensors_find(file, "convs.0.lin_r.weight") >= 0;
     bool sage = root || safetensors_find(file, "convs.0.lin_l.weight") >= 0;
-    bool gcn = safetensors_find(file, "convs.0.lin.weight") >= 0;
+    bool gat = safetensors_find(file, "convs.0.att_src") >= 0;
+    bool gcn = !gat && safetensors_find(file, "convs.0.lin.weight") >= 0;
     bool mlp = safetensors_find(file, "lins.0.weight") >= 0;
-    WEFT_CHECK(sage + gcn + mlp == 1, WEFT_ERR_DATA,
+    WEFT_CHECK(sage + gcn + gat + mlp == 1, WEFT_ERR_DATA,
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
-               "(GCN) or lins.0.weight (MLP)",
+               "(GCN), convs.0.att_src (GAT) or lins.0.weight (MLP)",
                path);
-    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : GNN_MLP;
+    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : gat ? GNN_GAT : GNN_MLP;
     config->aggregator = sage && !root ? GNN_SAGE_GCN : GNN_SAGE_MEAN;
     config->norm = safetensors_find(file, "norms.0.module.weight") >= 0 ? NORM_BATCH
                    : safetensors_find(file, "norms.0.weight") >= 0      ? NORM_LAYER
@@ -245,15 +298,20 @@ static weft_status read_tensor(const safetensors_file *file, const char *path, i
     char name[PARAM_NAME_BYTES];
     float *values = NULL;
     float *theirs = NULL;
-    WEFT_CHECK(entry->dims == (row->matrix ? 2 : 1), WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d",
-               path, entry->name, entry->dims, row->matrix ? 2 : 1);
+    const bool heads = row->shape == HEADS;
+    WEFT_CHECK(entry->dims == (int)row->shape, WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d", path,
+               entry->name, entry->dims, (int)row->shape);
+    WEFT_CHECK(!heads || entry->shape[0] == 1, WEFT_ERR_DATA,
+               "%s: tensor \"%s\" is [%" PRId64 ", ...], expected [1, ...]", path, entry->name, entry->shape[0]);
     snprintf(name, sizeof name, "%s%d%s", row->ours, number, row->our_end);
-    int64_t out = entry->shape[0];
-    int64_t in = row->matrix ? entry->shape[1] : 1;
+    int64_t out = entry->shape[heads ? 2 : 0];
+    int64_t in = row->shape == VECTOR ? 1 : entry->shape[1];
     WEFT_TRY(weights_add(weights, path, name, 2, (const int64_t[]){in, out}, &values));
     WEFT_TRY(WEFT_NEW(&theirs, entry->count, WEFT_MEM_WORKSPACE));
     weft_status status = safetensors_read_f32(file, i, theirs);
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && heads) {
+        memcpy(values, theirs, (size_t)entry->count * sizeof *values);
+    } else if (status == WEFT_OK) {
         transpose(theirs, out, in, values);
     }
     weft_free(theirs);

@@ -1,10 +1,12 @@
 /*
  * gnn/pyg.h: weights under the names of PyTorch Geometric's models, as safetensors.
  *
- * The models are torch_geometric.nn's GraphSAGE, GCN and MLP (names checked against 2.8): load_state_dict takes the
+ * The models are torch_geometric.nn's GraphSAGE, GCN, GAT and MLP (names of all but GAT checked against 2.8): load_state_dict takes the
  * file as it is. PyTorch keeps a linear map as [out, in], Weft as [in, out]; the table of names in pyg.c says what is
  * transposed. GraphSAGE with the aggregator gcn is GraphSAGE(root_weight=False) on a graph with a self-loop at every
- * vertex, under the same names less lin_r. Batch norm's num_batches_tracked is neither written nor needed.
+ * vertex, under the same names less lin_r. GAT is
+ * GAT(act="elu"), whose hidden_channels count all heads; it has as many in its last layer, so --out-heads must equal --heads
+ * for it (layers of one's own, GATConv, take any). Batch norm's num_batches_tracked is neither written nor needed.
  *
  *     python/load_in_pyg.py MODEL.safetensors STORE
  */
@@ -17,7 +19,7 @@
 
 /*
  * Layers, widths, normalisation and (for self-weights) kind and aggregator, from names and shapes alone.
- *   config  [in, out]  layers, inputs, hidden (0 with one layer), outputs and norm are set; kind and aggregator too
+ *   config  [in, out]  layers, inputs, heads and out_heads (gat), hidden (0 with one layer), outputs and norm are set; kind and aggregator too
  *                      when the names tell them, else they stay and must fit
  * WEFT_ERR_DATA: an array is missing, left over, or does not fit its neighbours.
  */
@@ -28,7 +30,7 @@ weft_status pyg_write(const char *path, const gnn_config *config, const train_we
                       const safetensors_text *texts, int text_count);
 
 /* Weights under Weft's names; [out] config  kind, aggregator, and what gnn_weights_describe sets. WEFT_ERR_DATA: a
- * tensor that none of the three models has, or a wrong shape. */
+ * tensor that none of the models has, or a wrong shape. */
 weft_status pyg_read(const safetensors_file *file, const char *path, train_weights *weights, gnn_config *config);
 
 #endif

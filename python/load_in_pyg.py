@@ -30,7 +30,7 @@ if __name__ == "__main__":
 import numpy as np
 import torch
 from safetensors import safe_open
-from torch_geometric.nn import GCN, MLP, GraphSAGE
+from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE
 from torch_geometric.utils import add_self_loops
 
 
@@ -48,6 +48,14 @@ def load(path):
         model = MLP([inputs] + [hidden] * (layers - 1) + [outputs], **kwargs)
     elif option["model"] == "gcn":
         model = GCN(inputs, hidden, layers, outputs, **kwargs)
+    elif option["model"] == "gat":
+        heads, last_heads = int(option.get("heads", option["out-heads"])), int(option["out-heads"])
+        if heads != last_heads:
+            sys.exit(f"load_in_pyg.py: PyG's GAT has as many heads in its last layer as in the others, this model {last_heads} "
+                     f"and {heads}: train with --out-heads {heads}, or put the tensors into GATConv layers of your own")
+        outputs = state[f"convs.{layers - 1}.bias"].shape[0]
+        model = GAT(inputs, hidden * heads, layers, outputs, heads=heads, act="elu",
+                    negative_slope=float(option.get("negative-slope", 0.2)), **kwargs)
     else:
         model = GraphSAGE(inputs, hidden, layers, outputs, root_weight=option["aggregator"] == "mean", **kwargs)
     model.load_state_dict(state)

@@ -7,6 +7,7 @@
  *      in place    rows are one ascending run, ld == width, the host sees x: sent or received where they are
  *      packed      gathered into (or scattered from) a buffer the host sees
  *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
+ *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
  *
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds or keeps the larger, peer by
@@ -17,7 +18,8 @@
  * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
  * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
- * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged.
+ * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged;
+ * coded, the rows of both sides and their codes.
  */
 #include "comm/halo.h"
 
@@ -43,15 +45,21 @@ typedef struct halo_piece {
     atomic_int state;    /* piece_state: the driver sees it arrive, the caller unpacks it */
 } halo_piece;
 
+typedef struct halo_buffer {
+    char *data;
+    int64_t capacity;
+} halo_buffer;
+
 /* All pieces of one side, with the buffers that their rows pass through. */
 typedef struct halo_side {
     halo_piece *piece; /* [P] */
     int64_t rows;
     bool all_runs;
-    int32_t *index;   /* device, [rows] */
-    void *device;     /* device, [rows, width] of the exchange, packed by peer */
-    void *staged;     /* host; NULL when the host sees device memory */
-    int64_t capacity; /* bytes of each */
+    int32_t *index;     /* device, [rows] */
+    int64_t *id;        /* device, [rows] global ids; NULL when none were given */
+    halo_buffer packed; /* device, [rows, width] of the exchange, packed by peer */
+    halo_buffer coded;  /* device, the same rows in fewer bits */
+    halo_buffer staged; /* host, what is sent of those; none when the host sees device memory */
 } halo_side;
 
 struct comm_halo {
@@ -68,11 +76,13 @@ struct comm_halo {
     halo_phase phase;   /* the driver's */
     halo_direction direction;
     weft_dtype dtype;
+    comm_halo_code code;
     char *x;
-    int64_t ld, width, row_bytes; /* row_bytes: of a packed row */
-    int next_peer;                /* REVERSE: lowest peer that is not added yet */
-    double span_begin;            /* for the trace */
-    hal_event *packed;            /* the stream has come past what was packed */
+    int64_t ld, width;
+    int64_t packed_bytes, row_bytes; /* of a packed row, and of a row in a message */
+    int next_peer;                   /* REVERSE: lowest peer that is not added yet */
+    double span_begin;               /* for the trace */
+    hal_event *packed;               /* the stream has come past what was packed */
 };
 
 static const char *const direction_name[] = {"halo forward", "halo reverse", "halo reverse max"};
@@ -88,19 +98,32 @@ static halo_side *receiving_side(comm_halo *halo)
 }
 
 /* ---- one exchange ----------------------------------------------------------------------------------------------- */
+static bool is_coded(const comm_halo *halo)
+{
+    return halo->code.codec != HAL_ROWS_NONE;
+}
+
 static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool receives)
 {
     bool merges = receives && halo->direction != HALO_FORWARD;
-    return !merges && piece->run_start >= 0 && halo->ld == halo->width && hal_host_visible(halo->hal);
+    return !merges && !is_coded(halo) && piece->run_start >= 0 && halo->ld == halo->width &&
+           hal_host_visible(halo->hal);
 }
 
-/* Where the message of a piece starts, in memory that the host sees. */
+/* Where the message of a piece starts on the device, */
+static char *piece_message(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    return (is_coded(halo) ? side->coded.data : side->packed.data) + piece->first * halo->row_bytes;
+}
+
+/* and in memory that the host sees. */
 static char *piece_host(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
     if (piece->in_place) {
         return halo->x + piece->run_start * halo->row_bytes;
     }
-    return (char *)(side->staged != NULL ? side->staged : side->device) + piece->first * halo->row_bytes;
+    return side->staged.data != NULL ? side->staged.data + piece->first * halo->row_bytes
+                                     : piece_message(halo, side, piece);
 }
 
 static hal_mat whole_matrix(const comm_halo *halo)
@@ -108,17 +131,36 @@ static hal_mat whole_matrix(const comm_halo *halo)
     return hal_mat_of(halo->x, halo->dtype, halo->n_local, halo->width, halo->ld);
 }
 
+static hal_mat packed_rows(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    return hal_mat_of(side->packed.data + piece->first * halo->packed_bytes, halo->dtype, piece->rows, halo->width,
+                      halo->width);
+}
+
+static hal_mat coded_rows(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    return hal_mat_of(side->coded.data + piece->first * halo->row_bytes, WEFT_DTYPE_U8, piece->rows, halo->row_bytes,
+                      halo->row_bytes);
+}
+
 static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
     weft_hal *hal = halo->hal;
-    char *packed = (char *)side->device + piece->first * halo->row_bytes;
     const hal_gather_rows_args args = {.x = whole_matrix(halo),
                                        .index =
                                            hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
-                                       .y = hal_mat_of(packed, halo->dtype, piece->rows, halo->width, halo->width)};
+                                       .y = packed_rows(halo, side, piece)};
     WEFT_TRY(hal_gather_rows(hal, &args));
-    if (side->staged != NULL) {
-        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), packed,
+    if (is_coded(halo)) {
+        const hal_encode_rows_args code = {.x = args.y,
+                                           .id = hal_column_from(side->id + piece->first, WEFT_DTYPE_I64, piece->rows),
+                                           .y = coded_rows(halo, side, piece),
+                                           .codec = halo->code.codec,
+                                           .rounding = halo->code.rounding};
+        WEFT_TRY(hal_encode_rows(hal, &code));
+    }
+    if (side->staged.data != NULL) {
+        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), piece_message(halo, side, piece),
                                          (size_t)(piece->rows * halo->row_bytes)));
     }
     return WEFT_OK;
@@ -138,12 +180,16 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
     if (piece->in_place) {
         return WEFT_OK;
     }
-    char *packed = (char *)side->device + piece->first * halo->row_bytes;
-    if (side->staged != NULL) {
-        WEFT_TRY(
-            hal->mem.upload_async(hal, packed, piece_host(halo, side, piece), (size_t)(piece->rows * halo->row_bytes)));
+    if (side->staged.data != NULL) {
+        WEFT_TRY(hal->mem.upload_async(hal, piece_message(halo, side, piece), piece_host(halo, side, piece),
+                                       (size_t)(piece->rows * halo->row_bytes)));
     }
-    const hal_scatter_rows_args args = {.x = hal_mat_from(packed, halo->dtype, piece->rows, halo->width, halo->width),
+    if (is_coded(halo)) {
+        const hal_decode_rows_args code = {
+            .x = coded_rows(halo, side, piece), .y = packed_rows(halo, side, piece), .codec = halo->code.codec};
+        WEFT_TRY(hal_decode_rows(hal, &code));
+    }
+    const hal_scatter_rows_args args = {.x = packed_rows(halo, side, piece),
                                         .index =
                                             hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
                                         .y = whole_matrix(halo),
@@ -300,33 +346,64 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
-static void side_free_buffers(weft_hal *hal, halo_side *side)
+static void device_free(weft_hal *hal, halo_buffer *buffer)
 {
-    if (side->device != NULL) {
-        hal->mem.free(hal, side->device); /* waits for the stream: nothing is copied into staged any more */
+    if (buffer->data != NULL) {
+        hal->mem.free(hal, buffer->data); /* waits for the stream: nothing is copied any more */
     }
-    if (side->staged != NULL) {
-        hal->mem.free_host(hal, side->staged);
-    }
-    side->device = NULL;
-    side->staged = NULL;
-    side->capacity = 0;
+    *buffer = (halo_buffer){.data = NULL};
 }
 
-/* Room for all rows of a side; kept for the next exchange. */
-static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t row_bytes)
+static void host_free(weft_hal *hal, halo_buffer *buffer)
 {
-    int64_t bytes = side->rows * row_bytes;
-    if (bytes <= side->capacity) {
+    if (buffer->data != NULL) {
+        hal->mem.free_host(hal, buffer->data);
+    }
+    *buffer = (halo_buffer){.data = NULL};
+}
+
+static weft_status device_reserve(weft_hal *hal, halo_buffer *buffer, int64_t bytes)
+{
+    if (bytes <= buffer->capacity) {
         return WEFT_OK;
     }
-    side_free_buffers(hal, side);
-    WEFT_TRY(hal->mem.alloc(hal, (size_t)bytes, WEFT_MEM_COMM, &side->device));
-    if (!hal_host_visible(hal)) {
-        WEFT_TRY(hal->mem.alloc_host(hal, (size_t)bytes, WEFT_MEM_COMM, &side->staged));
-    }
-    side->capacity = bytes;
+    device_free(hal, buffer);
+    WEFT_TRY(hal->mem.alloc(hal, (size_t)bytes, WEFT_MEM_COMM, (void **)&buffer->data));
+    buffer->capacity = bytes;
     return WEFT_OK;
+}
+
+/* Room for all rows of a side, packed and, where they differ, as they are sent; kept for the next exchange. */
+static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
+{
+    const int64_t sent = side->rows * (coded_bytes > 0 ? coded_bytes : packed_bytes);
+    WEFT_TRY(device_reserve(hal, &side->packed, side->rows * packed_bytes));
+    WEFT_TRY(device_reserve(hal, &side->coded, side->rows * coded_bytes));
+    if (hal_host_visible(hal) || sent <= side->staged.capacity) {
+        return WEFT_OK;
+    }
+    host_free(hal, &side->staged);
+    WEFT_TRY(hal->mem.alloc_host(hal, (size_t)sent, WEFT_MEM_COMM, (void **)&side->staged.data));
+    side->staged.capacity = sent;
+    return WEFT_OK;
+}
+
+/* gid: of local rows, or NULL. */
+static weft_status side_upload_ids(weft_hal *hal, halo_side *side, const int32_t *row, const int64_t *gid)
+{
+    int64_t *id = NULL;
+    if (gid == NULL || side->rows == 0) {
+        return WEFT_OK;
+    }
+    const size_t bytes = (size_t)side->rows * sizeof *id;
+    WEFT_TRY(WEFT_NEW(&id, side->rows, WEFT_MEM_COMM));
+    for (int64_t i = 0; i < side->rows; ++i) {
+        id[i] = gid[row[i]];
+    }
+    weft_status status = hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&side->id);
+    status = status == WEFT_OK ? hal->mem.upload(hal, side->id, id, bytes) : status;
+    weft_free(id);
+    return status;
 }
 
 static weft_status side_create(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row)
@@ -354,9 +431,14 @@ static weft_status side_create(weft_hal *hal, halo_side *side, int size, const i
 
 static void side_free(weft_hal *hal, halo_side *side)
 {
-    side_free_buffers(hal, side);
+    device_free(hal, &side->packed);
+    device_free(hal, &side->coded);
+    host_free(hal, &side->staged);
     if (side->index != NULL) {
         hal->mem.free(hal, side->index);
+    }
+    if (side->id != NULL) {
+        hal->mem.free(hal, side->id);
     }
     weft_free(side->piece);
 }
@@ -445,10 +527,12 @@ static weft_status create_local(weft_comm *comm, weft_hal *hal, const comm_halo_
     WEFT_TRY(hal->stream.create(hal, &halo->packed));
     WEFT_TRY(side_create(hal, &halo->own, size, desc->own_offset, desc->own_row));
     WEFT_TRY(side_create(hal, &halo->leaf, size, desc->leaf_offset, desc->leaf_row));
+    WEFT_TRY(side_upload_ids(hal, &halo->own, desc->own_row, desc->gid));
+    WEFT_TRY(side_upload_ids(hal, &halo->leaf, desc->leaf_row, desc->gid));
     int64_t row_bytes = max_width * (int64_t)sizeof(float);
-    WEFT_TRY(side_reserve(hal, &halo->own, row_bytes));
+    WEFT_TRY(side_reserve(hal, &halo->own, row_bytes, 0));
     if (!halo->leaf.all_runs || !hal_host_visible(hal)) {
-        WEFT_TRY(side_reserve(hal, &halo->leaf, row_bytes));
+        WEFT_TRY(side_reserve(hal, &halo->leaf, row_bytes, 0));
     }
     return transfers_reserve(&halo->transfers, most_messages(comm, &halo->own, 2 * row_bytes) +
                                                    most_messages(comm, &halo->leaf, 2 * row_bytes));
@@ -491,16 +575,34 @@ done:
 
 static weft_status reserve_for_post(comm_halo *halo)
 {
-    bool packs = halo->ld != halo->width || !hal_host_visible(halo->hal);
-    WEFT_TRY(side_reserve(halo->hal, &halo->own, halo->row_bytes));
+    const int64_t coded_bytes = is_coded(halo) ? halo->row_bytes : 0;
+    bool packs = is_coded(halo) || halo->ld != halo->width || !hal_host_visible(halo->hal);
+    WEFT_TRY(side_reserve(halo->hal, &halo->own, halo->packed_bytes, coded_bytes));
     if (packs || !halo->leaf.all_runs) {
-        WEFT_TRY(side_reserve(halo->hal, &halo->leaf, halo->row_bytes));
+        WEFT_TRY(side_reserve(halo->hal, &halo->leaf, halo->packed_bytes, coded_bytes));
     }
     return WEFT_OK;
 }
 
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
                            int64_t width)
+{
+    return comm_halo_post_coded(halo, direction, &(comm_halo_code){.codec = HAL_ROWS_NONE}, dtype, x, ld, width);
+}
+
+static weft_status check_code(const comm_halo *halo, halo_direction direction, const comm_halo_code *code,
+                              weft_dtype dtype)
+{
+    WEFT_CHECK(code->codec == HAL_ROWS_NONE || (dtype == WEFT_DTYPE_F32 && direction != HALO_REVERSE_MAX),
+               WEFT_ERR_UNSUPPORTED, "halo: rows of %s in fewer bits, %s", weft_dtype_name(dtype),
+               direction_name[direction]);
+    WEFT_CHECK(code->codec == HAL_ROWS_NONE || (halo->own.id != NULL || halo->own.rows == 0), WEFT_ERR_INTERNAL,
+               "halo: rows in fewer bits need global ids");
+    return WEFT_OK;
+}
+
+weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, const comm_halo_code *code,
+                                 weft_dtype dtype, void *x, int64_t ld, int64_t width)
 {
     WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
     WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64 || dtype == WEFT_DTYPE_BF16, WEFT_ERR_UNSUPPORTED,
@@ -509,12 +611,16 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
                "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)width, (long long)ld,
                (long long)halo->max_width);
     WEFT_CHECK(x != NULL || halo->n_local == 0 || width == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
+    WEFT_TRY(check_code(halo, direction, code, dtype));
     halo->direction = direction;
     halo->dtype = dtype;
+    halo->code = *code;
+    halo->code.rounding.sender = (uint32_t)comm_rank(halo->comm);
     halo->x = x;
     halo->ld = ld;
     halo->width = width;
-    halo->row_bytes = width * (int64_t)weft_dtype_bytes(dtype);
+    halo->packed_bytes = width * (int64_t)weft_dtype_bytes(dtype);
+    halo->row_bytes = is_coded(halo) ? hal_row_bytes(code->codec, width) : halo->packed_bytes;
     snprintf(halo->operation.name, sizeof halo->operation.name, "%s of %lld rows of %lld %s", direction_name[direction],
              (long long)comm_halo_rows(halo, direction), (long long)width, weft_dtype_name(dtype));
     WEFT_TRY(reserve_for_post(halo));

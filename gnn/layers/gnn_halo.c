@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/philox.h"
 
 /* What an epoch uses and the next finds: the rows of one leg as they came last, by bin. */
 typedef weft_tensor halo_cache;
@@ -13,7 +14,9 @@ typedef weft_tensor halo_cache;
 typedef struct halo_leg {
     halo_direction direction;
     weft_tensor x;
+    comm_halo_code code;
     halo_cache *cache; /* NULL: the rows go where they belong at once */
+    int number;        /* of the post in its pass */
     int bin, last;     /* under way, and the last one to go */
     bool posted;
 } halo_leg;
@@ -23,6 +26,7 @@ struct gnn_halo {
     weft_dtype dtype;
     int64_t n_owned;
     gnn_halo_options options;
+    bool second;        /* of two halos of one aggregation */
     comm_halo *whole;   /* exchanges in the caller's matrix; NULL with bins */
     halo_bins bins;     /* count 0 without */
     weft_tensor packed; /* [largest bin, widest row] */
@@ -43,12 +47,14 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(halo, 1, WEFT_MEM_GRAPH)));
     gnn_halo *h = *halo;
     *h = (gnn_halo){.hal = hal, .dtype = dtype, .n_owned = part->n_owned, .options = *options, .previous = -1};
+    h->second = lists == &part->destinations;
     if (options->delay <= 1) {
         const comm_halo_desc desc = {.n_local = part->n_local,
                                      .own_offset = lists->own_offset,
                                      .own_row = lists->own_row,
                                      .leaf_offset = lists->leaf_offset,
-                                     .leaf_row = lists->leaf_row};
+                                     .leaf_row = lists->leaf_row,
+                                     .gid = part->gid};
         return comm_halo_create(comm, hal, &desc, max_width, &h->whole);
     }
     WEFT_TRY(halo_bins_create(comm, hal, part, lists, options->delay, max_width, &h->bins));
@@ -119,8 +125,8 @@ static weft_status post_bin(gnn_halo *halo)
 {
     const halo_bin *bin = &halo->bins.bin[halo->leg.bin];
     WEFT_TRY(pack(halo, sends_own(halo)));
-    return comm_halo_post(bin->exchange, halo->leg.direction, halo->dtype, halo->packed.data, halo->leg.x.cols,
-                          halo->leg.x.cols);
+    return comm_halo_post_coded(bin->exchange, halo->leg.direction, &halo->leg.code, halo->dtype, halo->packed.data,
+                                halo->leg.x.cols, halo->leg.x.cols);
 }
 
 /* Rows into x, root rows on top of what stands there: the bits of an exchange in x itself. */
@@ -159,7 +165,7 @@ static weft_status use_cache(gnn_halo *halo)
 static weft_status find_cache(gnn_halo *halo)
 {
     const halo_leg *leg = &halo->leg;
-    const int number = halo->posts++;
+    const int number = leg->number;
     const int64_t rows = sends_own(halo) ? halo->bins.leaf : halo->bins.own;
     if (number == halo->caches) {
         WEFT_TRY(grow_array((void **)&halo->cache, sizeof *halo->cache, halo->caches, &halo->capacity, WEFT_MEM_COMM));
@@ -210,17 +216,30 @@ static weft_status clear_replicas(const gnn_halo *halo, const weft_tensor *x)
     return replicas.rows > 0 ? tensor_zero(&replicas) : WEFT_OK;
 }
 
+/* The legs of a pass have purposes of their own, as many as there are. */
+static comm_halo_code code_of(const gnn_halo *halo, int number)
+{
+    const uint32_t purposes = WEFT_RNG_DROPOUT - WEFT_RNG_HALO_ROUND;
+    const uint32_t leg = 2 * (uint32_t)number + (halo->second ? 1 : 0);
+    return (comm_halo_code){.codec = halo->pass.training ? halo->options.codec : HAL_ROWS_NONE,
+                            .rounding = {.seed = halo->pass.seed,
+                                         .purpose = WEFT_RNG_HALO_ROUND + leg % purposes,
+                                         .epoch = (uint32_t)halo->pass.epoch}};
+}
+
 weft_status gnn_halo_post(gnn_halo *halo, halo_direction direction, weft_tensor *x)
 {
-    assert(!halo->leg.posted && x->dtype == halo->dtype);
+    assert(!halo->leg.posted && (x->dtype == halo->dtype || halo->whole != NULL));
     WEFT_CHECK(direction != HALO_REVERSE_MAX || !(halo->delayed || exchanges_nothing(halo)), WEFT_ERR_UNSUPPORTED,
                "a maximum over replicas needs all of them in every epoch");
-    halo->leg = (halo_leg){.direction = direction, .x = *x, .posted = true};
+    halo->leg = (halo_leg){.direction = direction, .x = *x, .number = halo->posts, .posted = true};
+    halo->leg.code = code_of(halo, halo->posts++);
     if (exchanges_nothing(halo)) {
         return direction == HALO_FORWARD ? clear_replicas(halo, x) : WEFT_OK;
     }
-    return halo->whole != NULL ? comm_halo_post(halo->whole, direction, x->dtype, x->data, x->ld, x->cols)
-                               : post_bins(halo);
+    return halo->whole != NULL
+               ? comm_halo_post_coded(halo->whole, direction, &halo->leg.code, x->dtype, x->data, x->ld, x->cols)
+               : post_bins(halo);
 }
 
 weft_status gnn_halo_wait(gnn_halo *halo)

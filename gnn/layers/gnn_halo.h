@@ -5,6 +5,9 @@
  *      delay R    one of R bins (halo_bins.h) a leg and epoch, in turn; the rows of the others are those that came last
  *      none       training passes exchange nothing: a rank knows its own rows and no others
  *
+ * What travels in training may be coded besides (hal_row_codec): rounded at random, keyed by the vertex's global id, the
+ * leg, the epoch and the sender, so that bits do not depend on the order of anything.
+ *
  * A delayed leg remembers what it received, once for each time that a training pass posts it, so layers need not know:
  * the n-th post of a pass is the same leg in every epoch.
  *
@@ -30,12 +33,14 @@ typedef struct gnn_halo gnn_halo;
 typedef struct gnn_halo_options {
     int delay; /* R; 0 and 1: exact */
     bool none;
+    hal_row_codec codec; /* rows in fewer bits, rounded at random */
 } gnn_halo_options;
 
 /* What a pass is, as far as its rows go. */
 typedef struct gnn_halo_pass {
     bool training;
     int64_t epoch;
+    uint64_t seed; /* of what is rounded at random */
 } gnn_halo_pass;
 
 /* lists: of `part`, which has replicas behind its owned rows; neither is kept. Until the first pass begins everything is
@@ -48,8 +53,8 @@ void gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass);
 /*
  * x [n_local, width], for the time between both as in comm/halo.h; a forward leg without exchange makes the rows of
  * replicas zero. Allocates the cache of a delayed leg when it is posted for the first time. Collective.
- * WEFT_ERR_UNSUPPORTED: HALO_REVERSE_MAX in a training pass that does not exchange everything: a maximum of rows of
- * several epochs is none of them.
+ * WEFT_ERR_UNSUPPORTED: HALO_REVERSE_MAX in a training pass that does not exchange everything as it is: a maximum of
+ * rows of several epochs, or rounded ones, is none of them; a codec with other types than float32.
  */
 weft_status gnn_halo_post(gnn_halo *halo, halo_direction direction, weft_tensor *x);
 weft_status gnn_halo_wait(gnn_halo *halo);

@@ -13,6 +13,7 @@ typedef struct lists_by_bin {
     int32_t *own_row, *leaf_row; /* by bin */
     int64_t *own_offset, *leaf_offset;
     int32_t *own_packed, *leaf_packed; /* of one bin: comm_halo_desc's lists, rows of its packed matrix */
+    int64_t *gid;                      /* of those rows */
 } lists_by_bin;
 
 int halo_bin_of(int64_t gid, int bins)
@@ -32,6 +33,7 @@ static weft_status lists_reserve(const weft_part *part, const part_halo *from, l
     WEFT_TRY(WEFT_NEW(&lists->own_offset, parts + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&lists->leaf_offset, parts + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&lists->own_packed, own + 1, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&lists->gid, part->n_local + 1, WEFT_MEM_WORKSPACE));
     return WEFT_NEW(&lists->leaf_packed, leaf + 1, WEFT_MEM_WORKSPACE);
 }
 
@@ -44,6 +46,7 @@ static void lists_free(lists_by_bin *lists)
     weft_free(lists->own_offset);
     weft_free(lists->leaf_offset);
     weft_free(lists->own_packed);
+    weft_free(lists->gid);
     weft_free(lists->leaf_packed);
 }
 
@@ -107,11 +110,13 @@ static comm_halo_desc packed_lists(const weft_part *part, const part_halo *from,
         lists->leaf_offset[p] = leaf;
         for (int64_t i = from->own_offset[p]; i < from->own_offset[p + 1]; ++i) {
             if (lists->bin[from->own_row[i]] == b) {
+                lists->gid[lists->slot[from->own_row[i]]] = part->gid[from->own_row[i]];
                 lists->own_packed[own++] = lists->slot[from->own_row[i]];
             }
         }
         for (int64_t i = from->leaf_offset[p]; i < from->leaf_offset[p + 1]; ++i) {
             if (lists->bin[from->leaf_row[i]] == b) {
+                lists->gid[bin->own + leaf] = part->gid[from->leaf_row[i]];
                 lists->leaf_packed[leaf] = (int32_t)(bin->own + leaf);
                 leaf += 1;
             }
@@ -123,7 +128,8 @@ static comm_halo_desc packed_lists(const weft_part *part, const part_halo *from,
                             .own_offset = lists->own_offset,
                             .own_row = lists->own_packed,
                             .leaf_offset = lists->leaf_offset,
-                            .leaf_row = lists->leaf_packed};
+                            .leaf_row = lists->leaf_packed,
+                            .gid = lists->gid};
 }
 
 weft_status halo_bins_create(weft_comm *comm, weft_hal *hal, const weft_part *part, const part_halo *lists, int count,

@@ -15,14 +15,17 @@
 
 #include "gnn/layers/aggregate.h"
 #include "gnn/layers/layer_plan.h"
+#include "gnn/layers/part_edges.h"
 #include "train/model.h"
 
 typedef struct gnn_layer {
     const gnn_layer_plan *plan;
     int64_t n_owned, n_local;
     param_store *params;
-    gnn_aggregator *aggregator;
-    int weight, bias; /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
+    gnn_aggregator *aggregator;  /* of kinds that sum over neighbours */
+    const gnn_part_edges *edges; /* of kinds that weigh edges */
+    int weight, bias;            /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
+    void *own;                   /* what the kind keeps besides; NULL: nothing, see destroy */
     weft_tensor input, output;
     weft_tensor wide_bias; /* sums: [1, 2 d_out]: b, then zeros for z */
     weft_tensor *panel;    /* shared scratch of masked input rows, or NULL */
@@ -32,10 +35,14 @@ typedef struct gnn_layer {
 struct gnn_layer_ops {
     /* Decide flow and sizes of layer `number`, whose d_in, d_out and last are set; the layers below it are planned. */
     void (*plan)(const gnn_plan *plan, int number, gnn_layer_plan *layer);
+    bool heads;        /* a hidden layer is config.heads results of width config.hidden, side by side */
+    bool elu;          /* between layers, in place of ReLU */
+    bool weighs_edges; /* works on gnn_part_edges */
     /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int number, int group);
     weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
+    void (*destroy)(gnn_layer *layer);       /* layer->own, which is not NULL */
     weft_status (*prepare)(gnn_layer *layer);
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
@@ -45,8 +52,8 @@ const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind);
 /* Declare the layer's parameters as layer<number>.self, .neigh, .weight, .bias. */
 weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group);
 /* Allocate matrices, zeroed. `borrow_input`: the input matrix is set by the caller (features). */
-weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
-                             weft_tensor *panel, bool borrow_input);
+weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const gnn_part_edges *edges, int64_t n_owned,
+                             int64_t n_local, weft_tensor *panel, bool borrow_input);
 void gnn_layer_destroy(gnn_layer *layer);
 
 weft_tensor gnn_layer_x(const gnn_layer *layer);   /* [n_owned, d_in] */

@@ -17,6 +17,8 @@ const char *gnn_flow_text(gnn_flow flow)
         return "aggregate first";
     case GNN_FLOW_CONSTANT:
         return "aggregate once";
+    case GNN_FLOW_ATTENTION:
+        return "linear first, attention";
     }
     return "unknown";
 }
@@ -33,6 +35,7 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
             activation_bytes += (uint64_t)(layer->input_rows * layer->input_cols) * weft_dtype_bytes(layer->input_type);
         }
         activation_bytes += (uint64_t)(layer->output_rows * layer->output_cols) * weft_dtype_bytes(layer->output_type);
+        activation_bytes += (uint64_t)layer->extra * element;
         parameters += layer->weights + (layer->last ? 0 : norm_vectors * layer->d_out);
     }
     activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
@@ -65,14 +68,16 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
     plan->n_owned = n_owned;
     plan->n_local = n_local;
     plan->values = config->bf16 ? WEFT_DTYPE_BF16 : dtype;
+    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
+    const int64_t hidden = config->hidden * (ops->heads ? config->heads : 1);
     for (int l = 0; l < config->layers; ++l) {
         gnn_layer_plan *layer = &plan->layer[l];
-        layer->d_in = l == 0 ? config->inputs : config->hidden;
-        layer->d_out = l == config->layers - 1 ? config->outputs : config->hidden;
+        layer->d_in = l == 0 ? config->inputs : hidden;
+        layer->d_out = l == config->layers - 1 ? config->outputs : hidden;
         layer->last = l == config->layers - 1;
         layer->input_type = plan->values;
         layer->output_type = layer->last ? dtype : plan->values;
-        layer->ops = gnn_layer_ops_of(config->kind);
+        layer->ops = ops;
         layer->ops->plan(plan, l, layer);
         plan->max_width = layer->width > plan->max_width ? layer->width : plan->max_width;
     }
@@ -83,7 +88,7 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
         }
     }
     if (config->norm != NORM_NONE && config->layers > 1) {
-        plan->gradient_cols = config->hidden;
+        plan->gradient_cols = hidden;
     }
     count_bytes(plan, threads, dtype);
 }

@@ -23,7 +23,8 @@ enum { GNN_MAX_LAYERS = 64, GNN_STRIP = 64 };
 #define GNN_KINDS(X)                                                                                                   \
     X(GNN_SAGE, "sage")                                                                                                \
     X(GNN_GCN, "gcn")                                                                                                  \
-    X(GNN_MLP, "mlp")
+    X(GNN_MLP, "mlp")                                                                                                  \
+    X(GNN_GAT, "gat")
 typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \
@@ -47,6 +48,8 @@ typedef struct gnn_config {
     int64_t inputs, hidden, outputs;
     norm_kind norm;
     float dropout, input_dropout;
+    int heads, out_heads;        /* of attention: of hidden layers, side by side; of the last, their mean */
+    float slope, weight_dropout; /* of attention: LeakyReLU below 0; dropout of edges' weights */
     gnn_order order;
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
@@ -59,7 +62,8 @@ typedef enum gnn_flow {
     GNN_FLOW_DENSE,           /* no graph: out = x W + b */
     GNN_FLOW_LINEAR_FIRST,    /* z = x W_neigh; out = x W_self + b + aggregate(z) */
     GNN_FLOW_AGGREGATE_FIRST, /* m = aggregate(x); out = x W_self + m W_neigh + b */
-    GNN_FLOW_CONSTANT         /* m as above, computed once */
+    GNN_FLOW_CONSTANT,        /* m as above, computed once */
+    GNN_FLOW_ATTENTION        /* z = x W; out = sums of z over edges, weighed by attention, + b */
 } gnn_flow;
 
 typedef struct gnn_layer_ops gnn_layer_ops; /* gnn/layers/layer.h */
@@ -72,10 +76,13 @@ typedef struct gnn_layer_plan {
     bool panels; /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;
     int64_t d_in, d_out;
+    int heads; /* attention: of this layer, 0 without; slope and weight_dropout as in gnn_config */
+    float slope, weight_dropout;
     /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
     int64_t input_rows, input_cols, output_rows, output_cols;
     weft_dtype input_type, output_type; /* what the last layer gives is of the type of parameters */
     int64_t width;                      /* of the widest matrix that is aggregated at once, 0 without a graph */
+    int64_t extra;                      /* elements of matrices that the kind keeps besides */
     int64_t aggregated;                 /* columns aggregated in a training epoch, each over two legs */
     int64_t weights;                    /* numbers trained, without the normalisation behind the layer */
 } gnn_layer_plan;

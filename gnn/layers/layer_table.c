@@ -8,6 +8,7 @@ static const gnn_layer_ops *const kinds[] = {
     [GNN_SAGE] = &gnn_layer_sage,
     [GNN_GCN] = &gnn_layer_gcn,
     [GNN_MLP] = &gnn_layer_mlp,
+    [GNN_GAT] = &gnn_layer_gat,
 };
 
 const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind)
@@ -25,13 +26,14 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     return plan->ops->declare(layer, number, group);
 }
 
-weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, int64_t n_owned, int64_t n_local,
-                             weft_tensor *panel, bool borrow_input)
+weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const gnn_part_edges *edges, int64_t n_owned,
+                             int64_t n_local, weft_tensor *panel, bool borrow_input)
 {
     const gnn_layer_plan *plan = layer->plan;
     weft_hal *hal = layer->params->hal;
     assert(n_owned <= n_local && plan->input_rows >= n_owned && plan->output_rows >= n_owned);
     layer->aggregator = aggregator;
+    layer->edges = edges;
     layer->n_owned = n_owned;
     layer->n_local = n_local;
     layer->panel = panel;
@@ -51,6 +53,9 @@ void gnn_layer_destroy(gnn_layer *layer)
     tensor_destroy(&layer->input);
     tensor_destroy(&layer->output);
     tensor_destroy(&layer->wide_bias);
+    if (layer->own != NULL) {
+        layer->plan->ops->destroy(layer);
+    }
 }
 
 weft_tensor gnn_layer_x(const gnn_layer *layer)

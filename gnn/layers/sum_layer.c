@@ -60,57 +60,20 @@ static weft_tensor product(const gnn_layer *layer)
                       : tensor_view(&layer->output, 0, layer->n_owned, plan->d_out, plan->d_out);
 }
 
-/* Rows [row, row + rows) of x under the dropout mask, in the panel. */
-static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
-                              int64_t rows, weft_tensor *panel)
-{
-    weft_tensor from = tensor_view(x, row, rows, 0, x->cols);
-    hal_dropout here = *dropout;
-    here.row_id = hal_mat_rows(&dropout->row_id, row, rows);
-    *panel = tensor_view(layer->panel, 0, rows, 0, x->cols);
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = tensor_act_forward(&from, false, &here, panel);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
-}
-
 /* product = operand * W + bias */
 static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *bias)
 {
     weft_tensor x = operand(layer);
-    weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor y = product(layer);
-    if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(&(tensor_product){.a = &x, .b = &w, .bias = bias}, &y);
-    }
-    for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
-        int64_t rows = x.rows - row < layer->panel->rows ? x.rows - row : layer->panel->rows;
-        weft_tensor panel;
-        WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
-        weft_tensor out = tensor_view(&y, row, rows, 0, y.cols);
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &w, .bias = bias}, &out));
-    }
-    return WEFT_OK;
+    return layer_multiply(layer, dropout, &x, bias, &y);
 }
 
 /* dW = operand^T * d(product) */
 static weft_status weight_gradient(gnn_layer *layer, const hal_dropout *dropout)
 {
     weft_tensor x = operand(layer);
-    weft_tensor dw = param_grad(layer->params, layer->weight);
     weft_tensor dy = product(layer);
-    if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(&(tensor_product){.a = &x, .b = &dy, .trans_a = true}, &dw);
-    }
-    WEFT_TRY(tensor_zero(&dw));
-    for (int64_t row = 0; row < x.rows; row += layer->panel->rows) {
-        int64_t rows = x.rows - row < layer->panel->rows ? x.rows - row : layer->panel->rows;
-        weft_tensor panel;
-        WEFT_TRY(mask_panel(layer, &x, dropout, row, rows, &panel));
-        weft_tensor part = tensor_view(&dy, row, rows, 0, dy.cols);
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &part, .trans_a = true, .beta = 1.0}, &dw));
-    }
-    return WEFT_OK;
+    return layer_weight_gradient(layer, dropout, &x, &dy);
 }
 
 static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
@@ -124,14 +87,8 @@ static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass
         status = tensor_axpby(1.0, &bias, 0.0, &front);
         status = status == WEFT_OK ? multiply(layer, dropout, &layer->wide_bias) : status;
     } else {
-        /* The aggregate is added to the bias: a product over no columns writes the bias into every row. */
-        weft_tensor none = tensor_view(&layer->output, 0, layer->n_owned, 0, 0);
-        weft_tensor w = param_value(layer->params, layer->weight);
-        weft_tensor empty = tensor_view(&w, 0, 0, 0, w.cols);
-        weft_tensor out = gnn_layer_out(layer);
         status = multiply(layer, dropout, NULL);
-        status =
-            status == WEFT_OK ? tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = &bias}, &out) : status;
+        status = status == WEFT_OK ? layer_set_bias(layer) : status; /* the aggregate is added to it */
     }
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);

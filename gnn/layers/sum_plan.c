@@ -49,6 +49,8 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
         layer->output_cols = layer->d_out;
         layer->width = layer->d_in < GNN_STRIP ? layer->d_in : GNN_STRIP;
         break;
+    case GNN_FLOW_ATTENTION: /* no sum of this file */
+        break;
     }
     layer->panels = first && plan->config.input_dropout > 0.0f &&
                     (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);

@@ -51,7 +51,7 @@ typedef struct weft_partition_report {
  * The same graph and options give the same partition.
  * WEFT_ERR_USAGE: options of another command; WEFT_ERR_DATA: offsets or ids are out of range, or the graph is not
  * symmetric although it says so (make the store again); WEFT_ERR_UNSUPPORTED: metis cannot divide a graph of this size
- * into so many parts (choose libra); WEFT_ERR_RESOURCE: will not fit in memory (the message says how much is needed).
+ * into so many parts (choose expand); WEFT_ERR_RESOURCE: will not fit in memory (the message says how much is needed).
  */
 weft_status weft_partition_compute(const weft_graph *graph, const weft_options *options, weft_partition **partition,
                                    weft_partition_report *report);

@@ -12,16 +12,22 @@
 
 enum {
     BATCH = 1 << 20, /* pairs whose wishes are found against the same counts */
+    PRICED = 16,     /* batches of a pass at least, where parts have prices: those follow what moves */
+    REPRICE = 256,   /* pairs moved for balance between two looks at the prices */
     AHEAD = 8        /* pairs between the prefetch of a row and its use */
 };
-#define HELD_SLACK 1.3
-#define MIN_GAIN   0.002
-#define NEVER      8.0f /* more than any cost: 1 / (c + 1) twice is at most 2 */
+#define HELD_SLACK   1.3
+#define PRICED_SLACK 1.1 /* the same where parts have prices */
+#define MIN_GAIN     0.002
+#define MOST_PRICE   3.0
+#define LEAST_PRICE  0.25
+#define NEVER        8.0f /* more than any cost: a price times 1 / (c + 1) twice is at most 6 */
 
 typedef struct refine_state {
     const pair_list *list;
     uint16_t *pair_part;
     int parts, threads;
+    double price_power;
     part_counts counts;
     int64_t *load;    /* [parts] pairs */
     int64_t *held;    /* [parts] vertices */
@@ -29,9 +35,10 @@ typedef struct refine_state {
     int64_t load_cap, held_cap;
     uint16_t *wish; /* [BATCH] */
     int64_t stride; /* parts rounded up to whole lanes; parts beyond the last are full */
+    float *price;   /* [stride] of a vertex in each part, in replicas */
     float *full;    /* [stride] NEVER where no pair fits, else 0 */
     float *grow;    /* [stride] NEVER where no vertex fits, else 0 */
-    float *near;    /* [threads, stride] 1 / (c_u + 1) of the row at hand */
+    float *near;    /* [threads, stride] price / (c_u + 1) of the row at hand */
 } refine_state;
 
 /* The row to which pair e belongs. */
@@ -79,11 +86,28 @@ static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int 
     state->pair_part[e] = (uint16_t)to;
 }
 
+/* A vertex costs more where many are: (held / mean) to the power. */
+static void set_prices(refine_state *state)
+{
+    if (state->price_power <= 0) {
+        return;
+    }
+    double mean = (double)(state->replicas + 1) / state->parts;
+    for (int p = 0; p < state->parts; ++p) {
+        double price = pow((double)state->held[p] / mean, state->price_power);
+        state->price[p] = (float)fmin(MOST_PRICE, fmax(LEAST_PRICE, price));
+    }
+    for (int t = 0; t < state->threads; ++t) {
+        memcpy(state->near + t * state->stride, state->price, (size_t)state->stride * sizeof state->price[0]);
+    }
+}
+
 /* ---- balance ---------------------------------------------------------------------------------------------------- */
 
 typedef struct landing {
     int part;     /* -1: none */
     int replicas; /* it would add */
+    float cost;   /* at the part's price */
     int64_t load;
 } landing;
 
@@ -93,8 +117,9 @@ static void consider(const refine_state *state, int64_t u, int64_t v, int part, 
         return;
     }
     int added = (counts_get(&state->counts, u, part) == 0 ? 1 : 0) + (counts_get(&state->counts, v, part) == 0 ? 1 : 0);
-    if (best->part < 0 || added < best->replicas || (added == best->replicas && state->load[part] < best->load)) {
-        *best = (landing){.part = part, .replicas = added, .load = state->load[part]};
+    float cost = (float)added * state->price[part];
+    if (best->part < 0 || cost < best->cost || (cost == best->cost && state->load[part] < best->load)) {
+        *best = (landing){.part = part, .replicas = added, .cost = cost, .load = state->load[part]};
     }
 }
 
@@ -152,6 +177,7 @@ static bool is_overloaded(const refine_state *state)
 static void balance_pairs(refine_state *state)
 {
     const pair_list *list = state->list;
+    int64_t moved = 0;
     for (int allowed = 0; allowed <= 2 && is_overloaded(state); ++allowed) {
         int emptiest = emptiest_part(state);
         for (int64_t u = 0; u < list->vertices; ++u) {
@@ -160,6 +186,9 @@ static void balance_pairs(refine_state *state)
                 if (state->load[state->pair_part[e]] <= state->load_cap ||
                     cheapest_landing(state, e, u, list->other[e], emptiest, &to) > allowed) {
                     continue;
+                }
+                if (moved++ % REPRICE == 0) {
+                    set_prices(state);
                 }
                 move_pair(state, e, u, list->other[e], to);
                 emptiest = to == emptiest ? emptiest_part(state) : emptiest;
@@ -175,22 +204,23 @@ typedef int32_t lanes_i __attribute__((vector_size(4 * COUNTS_LANES)));
 
 /* The cheapest part of a dense row: costs are positive, so their bits order as integers do; the low six carry the part.
  * Written with vector types because this loop is half of the time of a pass. */
-static int best_dense(const int32_t *count, const float *near, const float *full, const float *grow, int parts)
+static int best_dense(const refine_state *state, const int32_t *count, const float *near)
 {
     lanes_i best, part;
     for (int lane = 0; lane < COUNTS_LANES; ++lane) {
         best[lane] = INT32_MAX;
         part[lane] = lane;
     }
-    for (int p = 0; p < parts; p += COUNTS_LANES) {
+    for (int p = 0; p < state->parts; p += COUNTS_LANES) {
         lanes_i c, bits, extra;
-        lanes_f n, f, sum;
+        lanes_f n, f, price, sum;
         memcpy(&c, count + p, sizeof c);
         memcpy(&n, near + p, sizeof n);
-        memcpy(&f, full + p, sizeof f);
-        memcpy(&extra, grow + p, sizeof extra);
-        sum = n + 1.0f / (__builtin_convertvector(c, lanes_f) + 1.0f);
-        extra &= (lanes_i)(sum > 1.0f); /* above 1: u or v is not there yet */
+        memcpy(&f, state->full + p, sizeof f);
+        memcpy(&price, state->price + p, sizeof price);
+        memcpy(&extra, state->grow + p, sizeof extra);
+        sum = n + price / (__builtin_convertvector(c, lanes_f) + 1.0f);
+        extra &= (lanes_i)(sum > price); /* above it: u or v is not there yet */
         bits = (lanes_i)(sum + f + (lanes_f)extra);
         bits = (bits & ~(COUNTS_DENSE - 1)) | part;
         lanes_i less = bits < best;
@@ -209,11 +239,11 @@ static int best_listed(const refine_state *state, int64_t v, const float *near, 
 {
     const part_counts *counts = &state->counts;
     int best = alone;
-    float best_cost = alone < 0 ? NEVER : near[alone] + 1.0f;
+    float best_cost = alone < 0 ? NEVER : near[alone] + state->price[alone];
     for (int64_t i = counts->row[v].first; i < counts->row[v].first + counts->row[v].used; ++i) {
         int part = counts->part[i];
-        float sum = near[part] + 1.0f / (float)(counts->count[i] + 1);
-        float cost = sum + state->full[part] + (sum > 1.0f ? state->grow[part] : 0.0f);
+        float price = state->price[part], sum = near[part] + price / (float)(counts->count[i] + 1);
+        float cost = sum + state->full[part] + (sum > price ? state->grow[part] : 0.0f);
         if (cost < best_cost) {
             best = part;
             best_cost = cost;
@@ -222,7 +252,7 @@ static int best_listed(const refine_state *state, int64_t v, const float *near, 
     return best;
 }
 
-/* near[p] = 1 / (c_u(p) + 1) for all p; returns u's cheapest part for a partner that is nowhere yet, or -1. */
+/* near[p] = price / (c_u(p) + 1) for all p; returns u's cheapest part for a partner that is nowhere yet, or -1. */
 static int set_near(const refine_state *state, int64_t u, float *near)
 {
     const part_counts *counts = &state->counts;
@@ -231,9 +261,10 @@ static int set_near(const refine_state *state, int64_t u, float *near)
     int32_t slots = dense ? state->parts : counts->row[u].used;
     for (int32_t i = 0; i < slots; ++i) {
         int part = dense ? i : counts->part[counts->row[u].first + i];
-        near[part] = 1.0f / (float)(counts->count[counts->row[u].first + i] + 1);
-        bool open = near[part] < 1.0f && state->full[part] + state->grow[part] < NEVER;
-        if (open && (alone < 0 || near[part] < near[alone])) {
+        float price = state->price[part];
+        near[part] = price / (float)(counts->count[counts->row[u].first + i] + 1);
+        bool open = near[part] < price && state->full[part] + state->grow[part] < NEVER;
+        if (open && (alone < 0 || near[part] + price < near[alone] + state->price[alone])) {
             alone = part;
         }
     }
@@ -246,7 +277,8 @@ static void clear_near(const refine_state *state, int64_t u, float *near)
     bool dense = counts_is_dense(counts, u);
     int32_t slots = dense ? state->parts : counts->row[u].used;
     for (int32_t i = 0; i < slots; ++i) {
-        near[dense ? i : counts->part[counts->row[u].first + i]] = 1.0f;
+        int part = dense ? i : counts->part[counts->row[u].first + i];
+        near[part] = state->price[part];
     }
 }
 
@@ -256,7 +288,8 @@ static float gain_of(const refine_state *state, int64_t u, int64_t v, int from, 
     const part_counts *counts = &state->counts;
     float now = 1.0f / (float)counts_get(counts, u, from) + 1.0f / (float)counts_get(counts, v, from);
     int32_t cu = counts_get(counts, u, part), cv = counts_get(counts, v, part);
-    return now - 1.0f / (float)(cu + 1) - 1.0f / (float)(cv + 1);
+    float price = state->price[part];
+    return state->price[from] * now - price / (float)(cu + 1) - price / (float)(cv + 1);
 }
 
 /* Wishes of pairs [begin, end) of the batch that starts at `base`. */
@@ -278,8 +311,7 @@ static void find_wishes(const refine_state *state, int64_t base, int64_t begin, 
             int from = state->pair_part[e], best = from;
             int32_t cu = counts_get(counts, u, from), cv = counts_get(counts, v, from);
             if (cu < counts->row[u].degree || cv < counts->row[v].degree) {
-                best = counts_is_dense(counts, v) ? best_dense(counts->count + counts->row[v].first, near, state->full,
-                                                               state->grow, state->parts)
+                best = counts_is_dense(counts, v) ? best_dense(state, counts->count + counts->row[v].first, near)
                                                   : best_listed(state, v, near, alone);
             }
             bool moves = best >= 0 && best != from && gain_of(state, u, v, from, best) > 0;
@@ -334,10 +366,13 @@ static void describe(const refine_state *state, const char *stage, int64_t moved
 
 static int64_t refine_once(refine_state *state)
 {
-    int64_t moved = 0, pairs = state->list->pairs;
-    state->held_cap = (int64_t)(HELD_SLACK * (double)state->replicas / state->parts) + 1;
-    for (int64_t base = 0; base < pairs; base += BATCH) {
-        int64_t end = base + BATCH < pairs ? base + BATCH : pairs;
+    const bool priced = state->price_power > 0;
+    int64_t moved = 0, pairs = state->list->pairs, batch = priced ? pairs / PRICED + 1 : BATCH;
+    batch = batch < BATCH ? batch : BATCH;
+    state->held_cap = (int64_t)((priced ? PRICED_SLACK : HELD_SLACK) * (double)state->replicas / state->parts) + 1;
+    for (int64_t base = 0; base < pairs; base += batch) {
+        int64_t end = base + batch < pairs ? base + batch : pairs;
+        set_prices(state);
         for (int p = 0; p < state->parts; ++p) {
             state->full[p] = state->load[p] < state->load_cap ? 0.0f : NEVER;
             state->grow[p] = state->held[p] < state->held_cap ? 0.0f : NEVER;
@@ -355,7 +390,7 @@ static int64_t refine_once(refine_state *state)
 
 /* ---- both ------------------------------------------------------------------------------------------------------- */
 
-static weft_status prepare(refine_state *state, double balance)
+static weft_status refine_create(refine_state *state, double balance)
 {
     const pair_list *list = state->list;
     part_counts *counts = &state->counts;
@@ -364,6 +399,7 @@ static weft_status prepare(refine_state *state, double balance)
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
     state->stride = counts_stride(state->parts);
+    WEFT_TRY(WEFT_NEW(&state->price, state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->full, state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->grow, state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->near, state->threads * state->stride, WEFT_MEM_PARTITION));
@@ -372,6 +408,7 @@ static weft_status prepare(refine_state *state, double balance)
         state->near[i] = 1.0f;
     }
     for (int64_t p = 0; p < state->stride; ++p) {
+        state->price[p] = 1.0f;
         state->full[p] = NEVER;
         state->grow[p] = NEVER;
     }
@@ -393,21 +430,32 @@ static weft_status prepare(refine_state *state, double balance)
     return WEFT_OK;
 }
 
-weft_status refine_pairs(const pair_list *list, int parts, double balance, int passes, int threads, uint16_t *pair_part,
+/* Whether another pass is worth its time. With prices replicas may rise while the largest part shrinks: moves count. */
+static bool goes_on(const refine_state *state, int64_t before, int64_t moved)
+{
+    return state->price_power > 0 ? (double)moved > MIN_GAIN * (double)state->list->pairs
+                                  : (double)(before - state->replicas) > MIN_GAIN * (double)state->replicas;
+}
+
+weft_status refine_pairs(const pair_list *list, const refine_options *options, uint16_t *pair_part,
                          refine_result *result)
 {
     weft_status status = WEFT_OK;
-    refine_state state = {.list = list, .pair_part = pair_part, .parts = parts, .threads = threads};
+    refine_state state = {.list = list,
+                          .pair_part = pair_part,
+                          .parts = options->parts,
+                          .threads = options->threads,
+                          .price_power = options->price_power};
     *result = (refine_result){0};
-    WEFT_TRY_GOTO(prepare(&state, balance), status, done);
+    WEFT_TRY_GOTO(refine_create(&state, options->balance), status, done);
     describe(&state, "before balancing", 0);
     balance_pairs(&state);
     describe(&state, "balanced", 0);
-    log_progress progress = log_progress_begin("refining the partition", "passes", passes);
-    int64_t before = INT64_MAX;
-    while (result->passes < passes && (double)(before - state.replicas) > MIN_GAIN * (double)state.replicas) {
+    log_progress progress = log_progress_begin("refining the partition", "passes", options->passes);
+    int64_t before = INT64_MAX, moved = INT64_MAX;
+    while (result->passes < options->passes && goes_on(&state, before, moved)) {
         before = state.replicas;
-        int64_t moved = refine_once(&state);
+        moved = refine_once(&state);
         result->moved += moved;
         describe(&state, "refined", moved);
         ++result->passes;
@@ -415,11 +463,15 @@ weft_status refine_pairs(const pair_list *list, int parts, double balance, int p
     }
     log_progress_end(&progress);
     result->replicas = state.replicas;
+    for (int p = 0; p < state.parts; ++p) {
+        result->largest = state.held[p] > result->largest ? state.held[p] : result->largest;
+    }
 done:
     weft_free(state.wish);
     weft_free(state.near);
     weft_free(state.grow);
     weft_free(state.full);
+    weft_free(state.price);
     weft_free(state.held);
     weft_free(state.load);
     counts_free(&state.counts);

@@ -12,6 +12,9 @@
  * that is, towards parts where its ends have many pairs. A move that adds a replica takes at least one away, so the
  * number of replicas never rises. Parts that already hold 1.3 times the mean number of vertices accept no new ones.
  *
+ * With a price_power, each side of the rule is multiplied by its part's price, (vertices / mean) to that power, and the
+ * limit is 1.1 times the mean: moves that cost a little lead out of parts that hold too many vertices.
+ *
  * Refinement works in batches: wishes are found in parallel against frozen counts, then granted in order against live
  * ones, so the result does not depend on the threads. O(pairs x parts) a pass below 65 parts, and less above.
  */
@@ -20,14 +23,22 @@
 
 #include "partition/cover/edge_pairs.h"
 
+typedef struct refine_options {
+    int parts, threads;
+    int passes;         /* at most; ends when one gains less than 0.2 %, with prices when it moves less than that */
+    double balance;     /* allowed pairs of a part over the mean */
+    double price_power; /* 0: a replica costs the same everywhere */
+} refine_options;
+
 typedef struct refine_result {
     int64_t replicas; /* (vertex, part) that occur */
+    int64_t largest;  /* vertices of the part that holds most */
     int64_t moved;    /* pairs moved by refinement */
     int passes;
 } refine_result;
 
-/* balance: allowed pairs of a part over the mean. passes: at most; ends when one gains less than 0.2 %. */
-weft_status refine_pairs(const pair_list *list, int parts, double balance, int passes, int threads, uint16_t *pair_part,
+/* pair_part [pairs]: changed in place. */
+weft_status refine_pairs(const pair_list *list, const refine_options *options, uint16_t *pair_part,
                          refine_result *result);
 
 #endif

@@ -6,6 +6,8 @@
 static const partition_method methods[] = {
     {"auto", "metis, or edgecut where that moves fewer rows", PARTITION_VERTEX_CUT, method_auto},
     {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
+    {"expand", "vertex-cut, parts that grow by neighbourhood expansion, refinement", PARTITION_VERTEX_CUT,
+     method_expand},
     {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, method_libra},
     {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, method_random},
     {"2d", "vertex-cut, parts form a grid and a vertex meets one row and one column of it", PARTITION_VERTEX_CUT,

@@ -21,6 +21,12 @@ typedef struct partition_job {
     partition_kind *made;  /* the kind of the method's row; a method that makes either says which it made */
 } partition_job;
 
+/* Allowed max / mean of pairs: half of the allowed imbalance is left for the two directions of pairs and for self-loops. */
+static inline double partition_pair_balance(const partition_job *job)
+{
+    return 1.0 + (job->options->balance - 1.0) / 2;
+}
+
 typedef struct partition_method {
     const char *name;
     const char *description;
@@ -33,6 +39,7 @@ const partition_method *partition_method_find(const char *name);
 
 weft_status method_auto(const partition_job *job, weft_partition *partition);
 weft_status method_metis(const partition_job *job, weft_partition *partition);
+weft_status method_expand(const partition_job *job, weft_partition *partition);
 weft_status method_edgecut(const partition_job *job, weft_partition *partition);
 weft_status method_random(const partition_job *job, weft_partition *partition);
 weft_status method_2d(const partition_job *job, weft_partition *partition);

@@ -31,10 +31,10 @@
 
 enum { SECOND_TRY_PAIRS = 8000000, PASSES = 8 };
 
-/* Half of the allowed imbalance is left for the two directions of pairs and for self-loops. */
-static double inner_balance(const partition_job *job)
+static refine_options refinement(const partition_job *job)
 {
-    return 1.0 + (job->options->balance - 1.0) / 2;
+    return (refine_options){
+        .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = partition_pair_balance(job)};
 }
 
 /* [out] node_part [vertices]: METIS's parts. */
@@ -49,7 +49,8 @@ static weft_status by_metis(const partition_job *job, const pair_list *list, uin
         done);
     adjacency_free(&adjacent);
     WEFT_TRY_GOTO(cover_assign(list, node_part, job->parts, job->threads, pair_part), status, done);
-    status = refine_pairs(list, job->parts, inner_balance(job), PASSES, job->threads, pair_part, result);
+    refine_options options = refinement(job);
+    status = refine_pairs(list, &options, pair_part, result);
 done:
     adjacency_free(&adjacent);
     return status;
@@ -58,7 +59,8 @@ done:
 static weft_status by_libra(const partition_job *job, const pair_list *list, uint16_t *pair_part, refine_result *result)
 {
     WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, pair_part));
-    return refine_pairs(list, job->parts, inner_balance(job), PASSES, job->threads, pair_part, result);
+    refine_options options = refinement(job);
+    return refine_pairs(list, &options, pair_part, result);
 }
 
 /* The better of the two recipes, or the only one that applies. [out] node_part: METIS's parts; replicas: (vertex, part) that

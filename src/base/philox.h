@@ -28,13 +28,15 @@ enum {
     WEFT_RNG_GENERATE = 16, /* graph, feature and label generators: 16..63 */
     WEFT_RNG_PARTITION = 64,
     WEFT_RNG_SPLIT = 65,
-    WEFT_RNG_SYNC = 66,     /* shuffles of ranks */
-    WEFT_RNG_FEATURES = 67, /* features of graphs that come without; epoch 0: random, 1 and above: spectral */
-    WEFT_RNG_ORDER = 68,    /* samples of an epoch */
-    WEFT_RNG_AUGMENT = 69,  /* changes of a sample, by epoch */
-    WEFT_RNG_IMAGES = 70,   /* made images: 70..73 */
-    WEFT_RNG_HALO_BIN = 74, /* in which epochs a vertex's replicas are refreshed */
-    WEFT_RNG_DROPOUT = 1024 /* + layer, up to 65535 */
+    WEFT_RNG_SYNC = 66,        /* shuffles of ranks */
+    WEFT_RNG_FEATURES = 67,    /* features of graphs that come without; epoch 0: random, 1 and above: spectral */
+    WEFT_RNG_ORDER = 68,       /* samples of an epoch */
+    WEFT_RNG_AUGMENT = 69,     /* changes of a sample, by epoch */
+    WEFT_RNG_IMAGES = 70,      /* made images: 70..73 */
+    WEFT_RNG_HALO_BIN = 74,    /* in which epochs a vertex's replicas are refreshed */
+    WEFT_RNG_EDGES = 128,      /* dropout of edges, + layer, up to 191 */
+    WEFT_RNG_HALO_ROUND = 192, /* rounding of rows in messages: 192..1023, by leg */
+    WEFT_RNG_DROPOUT = 1024    /* + layer, up to 65535 */
 };
 
 static inline philox_block philox4x32(philox_block counter, uint64_t key)
@@ -98,6 +100,18 @@ static inline uint32_t philox_dropout_threshold(float probability)
 {
     float scaled = probability * 65536.0f + 0.5f;
     return scaled <= 0.0f ? 0u : (scaled >= 65536.0f ? 65536u : (uint32_t)scaled);
+}
+
+/*
+ * Dropout of edges: the edge from vertex `source` to vertex `target` is kept for head h of a layer at an epoch iff lane
+ * h % 8 of the block with index h / 8 is >= threshold. Ids are below 2^40 and epochs below 2^28; beyond, masks repeat.
+ */
+static inline philox_block philox_edge(uint32_t index, uint64_t source, uint64_t target, uint32_t purpose,
+                                       uint32_t epoch, uint64_t seed)
+{
+    const uint32_t high = (uint32_t)((source >> 32) & 0xffu) << 8 | (uint32_t)((target >> 32) & 0xffu);
+    return philox4x32(
+        (philox_block){{(uint32_t)source, (uint32_t)target, (purpose << 16) | high, epoch ^ (index << 28)}}, seed);
 }
 
 static inline uint32_t philox_lane16(philox_block block, unsigned lane)

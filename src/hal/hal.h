@@ -154,6 +154,16 @@ typedef struct hal_dropout {
     int64_t row_base;
 } hal_dropout;
 
+/* What attention over edges takes besides its matrices (hal/ops.def). */
+enum { HAL_HEADS = 64 }; /* at most */
+typedef struct hal_attention {
+    int heads;    /* 1..HAL_HEADS */
+    double slope; /* of LeakyReLU below 0, in [0, 1] */
+    int64_t self; /* rows 0 .. self - 1 have an edge to themselves, besides those of the matrix */
+    hal_dropout
+        dropout; /* of edges; row_id, needed with a probability, holds the id of every row of `source` and `target` */
+} hal_attention;
+
 /* What becomes of two numbers. Of MAX and MIN a NaN on either side is the result; integers wrap. */
 typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
 
@@ -169,6 +179,48 @@ static inline bool hal_reduces(weft_dtype dtype, hal_reduction reduction)
 static inline bool hal_casts(weft_dtype dtype)
 {
     return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_BF16 || dtype == WEFT_DTYPE_F16;
+}
+
+/* ---- rows in messages ---------------------------------------------------------------------------------------- */
+/*
+ * A row of float32 in fewer bits, rounded at random so that its expectation is the row:
+ *
+ *      bf16    columns x 16 bits: up or down to a neighbouring bfloat16
+ *      int8    scale, columns x 8 bits:  x = scale * q, |q| <= 127, scale = largest magnitude of the row / 127
+ *      int4    scale, columns x 4 bits:  |q| <= 7, q + 8 in a half byte, the even column in the lower one
+ *
+ * scale is the first four bytes, a float32. The error of an element is below scale; of bf16 below 2^-7 of its
+ * magnitude. A row whose largest magnitude is below HAL_ROW_TINY becomes zeros; one with a number that is not finite,
+ * NaNs (bf16: those numbers alone stay as they are).
+ */
+#define HAL_ROW_CODECS(X)                                                                                              \
+    X(HAL_ROWS_NONE, "none")                                                                                           \
+    X(HAL_ROWS_BF16, "bf16")                                                                                           \
+    X(HAL_ROWS_INT8, "int8")                                                                                           \
+    X(HAL_ROWS_INT4, "int4")
+typedef enum hal_row_codec { HAL_ROW_CODECS(CHOICE_VALUE) } hal_row_codec;
+
+#define HAL_ROW_TINY 0x1p-100f
+
+/* The random numbers of a row: column c of the row of global id `id` takes 16-bit lane c % 8 of the Philox block at
+ * index (sender << 20 | c / 8), this purpose and epoch (base/philox.h), as (lane + 1/2) / 2^16 between 0 and 1. */
+typedef struct hal_row_rounding {
+    uint64_t seed;
+    uint32_t purpose, epoch, sender; /* sender < 4096 */
+} hal_row_rounding;
+
+static inline int64_t hal_row_bytes(hal_row_codec codec, int64_t cols)
+{
+    switch (codec) {
+    case HAL_ROWS_BF16:
+        return 2 * cols;
+    case HAL_ROWS_INT8:
+        return cols > 0 ? 4 + cols : 0;
+    case HAL_ROWS_INT4:
+        return cols > 0 ? 4 + (cols + 1) / 2 : 0;
+    default:
+        return 4 * cols;
+    }
 }
 
 /* ---- sparse -------------------------------------------------------------------------------------------------- */

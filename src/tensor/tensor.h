@@ -52,6 +52,9 @@ weft_status tensor_scale_rows(const weft_tensor *scale, const weft_tensor *x, we
 weft_status tensor_act_forward(const weft_tensor *x, bool relu, const hal_dropout *dropout, weft_tensor *y);
 weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, bool relu, const hal_dropout *dropout,
                                 weft_tensor *dx);
+/* ELU, and back through it: y is its output or what dropout with probability 1 - keep made of that. */
+weft_status tensor_elu_forward(const weft_tensor *x, weft_tensor *y);
+weft_status tensor_elu_backward(const weft_tensor *dy, const weft_tensor *y, double keep, weft_tensor *dx);
 /* out = beta * out + post * (A (pre * x)) + diag * x. x: [cols of A, f]; out: [rows of A, f]; types as of a product. */
 typedef struct tensor_sparse {
     hal_spmm *spmm;
@@ -64,12 +67,37 @@ typedef struct tensor_spmm_terms {
 } tensor_spmm_terms;
 weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out);
 
+/* Matrices of heads, [m, heads * d], and a number for each head, [m, heads]. y, and x of _scale, may be one row that
+ * stands for all. y = beta * y + x * scale, or x / scale. */
+weft_status tensor_head_dot(const weft_tensor *x, const weft_tensor *y, weft_tensor *out);
+weft_status tensor_head_scale(const weft_tensor *scale, bool divide, const weft_tensor *x, double beta, weft_tensor *y);
+
+/* Attention over edges; see attention_* in hal/ops.def. n rows are the ends of edges. */
+typedef struct tensor_attention {
+    int64_t rows, entries;
+    const int64_t *offset; /* the device's, [rows + 1] */
+    const int32_t *column; /* the device's, [entries] */
+    hal_attention how;
+    const weft_tensor *source, *target, *highest; /* [n, heads] */
+    const weft_tensor *total, *mean;              /* [n, heads], backward */
+} tensor_attention;
+weft_status tensor_attention_highest(const tensor_attention *a, weft_tensor *highest);
+weft_status tensor_attention_forward(const tensor_attention *a, const weft_tensor *x, weft_tensor *out,
+                                     weft_tensor *total);
+weft_status tensor_attention_backward_targets(const tensor_attention *a, const weft_tensor *x, const weft_tensor *dy,
+                                              weft_tensor *dtarget);
+weft_status tensor_attention_backward_sources(const tensor_attention *a, const weft_tensor *x, const weft_tensor *dy,
+                                              weft_tensor *dx, weft_tensor *dsource);
+
 /* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
 typedef struct tensor_batch_norm {
-    const weft_tensor *mean, *rstd, *gamma, *beta; /* beta: forward only */
-    bool relu;                                     /* behind it */
-    const weft_tensor *residual;                   /* forward: added in front of ReLU, or NULL */
-    const weft_tensor *y;                          /* backward with relu: what forward gave */
+    const weft_tensor *mean, *rstd, *gamma, *beta;
+    bool relu;                   /* behind it */
+    const weft_tensor *residual; /* forward: added in front of ReLU, or NULL */
+    /* of tensor_bn_backward_stats, each or NULL: */
+    const weft_tensor *y;     /* with relu: what forward gave, which must be there behind a residual */
+    const weft_tensor *share; /* joins dy */
+    weft_tensor *counted;     /* what counts of dy; may be dy; must be there with a share */
 } tensor_batch_norm;
 weft_status tensor_bn_stats(const weft_tensor *x, weft_tensor *stats);
 /* mean, var and rstd, [1, n] each, of stats over `count` rows; rstd of a variance alone. */
@@ -81,9 +109,9 @@ weft_status tensor_bn_gradients(const weft_tensor *stats, weft_tensor *dgamma, w
 weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm, weft_tensor *y);
 weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
                                      weft_tensor *stats);
-/* dresidual: the gradient of the residual, or NULL. */
+/* relu: of a norm without residual whose dy was not counted. */
 weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
-                                     const weft_tensor *stats, double count, weft_tensor *dx, weft_tensor *dresidual);
+                                     const weft_tensor *stats, double count, weft_tensor *dx);
 
 /* Layer norm over rows. gamma, beta, dgamma, dbeta: [1, x.cols]; saved: [x.rows, 2]. */
 typedef struct tensor_layer_norm {

@@ -67,34 +67,37 @@ weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm,
                                                      .relu = norm->relu});
 }
 
-/* The output that tells where a ReLU let something through. */
-static weft_status check_output(const char *op, const weft_tensor *x, const tensor_batch_norm *norm)
+static weft_status check_if_there(const char *op, const char *name, const weft_tensor *t, const weft_tensor *x)
 {
-    return norm->relu ? tensor_check_same(op, "y", norm->y, x) : WEFT_OK;
+    return t == NULL ? WEFT_OK : tensor_check_same(op, name, t, x);
 }
 
 weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
                                      weft_tensor *stats)
 {
     WEFT_TRY(tensor_check_same("bn_backward_stats", "dy", dy, x));
-    WEFT_TRY(check_output("bn_backward_stats", x, norm));
+    WEFT_TRY(check_if_there("bn_backward_stats", "share", norm->share, x));
+    WEFT_TRY(check_if_there("bn_backward_stats", "y", norm->y, x));
+    WEFT_TRY(check_if_there("bn_backward_stats", "counted", norm->counted, x));
     WEFT_TRY(check_batch_norm("bn_backward_stats", x, norm));
     WEFT_TRY(check_stats("bn_backward_stats", x, stats));
     return hal_bn_backward_stats(x->hal, &(hal_bn_backward_stats_args){.dy = tensor_mat(dy),
+                                                                       .share = tensor_mat(norm->share),
                                                                        .x = tensor_mat(x),
                                                                        .mean = tensor_mat(norm->mean),
                                                                        .rstd = tensor_mat(norm->rstd),
+                                                                       .gamma = tensor_mat(norm->gamma),
+                                                                       .beta = tensor_mat(norm->beta),
                                                                        .y = tensor_mat(norm->relu ? norm->y : NULL),
+                                                                       .counted = tensor_mat(norm->counted),
                                                                        .stats = tensor_mat(stats),
                                                                        .relu = norm->relu});
 }
 
 weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
-                                     const weft_tensor *stats, double count, weft_tensor *dx, weft_tensor *dresidual)
+                                     const weft_tensor *stats, double count, weft_tensor *dx)
 {
     WEFT_TRY(tensor_check_same("bn_backward_apply", "dy", dy, dx));
-    WEFT_TRY(dresidual == NULL ? WEFT_OK : tensor_check_same("bn_backward_apply", "dresidual", dresidual, dx));
-    WEFT_TRY(check_output("bn_backward_apply", x, norm));
     WEFT_TRY(tensor_check_same("bn_backward_apply", "x", x, dx));
     WEFT_TRY(check_batch_norm("bn_backward_apply", x, norm));
     WEFT_TRY(check_stats("bn_backward_apply", x, stats));
@@ -103,10 +106,9 @@ weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x
                                                                         .mean = tensor_mat(norm->mean),
                                                                         .rstd = tensor_mat(norm->rstd),
                                                                         .gamma = tensor_mat(norm->gamma),
-                                                                        .y = tensor_mat(norm->relu ? norm->y : NULL),
+                                                                        .beta = tensor_mat(norm->beta),
                                                                         .stats = tensor_mat(stats),
                                                                         .dx = tensor_mat(dx),
-                                                                        .dresidual = tensor_mat(dresidual),
                                                                         .count = count,
                                                                         .relu = norm->relu});
 }

@@ -81,6 +81,23 @@ weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, boo
     return hal_act_backward(dx->hal, &args);
 }
 
+weft_status tensor_elu_forward(const weft_tensor *x, weft_tensor *y)
+{
+    WEFT_TRY(tensor_check_alike("elu_forward", "x", x, y));
+    WEFT_TRY(tensor_check_same("elu_forward", "x", x, y));
+    return hal_elu_forward(y->hal, &(hal_elu_forward_args){.x = tensor_mat(x), .y = tensor_mat(y)});
+}
+
+weft_status tensor_elu_backward(const weft_tensor *dy, const weft_tensor *y, double keep, weft_tensor *dx)
+{
+    WEFT_TRY(tensor_check_alike("elu_backward", "dy", dy, dx));
+    WEFT_TRY(tensor_check_alike("elu_backward", "y", y, dx));
+    WEFT_TRY(tensor_check_same("elu_backward", "dy", dy, dx));
+    WEFT_TRY(tensor_check_same("elu_backward", "y", y, dx));
+    return hal_elu_backward(dx->hal, &(hal_elu_backward_args){
+                                         .dy = tensor_mat(dy), .y = tensor_mat(y), .dx = tensor_mat(dx), .keep = keep});
+}
+
 weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out)
 {
     WEFT_TRY(tensor_check_near("spmm", "x", x, out));

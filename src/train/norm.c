@@ -134,15 +134,8 @@ static weft_status use_running_statistics(train_norm *norm)
     return tensor_bn_rstd(&running_var, EPSILON, &norm->rstd);
 }
 
-static weft_status batch_forward(train_norm *norm, bool training, const norm_operands *operands)
+weft_status norm_forward_again(const train_norm *norm, const norm_operands *operands)
 {
-    if (training) {
-        WEFT_TRY(tensor_bn_stats(operands->x, &norm->stats));
-        WEFT_TRY(reduce_stats(norm));
-        WEFT_TRY(use_batch_statistics(norm));
-    } else {
-        WEFT_TRY(use_running_statistics(norm));
-    }
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
     const tensor_batch_norm vectors = {.mean = &norm->mean,
@@ -152,6 +145,18 @@ static weft_status batch_forward(train_norm *norm, bool training, const norm_ope
                                        .relu = operands->relu,
                                        .residual = operands->residual};
     return tensor_bn_apply(operands->x, &vectors, operands->y);
+}
+
+static weft_status batch_forward(train_norm *norm, bool training, const norm_operands *operands)
+{
+    if (training) {
+        WEFT_TRY(tensor_bn_stats(operands->x, &norm->stats));
+        WEFT_TRY(reduce_stats(norm));
+        WEFT_TRY(use_batch_statistics(norm));
+    } else {
+        WEFT_TRY(use_running_statistics(norm));
+    }
+    return norm_forward_again(norm, operands);
 }
 
 weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands)
@@ -167,26 +172,36 @@ weft_status norm_forward(train_norm *norm, bool training, const norm_operands *o
     return tensor_ln_forward(operands->x, &vectors, operands->y);
 }
 
-static weft_status batch_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy,
-                                  weft_tensor *dresidual)
+static weft_status batch_backward(train_norm *norm, const norm_operands *operands, const norm_gradients *gradients)
 {
     weft_tensor gamma = param_value(norm->params, norm->gamma);
+    weft_tensor beta = param_value(norm->params, norm->beta);
     weft_tensor dgamma = param_grad(norm->params, norm->gamma);
     weft_tensor dbeta = param_grad(norm->params, norm->beta);
-    const tensor_batch_norm vectors = {
-        .mean = &norm->mean, .rstd = &norm->rstd, .gamma = &gamma, .relu = operands->relu, .y = operands->y};
-    WEFT_TRY(tensor_bn_backward_stats(dy, operands->x, &vectors, &norm->stats));
+    const bool by_output = operands->relu && operands->y != NULL;
+    tensor_batch_norm vectors = {.mean = &norm->mean,
+                                 .rstd = &norm->rstd,
+                                 .gamma = &gamma,
+                                 .beta = &beta,
+                                 .relu = operands->relu,
+                                 .y = operands->y,
+                                 .share = gradients->share};
+    if (by_output || gradients->share != NULL) {
+        vectors.counted = gradients->dy;
+    }
+    WEFT_TRY(tensor_bn_backward_stats(gradients->dy, operands->x, &vectors, &norm->stats));
     WEFT_TRY(tensor_bn_gradients(&norm->stats, &dgamma, &dbeta));
     WEFT_TRY(reduce_stats(norm));
-    return tensor_bn_backward_apply(dy, operands->x, &vectors, &norm->stats, norm->count, dy, dresidual);
+    vectors.relu = operands->relu && vectors.counted == NULL;
+    return tensor_bn_backward_apply(gradients->dy, operands->x, &vectors, &norm->stats, norm->count, gradients->dx);
 }
 
-weft_status norm_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy, weft_tensor *dresidual)
+weft_status norm_backward(train_norm *norm, const norm_operands *operands, const norm_gradients *gradients)
 {
     if (is_batch(norm)) {
-        return batch_backward(norm, operands, dy, dresidual);
+        return batch_backward(norm, operands, gradients);
     }
-    assert(dresidual == NULL && !operands->relu);
+    assert(gradients->share == NULL && !operands->relu);
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor dgamma = param_grad(norm->params, norm->gamma);
     weft_tensor dbeta = param_grad(norm->params, norm->beta);
@@ -194,5 +209,5 @@ weft_status norm_backward(train_norm *norm, const norm_operands *operands, weft_
     WEFT_TRY(tensor_zero(&dbeta));
     weft_tensor saved = tensor_view(&norm->saved, 0, operands->x->rows, 0, 2);
     const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved, .epsilon = EPSILON};
-    return tensor_ln_backward(dy, operands->x, &vectors, &dgamma, &dbeta, dy);
+    return tensor_ln_backward(gradients->dy, operands->x, &vectors, &dgamma, &dbeta, gradients->dx);
 }

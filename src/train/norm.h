@@ -68,17 +68,25 @@ void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);
 /* x and y: [rows of the batch, cols]. */
 typedef struct norm_operands {
     const weft_tensor *x; /* must stay for the backward pass */
-    weft_tensor *y;       /* written forward; with relu it must stay too */
+    weft_tensor *y;       /* written forward; read backward, of batch norm with relu behind a residual */
     /* of batch norm: */
     const weft_tensor *residual; /* forward: added to what is normalised; or NULL */
     bool relu;                   /* y = max(0, norm(x) + residual) */
 } norm_operands;
 
+/* Gradients [rows of the batch, cols]. */
+typedef struct norm_gradients {
+    weft_tensor *dy;          /* of y; behind a residual it becomes the gradient of the residual, unless it is dx */
+    const weft_tensor *share; /* of batch norm: another part of the gradient of y, which is added first; or NULL */
+    weft_tensor *dx;          /* written; may be dy */
+} norm_gradients;
+
 /* y = norm(x). Collective. */
 weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands);
-/* dy becomes dx; the gradients of gamma and beta are overwritten with this rank's share. dresidual: the gradient of the
- * residual, or NULL. Collective. */
-weft_status norm_backward(train_norm *norm, const norm_operands *operands, weft_tensor *dy, weft_tensor *dresidual);
+/* Batch norm: y once more, to the bit, of a training pass whose backward pass has not come here yet. Local. */
+weft_status norm_forward_again(const train_norm *norm, const norm_operands *operands);
+/* The gradients of gamma and beta are overwritten with this rank's share. Collective. */
+weft_status norm_backward(train_norm *norm, const norm_operands *operands, const norm_gradients *gradients);
 void norm_destroy(train_norm *norm);
 
 #endif

@@ -221,7 +221,7 @@ def check_needs():
         value = number(option["max"]) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
-        absent = ["train", "--data", "absent"] if need["choices"] != ["*"] else ["convert", "absent", "--out", "none"]
+        absent = ["convert", "absent", "--out", "none"] if option["section"] == "convert" else ["train", "--data", "absent"]
         given = "--%s %s (command line) has no effect with" % (option["name"], value)
         if need["choices"] == ["*"]:
             idle, useful = [], ["--%s=60/20/20" % other["name"]]

@@ -116,8 +116,8 @@ photos photos0 "0 0 108 read; 0 0 60 read; 0 0 180 read; " photos --cache-memory
 photos photos1 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos
 photos photos2 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos.tar --cache-dir kept
 photos photos3 "108 0 60 unread; 60 0 0 unread; 180 0 60 unread; " photos.tar.gz
-photos photos4 "48 60 0 read; 60 0 0 unread; 120 60 0 read; " photos.tar --cache-dir kept
-photos photos5 "0 108 0 read; 0 60 0 unread; 0 180 0 read; " photos.tar --cache-dir kept --cache-memory 1
+photos photos4 "48 60 0 unread; 60 0 0 unread; 120 60 0 unread; " photos.tar --cache-dir kept
+photos photos5 "0 108 0 unread; 0 60 0 unread; 0 180 0 unread; " photos.tar --cache-dir kept --cache-memory 1
 mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data photos --run-dir photos6 >out 2>err ||
     fail "2 ranks: $(cat err)"
 look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"

@@ -213,4 +213,38 @@ train --data store --epochs 1 --run-dir full --force
 code=0
 "$weft" train --data store --norm none --optimizer sgd --lr 1e6 --epochs 50 --run-dir full --force >out 2>err || code=$?
 [ "$code" -eq 76 ] && [ ! -e full/summary.json ] || fail "a replaced run's summary.json beside a diverged one's run.json"
+# ---- precision: bf16 is half of features and messages, near float32, resumed to the bit, and evaluated in either ----
+halves=(--data store --threads 1 --pin off --seed 2 --spmm rows --checkpoint-every 0 --quiet)
+train "${halves[@]}" --epochs 12 --run-dir wide
+train "${halves[@]}" --epochs 12 --precision bf16 --run-dir narrow
+if grep -qF "f32 is used" err; then
+    echo "no products of bf16 on this processor: bf16 is not tested"
+else
+    code=0
+    "$weft" train "${halves[@]}" --epochs 12 --precision bf16 --max-hours 1e-9 --run-dir cut >out 2>err || code=$?
+    [ "$code" -eq 75 ] || fail "a job without time ends with $code: $(cat err)"
+    train "${halves[@]}" --epochs 12 --precision bf16 --resume --run-dir cut
+    for precision in f32 bf16; do
+        train "${halves[@]}" --precision $precision --dry-run
+        mv out plan-$precision
+        "$weft" eval --data store --checkpoint narrow --precision $precision --threads 1 --pin off --quiet --format json \
+            >eval-$precision 2>err || fail "eval --precision $precision: $(cat err)"
+    done
+    python <<'PY'
+import json, re
+def losses(folder):
+    return [json.loads(line)["loss"] for line in open(folder + "/metrics.jsonl")]
+def planned(precision, row):
+    return float(re.search(rf"^ +{row} +([0-9.]+) MB", open("plan-" + precision).read(), re.M).group(1))
+wide, narrow = losses("wide"), losses("narrow")
+assert wide != narrow
+assert max(abs(a - b) / a for a, b in zip(wide, narrow)) < 2e-2, list(zip(wide, narrow))
+assert losses("cut") == narrow, (losses("cut"), narrow)
+for row, most in (("features", 0.5), ("activations", 0.75)):
+    assert planned("bf16", row) <= most * planned("f32", row) + 0.1, row
+scores = [json.load(open("eval-" + precision))["test"]["score"] for precision in ("f32", "bf16")]
+assert abs(scores[0] - scores[1]) < 0.02, scores
+assert json.load(open("narrow/run.json"))["options"]["precision"]["value"] == "bf16"
+PY
+fi
 echo "files, refusals and voices as expected"

@@ -13,7 +13,7 @@ cd "$work" || exit 1
 data=synth:quickstart,scale=0.02
 
 ranks 2 "$weft" train --data "$data" --epochs 3 --threads 1 --run-dir two >out 2>err || fail "two ranks: $(cat err)"
-for text in "weft: graph quickstart" "weft: partition metis into 2 parts" "weft: Run: 01, Epoch: 02" "weft: Run 01: Highest"; do
+for text in "weft: graph quickstart" "weft: partition auto into 2 parts" "weft: Run: 01, Epoch: 02" "weft: Run 01: Highest"; do
     [ "$(grep -cF "$text" err)" -eq 1 ] || fail "two ranks do not say '$text' once: $(cat err)"
 done
 [ "$(grep -c "run folder: two" out)" -eq 1 ] || fail "two ranks print the result $(grep -c "run folder" out) times"

@@ -12,6 +12,7 @@
 #include "backend/backend_env.h"
 #include "backend/backend_perf.h"
 #include "backend/image_cases.h"
+#include "base/philox.h"
 
 /* ---- dense ---------------------------------------------------------------------------------------------------- */
 
@@ -141,6 +142,33 @@ static void case_cast(env *e)
 }
 
 /* Thresholds that nothing, some and everything reaches; room for less than what is found, for as much, and for more. */
+/* Rows for messages, to the bit. */
+static void case_coded_rows(env *e)
+{
+    const weft_dtype dtype = e->dtype;
+    e->dtype = WEFT_DTYPE_F32;
+    for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT4; ++codec) {
+        const int64_t bytes = hal_row_bytes(codec, e->n);
+        const hal_row_rounding rounding = {.seed = 7, .purpose = WEFT_RNG_HALO_ROUND + 3, .epoch = 5, .sender = 4000};
+        operand x = operand_make(e, e->m, e->n, WIDE);
+        operand back = operand_make(e, e->m, e->n, NOTHING);
+        int_operand id = int_operand_make(e, e->m, WEFT_DTYPE_I64);
+        int_operand coded = int_operand_make(e, e->m * bytes, WEFT_DTYPE_U8);
+        for (int64_t i = 0; i < e->m; ++i) {
+            ((int64_t *)id.host)[i] = ((int64_t)1 << 40) + 977 * i;
+        }
+        int_operand_upload(e, &id);
+        int_operand_upload(e, &coded);
+        RUN(e, encode_rows, .x = ON(x), .id = INT(id), .codec = codec, .rounding = rounding,
+            .y = hal_mat_of(coded.dev[run_backend], WEFT_DTYPE_U8, e->m, bytes, bytes));
+        RUN(e, decode_rows, .x = hal_mat_of(coded.dev[run_backend], WEFT_DTYPE_U8, e->m, bytes, bytes), .codec = codec,
+            .y = ON(back));
+        int_operand_compare(e, &coded);
+        operand_compare(e, &back, 0.0);
+    }
+    e->dtype = dtype;
+}
+
 static void case_select(env *e)
 {
     static const float floors[] = {0.0f, 0.5f, 0.75f, 2.0f};
@@ -287,30 +315,49 @@ static void case_batch_norm_fused(env *e)
         operand x = operand_make(e, e->m, e->n, UNIT);
         operand residual = operand_make(e, e->m, e->n, adds ? UNIT : NOTHING);
         operand y = operand_make(e, e->m, e->n, NOTHING);
-        operand passed = operand_make(e, e->m, e->n, relu ? COARSE : NOTHING);
-        operand dy = operand_make(e, e->m, e->n, UNIT);
-        operand dx = operand_make(e, e->m, e->n, NOTHING);
-        operand dresidual = operand_make(e, e->m, e->n, NOTHING);
-        operand backward = operand_f64(e, 2 * e->n, NOTHING);
         RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
             .residual = adds ? ON(residual) : (hal_mat){.data = NULL}, .relu = relu, .y = ON(y));
-        RUN(e, bn_backward_stats, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .y = ON(passed),
-            .relu = relu, .stats = STATS(backward));
-        RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma),
-            .y = ON(passed), .relu = relu, .stats = STATS(backward), .count = (double)(e->m + 3), .dx = ON(dx),
-            .dresidual = adds ? ON(dresidual) : (hal_mat){.data = NULL});
-        operand_compare(e, &y, 8.0);
-        operand_compare(e, &dx, 16.0);
-        operand_compare_as(e, &backward, (e->dtype == WEFT_DTYPE_F64 ? 1e-12 : 1e-6) * (double)(e->m + 1));
         RUN(e, bn_apply, .x = ON(x), .mean = ROW(mean), .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta),
             .residual = adds ? ON(residual) : (hal_mat){.data = NULL}, .relu = relu, .y = ON(x));
+        operand_compare(e, &y, 8.0);
         operand_compare(e, &x, 8.0);
-        if (adds) {
-            RUN(e, bn_backward_apply, .dy = ON(dy), .x = ON(residual), .mean = ROW(mean), .rstd = ROW(rstd),
-                .gamma = ROW(gamma), .y = ON(passed), .relu = relu, .stats = STATS(backward),
-                .count = (double)(e->m + 3), .dx = ON(dx), .dresidual = ON(dy));
-            operand_compare(e, &dresidual, 0.0);
-            operand_compare(e, &dy, 0.0);
+    }
+}
+
+/* Every way in which a gradient may count: ReLU told by x, or by y; of one part or two; counted in place, or not. */
+static void case_batch_norm_backward(env *e)
+{
+    operand mean = operand_vector(e, e->n, UNIT);
+    operand rstd = operand_vector(e, e->n, POSITIVE);
+    operand gamma = operand_vector(e, e->n, POSITIVE);
+    operand beta = operand_vector(e, e->n, UNIT);
+    const hal_mat none = {.data = NULL};
+    for (int form = 0; form < 12; ++form) {
+        const bool relu = form % 3 > 0;
+        const bool by_y = form % 3 == 2;
+        const bool shares = form / 3 % 2 == 1;
+        const bool in_place = form / 6 == 1;
+        operand x = operand_make(e, e->m, e->n, UNIT);
+        operand y = operand_make(e, e->m, e->n, by_y ? COARSE : NOTHING);
+        operand dy = operand_make(e, e->m, e->n, UNIT);
+        operand share = operand_make(e, e->m, e->n, shares ? UNIT : NOTHING);
+        operand counted = operand_make(e, e->m, e->n, NOTHING);
+        operand dx = operand_make(e, e->m, e->n, NOTHING);
+        operand stats = operand_f64(e, 2 * e->n, NOTHING);
+        const bool counts = shares || by_y || in_place;
+        RUN(e, bn_backward_stats, .dy = ON(dy), .share = shares ? ON(share) : none, .x = ON(x), .mean = ROW(mean),
+            .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta), .y = by_y || !relu ? ON(y) : none,
+            .counted = !counts    ? none
+                       : in_place ? ON(dy)
+                                  : ON(counted),
+            .stats = STATS(stats), .relu = relu);
+        operand_compare_as(e, &stats, (e->dtype == WEFT_DTYPE_F64 ? 1e-12 : 1e-6) * (double)(e->m + 1));
+        RUN(e, bn_backward_apply, .dy = counts && !in_place ? ON(counted) : ON(dy), .x = ON(x), .mean = ROW(mean),
+            .rstd = ROW(rstd), .gamma = ROW(gamma), .beta = ROW(beta), .stats = STATS(stats),
+            .count = (double)(e->m + 3), .dx = ON(dx), .relu = relu && !counts);
+        operand_compare(e, &dx, 16.0);
+        if (counts) {
+            operand_compare(e, in_place ? &dy : &counted, 0.0);
         }
     }
 }
@@ -536,6 +583,121 @@ static void case_spmm(env *e)
     free(column);
 }
 
+/* ---- attention ------------------------------------------------------------------------------------------------- */
+
+/* Rows of 0 to 12 edges among e->m vertices. */
+static void attention_variant(env *e, int heads, float drop)
+{
+    const int64_t rows = e->m;
+    const int64_t d = 1 + e->n / heads;
+    int_operand offset = int_operand_make(e, rows + 1, WEFT_DTYPE_I64);
+    int64_t *at = offset.host;
+    at[0] = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+        at[r + 1] = at[r] + r * 5 % 13;
+    }
+    int_operand column = int_operand_make(e, at[rows], WEFT_DTYPE_I32);
+    for (int64_t i = 0; i < at[rows]; ++i) {
+        ((int32_t *)column.host)[i] = (int32_t)((i * 2654435761LL >> 3) % rows);
+    }
+    int_operand id = int_operand_make(e, rows, WEFT_DTYPE_I64);
+    for (int64_t r = 0; r < rows; ++r) {
+        ((int64_t *)id.host)[r] = ((int64_t)5 << 32) + 7 * r;
+    }
+    int_operand_upload(e, &offset);
+    int_operand_upload(e, &column);
+    int_operand_upload(e, &id);
+    operand x = operand_make(e, rows, heads * d, UNIT);
+    operand dy = operand_make(e, rows, heads * d, UNIT);
+    operand dx = operand_make(e, rows, heads * d, NOTHING);
+    operand out = operand_make(e, rows, heads * d, NOTHING);
+    operand source = operand_make(e, rows, heads, UNIT);
+    operand target = operand_make(e, rows, heads, UNIT);
+    operand highest = operand_make(e, rows, heads, NOTHING);
+    operand total = operand_make(e, rows, heads, NOTHING);
+    operand positive = operand_make(e, rows, heads, POSITIVE);
+    operand mean = operand_make(e, rows, heads, UNIT);
+    operand above = operand_make(e, rows, heads, POSITIVE); /* and more: no source is above */
+    operand dtarget = operand_make(e, rows, heads, NOTHING);
+    operand dsource = operand_make(e, rows, heads, NOTHING);
+    RUN(e, axpby, .alpha = 1.0, .x = ON(positive), .beta = 1.0, .y = ON(above));
+    for (int b = 0; b < 2; ++b) {
+        const hal_attention how = {.heads = heads,
+                                   .slope = 0.2,
+                                   .self = rows - rows / 3,
+                                   .dropout = {.probability = drop,
+                                               .seed = 12345678901ULL,
+                                               .purpose = WEFT_RNG_EDGES + 1,
+                                               .epoch = 9,
+                                               .row_id = ints_on(&id, b)}};
+        RUN_ON(e, b, attention_highest, .offset = ints_on(&offset, b), .column = ints_on(&column, b),
+               .source = mat_on(&source, b), .highest = mat_on(&highest, b), .how = how);
+        RUN_ON(e, b, attention_forward, .offset = ints_on(&offset, b), .column = ints_on(&column, b),
+               .source = mat_on(&source, b), .target = mat_on(&target, b), .highest = mat_on(&highest, b),
+               .x = mat_on(&x, b), .out = mat_on(&out, b), .total = mat_on(&total, b), .how = how);
+        RUN_ON(e, b, attention_backward_targets, .offset = ints_on(&offset, b), .column = ints_on(&column, b),
+               .source = mat_on(&source, b), .target = mat_on(&target, b), .highest = mat_on(&highest, b),
+               .total = mat_on(&positive, b), .mean = mat_on(&mean, b), .x = mat_on(&x, b), .dy = mat_on(&dy, b),
+               .dtarget = mat_on(&dtarget, b), .how = how);
+        RUN_ON(e, b, attention_backward_sources, .offset = ints_on(&offset, b), .column = ints_on(&column, b),
+               .source = mat_on(&source, b), .target = mat_on(&target, b), .highest = mat_on(&above, b),
+               .total = mat_on(&positive, b), .mean = mat_on(&mean, b), .x = mat_on(&x, b), .dy = mat_on(&dy, b),
+               .dx = mat_on(&dx, b), .dsource = mat_on(&dsource, b), .how = how);
+    }
+    operand_compare(e, &highest, 0.0);
+    operand_compare(e, &out, 64.0);
+    operand_compare(e, &total, 64.0);
+    operand_compare(e, &dtarget, 64.0 * (double)d);
+    operand_compare(e, &dx, 64.0);
+    operand_compare(e, &dsource, 64.0 * (double)d);
+}
+
+static void case_attention(env *e)
+{
+    if (e->m * e->n > 5000) { /* ref works out the powers of an edge once for every 64 columns */
+        return;
+    }
+    attention_variant(e, 1, 0.0F);
+    attention_variant(e, 3, 0.4F);
+    attention_variant(e, 11, 0.25F);
+}
+
+static void case_heads(env *e)
+{
+    const int heads = 3;
+    const int64_t d = e->n;
+    operand x = operand_make(e, e->m, heads * d, UNIT);
+    operand y = operand_make(e, e->m, heads * d, UNIT);
+    operand row = operand_make(e, 1, heads * d, UNIT);
+    operand made = operand_make(e, e->m, heads * d, NOTHING);
+    operand own = operand_make(e, e->m, heads, NOTHING);
+    operand all = operand_make(e, e->m, heads, NOTHING);
+    operand scale = operand_make(e, e->m, heads, POSITIVE);
+    RUN(e, head_dot, .x = ON(x), .y = ON(y), .out = ON(own));
+    RUN(e, head_dot, .x = ON(x), .y = ON(row), .out = ON(all));
+    RUN(e, head_scale, .scale = ON(scale), .x = ON(row), .beta = 0.5, .y = ON(y));
+    RUN(e, head_scale, .scale = ON(scale), .x = ON(y), .y = ON(made));
+    RUN(e, head_scale, .scale = ON(scale), .x = ON(x), .divide = true, .y = ON(x));
+    operand_compare(e, &own, 16.0 + (double)d);
+    operand_compare(e, &all, 16.0 + (double)d);
+    operand_compare(e, &y, 8.0);
+    operand_compare(e, &made, 8.0);
+    operand_compare(e, &x, 8.0);
+}
+
+static void case_elu(env *e)
+{
+    operand x = operand_make(e, e->m, e->n, WIDE);
+    operand y = operand_make(e, e->m, e->n, NOTHING);
+    operand dy = operand_make(e, e->m, e->n, UNIT);
+    RUN(e, elu_forward, .x = ON(x), .y = ON(y));
+    RUN(e, elu_forward, .x = ON(x), .y = ON(x));
+    RUN(e, elu_backward, .dy = ON(dy), .y = ON(y), .keep = 0.75, .dx = ON(dy));
+    operand_compare(e, &y, 4.0);
+    operand_compare(e, &x, 4.0);
+    operand_compare(e, &dy, 4.0);
+}
+
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
 /* With bfloat16 one of the matrices is, or two, or all: `narrow` has a bit each. */
@@ -626,9 +788,11 @@ static const struct test_case {
     {"reduce", case_reduce, false},
     {"cast", case_cast, false},
     {"select", case_select, false},
+    {"coded_rows", case_coded_rows, false},
     {"act", case_act, true},
     {"batch_norm", case_batch_norm, true},
     {"batch_norm_fused", case_batch_norm_fused, true},
+    {"batch_norm_backward", case_batch_norm_backward, true},
     {"layer_norm", case_layer_norm, true},
     {"softmax_xent", case_softmax_xent, false},
     {"bce_logits", case_bce_logits, false},
@@ -639,6 +803,9 @@ static const struct test_case {
     {"pool", case_pool, true},
     {"lars", case_lars, false},
     {"spmm", case_spmm, true},
+    {"attention", case_attention, false},
+    {"heads", case_heads, false},
+    {"elu", case_elu, false},
     {"gemm", case_gemm, true},
     {"gemm_gradient", case_gemm_gradient, true},
     {"gemm_large", case_gemm_large, true},
@@ -716,6 +883,60 @@ static void test_sums_repeat(void **state)
     weft_hal_close(hal);
 }
 
+/* What ReLU let through is the same whether its output or the norm's input tells it, also where a value above 0 is
+ * stored as 0: of beta in bfloat16. */
+static void check_masks(const char *resource, weft_dtype dtype)
+{
+    enum { ROWS = 64, COLS = 19 };
+    const float edges[] = {0.0F, -0.0F, 0x1p-149F, 0x1p-134F, 0x1.000002p-134F, 0x1p-133F, -0x1p-134F, NAN};
+    weft_hal *hal = NULL;
+    const weft_status opened = weft_hal_open(resource, 2, &hal);
+    if (opened == WEFT_ERR_UNSUPPORTED) {
+        print_message("skipped: %s\n", weft_error_message());
+        return;
+    }
+    ASSERT_OK(opened);
+    env e = {.hal = {hal, hal}, .dtype = dtype, .m = ROWS, .n = COLS, .name = "masks"};
+    operand x = operand_make(&e, ROWS, COLS, COARSE);
+    operand dy = operand_make(&e, ROWS, COLS, POSITIVE);
+    operand y = operand_make(&e, ROWS, COLS, NOTHING);
+    float mean[COLS], rstd[COLS], gamma[COLS], beta[COLS];
+    uint64_t random = 3;
+    for (int j = 0; j < COLS; ++j) {
+        mean[j] = j % 2 == 0 ? 0.25F : (float)test_uniform(&random) - 0.5F;
+        rstd[j] = 1.0F + (float)test_uniform(&random);
+        gamma[j] = j < 8 ? 0.0F : (float)test_uniform(&random) - 0.5F;
+        beta[j] = j < 8 ? edges[j] : -gamma[j] * (0.25F - mean[j]) * rstd[j]; /* some x come to about 0 */
+    }
+    const hal_mat rows[] = {hal_row_of(mean, WEFT_DTYPE_F32, COLS), hal_row_of(rstd, WEFT_DTYPE_F32, COLS),
+                            hal_row_of(gamma, WEFT_DTYPE_F32, COLS), hal_row_of(beta, WEFT_DTYPE_F32, COLS)};
+    RUN_ON(&e, 0, bn_apply, .x = mat_on(&x, 0), .mean = rows[0], .rstd = rows[1], .gamma = rows[2], .beta = rows[3],
+           .relu = true, .y = mat_on(&y, 0));
+    static uint32_t counted[2][ROWS * COLS];
+    static double stats[2][2 * COLS];
+    for (int by_x = 0; by_x < 2; ++by_x) {
+        RUN_ON(&e, 0, bn_backward_stats, .dy = mat_on(&dy, 0), .x = mat_on(&x, 0), .mean = rows[0], .rstd = rows[1],
+               .gamma = rows[2], .beta = rows[3], .y = by_x ? (hal_mat){.data = NULL} : mat_on(&y, 0),
+               .counted = hal_mat_of(counted[by_x], dtype, ROWS, COLS, COLS),
+               .stats = hal_mat_of(stats[by_x], WEFT_DTYPE_F64, 2, COLS, COLS), .relu = true);
+    }
+    assert_memory_equal(counted[0], counted[1], sizeof counted[0]);
+    assert_memory_equal(stats[0], stats[1], sizeof stats[0]);
+    assert_true(stats[0][5] > 0.0 && stats[0][2] * (dtype == WEFT_DTYPE_BF16 ? 1.0 : 0.0) == 0.0);
+    env_free(&e);
+    weft_hal_close(hal);
+}
+
+static void test_masks(void **state)
+{
+    (void)state;
+    static const char *const resources[] = {"ref", "cpu", "cpu:avx2", "cpu:base"};
+    for (size_t i = 0; i < sizeof resources / sizeof *resources; ++i) {
+        check_masks(resources[i], WEFT_DTYPE_F32);
+        check_masks(resources[i], WEFT_DTYPE_BF16);
+    }
+}
+
 /* The state is "resource type". */
 static void test_backend(void **state)
 {
@@ -736,6 +957,7 @@ static void test_backend(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums_repeat),
+                                       cmocka_unit_test(test_masks),
                                        BACKEND("cpu f32"),
                                        BACKEND("cpu f64"),
                                        BACKEND("cpu:avx2 f32"),

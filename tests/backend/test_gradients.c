@@ -95,6 +95,147 @@ static void test_act(void **state)
     }
 }
 
+typedef struct elu_context {
+    double x[M * N], y[M * N], w[M * N];
+} elu_context;
+
+static double elu_value(void *context)
+{
+    elu_context *c = context;
+    OP(elu_forward, .x = mat(c->x, M, N), .y = mat(c->y, M, N));
+    return dot(c->w, c->y, M * N);
+}
+
+static void test_elu(void **state)
+{
+    (void)state;
+    elu_context c;
+    double dx[M * N];
+    fill_random(c.x, M * N);
+    fill_random(c.w, M * N);
+    (void)elu_value(&c);
+    OP(elu_backward, .dy = mat(c.w, M, N), .y = mat(c.y, M, N), .keep = 1.0, .dx = mat(dx, M, N));
+    check_gradient("elu", elu_value, &c, c.x, dx, M * N);
+    (void)elu_value(&c);
+    for (int i = 0; i < M * N; ++i) { /* what dropout scaled gives the same slopes */
+        c.y[i] /= 0.6;
+    }
+    OP(elu_backward, .dy = mat(c.w, M, N), .y = mat(c.y, M, N), .keep = 0.6, .dx = mat(dx, M, N));
+    check_gradient("elu", elu_value, &c, c.x, dx, M * N);
+}
+
+/* ---- attention --------------------------------------------------------------------------------------------------- */
+
+enum { HEADS = 2, D = 3, EDGES = 11 };
+
+/* Six vertices: an isolated one, one without in-edges, and those before the last with an edge to themselves. */
+static const int64_t in_offset[M + 1] = {0, 3, 3, 5, 9, 9, 11};
+static const int32_t in_column[EDGES] = {1, 2, 5, 0, 3, 0, 1, 2, 5, 1, 3};
+static const int64_t vertex_id[M] = {40, 3, 1000000007, 12, 13, 14};
+
+typedef struct attention_context {
+    double x[M * HEADS * D], source[M * HEADS], target[M * HEADS], w[M * HEADS * D], y[M * HEADS * D];
+    double highest[M * HEADS], total[M * HEADS];
+    hal_attention how;
+} attention_context;
+
+#define IN_EDGES                                                                                                       \
+    .offset = hal_column_from(in_offset, WEFT_DTYPE_I64, M + 1),                                                       \
+    .column = hal_column_from(in_column, WEFT_DTYPE_I32, EDGES)
+
+static double attention_value(void *context)
+{
+    attention_context *c = context;
+    OP(attention_highest, IN_EDGES, .source = mat(c->source, M, HEADS), .highest = mat(c->highest, M, HEADS),
+       .how = c->how);
+    OP(attention_forward, IN_EDGES, .source = mat(c->source, M, HEADS), .target = mat(c->target, M, HEADS),
+       .highest = mat(c->highest, M, HEADS), .x = mat(c->x, M, HEADS * D), .out = mat(c->y, M, HEADS * D),
+       .total = mat(c->total, M, HEADS), .how = c->how);
+    for (int i = 0; i < M * HEADS; ++i) { /* the last vertex but one has no edge at all */
+        c->total[i] = c->total[i] > 0.0 ? c->total[i] : 1.0;
+    }
+    OP(head_scale, .scale = mat(c->total, M, HEADS), .divide = true, .x = mat(c->y, M, HEADS * D),
+       .y = mat(c->y, M, HEADS * D));
+    return dot(c->w, c->y, M * HEADS * D);
+}
+
+/* Weights in plain words, without the highest score taken off. */
+static void check_weights(attention_context *c)
+{
+    (void)attention_value(c);
+    for (int v = 0; v < M; ++v) {
+        for (int h = 0; h < HEADS; ++h) {
+            double total = 0.0, sum[D] = {0.0};
+            for (int64_t e = in_offset[v]; e <= in_offset[v + 1]; ++e) {
+                if (e == in_offset[v + 1] && v >= c->how.self) {
+                    continue;
+                }
+                const int u = e < in_offset[v + 1] ? in_column[e] : v;
+                const double raw = c->source[u * HEADS + h] + c->target[v * HEADS + h];
+                const double power = exp(raw > 0.0 ? raw : c->how.slope * raw);
+                total += power;
+                for (int j = 0; j < D; ++j) {
+                    sum[j] += power * c->x[(u * HEADS + h) * D + j];
+                }
+            }
+            for (int j = 0; j < D; ++j) {
+                const double wanted = total > 0.0 ? sum[j] / total : 0.0;
+                assert_true(fabs(c->y[(v * HEADS + h) * D + j] - wanted) < 1e-14);
+            }
+        }
+    }
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    int64_t out_offset[M + 1] = {0};
+    int32_t out_column[EDGES];
+    int count = 0;
+    for (int u = 0; u < M; ++u) { /* the transposed matrix */
+        for (int v = 0; v < M; ++v) {
+            for (int64_t e = in_offset[v]; e < in_offset[v + 1]; ++e) {
+                if (in_column[e] == u) {
+                    out_column[count++] = v;
+                }
+            }
+        }
+        out_offset[u + 1] = count;
+    }
+    assert_int_equal(count, EDGES);
+    for (int drops = 0; drops < 2; ++drops) {
+        attention_context c = {.how = {.heads = HEADS,
+                                       .slope = 0.2,
+                                       .self = 4,
+                                       .dropout = {.probability = drops ? 0.4F : 0.0F,
+                                                   .seed = 5,
+                                                   .purpose = 128,
+                                                   .epoch = 2,
+                                                   .row_id = hal_column_from(vertex_id, WEFT_DTYPE_I64, M)}}};
+        double mean[M * HEADS], dx[M * HEADS * D], dsource[M * HEADS], dtarget[M * HEADS];
+        fill_random(c.x, M * HEADS * D);
+        fill_random(c.w, M * HEADS * D);
+        fill_random(c.source, M * HEADS);
+        fill_random(c.target, M * HEADS);
+        if (!drops) {
+            check_weights(&c);
+        }
+        (void)attention_value(&c);
+        OP(head_dot, .x = mat(c.w, M, HEADS * D), .y = mat(c.y, M, HEADS * D), .out = mat(mean, M, HEADS));
+        OP(attention_backward_targets, IN_EDGES, .source = mat(c.source, M, HEADS), .target = mat(c.target, M, HEADS),
+           .highest = mat(c.highest, M, HEADS), .total = mat(c.total, M, HEADS), .mean = mat(mean, M, HEADS),
+           .x = mat(c.x, M, HEADS * D), .dy = mat(c.w, M, HEADS * D), .dtarget = mat(dtarget, M, HEADS), .how = c.how);
+        OP(attention_backward_sources, .offset = hal_column_from(out_offset, WEFT_DTYPE_I64, M + 1),
+           .column = hal_column_from(out_column, WEFT_DTYPE_I32, EDGES), .source = mat(c.source, M, HEADS),
+           .target = mat(c.target, M, HEADS), .highest = mat(c.highest, M, HEADS), .total = mat(c.total, M, HEADS),
+           .mean = mat(mean, M, HEADS), .x = mat(c.x, M, HEADS * D), .dy = mat(c.w, M, HEADS * D),
+           .dx = mat(dx, M, HEADS * D), .dsource = mat(dsource, M, HEADS), .how = c.how);
+        check_gradient("attention x", attention_value, &c, c.x, dx, M * HEADS * D);
+        check_gradient("attention source", attention_value, &c, c.source, dsource, M * HEADS);
+        check_gradient("attention target", attention_value, &c, c.target, dtarget, M * HEADS);
+    }
+}
+
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
 typedef struct norm_context {
@@ -186,10 +327,11 @@ static void test_batch_norm_fused(void **state)
     fill_random(c.residual, M * N);
     (void)bn_fused_value(&c);
     OP(bn_backward_stats, .dy = mat(n->w, M, N), .x = mat(n->x, M, N), .mean = mat(n->mean, 1, N),
-       .rstd = mat(n->rstd, 1, N), .y = mat(n->y, M, N), .relu = true, .stats = mat(stats, 2, N));
-    OP(bn_backward_apply, .dy = mat(n->w, M, N), .x = mat(n->x, M, N), .mean = mat(n->mean, 1, N),
-       .rstd = mat(n->rstd, 1, N), .gamma = mat(n->gamma, 1, N), .y = mat(n->y, M, N), .relu = true,
-       .stats = mat(stats, 2, N), .count = M, .dx = mat(dx, M, N), .dresidual = mat(dresidual, M, N));
+       .rstd = mat(n->rstd, 1, N), .y = mat(n->y, M, N), .counted = mat(dresidual, M, N), .relu = true,
+       .stats = mat(stats, 2, N));
+    OP(bn_backward_apply, .dy = mat(dresidual, M, N), .x = mat(n->x, M, N), .mean = mat(n->mean, 1, N),
+       .rstd = mat(n->rstd, 1, N), .gamma = mat(n->gamma, 1, N), .stats = mat(stats, 2, N), .count = M,
+       .dx = mat(dx, M, N));
     check_gradient("fused batch norm x", bn_fused_value, &c, n->x, dx, M * N);
     check_gradient("fused batch norm residual", bn_fused_value, &c, c.residual, dresidual, M * N);
     check_gradient("fused batch norm beta", bn_fused_value, &c, n->beta, stats, N);
@@ -752,11 +894,22 @@ static void test_lars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_act),        cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_batch_norm_fused),
-        cmocka_unit_test(test_conv),       cmocka_unit_test(test_conv_values), cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_losses),      cmocka_unit_test(test_loss_values),
-        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),        cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_sgd),        cmocka_unit_test(test_lars),
+        cmocka_unit_test(test_act),
+        cmocka_unit_test(test_elu),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_batch_norm_fused),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_values),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_loss_values),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_spmm),
+        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_sgd),
+        cmocka_unit_test(test_lars),
     };
     return cmocka_run_group_tests(tests, open_ref, close_ref);
 }

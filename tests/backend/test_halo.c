@@ -13,16 +13,144 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     return status;
 }
 
+/* ---- rows in fewer bits ------------------------------------------------------------------------------------------ */
+
+enum { CODED_WIDTH = 13 };
+
+/* What arrives of the row of vertex g as `sender` has it: there and back on ref. */
+static weft_status recoded(weft_hal *ref, const comm_halo_code *code, int g, int sender, float *row)
+{
+    const int64_t id = g, bytes = hal_row_bytes(code->codec, CODED_WIDTH);
+    uint8_t coded[4 * CODED_WIDTH];
+    float x[CODED_WIDTH];
+    for (int c = 0; c < CODED_WIDTH; ++c) {
+        x[c] = (float)halo_value(g, c, sender);
+    }
+    hal_encode_rows_args encode = {.x = hal_mat_from(x, WEFT_DTYPE_F32, 1, CODED_WIDTH, CODED_WIDTH),
+                                   .id = hal_column_from(&id, WEFT_DTYPE_I64, 1),
+                                   .y = hal_mat_of(coded, WEFT_DTYPE_U8, 1, bytes, bytes),
+                                   .codec = code->codec,
+                                   .rounding = code->rounding};
+    encode.rounding.sender = (uint32_t)sender;
+    WEFT_TRY(hal_encode_rows(ref, &encode));
+    return hal_decode_rows(ref,
+                           &(hal_decode_rows_args){.x = hal_mat_from(coded, WEFT_DTYPE_U8, 1, bytes, bytes),
+                                                   .y = hal_mat_of(row, WEFT_DTYPE_F32, 1, CODED_WIDTH, CODED_WIDTH),
+                                                   .codec = code->codec});
+}
+
+/* Row g of this rank afterwards; a root adds in the order of ranks. */
+static weft_status coded_row(const weft_comm *comm, weft_hal *ref, const comm_halo_code *code,
+                             const halo_setting *setting, halo_direction direction, int g, float *row)
+{
+    const int size = comm_size(comm), root = halo_root(size, g);
+    float other[CODED_WIDTH];
+    for (int c = 0; c < CODED_WIDTH; ++c) {
+        row[c] = (float)halo_value(g, c, comm_rank(comm));
+    }
+    if (direction == HALO_FORWARD) {
+        return root == comm_rank(comm) ? WEFT_OK : recoded(ref, code, g, root, row);
+    }
+    for (int p = 0; root == comm_rank(comm) && p < size; ++p) {
+        if (halo_replica(size, setting, g, p)) {
+            WEFT_TRY(recoded(ref, code, g, p, other));
+            for (int c = 0; c < CODED_WIDTH; ++c) {
+                row[c] += other[c];
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status coded_exchange(weft_comm *comm, weft_hal *hal, weft_hal *ref, const halo_setting *setting,
+                                  const halo_local *local, comm_halo *halo, const comm_halo_code *code,
+                                  halo_direction direction)
+{
+    static _Thread_local float host[HALO_VERTICES][CODED_WIDTH];
+    const size_t bytes = (size_t)local->n * sizeof host[0];
+    weft_status status = WEFT_OK;
+    void *device = NULL;
+    const comm_stats before = comm_lane_stats(comm, COMM_LANE_HALO);
+    for (int64_t i = 0; i < local->n * CODED_WIDTH; ++i) {
+        host[i / CODED_WIDTH][i % CODED_WIDTH] =
+            (float)halo_value(local->vertex[i / CODED_WIDTH], i % CODED_WIDTH, comm_rank(comm));
+    }
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &device));
+    WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, bytes), status, done);
+    WEFT_TRY_GOTO(comm_halo_post_coded(halo, direction, code, WEFT_DTYPE_F32, device, CODED_WIDTH, CODED_WIDTH), status,
+                  done);
+    WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
+    WEFT_TRY_GOTO(hal->mem.download(hal, host, device, bytes), status, done);
+    for (int64_t i = 0; i < local->n; ++i) {
+        float row[CODED_WIDTH];
+        WEFT_TRY_GOTO(coded_row(comm, ref, code, setting, direction, local->vertex[i], row), status, done);
+        for (int c = 0; c < CODED_WIDTH; ++c) {
+            if (host[i][c] != row[c] && !(isnan(host[i][c]) && isnan(row[c]))) {
+                status = weft_fail(WEFT_ERR_INTERNAL, "codec %d, direction %d: vertex %d column %d is %.9g, not %.9g",
+                                   (int)code->codec, (int)direction, local->vertex[i], c, (double)host[i][c],
+                                   (double)row[c]);
+                goto done;
+            }
+        }
+    }
+    status = halo_check_traffic(comm, local, halo, direction, hal_row_bytes(code->codec, CODED_WIDTH), before);
+done:
+    hal->mem.free(hal, device);
+    return status;
+}
+
+/* Every codec both ways, with exchanges of whole rows between them, and a maximum refused. */
+static weft_status run_coded_rank(weft_comm *comm, void *argument)
+{
+    weft_hal *hal = NULL, *ref = NULL;
+    comm_halo *halo = NULL;
+    weft_status status = WEFT_OK;
+    halo_local *local = malloc(sizeof *local);
+    comm_set_stall_timeout(comm, 60.0);
+    WEFT_TRY_GOTO(weft_hal_open(argument, 1, &hal), status, done);
+    WEFT_TRY_GOTO(weft_hal_open("ref", 1, &ref), status, done);
+    for (int k = 0; k < 2; ++k) {
+        const halo_setting setting = {.shuffled = k == 1};
+        halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+        const comm_halo_desc desc = halo_desc_of(local);
+        WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CODED_WIDTH, &halo), status, done);
+        for (hal_row_codec codec = HAL_ROWS_INT4; codec >= HAL_ROWS_BF16; --codec) {
+            const comm_halo_code code = {.codec = codec, .rounding = {.seed = 3, .purpose = 130, .epoch = 2}};
+            WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_FORWARD), status, done);
+            WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_REVERSE), status, done);
+            WEFT_TRY_GOTO(halo_one_exchange(comm, hal, halo, &setting, local, HALO_REVERSE, WEFT_DTYPE_F32, CODED_WIDTH,
+                                            CODED_WIDTH),
+                          status, done);
+            if (comm_halo_post_coded(halo, HALO_REVERSE_MAX, &code, WEFT_DTYPE_F32, NULL, 0, 0) !=
+                WEFT_ERR_UNSUPPORTED) {
+                status = weft_fail(WEFT_ERR_INTERNAL, "a maximum of rounded rows is taken");
+                goto done;
+            }
+        }
+        comm_halo_destroy(halo);
+        halo = NULL;
+    }
+done:
+    comm_halo_destroy(halo);
+    weft_hal_close(hal);
+    weft_hal_close(ref);
+    free(local);
+    return status;
+}
+
 static void test_backend(void **state)
 {
-    for (int ranks = 1; ranks <= 4; ++ranks) {
-        weft_status status = comm_thread_run(ranks, run_rank, *state);
+    for (int i = 0; i < 2 * 4; ++i) {
+        const int ranks = 1 + i / 2;
+        weft_status status = comm_thread_run(ranks, i % 2 == 0 ? run_rank : run_coded_rank, *state);
         if (status != WEFT_OK) {
             fail_msg("%s on %d ranks: %s: %s", (const char *)*state, ranks, weft_status_name(status),
                      weft_error_message());
         }
     }
 }
+
+/* ---- what a device must be waited for ---------------------------------------------------------------------------- */
 
 static weft_status no_wait(weft_hal *hal, hal_event *event)
 {

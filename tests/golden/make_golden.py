@@ -13,6 +13,8 @@ Two layers 12 -> 16 -> 5, ReLU between them, no dropout. Weights are [d_in, d_ou
     sage-mean  H W_self + M W_neigh + b          M[v] = sum over u in in(v) of H[u] / d(v), 0 when d(v) = 0
     sage-gcn   ((A + I) H / (d + 1)) W + b       row v divided by d(v) + 1
     gcn        D^-1/2 (A + I) D^-1/2 (H W) + b   D = diag(d + 1), in-degrees on both sides
+    gat        softmax(S) H W + b, a head at a time   S[v, u] = LeakyReLU(a_dst . (H W)[v] + a_src . (H W)[u]) where A + I
+                                                 has an edge; ELU in place of ReLU
 
 Loss: mean cross-entropy over the training vertices. Adam: lr 0.01, betas 0.9 and 0.999, epsilon 1e-8, L2 decay 5e-4 added
 to the gradient of every parameter, biases included. 20 epochs; the loss of an epoch is that before its update.
@@ -26,6 +28,7 @@ import numpy as np
 import torch
 
 N, F, HIDDEN, CLASSES, EPOCHS = 203, 12, 16, 5, 20
+HEADS = (4, 2)  # of gat: four of 4 side by side, then the mean of two
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -77,6 +80,19 @@ def operators(graph):
     return adjacency, adjacency.sum(1, keepdim=True)
 
 
+def attention(edges, h, weights):
+    """Dense attention over the edges, a head at a time; hidden layers put heads side by side, the last one is their mean."""
+    heads, d = weights["att_src"].shape
+    z = (h @ weights["weight"]).reshape(N, heads, d)
+    parts = []
+    for head in range(heads):
+        raw = (z[:, head] @ weights["att_dst"][head])[:, None] + (z[:, head] @ weights["att_src"][head])[None, :]
+        score = torch.nn.functional.leaky_relu(raw, 0.2).masked_fill(edges == 0, -torch.inf)
+        parts.append(torch.softmax(score, 1) @ z[:, head])
+    together = torch.cat(parts, 1) if weights["bias"].numel() == heads * d else sum(parts) / heads
+    return together + weights["bias"]
+
+
 def propagate(model, adjacency, degree, h, weights):
     eye = torch.eye(N, dtype=torch.float64)
     if model == "sage-mean":
@@ -84,6 +100,8 @@ def propagate(model, adjacency, degree, h, weights):
         return h @ weights["self"] + mean @ weights["neigh"] + weights["bias"]
     if model == "sage-gcn":
         return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
+    if model == "gat":
+        return attention(adjacency + eye, h, weights)
     root = (degree + 1).rsqrt()
     return root * ((adjacency + eye) @ (root * (h @ weights["weight"]))) + weights["bias"]
 
@@ -94,8 +112,13 @@ def initial_weights(model):
     weights = {}
     for layer, (d_in, d_out) in enumerate([(F, HIDDEN), (HIDDEN, CLASSES)]):
         bound = (6.0 / (d_in + d_out)) ** 0.5
-        for name in ("self", "neigh") if model == "sage-mean" else ("weight",):
-            values = [[(2 * rng.below(2**24) / 2**24 - 1) * bound for _ in range(d_out)] for _ in range(d_in)]
+        heads = HEADS[layer] if model == "gat" else 1
+        d = d_out // heads if layer == 0 else d_out
+        shapes = {"self": (d_in, d_out), "neigh": (d_in, d_out)} if model == "sage-mean" else {"weight": (d_in, heads * d)}
+        if model == "gat":
+            shapes.update({"att_src": (heads, d), "att_dst": (heads, d)})
+        for name, (rows, cols) in shapes.items():
+            values = [[(2 * rng.below(2**24) / 2**24 - 1) * bound for _ in range(cols)] for _ in range(rows)]
             weights[f"layer{layer}.{name}"] = np.array(values)
         weights[f"layer{layer}.bias"] = np.array([0.02 * (2 * rng.below(2**24) / 2**24 - 1) for _ in range(d_out)])
     return weights
@@ -113,7 +136,8 @@ def train(model, graph):
     losses = []
     for epoch in range(EPOCHS):
         layers = [{name.split(".")[1]: p for name, p in params.items() if name.startswith(f"layer{i}.")} for i in (0, 1)]
-        hidden = torch.relu(propagate(model, adjacency, degree, x, layers[0]))
+        activation = torch.nn.functional.elu if model == "gat" else torch.relu
+        hidden = activation(propagate(model, adjacency, degree, x, layers[0]))
         logits = propagate(model, adjacency, degree, hidden, layers[1])
         loss = torch.nn.functional.cross_entropy(logits[rows], target)
         optimizer.zero_grad()
@@ -133,7 +157,7 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else HERE
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
-    for model in ("sage-mean", "sage-gcn", "gcn"):
+    for model in ("sage-mean", "sage-gcn", "gcn", "gat"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

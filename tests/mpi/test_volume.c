@@ -43,7 +43,7 @@ static weft_status ring_halo(weft_comm *comm, weft_hal *hal, comm_halo **halo)
         own_offset[p + 1] = own_offset[p] + (size > 1 && p == (rank + 1) % size ? rank + 1 : 0);
         leaf_offset[p + 1] = leaf_offset[p] + (size > 1 && p == (rank + size - 1) % size ? p + 1 : 0);
     }
-    comm_halo_desc desc = {128, own_offset, row, leaf_offset, leaf};
+    comm_halo_desc desc = {128, own_offset, row, leaf_offset, leaf, NULL};
     return comm_halo_create(comm, hal, &desc, WIDTH, halo);
 }
 

@@ -51,8 +51,9 @@ static bool halo_replica(int size, const halo_setting *setting, int g, int rank)
 /* One rank's rows and lists. */
 typedef struct halo_local {
     int64_t n;
-    int vertex[HALO_VERTICES]; /* of each row */
-    int row[HALO_VERTICES];    /* of each vertex, -1 = not here */
+    int vertex[HALO_VERTICES];  /* of each row */
+    int row[HALO_VERTICES];     /* of each vertex, -1 = not here */
+    int64_t gid[HALO_VERTICES]; /* vertex, as the exchange wants it */
     int64_t own_offset[65], leaf_offset[65];
     int32_t own_row[HALO_VERTICES * 8], leaf_row[HALO_VERTICES];
 } halo_local;
@@ -79,6 +80,7 @@ static void halo_build(int rank, int size, const halo_setting *setting, halo_loc
     }
     for (int i = 0; i < local->n; ++i) {
         local->row[local->vertex[i]] = i;
+        local->gid[i] = local->vertex[i];
     }
     int64_t owns = 0;
     int64_t leaves = 0;
@@ -98,7 +100,8 @@ static void halo_build(int rank, int size, const halo_setting *setting, halo_loc
 
 static comm_halo_desc halo_desc_of(const halo_local *local)
 {
-    return (comm_halo_desc){local->n, local->own_offset, local->own_row, local->leaf_offset, local->leaf_row};
+    return (comm_halo_desc){local->n,           local->own_offset, local->own_row,
+                            local->leaf_offset, local->leaf_row,   local->gid};
 }
 
 /* Now and then no number, which a sum and a maximum have to pass on. */

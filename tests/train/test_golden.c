@@ -1,6 +1,6 @@
 /*
- * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn)
- * and GCN, in double precision on one rank and on three, and in single precision on the fast backend.
+ * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn),
+ * GCN and GAT, in double precision on one rank and on three, and in single precision on the fast backend.
  */
 #include <math.h>
 #include <unistd.h>
@@ -242,7 +242,7 @@ static void run_golden(golden_case c, int ranks)
     c.graph = &graph;
     c.config.layers = 2;
     c.config.inputs = graph.graph.features;
-    c.config.hidden = 16;
+    c.config.hidden = c.config.hidden > 0 ? c.config.hidden : 16;
     c.config.outputs = 5;
     ASSERT_OK(comm_thread_run(ranks, golden_rank, &c));
     for (int i = 0; i < 5; ++i) {
@@ -250,17 +250,19 @@ static void run_golden(golden_case c, int ranks)
     }
 }
 
-static const golden_case models[3] = {
+static const golden_case models[] = {
     {.file = "sage-mean.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN}},
     {.file = "sage-gcn.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN}},
     {.file = "gcn.npz", .config = {.kind = GNN_GCN}},
+    {.file = "gat.npz", .config = {.kind = GNN_GAT, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
 };
 
 /* Initial weights pass through a float32 file, so losses agree to single precision even in double. */
 static void run_all(weft_dtype dtype, const char *backend, int ranks, double tolerance)
 {
-    for (int m = 0; m < 3; ++m) {
-        for (int order = GNN_ORDER_AUTO; order <= GNN_ORDER_LINEAR_FIRST; ++order) {
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
+        const int orders = models[m].config.kind == GNN_GAT ? GNN_ORDER_AUTO : GNN_ORDER_LINEAR_FIRST;
+        for (int order = GNN_ORDER_AUTO; order <= orders; ++order) {
             golden_case c = models[m];
             c.config.order = (gnn_order)order;
             c.dtype = dtype;

@@ -187,6 +187,23 @@ static int all_configs(config_row *rows)
             }
         }
     }
+    for (int wet = 0; wet < 2; ++wet) {
+        for (int norm = NORM_NONE; norm <= NORM_LAYER; ++norm) {
+            rows[count].name = "model";
+            rows[count].config = (gnn_config){.kind = GNN_GAT,
+                                              .layers = 1 + count % 3,
+                                              .inputs = 9,
+                                              .hidden = 2,
+                                              .norm = (norm_kind)norm,
+                                              .dropout = 0.3f,
+                                              .input_dropout = wet ? 0.4f : 0.0f,
+                                              .heads = 3,
+                                              .out_heads = 1 + (wet + norm) % 2,
+                                              .slope = 0.2f,
+                                              .weight_dropout = norm == NORM_BATCH ? 0.0f : 0.5f};
+            count += 1;
+        }
+    }
     return count;
 }
 

@@ -92,10 +92,14 @@ static weft_status open_case(dense_case *c)
 
 static void close_case(dense_case *c)
 {
-    weft_tensor *const tensors[] = {&c->x, &c->y, &c->dx, &c->dy, &c->weight, &c->bias, &c->dweight, &c->dbias};
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; ++i) {
-        tensor_destroy(tensors[i]);
-    }
+    tensor_destroy(&c->x);
+    tensor_destroy(&c->y);
+    tensor_destroy(&c->dx);
+    tensor_destroy(&c->dy);
+    tensor_destroy(&c->weight);
+    tensor_destroy(&c->bias);
+    tensor_destroy(&c->dweight);
+    tensor_destroy(&c->dbias);
     for (int i = 0; i < 4; ++i) {
         weft_free(c->host[i]);
     }

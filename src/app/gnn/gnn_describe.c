@@ -22,7 +22,7 @@ void gnn_describe_plan(const workload *work, FILE *out)
     const app_context *context = work->context;
     const partition_report *report = &job->data.report;
     const double rows = (double)report->rows_per_layer;
-    double bytes = 0;
+    double bytes = 0, coded = 0;
     gnn_plan plan;
     gnn_plan_make(&job->config, job->data.part.n_owned, job->data.part.n_local, context->placement.threads,
                   WEFT_DTYPE_F32, &plan);
@@ -32,17 +32,29 @@ void gnn_describe_plan(const workload *work, FILE *out)
                 option_text(context->options, OPT_PARTITION), report->replication_factor, report->edge_balance,
                 report->vertex_balance, report->root_balance);
     }
+    const gnn_halo_options *halo = &plan.config.halo;
     for (int l = 0; l < plan.config.layers; ++l) {
         const gnn_layer_plan *layer = &plan.layer[l];
         fprintf(out, "layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
                 gnn_flow_text(layer->flow));
-        bytes += rows * (double)layer->aggregated * 4.0;
+        const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
+        const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
+        const int64_t row = layer->width * (int64_t)weft_dtype_bytes(type);
+        bytes += rows * (double)(legs * row);
+        coded +=
+            rows * (double)(legs * (halo->codec == HAL_ROWS_NONE ? row : hal_row_bytes(halo->codec, layer->width)));
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows, bytes / 1e6);
-    if (comm_size(context->comm) > 1 && plan.config.halo.none) {
+    if (comm_size(context->comm) > 1 && halo->none) {
         fputs(", which " FLAG_NO_HALO " leaves to evaluations", out);
-    } else if (comm_size(context->comm) > 1 && plan.config.halo.delay > 1) {
-        fprintf(out, ", %.1f MB with " FLAG_DELAY " %d", bytes / plan.config.halo.delay / 1e6, plan.config.halo.delay);
+    } else if (comm_size(context->comm) > 1 && (halo->delay > 1 || halo->codec != HAL_ROWS_NONE)) {
+        fprintf(out, ", %.1f MB with", coded / (halo->delay > 1 ? halo->delay : 1) / 1e6);
+        if (halo->delay > 1) {
+            fprintf(out, " " FLAG_DELAY " %d", halo->delay);
+        }
+        if (halo->codec != HAL_ROWS_NONE) {
+            fprintf(out, " " FLAG_HALO_CODEC " %s", option_text(context->options, OPT_HALO_CODEC));
+        }
     }
     fputc('\n', out);
     fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameter_bytes / 5.0 / 1e6);

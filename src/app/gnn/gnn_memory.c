@@ -1,6 +1,8 @@
 /* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
 #include "app/gnn/gnn_memory.h"
 
+#include "gnn/layers/layer.h"
+
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
  * few hundred vertices. */
 #define LAZY_BYTES ((uint64_t)4 << 20)
@@ -39,6 +41,10 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     if (f->plan->max_width == 0) {
         return 0;
     }
+    if (gnn_layer_ops_of(f->plan->config.kind)->weighs_edges) { /* CSR of each direction, and global ids */
+        const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
+        return csr * (f->symmetric ? 1 : 2) + 8 * (uint64_t)f->plan->n_local;
+    }
     const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);
     return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
 }
@@ -48,7 +54,10 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t rows = (uint64_t)f->halo_rows;
-    const uint64_t passing = 2 * rows * (uint64_t)plan->max_width * 4;
+    const uint64_t coded = plan->config.halo.codec != HAL_ROWS_NONE
+                               ? (uint64_t)hal_row_bytes(plan->config.halo.codec, plan->max_width)
+                               : 0;
+    const uint64_t passing = 2 * rows * ((uint64_t)plan->max_width * 4 + coded);
     const int delay = plan->config.halo.delay;
     if (delay <= 1 || rows == 0) {
         return passing;

@@ -23,9 +23,10 @@ static gnn_config kind_of(const weft_options *options)
     return (gnn_config){.kind = gnn_kind_asked(options), .aggregator = option_choice(options, OPT_AGGREGATOR)};
 }
 
-static bool has_two_matrices(const gnn_config *config)
+/* The kinds whose arrays are no other's: two matrices a layer, or vectors of attention. */
+static bool shows_kind(const gnn_config *config)
 {
-    return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
+    return config->kind == GNN_GAT || (config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN);
 }
 
 static weft_status show_kind(saved_model *model, const gnn_config *config)
@@ -47,20 +48,26 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
     if (config->layers > 1 || !option_is_set(model->known, OPT_NORM)) {
         WEFT_TRY(saved_model_show(model, OPT_NORM, norms[config->norm]));
     }
+    if (config->kind == GNN_GAT) {
+        snprintf(text, sizeof text, "%d", config->out_heads);
+        WEFT_TRY(saved_model_show(model, OPT_OUT_HEADS, text));
+        snprintf(text, sizeof text, "%d", config->heads);
+        WEFT_TRY(config->layers > 1 ? saved_model_show(model, OPT_HEADS, text) : WEFT_OK);
+    }
     snprintf(text, sizeof text, "%" PRId64, config->hidden);
     return config->hidden > 0 ? saved_model_show(model, OPT_HIDDEN, text) : WEFT_OK;
 }
 
-/* Two matrices a layer are the own of sage with aggregator mean; one may be any other's. */
 weft_status gnn_recognise(saved_model *model, const weft_options *given)
 {
     const bool told = option_is_set(model->known, OPT_MODEL);
     const gnn_config said = kind_of(told ? model->known : given);
     gnn_config config = said;
     WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
-    const bool own = has_two_matrices(&config);
-    WEFT_CHECK(!told || !own || has_two_matrices(&said), WEFT_ERR_DATA,
-               "%s: the weights are those of sage with aggregator mean, run.json says otherwise", model->path);
+    const bool own = shows_kind(&config);
+    WEFT_CHECK(!told || !own || (shows_kind(&said) && said.kind == config.kind), WEFT_ERR_DATA,
+               "%s: the weights are those of %s, run.json says otherwise", model->path,
+               config.kind == GNN_GAT ? "gat" : "sage with aggregator mean");
     model->layers = config.layers;
     model->inputs = config.inputs;
     model->outputs = config.outputs;

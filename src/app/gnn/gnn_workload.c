@@ -17,20 +17,25 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
 {
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (gnn_config){
-        .kind = gnn_kind_asked(o),
-        .aggregator = option_choice(o, OPT_AGGREGATOR),
-        .layers = (int)option_int(o, OPT_LAYERS),
-        .inputs = graph->features,
-        .hidden = option_int(o, OPT_HIDDEN),
-        .outputs = outputs,
-        .norm = option_choice(o, OPT_NORM),
-        .dropout = (float)dropout,
-        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
-        .order = option_choice(o, OPT_ORDER),
-        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
-        .overlap = option_choice(o, OPT_HALO_OVERLAP),
-        .halo = {.delay = (int)option_int(o, OPT_DELAY), .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF}};
+    return (gnn_config){.kind = gnn_kind_asked(o),
+                        .aggregator = option_choice(o, OPT_AGGREGATOR),
+                        .layers = (int)option_int(o, OPT_LAYERS),
+                        .inputs = graph->features,
+                        .hidden = option_int(o, OPT_HIDDEN),
+                        .outputs = outputs,
+                        .norm = option_choice(o, OPT_NORM),
+                        .dropout = (float)dropout,
+                        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
+                        .heads = (int)option_int(o, OPT_HEADS),
+                        .out_heads = (int)option_int(o, OPT_OUT_HEADS),
+                        .slope = (float)option_real(o, OPT_NEGATIVE_SLOPE),
+                        .weight_dropout = (float)option_real(o, OPT_ATTN_DROPOUT),
+                        .order = option_choice(o, OPT_ORDER),
+                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
+                        .overlap = option_choice(o, OPT_HALO_OVERLAP),
+                        .halo = {.delay = (int)option_int(o, OPT_DELAY),
+                                 .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF,
+                                 .codec = option_choice(o, OPT_HALO_CODEC)}};
 }
 
 static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
@@ -52,6 +57,20 @@ static weft_status gnn_begin(workload *work)
     return status;
 }
 
+/* What has no kernels for rows of bfloat16. */
+static weft_status check_precision(const weft_options *o)
+{
+    if (option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(strcmp(option_text(o, OPT_MODEL), "gat") != 0, WEFT_ERR_USAGE,
+               FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
+    WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_CODEC) == HAL_ROWS_NONE, WEFT_ERR_USAGE,
+               FLAG_PRECISION " bf16 sends rows of bf16 already; " FLAG_DELAY " and " FLAG_HALO_CODEC
+                              " shorten rows of f32: take one or the other");
+    return WEFT_OK;
+}
+
 static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
@@ -61,6 +80,7 @@ static weft_status gnn_open(workload *work, const char *folder)
         "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
+    WEFT_TRY(check_precision(work->context->options));
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,

@@ -28,7 +28,11 @@ static void print_model(const gnn_config *config)
     printf("model: %s%s, %d layers, %" PRId64, kinds[config->kind], pooled ? " (aggregator gcn)" : "", config->layers,
            config->inputs);
     if (config->hidden > 0) {
-        printf(" -> %" PRId64, config->hidden);
+        printf(" -> ");
+        if (config->kind == GNN_GAT) {
+            printf("%d x ", config->heads);
+        }
+        printf("%" PRId64, config->hidden);
     }
     printf(" -> %" PRId64 ", norm %s\n", config->outputs, norms[config->norm]);
 }

@@ -38,11 +38,11 @@ const option_foreign option_foreigns[] = {
      "gradients are not clipped; --warmup N and a lower --lr keep the first epochs small"},
     {"batch-norm,batchnorm,use-bn,use-batchnorm,bn,layer-norm,layernorm,use-ln,use-layernorm",
      "--norm batch|layer normalises after each hidden layer"},
-    {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU"},
-    {"heads,num-heads,n-heads,num-out-heads,attn-drop,attention-dropout,negative-slope,attention",
-     "there is no attention layer: --model sage|gcn|mlp"},
+    {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat with ELU"},
+    {"attention", "--model gat is the one with attention"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
-     "--precision bf16 halves what stands between layers, --wire bf16|fp16 the gradients that cross the network; weights "
+     "--precision bf16 halves what stands between layers, --wire bf16|fp16 the gradients that cross the network; "
+     "weights "
      "and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"

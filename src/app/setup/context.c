@@ -78,7 +78,7 @@ weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id 
     }
     weft_status status = comm_agree(comm, WEFT_NEW(&shared, bytes, WEFT_MEM_GENERAL));
     if (status == WEFT_OK) {
-        if (first) {
+        if (first && text != NULL) {
             memcpy(shared, text, (size_t)bytes);
         }
         status = comm_bcast(comm, 0, shared, bytes);

@@ -158,13 +158,13 @@ static weft_status tell_node(weft_comm *comm, image_disk *disk)
         status = WEFT_NEW(&bytes, ranks, WEFT_MEM_WORKSPACE);
     }
     status = comm_agree(comm, status);
-    for (int r = 0; r < ranks && status == WEFT_OK; ++r) {
+    for (int r = 0; r < ranks && bytes != NULL; ++r) {
         bytes[r] = (int64_t)sizeof *placed;
     }
     if (status == WEFT_OK) {
         status = comm_allgatherv(comm, &disk->placed, (int64_t)sizeof *placed, placed, bytes);
     }
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && placed != NULL) {
         disk->placed = placed[layout->member[layout->first[layout->node_of[comm_rank(comm)]]]];
     }
     weft_free(placed);
@@ -179,7 +179,7 @@ static weft_status open_on_node(weft_comm *comm, const image_disk_desc *desc, im
     disk->samples = desc->samples;
     disk->sample_bytes = desc->sample_bytes;
     disk->salt = file_checksum(head, HEAD, 0);
-    weft_status status = file_path(disk->path, "%s/images-%s.cache", desc->folder, desc->source);
+    weft_status status = file_path(disk->path, "%s/images-%s.cache", desc->folder, desc->place);
     const bool first = comm_node_rank(comm) == 0;
     if (status == WEFT_OK && first) {
         status = prepare(desc, head, disk);

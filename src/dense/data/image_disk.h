@@ -21,7 +21,7 @@ typedef struct image_disk image_disk;
 typedef struct image_disk_desc {
     const char *folder;   /* made where it is missing */
     uint64_t bytes;       /* most that the file may have; 0: what is free, but for a tenth of the disk */
-    const char *source;   /* which of the folder's files: one each path and size of images */
+    const char *place;    /* which of the folder's files: one each path and size of images */
     const char *identity; /* hash of everything that pixels depend on; with another one the file begins anew */
     int64_t samples;      /* of the set, which are numbered 0 .. samples - 1 */
     size_t sample_bytes;

@@ -2,7 +2,7 @@
  * dense/data/image_files.c: see dense/data/image_files.h.
  *
  * Every image is looked at once, so that sizes and malformed ones are known before the first batch. A rank looks at its
- * share, and all hear of all.
+ * share, and all hear of all; with a folder on disk for what is kept, later jobs know it.
  */
 #include "dense/data/image_files.h"
 
@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "dense/data/image_list.h"
 #include "dense/data/image_options.def"
+#include "dense/data/image_sizes.h"
 
 enum { NAMED_MALFORMED = 3 };
 
@@ -50,11 +51,12 @@ static weft_status look_at_share(weft_comm *comm, image_files *files, int thread
     return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
 }
 
-/* all [files, 2] and bytes [P]: what every rank tells of its share. Collective. */
-static weft_status gather_sizes(weft_comm *comm, const image_files *files, int32_t *all, int64_t *bytes)
+/* all [files, 2], and this rank's behind them: every rank looks at its share, unless one fails. Collective. */
+static weft_status look_at_all(weft_comm *comm, image_files *files, int threads, int32_t *all, int64_t *bytes)
 {
     const share mine = share_of(files, comm_size(comm), comm_rank(comm));
     int32_t *own = all + 2 * (int64_t)files->count;
+    WEFT_TRY(comm_agree(comm, look_at_share(comm, files, threads)));
     for (int64_t i = mine.begin; i < mine.end; ++i) {
         own[2 * (i - mine.begin)] = files->file[i].height;
         own[2 * (i - mine.begin) + 1] = files->file[i].width;
@@ -63,28 +65,48 @@ static weft_status gather_sizes(weft_comm *comm, const image_files *files, int32
         const share of = share_of(files, comm_size(comm), r);
         bytes[r] = (of.end - of.begin) * 2 * (int64_t)sizeof *all;
     }
-    WEFT_TRY(comm_allgatherv(comm, own, bytes[comm_rank(comm)], all, bytes));
-    for (int64_t i = 0; i < files->count; ++i) {
-        files->file[i].height = all[2 * i];
-        files->file[i].width = all[2 * i + 1];
+    return comm_allgatherv(comm, own, bytes[comm_rank(comm)], all, bytes);
+}
+
+/* The same, unless rank 0 knows them of an earlier job. Collective. */
+static weft_status find_sizes(weft_comm *comm, const char *path, const image_options *options, image_files *files,
+                              const image_set *set, int32_t *all, int64_t *bytes)
+{
+    image_key key;
+    int32_t known = 0;
+    const bool keeps = options->cache_folder != NULL && comm_rank(comm) == 0;
+    image_set_identify(set, path, &key);
+    if (keeps) {
+        known = image_sizes_read(options->cache_folder, &key, files->count, all);
+    }
+    WEFT_TRY(comm_bcast(comm, 0, &known, sizeof known));
+    if (known) {
+        return comm_bcast(comm, 0, all, 2 * (int64_t)files->count * (int64_t)sizeof *all);
+    }
+    WEFT_TRY(look_at_all(comm, files, options->threads, all, bytes));
+    if (keeps) {
+        image_sizes_write(options->cache_folder, &key, files->count, all);
     }
     return WEFT_OK;
 }
 
-/* Everybody learns the sizes that everybody found, unless a rank comes with a failure. Collective. */
-static weft_status tell_sizes(weft_comm *comm, image_files *files, weft_status status)
+/* Every file has its size, 0 of malformed ones. Collective. */
+static weft_status learn_sizes(weft_comm *comm, const char *path, const image_options *options, image_files *files,
+                               const image_set *set)
 {
-    int32_t *all = NULL; /* [files, 2], and this rank's behind them */
+    int32_t *all = NULL;
     int64_t *bytes = NULL;
-    if (status == WEFT_OK) {
-        status = WEFT_NEW(&all, 4 * (int64_t)files->count, WEFT_MEM_WORKSPACE);
-    }
+    weft_status status = WEFT_NEW(&all, 4 * (int64_t)files->count, WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK) {
         status = WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_WORKSPACE);
     }
     status = comm_agree(comm, status);
-    if (status == WEFT_OK) {
-        status = gather_sizes(comm, files, all, bytes);
+    if (all != NULL && bytes != NULL && status == WEFT_OK) {
+        status = find_sizes(comm, path, options, files, set, all, bytes);
+    }
+    for (int64_t i = 0; i < files->count && all != NULL && status == WEFT_OK; ++i) {
+        files->file[i].height = all[2 * i];
+        files->file[i].width = all[2 * i + 1];
     }
     weft_free(all);
     weft_free(bytes);
@@ -192,7 +214,7 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     files->close = close;
     files->source_bytes = &set->store->source_bytes;
     WEFT_TRY(comm_agree(comm, image_list_sort(path, files, set)));
-    WEFT_TRY(tell_sizes(comm, files, look_at_share(comm, files, options->threads)));
+    WEFT_TRY(learn_sizes(comm, path, options, files, set));
     WEFT_TRY(comm_agree(comm, leave_out(path, files, options->strict, set)));
     WEFT_TRY(choose_size(path, options, files, set));
     image_list_size_benches(files);

@@ -1,6 +1,7 @@
 /* dense/data/image_set.c: see dense/data/image_set.h. A new way that data sets come in is a file and a row here. */
 #include "dense/data/image_set.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,29 +219,17 @@ static weft_status fill_cache(const image_set *set, int threads)
     return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
 }
 
-/* What pixels depend on, and the name of the file that keeps them: hashes. */
-typedef struct disk_key {
-    char source[33], identity[33];
-} disk_key;
-
-static weft_status find_key(const char *path, const image_set *set, disk_key *key)
+void image_set_identify(const image_set *set, const char *path, image_key *key)
 {
-    char *whole = realpath(path, NULL); /* the specification of synth is no path */
-    char *text = NULL;
-    int length = asprintf(&text, "%s %lld %lld %lld", whole != NULL ? whole : path, (long long)set->height,
-                          (long long)set->width, (long long)set->channels);
-    if (length >= 0) {
-        file_hash(text, (size_t)length, key->source);
-        free(text);
-        length = asprintf(&text, "%s %s %s %s %s %s %s", key->source, set->hash, set->store->identity, version_text(),
-                          version_revision(), image_jpeg_version(), image_png_version());
+    char whole[PATH_MAX]; /* the specification of synth is no path */
+    const char *place = realpath(path, whole) != NULL ? whole : path;
+    const char *const texts[] = {set->hash,          set->store->identity, version_text(),       version_revision(),
+                                 version_compiler(), version_build(),      image_jpeg_version(), image_png_version()};
+    file_hash(place, strlen(place), key->place);
+    memcpy(key->identity, key->place, sizeof key->identity);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        image_hash_mix(key->identity, texts[i], strlen(texts[i]));
     }
-    if (length >= 0) {
-        file_hash(text, (size_t)length, key->identity);
-        free(text);
-    }
-    free(whole);
-    return length >= 0 ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, "%s: no memory for its name", path);
 }
 
 /* Where samples are made, as on the other ranks: they have the same set. */
@@ -250,12 +239,15 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
     if (store->make == NULL) {
         return WEFT_OK;
     }
-    disk_key key;
-    WEFT_TRY(comm_agree(comm, find_key(path, set, &key)));
+    image_key key;
+    const int64_t size[] = {set->height, set->width, set->channels};
+    image_set_identify(set, path, &key);
+    image_hash_mix(key.place, size, sizeof size);
+    image_hash_mix(key.identity, size, sizeof size);
     const uint64_t kept = store->kept * (uint64_t)comm_node_size(comm);
     const image_disk_desc disk = {.folder = options->cache_folder,
                                   .bytes = options->cache_disk,
-                                  .source = key.source,
+                                  .place = key.place,
                                   .identity = key.identity,
                                   .samples = first_of(store, TRAIN_SPLITS),
                                   .sample_bytes = (size_t)image_set_bytes(set)};

@@ -59,6 +59,13 @@ extern const image_reader image_reader_synth;
 /* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
 weft_status image_set_name_classes(image_set *set, int64_t classes);
 
+/* What is kept on disk of a set, as hashes. */
+typedef struct image_key {
+    char place[33];    /* of where the set is: part of names of files */
+    char identity[33]; /* of all that its samples depend on, but for their size; once the set has its own hashes */
+} image_key;
+void image_set_identify(const image_set *set, const char *path, image_key *key);
+
 /* A hash becomes that of itself and these bytes. */
 void image_hash_mix(char hash[33], const void *data, size_t bytes);
 

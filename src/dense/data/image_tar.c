@@ -337,9 +337,9 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     }
     if (status == WEFT_OK) {
         status = list_files(path, options, t, files);
+        set->store->kept = t->capacity;
     }
     status = comm_agree(comm, status);
-    set->store->kept = status == WEFT_OK ? t->capacity : 0;
     if (status != WEFT_OK) {
         close_tar(t);
         image_files_destroy(files);

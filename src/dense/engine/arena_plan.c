@@ -10,12 +10,14 @@
 /* Sums of sizes stay exact below it; nothing that has so much memory exists. */
 #define WANTED_MAX 0x1p60
 
-enum { SLOTS_A_UNIT = 6, SLOTS_BESIDE = 3, ALIGN_BYTES = 64 };
+enum { SLOTS_A_UNIT = 7, SLOTS_BESIDE = 3, ALIGN_BYTES = 64 };
 
 typedef struct planning {
     const unit_list *list;
     arena_plan *plan;
     int *gradient; /* [values] the slot of its gradient, once somebody wrote there */
+    int *shares;   /* [values] how many have written a share of it */
+    bool *leaves;  /* [values] after the forward pass, to be made again */
     const arena_need *need;
     double wanted; /* bytes of all slots together */
 } planning;
@@ -66,7 +68,7 @@ static void plan_forward(planning *p, int index)
 {
     const unit *u = &p->list->unit[index];
     unit_slots *s = &p->plan->unit[index];
-    *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT,
+    *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT,
                       ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
     touch_value(p, u->x, index);
     touch_value(p, u->other, index);
@@ -79,26 +81,102 @@ static void plan_forward(planning *p, int index)
     }
 }
 
-static bool reads_input_again(const unit *u)
+/* Which of a unit's values its backward pass reads. A linear layer has a copy of a narrow input. */
+static bool reads_input_again(const planning *p, const unit *u)
 {
-    return u->kind == UNIT_CONV || u->kind == UNIT_LINEAR || u->kind == UNIT_NORM;
+    return u->kind == UNIT_CONV || u->kind == UNIT_NORM || (u->kind == UNIT_LINEAR && !is_narrow(p, u->x));
 }
 
+/* A residual's gradient stays where the norm's was. */
 static bool works_in_place(const unit *u)
 {
-    return u->kind == UNIT_NORM || u->kind == UNIT_ACT || u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
+    const bool passes_on = u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE;
+    return (u->kind == UNIT_NORM && !passes_on) || u->kind == UNIT_ACT || u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
 }
 
-/* The gradient of `value` gets a share that is written to a slot of its own: that is it, or it is added. */
-static void plan_share(planning *p, int value, int moment, int *written, int *sum)
+/* A norm without residual tells ReLU's mask by x. */
+static bool reads_output_again(const unit *u)
+{
+    return u->relu && (u->kind != UNIT_NORM || u->other != UNIT_NO_VALUE);
+}
+
+/* Whether some unit's backward pass reads its input `value`. */
+static bool feeds_again(const planning *p, int value)
+{
+    for (int i = 0; i < p->list->units; ++i) {
+        if (p->list->unit[i].x == value && reads_input_again(p, &p->list->unit[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A norm's output may leave when what it is made of stays: its input by itself, its residual if somebody reads that. */
+static bool may_leave(const planning *p, int index)
+{
+    const unit *u = &p->list->unit[index];
+    if (!p->need->training || u->kind != UNIT_NORM || u->y == p->list->output || p->leaves[u->x] ||
+        !feeds_again(p, u->y)) {
+        return false;
+    }
+    return u->other == UNIT_NO_VALUE || u->other == UNIT_INPUT_VALUE ||
+           (!p->leaves[u->other] && feeds_again(p, u->other));
+}
+
+/* value: not the input */
+static const unit *maker_of(const planning *p, int value)
+{
+    return &p->list->unit[p->list->maker[value]];
+}
+
+/* A unit's backward pass reads a value, which is made again when it left. */
+static void touch_again(planning *p, int value, int moment)
+{
+    if (!p->leaves[value]) {
+        touch_value(p, value, moment);
+        return;
+    }
+    int *again = &p->plan->again[value];
+    if (*again == ARENA_NO_SLOT) {
+        *again = add_value(p, value, moment);
+        touch_value(p, maker_of(p, value)->x, moment);
+        touch_value(p, maker_of(p, value)->other, moment);
+    }
+    touch(p, *again, moment);
+}
+
+/* What stands in `written` becomes the gradient of `value`, or is added: here, or by the norm whose output it is, which
+ * the last one leaves it to. */
+static void join_gradient(planning *p, int value, int written, int moment, int *sum)
 {
     int *gradient = &p->gradient[value];
-    *written = add_value(p, value, moment);
+    const bool last = ++p->shares[value] == p->list->readers[value];
     if (*gradient == ARENA_NO_SLOT) {
-        *gradient = *written;
+        *gradient = written;
+    } else if (last && maker_of(p, value)->kind == UNIT_NORM) {
+        p->plan->unit[p->list->maker[value]].share = written;
     } else {
         *sum = *gradient;
         touch(p, *sum, moment);
+    }
+}
+
+static void plan_share(planning *p, int value, int moment, int *written, int *sum)
+{
+    *written = add_value(p, value, moment);
+    join_gradient(p, value, *written, moment, sum);
+}
+
+static void plan_other(planning *p, const unit *u, int moment, unit_slots *s)
+{
+    if (u->other == UNIT_NO_VALUE || u->other == UNIT_INPUT_VALUE) {
+        return;
+    }
+    if (u->kind == UNIT_NORM) {
+        s->dother = s->dy;
+        join_gradient(p, u->other, s->dother, moment, &s->dother_sum);
+    } else {
+        plan_share(p, u->other, moment, &s->dother, &s->dother_sum);
     }
 }
 
@@ -110,32 +188,26 @@ static void plan_backward(planning *p, int index)
     s->dy = p->gradient[u->y];
     assert(s->dy != ARENA_NO_SLOT);
     touch(p, s->dy, moment);
+    touch(p, s->share, moment);
     touch(p, s->index, moment);
     touch(p, s->wide_x, moment);
-    if (reads_input_again(u)) {
-        touch_value(p, u->x, moment);
+    if (reads_input_again(p, u)) {
+        touch_again(p, u->x, moment);
     }
-    if (u->relu) {
-        touch_value(p, u->y, moment);
+    if (reads_output_again(u)) {
+        touch_again(p, u->y, moment);
     }
-    if (u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE) {
-        plan_share(p, u->other, moment, &s->dother, &s->dother_sum);
-    }
+    plan_other(p, u, moment, s);
     if (s->wide_x != ARENA_NO_SLOT && u->x != UNIT_INPUT_VALUE) {
         s->wide_dx = add_slot(p, p->list->size[u->x], p->need->wide, moment);
     }
     if (u->x == UNIT_INPUT_VALUE) {
-        s->dx = works_in_place(u) ? s->dy : ARENA_NO_SLOT;
+        s->dx = works_in_place(u) ? s->dy : u->kind == UNIT_NORM ? add_value(p, u->x, moment) : ARENA_NO_SLOT;
     } else if (!works_in_place(u)) {
         plan_share(p, u->x, moment, &s->dx, &s->dx_sum);
     } else {
         s->dx = s->dy;
-        if (p->gradient[u->x] == ARENA_NO_SLOT) {
-            p->gradient[u->x] = s->dy;
-        } else {
-            s->dx_sum = p->gradient[u->x];
-            touch(p, s->dx_sum, moment);
-        }
+        join_gradient(p, u->x, s->dx, moment, &s->dx_sum);
     }
 }
 
@@ -230,10 +302,15 @@ static weft_status make_plan(planning *p)
     WEFT_TRY(WEFT_NEW(&plan->slot, (int64_t)SLOTS_A_UNIT * list->units + SLOTS_BESIDE, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&plan->value, list->values, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&plan->unit, list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&plan->again, list->values, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&p->gradient, list->values, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW_ZERO(&p->shares, list->values, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW_ZERO(&p->leaves, list->values, WEFT_MEM_GENERAL));
     for (int v = 0; v < list->values; ++v) {
-        plan->value[v] = ARENA_NO_SLOT;
-        p->gradient[v] = ARENA_NO_SLOT;
+        plan->value[v] = plan->again[v] = p->gradient[v] = ARENA_NO_SLOT;
+    }
+    for (int u = 0; u < list->units; ++u) {
+        p->leaves[list->unit[u].y] = may_leave(p, u);
     }
     if (is_narrow(p, UNIT_INPUT_VALUE)) {
         plan->value[UNIT_INPUT_VALUE] = add_value(p, UNIT_INPUT_VALUE, 0);
@@ -257,6 +334,8 @@ weft_status arena_plan_create(const unit_list *list, const arena_need *need, are
     *plan = (arena_plan){.logits = ARENA_NO_SLOT, .dlogits = ARENA_NO_SLOT};
     weft_status status = make_plan(&p);
     weft_free(p.gradient);
+    weft_free(p.shares);
+    weft_free(p.leaves);
     return status;
 }
 
@@ -264,6 +343,7 @@ void arena_plan_destroy(arena_plan *plan)
 {
     weft_free(plan->slot);
     weft_free(plan->value);
+    weft_free(plan->again);
     weft_free(plan->unit);
     memset(plan, 0, sizeof *plan);
 }

@@ -7,7 +7,17 @@
  * J. Lee, 2020, arXiv 2001.03288).
  *
  * Gradients: a unit whose backward pass reads and writes the same elements works in the memory of its output's gradient.
- * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their * own, which is added.
+ * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their
+ * own, which is added: by a norm, when the value is its output, in the pass over its gradient that it makes anyway.
+ *
+ * What norms give is computed twice. Their input stays for their own backward pass, so their output may leave after the
+ * forward pass, and is made again, to the bit, for the first unit that reads it in the backward pass:
+ *
+ *      forward    x -norm-> y -conv->          backward    x -norm-> y' -> the conv's gradients, and y' is gone
+ *
+ * That is one pass over memory, which the norm's backward pass saves where no residual is added: it tells ReLU's mask by
+ * x instead of y. With a residual the two passes over x and the residual are the price; y is made again when the
+ * residual stays anyway and is not made again itself, so that nothing is more than one pass away.
  *
  * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide copy of
  * its input, and the logits are wide.
@@ -30,6 +40,7 @@ typedef struct arena_slot {
 typedef struct unit_slots {
     int index;              /* pooling: which pixel was the largest, one byte an element */
     int dy;                 /* the gradient of y */
+    int share;              /* what a norm adds to it first */
     int dx, dx_sum;         /* where the gradient of x is written; where it is then added */
     int dother, dother_sum; /* the same of what is added */
     int wide_x, wide_dx;    /* of a linear layer with a narrow input: that, and its gradient */
@@ -39,7 +50,8 @@ typedef struct arena_plan {
     int slots;
     arena_slot *slot;
     int *value; /* [values] the slot of each value; of the input: of its narrow copy, or ARENA_NO_SLOT: it is the
- batch's own memory */
+                   batch's own memory */
+    int *again; /* [values] the slot where it is made again at its first moment, or ARENA_NO_SLOT: it stayed */
     int logits, dlogits; /* the wide copy of a narrow output, and the narrow one of its gradient, or ARENA_NO_SLOT */
     unit_slots *unit;    /* [units] */
     int64_t bytes;       /* of the arena */

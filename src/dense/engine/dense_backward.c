@@ -3,6 +3,33 @@
 
 #include "dense/engine/dense_model.h"
 
+/* A value as it stands in the backward pass. */
+static weft_tensor value_again(const dense_model *model, int value)
+{
+    const int again = model->plan.again[value];
+    return again == ARENA_NO_SLOT ? dense_value(model, value) : dense_slot(model, again, value);
+}
+
+/* Make the output of a norm again when this is the moment. */
+static weft_status make_again(dense_model *model, int value, int moment)
+{
+    const int again = model->plan.again[value];
+    if (again == ARENA_NO_SLOT || model->plan.slot[again].first != moment) {
+        return WEFT_OK;
+    }
+    const int maker = model->list.maker[value];
+    const unit *u = &model->list.unit[maker];
+    const weft_tensor x = dense_value(model, u->x);
+    const weft_tensor residual = u->other != UNIT_NO_VALUE ? dense_value(model, u->other) : (weft_tensor){.rows = 0};
+    weft_tensor y = dense_slot(model, again, value);
+    const norm_operands operands = {
+        .x = &x, .y = &y, .residual = u->other != UNIT_NO_VALUE ? &residual : NULL, .relu = u->relu};
+    activity_begin(dense_activity(u));
+    const weft_status status = norm_forward_again(&model->unit[maker].norm, &operands);
+    activity_end(dense_activity(u));
+    return status;
+}
+
 /* What a unit's backward pass works on. */
 typedef struct unit_gradients {
     const unit *u;
@@ -17,8 +44,8 @@ static unit_gradients gradients_of(const dense_model *model, int index)
     const unit *u = &model->list.unit[index];
     const unit_slots *slots = &model->plan.unit[index];
     unit_gradients g = {.u = u, .d = &model->unit[index], .slots = slots, .wants_dx = slots->dx != ARENA_NO_SLOT};
-    g.x = dense_value(model, u->x);
-    g.y = dense_value(model, u->y);
+    g.x = value_again(model, u->x);
+    g.y = value_again(model, u->y);
     g.dy = dense_slot(model, slots->dy, u->y);
     if (g.wants_dx) {
         g.dx = dense_slot(model, slots->dx, u->x);
@@ -127,13 +154,12 @@ static weft_status linear_backward(dense_model *model, unit_gradients *g, const 
 
 static weft_status norm_unit_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
 {
-    const norm_operands operands = {.x = &g->x, .y = &g->y, .relu = g->u->relu};
-    weft_tensor dresidual = {.rows = 0};
-    const bool adds = g->slots->dother != ARENA_NO_SLOT;
-    if (adds) {
-        dresidual = dense_slot(model, g->slots->dother, g->u->other);
-    }
-    WEFT_TRY(norm_backward(&g->d->norm, &operands, &g->dy, adds ? &dresidual : NULL));
+    const bool adds = g->u->other != UNIT_NO_VALUE;
+    const bool shares = g->slots->share != ARENA_NO_SLOT;
+    const weft_tensor share = shares ? dense_slot(model, g->slots->share, g->u->y) : (weft_tensor){.rows = 0};
+    const norm_operands operands = {.x = &g->x, .y = adds ? &g->y : NULL, .relu = g->u->relu};
+    const norm_gradients gradients = {.dy = &g->dy, .share = shares ? &share : NULL, .dx = &g->dx};
+    WEFT_TRY(norm_backward(&g->d->norm, &operands, &gradients));
     WEFT_TRY(ready(pass, g->d->norm.gamma));
     return ready(pass, g->d->norm.beta);
 }
@@ -204,7 +230,10 @@ weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlog
         WEFT_TRY(tensor_axpby(1.0, dlogits, 0.0, &own));
     }
     for (int i = model->list.units - 1; i >= 0; --i) {
+        const int moment = 2 * model->list.units - 1 - i;
         unit_gradients g = gradients_of(model, i);
+        WEFT_TRY(make_again(model, g.u->x, moment));
+        WEFT_TRY(make_again(model, g.u->y, moment));
         const weft_activity *activity = dense_activity(g.u);
         activity_begin(activity);
         weft_status status = unit_backward(model, i, &g, pass);

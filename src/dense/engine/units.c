@@ -153,6 +153,7 @@ static void add_unit(grouping *g, int first)
     const int last = extend_unit(g, first, u);
     u->y = list->values++;
     g->value_of[last] = u->y;
+    list->maker[u->y] = list->units;
     list->size[u->y] = g->net->layer[last].size;
     ++list->readers[u->x];
     if (u->other != UNIT_NO_VALUE) {
@@ -167,6 +168,7 @@ static weft_status group(grouping *g)
     unit_list *list = g->list;
     WEFT_TRY(WEFT_NEW_ZERO(&list->unit, layers, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&list->size, layers + 1, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW(&list->maker, layers + 1, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&list->readers, layers + 1, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&g->reads, layers, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&g->needed, layers, WEFT_MEM_GENERAL));
@@ -175,6 +177,7 @@ static weft_status group(grouping *g)
     for (int i = 0; i < layers; ++i) {
         g->value_of[i] = UNIT_NO_VALUE;
     }
+    list->maker[list->values] = UNIT_NO_UNIT;
     list->size[list->values++] = g->net->input;
     mark_needed(g);
     for (int i = 0; i < layers; ++i) {
@@ -202,6 +205,7 @@ void units_destroy(unit_list *list)
 {
     weft_free(list->unit);
     weft_free(list->size);
+    weft_free(list->maker);
     weft_free(list->readers);
     memset(list, 0, sizeof *list);
 }

@@ -26,7 +26,7 @@ typedef enum unit_kind {
     UNIT_SCALE
 } unit_kind;
 
-enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0 };
+enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0, UNIT_NO_UNIT = -1 };
 
 typedef struct unit {
     unit_kind kind;
@@ -41,6 +41,7 @@ typedef struct unit_list {
     int units, values;
     unit *unit;
     net_size *size; /* [values] of each value */
+    int *maker;     /* [values] the unit that gives it; of the input: UNIT_NO_UNIT */
     int *readers;   /* [values] units that read it; one that reads it twice counts twice */
     int output;     /* the value of the network's last layer */
 } unit_list;

@@ -50,6 +50,7 @@ void cpu_gemm_op(hal_ops *ops);
 weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product);
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
+void cpu_attention_ops(hal_ops *ops);
 void cpu_pool_ops(hal_ops *ops);
 void cpu_optim_ops(hal_ops *ops);
 void cpu_pack_ops(hal_ops *ops);

@@ -72,10 +72,11 @@ static hal_conv_info cpu_conv_info(weft_hal *hal, const hal_conv *conv)
     return cpu_conv_of(conv)->info;
 }
 
-static inline bool is_weight(const hal_conv *conv, const hal_mat *weight)
+static void assert_weight(const hal_conv *conv, const hal_mat *weight)
 {
-    return weight->rows == conv->shape.out && weight->cols == hal_conv_terms(&conv->shape) &&
-           weight->ld == weight->cols;
+    (void)conv, (void)weight;
+    assert(weight->rows == conv->shape.out && weight->cols == hal_conv_terms(&conv->shape));
+    assert(weight->ld == weight->cols);
 }
 
 static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *a)
@@ -91,7 +92,7 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_forward", &a->x, &a->y, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_forward", &a->bias));
-    assert(is_weight(a->conv, &a->weight));
+    assert_weight(a->conv, &a->weight);
     return size < 0 ? WEFT_OK
                     : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
 }
@@ -108,7 +109,7 @@ static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward
         return cpu_state_of(hal)->ref.op.conv_backward_data(&cpu_state_of(hal)->ref, &plain);
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_data", &a->dx, &a->dy, &size));
-    assert(is_weight(a->conv, &a->weight));
+    assert_weight(a->conv, &a->weight);
     return size < 0 ? WEFT_OK : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
 }
 
@@ -125,7 +126,7 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
-    assert(is_weight(a->conv, &a->dweight));
+    assert_weight(a->conv, &a->dweight);
     if (size >= 0) {
         return onednn_conv_backward_weights(conv->fast, size, a->x.source, a->dy.source, a->dweight.data, a->dbias.data,
                                             a->beta != 0.0);

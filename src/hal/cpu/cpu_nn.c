@@ -61,6 +61,36 @@ static weft_status cpu_act_backward(weft_hal *hal, const hal_act_backward_args *
         NULL);
 }
 
+static void elu_forward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_elu_forward_args *a = args;
+    piece->kernels->elu_forward(piece->rows, a->y.cols, piece_in(piece, &a->x), a->x.ld, piece_out(piece, &a->y),
+                                a->y.ld);
+}
+
+static weft_status cpu_elu_forward(weft_hal *hal, const hal_elu_forward_args *a)
+{
+    assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = elu_forward_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
+        NULL);
+}
+
+static void elu_backward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_elu_backward_args *a = args;
+    piece->kernels->elu_backward(piece->rows, a->dx.cols, piece_in(piece, &a->dy), a->dy.ld, piece_in(piece, &a->y),
+                                 a->y.ld, (float)a->keep, piece_out(piece, &a->dx), a->dx.ld);
+}
+
+static weft_status cpu_elu_backward(weft_hal *hal, const hal_elu_backward_args *a)
+{
+    assert(a->dy.rows == a->dx.rows && a->y.rows == a->dx.rows && a->dy.cols == a->dx.cols);
+    return cpu_rows(
+        hal, &(cpu_rows_job){.run = elu_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
+        NULL);
+}
+
 /* ---- batch norm ---------------------------------------------------------------------------------------------- */
 
 /* The sums of all pieces, [2, n]. */
@@ -112,15 +142,30 @@ static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
 static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_backward_stats_args *a = args;
-    piece_kernels(piece, &a->x)
-        ->bn_backward_stats(piece->rows, a->x.cols, piece_cells_in(piece, &a->dy), a->dy.ld,
-                            piece_cells_in(piece, &a->x), a->x.ld, a->relu ? piece_cells_in(piece, &a->y) : NULL,
-                            a->y.ld, a->mean.source, a->rstd.source, piece->own);
+    const cpu_bn_backward rows = {.m = piece->rows,
+                                  .n = a->x.cols,
+                                  .dy = piece_cells_in(piece, &a->dy),
+                                  .share = piece_cells_in(piece, &a->share),
+                                  .x = piece_cells_in(piece, &a->x),
+                                  .y = piece_cells_in(piece, &a->y),
+                                  .to = piece_cells_out(piece, &a->counted),
+                                  .ld_dy = a->dy.ld,
+                                  .ld_share = a->share.ld,
+                                  .ld_x = a->x.ld,
+                                  .ld_y = a->y.ld,
+                                  .ld_to = a->counted.ld,
+                                  .mean = a->mean.source,
+                                  .rstd = a->rstd.source,
+                                  .gamma = a->gamma.source,
+                                  .beta = a->beta.source,
+                                  .relu = a->relu};
+    piece_kernels(piece, &a->x)->bn_backward_stats(&rows, piece->own);
 }
 
 static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_stats_args *a)
 {
     assert(a->dy.rows == a->x.rows && a->stats.cols == a->x.cols);
+    assert(a->share.source == NULL || a->counted.data != NULL);
     const cpu_rows_job job = {.run = bn_backward_stats_rows,
                               .args = a,
                               .rows = a->x.rows,
@@ -131,18 +176,26 @@ static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_st
 
 typedef struct bn_backward_job {
     const hal_bn_backward_apply_args *args;
-    const float *coefficient; /* [3, n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
+    const float *coefficient; /* [3, n]: gamma * rstd, sum_g / count, sum_g_xhat / count */
 } bn_backward_job;
 
 static void bn_backward_apply_rows(const cpu_piece *piece, const void *job)
 {
     const hal_bn_backward_apply_args *a = ((const bn_backward_job *)job)->args;
-    piece_kernels(piece, &a->x)
-        ->bn_backward_apply(piece->rows, a->dx.cols, piece_cells_in(piece, &a->dy), a->dy.ld,
-                            piece_cells_in(piece, &a->x), a->x.ld, a->relu ? piece_cells_in(piece, &a->y) : NULL,
-                            a->y.ld, a->mean.source, a->rstd.source, ((const bn_backward_job *)job)->coefficient,
-                            piece_cells_out(piece, &a->dx), a->dx.ld, piece_cells_out(piece, &a->dresidual),
-                            a->dresidual.ld);
+    const cpu_bn_backward rows = {.m = piece->rows,
+                                  .n = a->dx.cols,
+                                  .dy = piece_cells_in(piece, &a->dy),
+                                  .x = piece_cells_in(piece, &a->x),
+                                  .to = piece_cells_out(piece, &a->dx),
+                                  .ld_dy = a->dy.ld,
+                                  .ld_x = a->x.ld,
+                                  .ld_to = a->dx.ld,
+                                  .mean = a->mean.source,
+                                  .rstd = a->rstd.source,
+                                  .gamma = a->gamma.source,
+                                  .beta = a->beta.source,
+                                  .relu = a->relu};
+    piece_kernels(piece, &a->x)->bn_backward_apply(&rows, ((const bn_backward_job *)job)->coefficient);
 }
 
 static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_apply_args *a)
@@ -303,6 +356,8 @@ void cpu_nn_ops(hal_ops *ops)
 {
     ops->act_forward = cpu_act_forward;
     ops->act_backward = cpu_act_backward;
+    ops->elu_forward = cpu_elu_forward;
+    ops->elu_backward = cpu_elu_backward;
     ops->bn_stats = cpu_bn_stats;
     ops->bn_apply = cpu_bn_apply;
     ops->bn_backward_stats = cpu_bn_backward_stats;

@@ -42,6 +42,16 @@ typedef struct cpu_pooling {
     int64_t cols, ldx, ldy, ld_index;
 } cpu_pooling;
 
+/* Rows of the backward pass of batch norm; matrices [m, n]. */
+typedef struct cpu_bn_backward {
+    int64_t m, n;
+    const void *dy, *share, *x, *y; /* share, and y: NULL for none */
+    void *to;                       /* what counts, or NULL for nobody; dx */
+    int64_t ld_dy, ld_share, ld_x, ld_y, ld_to;
+    const float *mean, *rstd, *gamma, *beta;
+    bool relu;
+} cpu_bn_backward;
+
 /* Kernels over cells of float32 or bfloat16 (x, y, residual and their gradients); all else is float32, and so is the
  * arithmetic: a cell is rounded once, when it is stored. */
 typedef struct cpu_cell_kernels {
@@ -58,17 +68,14 @@ typedef struct cpu_cell_kernels {
     /* scale: of the dropout behind the ReLU */
     void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
                           void *dx, int64_t lddx);
-    /* stats[2n] +=; residual and dresidual may be NULL; y, of the two of backward, is NULL without ReLU */
+    /* stats[2n] +=; residual may be NULL */
     void (*bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats);
     void (*bn_apply)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *mean, const float *rstd,
                      const float *gamma, const float *beta, const void *residual, int64_t ldr, bool relu, void *y,
                      int64_t ldy);
-    void (*bn_backward_stats)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
-                              const void *y, int64_t ldy, const float *mean, const float *rstd, double *stats);
-    /* coefficient[3n]: gamma * rstd, sum_dy / count, sum_dy_xhat / count */
-    void (*bn_backward_apply)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
-                              const void *y, int64_t ldy, const float *mean, const float *rstd,
-                              const float *coefficient, void *dx, int64_t lddx, void *dresidual, int64_t lddr);
+    void (*bn_backward_stats)(const cpu_bn_backward *rows, double *stats);
+    /* coefficient[3n]: gamma * rstd, sum_g / count, sum_g_xhat / count */
+    void (*bn_backward_apply)(const cpu_bn_backward *rows, const float *coefficient);
     void (*ln_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *gamma, const float *beta,
                        double epsilon, float *saved, void *y, int64_t ldy);
     /* sums[2n] += dgamma, dbeta */
@@ -100,6 +107,10 @@ typedef struct cpu_kernels {
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
 
+    void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
+    void (*elu_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
+                         float *dx, int64_t lddx);
+
     /* losses and metric, over the rows whose mask is not 0; mask NULL: over all of them */
     cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
                              const uint8_t *mask, float scale, float smoothing, float *dx, int64_t lddx);
@@ -108,6 +119,15 @@ typedef struct cpu_kernels {
     /* count[2] += rows that are right, then all of them */
     void (*accuracy)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *mask,
                      int64_t *count);
+
+    /* attention, rows first .. end - 1; both directions backward read the same operands */
+    void (*head_dot)(const hal_head_dot_args *a, int64_t first, int64_t end);
+    void (*head_scale)(const hal_head_scale_args *a, int64_t first, int64_t end);
+    void (*attention_highest)(const hal_attention_highest_args *a, int64_t first, int64_t end);
+    void (*attention_forward)(const hal_attention_forward_args *a, int64_t first, int64_t end);
+    void (*attention_backward_targets)(const hal_attention_backward_sources_args *a, const hal_mat *dtarget,
+                                       int64_t first, int64_t end);
+    void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, int64_t first, int64_t end);
 
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);

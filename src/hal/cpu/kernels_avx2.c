@@ -1,4 +1,5 @@
 /* hal/cpu/kernels_avx2.c: the kernels compiled for AVX2; see kernels.h. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* hal/cpu/kernels_base.c: the kernels for any x86-64 (and any other) processor. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * bfloat16, with
  *   cell           the type in memory
  *   LOAD, STORE    a cell as a float, and back
+ *   PASSES         whether a float is above 0 once it is stored
  *   CELL(name)     the name of a function for this type
  * Plain loops that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
  */
@@ -114,6 +115,11 @@ static void CELL(bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, dou
 
 /* Functions named _form are compiled once for each form of batch norm, so that no loop asks what takes part. */
 
+static inline float CELL(bn_normalised)(float x, float mean, float rstd)
+{
+    return (x - mean) * rstd;
+}
+
 BY_FORM void CELL(bn_apply_form)(int64_t m, int64_t n, const cell *x, int64_t ldx, const float *mean, const float *rstd,
                                  const float *gamma, const float *beta, const cell *residual, int64_t ldr, bool relu,
                                  cell *y, int64_t ldy)
@@ -124,7 +130,7 @@ BY_FORM void CELL(bn_apply_form)(int64_t m, int64_t n, const cell *x, int64_t ld
         cell *to = y + i * ldy;
 #pragma omp simd
         for (int64_t j = 0; j < n; ++j) {
-            float value = gamma[j] * ((LOAD(from[j]) - mean[j]) * rstd[j]) + beta[j];
+            float value = gamma[j] * CELL(bn_normalised)(LOAD(from[j]), mean[j], rstd[j]) + beta[j];
             value = residual != NULL ? value + LOAD(other[j]) : value;
             to[j] = STORE(relu && value < 0.0F ? 0.0F : value);
         }
@@ -148,78 +154,100 @@ static void CELL(bn_apply)(int64_t m, int64_t n, const void *x, int64_t ldx, con
     }
 }
 
-BY_FORM void CELL(bn_backward_stats_form)(int64_t m, int64_t n, const cell *dy, int64_t lddy, const cell *x,
-                                          int64_t ldx, const cell *y, int64_t ldy, const float *mean, const float *rstd,
+/* The gradient as it counts: masked by what bn_apply makes of xhat again, to the bit, or by its output. */
+static inline float CELL(bn_counts)(float gradient, bn_mask mask, float xhat, float gamma, float beta, cell y)
+{
+    switch (mask) {
+    case BN_MASK_X:
+        return PASSES(gamma * xhat + beta) ? gradient : 0.0F;
+    case BN_MASK_Y:
+        return LOAD(y) > 0.0F ? gradient : 0.0F;
+    default:
+        return gradient;
+    }
+}
+
+BY_FORM void CELL(bn_backward_stats_form)(const cpu_bn_backward *a, bn_mask mask, bool shares, bool writes,
                                           double *stats)
 {
+    const int64_t n = a->n;
+    const float *mean = a->mean;
+    const float *rstd = a->rstd;
+    const float *gamma = mask == BN_MASK_X ? a->gamma : mean;
+    const float *beta = mask == BN_MASK_X ? a->beta : mean;
     double *restrict sum = stats;
     double *restrict products = stats + n;
-    for (int64_t i = 0; i < m; ++i) {
-        const cell *restrict gradient = dy + i * lddy;
-        const cell *restrict from = x + i * ldx;
-        const cell *restrict passed = y != NULL ? y + i * ldy : gradient;
+    for (int64_t i = 0; i < a->m; ++i) {
+        const cell *gradient = (const cell *)a->dy + i * a->ld_dy;
+        const cell *from = (const cell *)a->x + i * a->ld_x;
+        const cell *second = shares ? (const cell *)a->share + i * a->ld_share : gradient;
+        const cell *passed = mask == BN_MASK_Y ? (const cell *)a->y + i * a->ld_y : gradient;
+        cell *to = writes ? (cell *)a->to + i * a->ld_to : NULL;
 #pragma omp simd
         for (int64_t j = 0; j < n; ++j) {
-            float xhat = (LOAD(from[j]) - mean[j]) * rstd[j];
-            double g = (double)(y == NULL || LOAD(passed[j]) > 0.0F ? LOAD(gradient[j]) : 0.0F);
-            sum[j] += g;
-            products[j] += g * (double)xhat;
-        }
-    }
-}
-
-static void CELL(bn_backward_stats)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
-                                    const void *y, int64_t ldy, const float *mean, const float *rstd, double *stats)
-{
-    if (y != NULL) {
-        CELL(bn_backward_stats_form)(m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, stats);
-    } else {
-        CELL(bn_backward_stats_form)(m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, stats);
-    }
-}
-
-BY_FORM void CELL(bn_backward_apply_form)(int64_t m, int64_t n, const cell *dy, int64_t lddy, const cell *x,
-                                          int64_t ldx, const cell *y, int64_t ldy, const float *mean, const float *rstd,
-                                          const float *coefficient, cell *dx, int64_t lddx, cell *dresidual,
-                                          int64_t lddr)
-{
-    const float *scale = coefficient;
-    const float *mean_dy = coefficient + n;
-    const float *mean_product = coefficient + 2 * n;
-    for (int64_t i = 0; i < m; ++i) {
-        const cell *gradient = dy + i * lddy;
-        const cell *from = x + i * ldx;
-        const cell *passed = y != NULL ? y + i * ldy : gradient;
-        cell *to = dx + i * lddx;
-        cell *other = dresidual != NULL ? dresidual + i * lddr : to;
-#pragma omp simd
-        for (int64_t j = 0; j < n; ++j) {
-            float xhat = (LOAD(from[j]) - mean[j]) * rstd[j];
-            float g = y == NULL || LOAD(passed[j]) > 0.0F ? LOAD(gradient[j]) : 0.0F;
-            if (dresidual != NULL) {
-                other[j] = STORE(g);
+            float xhat = CELL(bn_normalised)(LOAD(from[j]), mean[j], rstd[j]);
+            float whole = shares ? LOAD(STORE(LOAD(gradient[j]) + LOAD(second[j]))) : LOAD(gradient[j]);
+            float g = CELL(bn_counts)(whole, mask, xhat, gamma[j], beta[j], passed[j]);
+            if (writes) {
+                to[j] = STORE(g);
             }
-            to[j] = STORE(scale[j] * (g - mean_dy[j] - xhat * mean_product[j]));
+            sum[j] += (double)g;
+            products[j] += (double)g * (double)xhat;
         }
     }
 }
 
-static void CELL(bn_backward_apply)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *x, int64_t ldx,
-                                    const void *y, int64_t ldy, const float *mean, const float *rstd,
-                                    const float *coefficient, void *dx, int64_t lddx, void *dresidual, int64_t lddr)
+BY_FORM void CELL(bn_backward_stats_of)(const cpu_bn_backward *a, bn_mask mask, double *stats)
 {
-    if (dresidual != NULL) {
-        if (y != NULL) {
-            CELL(bn_backward_apply_form)
-            (m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, coefficient, dx, lddx, dresidual, lddr);
-        } else {
-            CELL(bn_backward_apply_form)
-            (m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, coefficient, dx, lddx, dresidual, lddr);
-        }
-    } else if (y != NULL) {
-        CELL(bn_backward_apply_form)(m, n, dy, lddy, x, ldx, y, ldy, mean, rstd, coefficient, dx, lddx, NULL, 0);
+    if (a->share != NULL) {
+        CELL(bn_backward_stats_form)(a, mask, true, true, stats);
+    } else if (a->to != NULL) {
+        CELL(bn_backward_stats_form)(a, mask, false, true, stats);
     } else {
-        CELL(bn_backward_apply_form)(m, n, dy, lddy, x, ldx, NULL, 0, mean, rstd, coefficient, dx, lddx, NULL, 0);
+        CELL(bn_backward_stats_form)(a, mask, false, false, stats);
+    }
+}
+
+static void CELL(bn_backward_stats)(const cpu_bn_backward *a, double *stats)
+{
+    if (!a->relu) {
+        CELL(bn_backward_stats_of)(a, BN_MASK_NONE, stats);
+    } else if (a->y != NULL) {
+        CELL(bn_backward_stats_of)(a, BN_MASK_Y, stats);
+    } else {
+        CELL(bn_backward_stats_of)(a, BN_MASK_X, stats);
+    }
+}
+
+BY_FORM void CELL(bn_backward_apply_form)(const cpu_bn_backward *a, bn_mask mask, const float *coefficient)
+{
+    const int64_t n = a->n;
+    const float *mean = a->mean;
+    const float *rstd = a->rstd;
+    const float *gamma = mask == BN_MASK_X ? a->gamma : mean;
+    const float *beta = mask == BN_MASK_X ? a->beta : mean;
+    const float *scale = coefficient;
+    const float *mean_g = coefficient + n;
+    const float *mean_product = coefficient + 2 * n;
+    for (int64_t i = 0; i < a->m; ++i) {
+        const cell *gradient = (const cell *)a->dy + i * a->ld_dy;
+        const cell *from = (const cell *)a->x + i * a->ld_x;
+        cell *to = (cell *)a->to + i * a->ld_to;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            float xhat = CELL(bn_normalised)(LOAD(from[j]), mean[j], rstd[j]);
+            float g = CELL(bn_counts)(LOAD(gradient[j]), mask, xhat, gamma[j], beta[j], gradient[j]);
+            to[j] = STORE(scale[j] * (g - mean_g[j] - xhat * mean_product[j]));
+        }
+    }
+}
+
+static void CELL(bn_backward_apply)(const cpu_bn_backward *a, const float *coefficient)
+{
+    if (a->relu) {
+        CELL(bn_backward_apply_form)(a, BN_MASK_X, coefficient);
+    } else {
+        CELL(bn_backward_apply_form)(a, BN_MASK_NONE, coefficient);
     }
 }
 

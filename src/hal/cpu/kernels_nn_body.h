@@ -5,32 +5,31 @@
 
 /* ---- losses --------------------------------------------------------------------------------------------------- */
 
-/*
- * exp(x) for x <= 0, within 2 ulp; 0 below -87.3, NaN passes. x = k ln 2 + r with |r| <= ln 2 / 2, a polynomial for
- * exp(r), and k put into the exponent's bits.
- */
-static inline float exp_negative(float x)
+static void elu_forward(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy)
 {
-    const float to_integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
-    float clamped = x < -88.0F ? -88.0F : x;
-    union {
-        float value;
-        uint32_t bits;
-    } shifted = {.value = clamped * 1.44269504F + to_integer};
-    float k = shifted.value - to_integer;
-    float r = clamped - k * 0.693145752F - k * 1.42860677e-6F;
-    float p = 1.98756915e-4F;
-    p = p * r + 1.39819995e-3F;
-    p = p * r + 8.33345191e-3F;
-    p = p * r + 4.16657959e-2F;
-    p = p * r + 1.66666655e-1F;
-    p = p * r + 5.00000012e-1F;
-    p = p * r * r + r + 1.0F;
-    union {
-        uint32_t bits;
-        float value;
-    } power = {.bits = (shifted.bits + 127u) << 23};
-    return x < -87.3F ? 0.0F : p * power.value;
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = x + i * ldx;
+        float *to = y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            const float below = exp_negative(from[j] < 0.0F ? from[j] : 0.0F * from[j]) - 1.0F;
+            to[j] = from[j] > 0.0F ? from[j] : below;
+        }
+    }
+}
+
+static void elu_backward(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
+                         float *dx, int64_t lddx)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const float *from = dy + i * lddy;
+        const float *value = y + i * ldy;
+        float *to = dx + i * lddx;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = from[j] * (value[j] > 0.0F ? 1.0F : 1.0F + keep * value[j]);
+        }
+    }
 }
 
 /* log(1 + e) for e in [0, 1]: 2 artanh(e / (2 + e)), whose argument is at most 1 / 3. */

@@ -2,9 +2,12 @@
 #include "base/half.h"
 #include "hal/cpu/kernels_act_body.h"
 #include "hal/cpu/kernels_dense_body.h"
+#include "hal/cpu/kernels_exp.h"
 #include "hal/cpu/kernels_gemm_body.h"
 #include "hal/cpu/kernels_nn_body.h"
 #include "hal/cpu/kernels_pool.h"
+
+#include "hal/cpu/kernels_attention_body.h"
 
 /* A structure's initialiser must be constant: names, not copies of a table. */
 #define CELLS_OF(type)                                                                                                 \
@@ -21,22 +24,28 @@
 enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, LINE_BYTES = 64 };
 #define CELLS_OF_LINE ((int64_t)(LINE_BYTES / sizeof(cell)))
 
+/* What tells where the ReLU behind batch norm let something through: nothing, there is none; x; its output. */
+typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
+
 #define BY_FORM static inline __attribute__((always_inline))
 
 #define cell       float
 #define LOAD(x)    (x)
 #define STORE(x)   (x)
+#define PASSES(x)  ((x) > 0.0F)
 #define CELL(name) name##_f32
 #include "hal/cpu/kernels_cell_body.h"
 #include "hal/cpu/kernels_row_body.h"
 #undef cell
 #undef LOAD
 #undef STORE
+#undef PASSES
 #undef CELL
 
 #define cell       uint16_t
 #define LOAD(x)    bf16_to_float(x)
 #define STORE(x)   bf16_from_float(x)
+#define PASSES(x)  ((x) > 0x1p-134F) /* half of the smallest number, which is rounded to 0 */
 #define CELL(name) name##_bf16
 #include "hal/cpu/kernels_cell_body.h"
 #include "hal/cpu/kernels_row_body.h"
@@ -48,9 +57,17 @@ const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .gemm_pack = gemm_pack,
                              .gemm_multiply = gemm_multiply,
                              .gemm_multiply_transposed = gemm_multiply_transposed,
+                             .elu_forward = elu_forward,
+                             .elu_backward = elu_backward,
                              .softmax_xent = softmax_xent,
                              .bce_logits = bce_logits,
                              .accuracy = accuracy,
+                             .head_dot = head_dot,
+                             .head_scale = head_scale,
+                             .attention_highest = attention_highest,
+                             .attention_forward = attention_forward,
+                             .attention_backward_targets = attention_backward_targets,
+                             .attention_backward_sources = attention_backward_sources,
                              .adam = adam,
                              .sgd = sgd,
                              .sum_squares = sum_squares,

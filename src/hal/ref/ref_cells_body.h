@@ -163,28 +163,46 @@ weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
     return WEFT_OK;
 }
 
+/* Whether ReLU lets through what batch norm makes of an element. */
+static bool TYPED(bn_passes)(real xhat, real gamma, real beta)
+{
+    return LOAD(STORE(gamma * xhat + beta)) > (real)0;
+}
+
 weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
 {
     int64_t m = args->x.rows;
     int64_t n = args->x.cols;
     const cell *dy = args->dy.source;
+    const cell *share = args->share.source;
     const cell *x = args->x.source;
     const real *mean = args->mean.source;
     const real *rstd = args->rstd.source;
+    const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
     const cell *y = args->y.source;
+    cell *counted = args->counted.data;
     double *stats = args->stats.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
-    bool relu = args->relu;
     for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
         double products = 0.0;
         for (int64_t i = 0; i < m; ++i) {
-            double gradient = !relu || LOAD(y[i * ldy + j]) > (real)0 ? (double)LOAD(dy[i * lddy + j]) : 0.0;
-            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
-            sum += gradient;
-            products += gradient * xhat;
+            const real centred = LOAD(x[i * args->x.ld + j]) - mean[j];
+            bool passes = !args->relu;
+            if (args->relu && y != NULL) {
+                passes = LOAD(y[i * args->y.ld + j]) > (real)0;
+            } else if (args->relu) {
+                passes = TYPED(bn_passes)(centred * rstd[j], gamma[j], beta[j]);
+            }
+            real gradient = LOAD(dy[i * args->dy.ld + j]);
+            gradient = share != NULL ? LOAD(STORE(gradient + LOAD(share[i * args->share.ld + j]))) : gradient;
+            gradient = passes ? gradient : (real)0;
+            if (counted != NULL) {
+                counted[i * args->counted.ld + j] = STORE(gradient);
+            }
+            double xhat = ((double)LOAD(x[i * args->x.ld + j]) - (double)mean[j]) * (double)rstd[j];
+            sum += (double)gradient;
+            products += (double)gradient * xhat;
         }
         stats[j] = sum;
         stats[n + j] = products;
@@ -201,26 +219,22 @@ weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
     const real *mean = args->mean.source;
     const real *rstd = args->rstd.source;
     const real *gamma = args->gamma.source;
+    const real *beta = args->beta.source;
     const double *stats = args->stats.source;
-    const cell *y = args->y.source;
     double count = args->count;
     cell *dx = args->dx.data;
-    cell *dresidual = args->dresidual.data;
     int64_t lddy = args->dy.ld;
     int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
     int64_t lddx = args->dx.ld;
-    int64_t lddr = args->dresidual.ld;
     bool relu = args->relu;
     for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
-            real gradient = !relu || LOAD(y[i * ldy + j]) > (real)0 ? LOAD(dy[i * lddy + j]) : (real)0;
-            if (dresidual != NULL) {
-                dresidual[i * lddr + j] = STORE(gradient);
-            }
+            const real centred = LOAD(x[i * ldx + j]) - mean[j];
+            bool passes = !relu || TYPED(bn_passes)(centred * rstd[j], gamma[j], beta[j]);
+            real gradient = passes ? LOAD(dy[i * lddy + j]) : (real)0;
             double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
-            double centred = (double)gradient - stats[j] / count - xhat * stats[n + j] / count;
-            dx[i * lddx + j] = STORE((real)((double)gamma[j] * (double)rstd[j] * centred));
+            double balanced = (double)gradient - stats[j] / count - xhat * stats[n + j] / count;
+            dx[i * lddx + j] = STORE((real)((double)gamma[j] * (double)rstd[j] * balanced));
         }
     }
     return WEFT_OK;

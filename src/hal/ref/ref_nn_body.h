@@ -141,3 +141,31 @@ weft_status TYPED(ref_accuracy)(const hal_accuracy_args *args)
     }
     return WEFT_OK;
 }
+
+weft_status TYPED(ref_elu_forward)(const hal_elu_forward_args *args)
+{
+    const real *x = args->x.source;
+    real *y = args->y.data;
+    for (int64_t i = 0; i < args->y.rows; ++i) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            const double value = (double)x[i * args->x.ld + j];
+            y[i * args->y.ld + j] = (real)(value > 0.0 ? value : expm1(value));
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_elu_backward)(const hal_elu_backward_args *args)
+{
+    const real *dy = args->dy.source;
+    const real *y = args->y.source;
+    real *dx = args->dx.data;
+    for (int64_t i = 0; i < args->dx.rows; ++i) {
+        for (int64_t j = 0; j < args->dx.cols; ++j) {
+            const double value = (double)y[i * args->y.ld + j];
+            const double slope = value > 0.0 ? 1.0 : 1.0 + args->keep * value;
+            dx[i * args->dx.ld + j] = (real)((double)dy[i * args->dy.ld + j] * slope);
+        }
+    }
+    return WEFT_OK;
+}

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRIES = 256, MOST_ARGS = 512, HELD = 1 << 20 };
+enum { ENTRIES = 256, MOST_ARGS = 768, HELD = 1 << 20 };
 
 struct shadow_entry {
     shadow_task task;

@@ -7,7 +7,7 @@
 
 #include "hal/hal.h"
 
-enum { HAL_MOST_OPERANDS = 10 };
+enum { HAL_MOST_OPERANDS = 12 };
 
 typedef struct hal_operand {
     const char *name;

@@ -276,7 +276,7 @@ static double count_replicas(const ring *r, const uint16_t *edge_part, const uin
 
 static void partitions_are_what_they_report(void **state)
 {
-    static const char *const methods[] = {"random", "libra", "2d", "edgecut"};
+    static const char *const methods[] = {"random", "libra", "2d", "edgecut", "expand"};
     const char *path = in_folder(state, "parts.weft");
     static ring r;
     weft_options *options = NULL;

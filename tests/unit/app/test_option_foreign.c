@@ -42,7 +42,7 @@ static void test_words_of_other_programs(void **state)
     refuse("train --early_stopping 20", "--patience N");
     refuse("train --gpu 0", "--threads N");
     refuse("train -np 4", "mpirun -np 4 weft");
-    refuse("train --num-heads 8", "--model sage|gcn|mlp");
+    refuse("train --attention", "--model gat");
     refuse("partition g --batch-size 3", "it belongs to weft train");
     refuse("train --bucket-sise 1M", "did you mean --bucket-size?"); /* a misspelling stays one */
     refuse("eval --epochs 3", "it belongs to weft train");

@@ -193,7 +193,8 @@ static void test_descriptions(void **state)
         assert_true(strlen(text) + 1 < OPTION_RECIPE_MAX && strstr(text, "--") != NULL);
         count++;
     }
-    assert_int_equal(count, 4); /* few-labels, wide-features, kipf and images; auto and default are no lists */
+    assert_int_equal(count,
+                     5); /* few-labels, wide-features, kipf, gat-paper and images; auto and default are no lists */
     option_describe_recipe(&app_catalog, "kipf", text);
     for (int i = 0; i < PUBLISHED; i++) {
         char words[OPTION_WORD_MAX * 2];

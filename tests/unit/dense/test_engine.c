@@ -189,6 +189,20 @@ static const bench_case networks[] = {
      {4, 4, 2},
      WEFT_DTYPE_F64,
      false},
+    {"norms that are made again",
+     "conv 4 3 pad=1 bias=off\nnorm\na: relu\nconv 4 1\nnorm\nrelu\nconv 4 1 bias=off\nnorm\nadd a\nb: relu\n"
+     "conv 4 1\nnorm\nrelu\nconv 4 1 bias=off\nnorm\nadd b\nc: relu\nconv 4 1\nnorm\nrelu\ndropout 0.2\n"
+     "conv 4 1 bias=off\nnorm\nd: add c\nconv 3 1\ne: norm\nconv 3 1\nf: conv 3 1 from=e\ng: conv 3 1 from=e\n"
+     "add f\nadd e\nnorm\nnorm\nrelu\nlinear classes\nnorm",
+     {3, 3, 2},
+     WEFT_DTYPE_F64,
+     false},
+    {"a norm of the input beside a residual",
+     "a: conv 2 3 pad=1\nnorm from=input\nadd a\nb: relu\nconv 2 1\nnorm\nadd input\nrelu\nconv 3 1\nnorm\nrelu\n"
+     "linear classes",
+     {3, 3, 2},
+     WEFT_DTYPE_F64,
+     false},
 };
 
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
@@ -407,6 +421,64 @@ static uint64_t allocations(void)
     return weft_mem_usage_total().allocations;
 }
 
+/* Slots that somebody needs at the same moment stand apart; and these are the values that are made again. */
+static void check_plan(const bench_case *c, int made_again)
+{
+    bench b;
+    ASSERT_OK(bench_open(&b, self, "ref", c, 4));
+    const arena_plan *plan = &b.model.plan;
+    int again = 0;
+    for (int v = 0; v < b.model.list.values; ++v) {
+        again += plan->again[v] != ARENA_NO_SLOT;
+        assert_true(plan->again[v] == ARENA_NO_SLOT || plan->slot[plan->value[v]].last < b.model.list.units);
+    }
+    if (again != made_again) {
+        fail_msg("%s: %d values are made again, not %d", c->what, again, made_again);
+    }
+    for (int i = 0; i < plan->slots; ++i) {
+        const arena_slot *one = &plan->slot[i];
+        assert_true(one->first <= one->last && one->offset + one->bytes <= plan->bytes);
+        for (int j = 0; j < i; ++j) {
+            const arena_slot *other = &plan->slot[j];
+            const bool meet = one->first <= other->last && other->first <= one->last;
+            assert_true(!meet || one->offset + one->bytes <= other->offset ||
+                        other->offset + other->bytes <= one->offset);
+        }
+    }
+    bench_close(&b);
+}
+
+static void test_plans(void **state)
+{
+    (void)state;
+    static const int made_again[NETWORKS] = {0, 2, 2, 2, 1, 6, 2};
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        check_plan(&networks[i], made_again[i]);
+    }
+}
+
+/* An evaluation between two steps changes no bit of the second, whose batch is the first one's. */
+static void test_evaluation_between_steps(void **state)
+{
+    (void)state;
+    static double grad[2][MOST_VALUES];
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        bench b;
+        double logits[MOST_IMAGES * CLASSES];
+        double sum = 0.0;
+        ASSERT_OK(bench_open(&b, self, "cpu", &networks[i], 4));
+        ASSERT_OK(bench_fill(&b, 0, 4, 4));
+        for (int step = 0; step < 2; ++step) {
+            ASSERT_OK(forward(&b, true, logits, &sum));
+            ASSERT_OK(backward(&b, logits));
+            ASSERT_OK(get(&b.model.params.grad, grad[step]));
+            ASSERT_OK(forward(&b, false, logits, &sum));
+        }
+        assert_memory_equal(grad[0], grad[1], (size_t)b.model.params.trained * sizeof(double));
+        bench_close(&b);
+    }
+}
+
 static void test_steps_allocate_nothing(void **state)
 {
     (void)state;
@@ -434,6 +506,8 @@ int main(void)
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_backends),
         cmocka_unit_test(test_narrow_values),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_evaluation_between_steps),
         cmocka_unit_test(test_steps_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);

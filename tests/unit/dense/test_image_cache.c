@@ -249,11 +249,11 @@ static const char *disk_folder(void **state)
     return in_folder(state, "kept/here");
 }
 
-/* The one file of the folder that is no lock. */
-static void find_file(void **state, char path[FILE_PATH_MAX])
+/* The one file of the folder whose name ends so. */
+static void find_file(void **state, const char *ending, char path[FILE_PATH_MAX])
 {
     char command[2 * FILE_PATH_MAX];
-    snprintf(command, sizeof command, "ls %s/*.cache", disk_folder(state));
+    snprintf(command, sizeof command, "ls %s/*.%s", disk_folder(state), ending);
     FILE *out = popen(command, "r");
     assert_non_null(out);
     assert_non_null(fgets(path, FILE_PATH_MAX, out));
@@ -279,6 +279,7 @@ static void test_later_jobs_read_the_disk(void **state)
         check_use(&cold.use[1], 0, SAMPLES, 0);
         cache_case warm = on_disk(state, ranks, 1 << 20);
         ASSERT_OK(run_case(&warm));
+        check_use(&warm.opened, 0, 0, 0); /* nor are the files looked at */
         check_use(&warm.use[0], 0, SAMPLES, 0);
         check_use(&warm.use[1], SAMPLES, 0, 0);
     }
@@ -297,7 +298,7 @@ static void test_the_disk_is_bounded(void **state)
     ASSERT_OK(run_case(&c)); /* what has no place any more is cut off, and the rest is there */
     check_use(&c.use[0], 0, PLACES, SAMPLES - PLACES);
     check_use(&c.use[1], HELD, PLACES, SAMPLES - PLACES - HELD);
-    find_file(state, path);
+    find_file(state, "cache", path);
     assert_int_equal(stat(path, &facts), 0);
     assert_int_equal(facts.st_size, HEAD + PLACES * RECORD);
     c.options.cache_disk = 100;
@@ -322,7 +323,7 @@ static void test_damaged_records_are_decoded_again(void **state)
     put_images(*state, 0);
     cache_case c = on_disk(state, 1, 1);
     ASSERT_OK(run_case(&c));
-    find_file(state, path);
+    find_file(state, "cache", path);
     for (int at = 0; at < RECORD; at += 37) { /* checksum and pixels, of one record after the other */
         change_byte(path, HEAD + (at % SAMPLES) * RECORD + at);
         ASSERT_OK(run_case(&c));
@@ -353,6 +354,27 @@ static void test_damaged_records_are_decoded_again(void **state)
     put_file(path, "no images", 9);
     ASSERT_OK(run_case(&c));
     check_use(&c.use[0], 0, 0, SAMPLES);
+}
+
+static void test_damaged_sizes_are_looked_at_again(void **state)
+{
+    char path[FILE_PATH_MAX];
+    put_images(*state, 0);
+    cache_case c = on_disk(state, 2, 1);
+    ASSERT_OK(run_case(&c));
+    const uint64_t looked = c.opened.source_bytes;
+    assert_true(looked > 0);
+    find_file(state, "sizes", path);
+    for (int at = 0; at < 256 + 8 * SAMPLES + 8; at += 57) {
+        change_byte(path, at);
+        ASSERT_OK(run_case(&c));
+        assert_int_equal(c.opened.source_bytes, looked);
+        ASSERT_OK(run_case(&c));
+        assert_int_equal(c.opened.source_bytes, 0);
+    }
+    assert_int_equal(truncate(path, 300), 0);
+    ASSERT_OK(run_case(&c));
+    assert_int_equal(c.opened.source_bytes, looked);
 }
 
 static void test_other_images_are_not_taken_for_these(void **state)
@@ -407,6 +429,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_later_jobs_read_the_disk, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_the_disk_is_bounded, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_records_are_decoded_again, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_damaged_sizes_are_looked_at_again, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_other_images_are_not_taken_for_these, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_one_node_at_a_time_has_the_file, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_that_cannot_be_made_is_refused, folder_setup, folder_teardown),

@@ -183,9 +183,10 @@ static void check_setting(setting *s, int ranks, const char *method)
             fail_msg(
                 "%s, %d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column %lld is "
                 "%.7g, not %.7g",
-                s->narrow ? "bf16" : "f32", ranks, method, s->backend, (int)s->options.form, (int)s->options.normalisation, (int)s->options.overlap,
-                (long long)s->width, s->beta, s->transposed ? ", transposed" : "", (long long)(i / s->width),
-                (long long)(i % s->width), (double)s->result[i], sum[i]);
+                s->narrow ? "bf16" : "f32", ranks, method, s->backend, (int)s->options.form,
+                (int)s->options.normalisation, (int)s->options.overlap, (long long)s->width, s->beta,
+                s->transposed ? ", transposed" : "", (long long)(i / s->width), (long long)(i % s->width),
+                (double)s->result[i], sum[i]);
         }
     }
     if (s->options.overlap == HALO_OVERLAP_ON && ranks > 1 &&

@@ -39,10 +39,15 @@ static const char *const mlp_names[] = {"lins.0.weight",
                                         "norms.0.module.running_var",
                                         NULL};
 
+static const char *const gat_names[] = {"convs.0.att_src",    "convs.0.att_dst",    "convs.0.bias",
+                                        "convs.0.lin.weight", "convs.1.att_src",    "convs.1.att_dst",
+                                        "convs.1.bias",       "convs.1.lin.weight", NULL};
+
 static const pyg_case cases[] = {
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN, .norm = NORM_BATCH}, sage_names},
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN, .norm = NORM_LAYER}, sage_gcn_names},
     {{.kind = GNN_GCN, .norm = NORM_NONE}, gcn_names},
+    {{.kind = GNN_GAT, .norm = NORM_NONE}, gat_names}, /* one head of 4, then two of 3 */
     {{.kind = GNN_MLP, .norm = NORM_BATCH}, mlp_names},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -78,7 +83,14 @@ static train_weights *make_weights(const gnn_config *config)
         char name[32];
         bool self = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
         snprintf(name, sizeof name, "layer%d.%s", l, self ? "self" : "weight");
-        add(weights, name, width[l], width[l + 1]);
+        const int64_t heads = config->kind == GNN_GAT ? 1 + l : 1;
+        add(weights, name, width[l], heads * width[l + 1]);
+        if (config->kind == GNN_GAT) {
+            snprintf(name, sizeof name, "layer%d.att_src", l);
+            add(weights, name, heads, width[l + 1]);
+            snprintf(name, sizeof name, "layer%d.att_dst", l);
+            add(weights, name, heads, width[l + 1]);
+        }
         if (self) {
             snprintf(name, sizeof name, "layer%d.neigh", l);
             add(weights, name, width[l], width[l + 1]);
@@ -123,6 +135,7 @@ static void check_case(void **state, const pyg_case *c)
     ASSERT_OK(pyg_read(file, path, after, &read));
     assert_int_equal(read.kind, config.kind);
     assert_true(read.kind != GNN_SAGE || read.aggregator == config.aggregator);
+    assert_true(read.kind != GNN_GAT || (read.heads == 1 && read.out_heads == 2));
     assert_true(read.layers == 2 && read.inputs == 5 && read.hidden == 4 && read.outputs == 3 &&
                 read.norm == config.norm);
     assert_int_equal(after->count, before->count);

@@ -115,6 +115,13 @@ static int64_t count_replicas(const pair_list *list, int parts, const uint16_t *
     return replicas;
 }
 
+static weft_status refine(const pair_list *list, int parts, int passes, int threads, uint16_t *pair_part,
+                          refine_result *result)
+{
+    refine_options options = {.parts = parts, .threads = threads, .passes = passes, .balance = 1.05};
+    return refine_pairs(list, &options, pair_part, result);
+}
+
 static void test_refinement_never_adds_replicas(void **state)
 {
     (void)state;
@@ -132,18 +139,18 @@ static void test_refinement_never_adds_replicas(void **state)
             refine_result result;
             ASSERT_OK(libra_assign(&list, parts, 3, 2, start));
             memcpy(serial, start, bytes);
-            ASSERT_OK(refine_pairs(&list, parts, 1.05, 0, 1, serial, &result)); /* balance only */
+            ASSERT_OK(refine(&list, parts, 0, 1, serial, &result)); /* balance only */
             int64_t balanced = count_replicas(&list, parts, serial, &most);
             assert_int_equal(result.replicas, balanced);
             int64_t fair = (list.pairs + parts - 1) / parts, cap = (int64_t)(1.05 * (double)list.pairs / parts);
             assert_true(most <= (cap > fair ? cap : fair));
             memcpy(serial, start, bytes);
             memcpy(parallel, start, bytes);
-            ASSERT_OK(refine_pairs(&list, parts, 1.05, 8, 1, serial, &result));
+            ASSERT_OK(refine(&list, parts, 8, 1, serial, &result));
             assert_int_equal(result.replicas, count_replicas(&list, parts, serial, &most));
             assert_true(result.replicas <= balanced);
             assert_true(most <= (cap > fair ? cap : fair));
-            ASSERT_OK(refine_pairs(&list, parts, 1.05, 8, 3, parallel, &result));
+            ASSERT_OK(refine(&list, parts, 8, 3, parallel, &result));
             assert_memory_equal(serial, parallel, bytes);
         }
         free(start);
@@ -164,9 +171,9 @@ static void test_balance_from_the_worst_case(void **state)
     uint16_t *pair_part = calloc((size_t)list.pairs, sizeof *pair_part);
     refine_result result;
     int64_t most = 0;
-    ASSERT_OK(refine_pairs(&list, 8, 1.1, 8, 2, pair_part, &result));
+    ASSERT_OK(refine(&list, 8, 8, 2, pair_part, &result));
     assert_int_equal(result.replicas, count_replicas(&list, 8, pair_part, &most));
-    assert_true((double)most <= 1.1 * (double)list.pairs / 8);
+    assert_true((double)most <= 1.05 * (double)list.pairs / 8);
     free(pair_part);
     pair_list_free(&list);
     test_graph_free(&g);

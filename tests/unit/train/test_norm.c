@@ -121,7 +121,7 @@ static weft_status one_step(norm_case *c, norm_rank *r, int step, int rank)
     WEFT_TRY(norm_forward(&r->norm, true, &(norm_operands){.x = &in, .y = &out}));
     WEFT_TRY(get(r, out, c->y[step][rank]));
     WEFT_TRY(put(r, out, dy));
-    WEFT_TRY(norm_backward(&r->norm, &(norm_operands){.x = &in}, &out, NULL));
+    WEFT_TRY(norm_backward(&r->norm, &(norm_operands){.x = &in}, &(norm_gradients){.dy = &out, .dx = &out}));
     WEFT_TRY(get(r, out, c->dx[step][rank]));
     WEFT_TRY(get(r, param_grad(&r->params, r->norm.gamma), c->dgamma[step][rank]));
     WEFT_TRY(get_running(r, c->own[step][rank]));

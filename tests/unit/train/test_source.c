@@ -206,7 +206,8 @@ static weft_status norm_gradient(rank_view *v, const train_pass *pass, const wef
     weft_tensor w = param_value(&v->params, v->weight);
     weft_tensor dx = tensor_view(&v->gradient_store, 0, v->rows, 0, INPUTS);
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = dlogits, .b = &w, .trans_b = true}, &dx));
-    WEFT_TRY(norm_backward(&v->norm, &(norm_operands){.x = pass->batch->input}, &dx, NULL));
+    WEFT_TRY(
+        norm_backward(&v->norm, &(norm_operands){.x = pass->batch->input}, &(norm_gradients){.dy = &dx, .dx = &dx}));
     WEFT_TRY(train_ready(pass, v->norm.beta));
     return train_ready(pass, v->norm.gamma);
 }

@@ -212,4 +212,5 @@ void cpu_pack_ops(hal_ops *ops)
     ops->count_above = cpu_count_above;
     ops->compact_above = cpu_compact_above;
     ops->sum_magnitudes = cpu_sum_magnitudes;
+    cpu_pack_row_ops(ops);
 }

@@ -13,4 +13,7 @@ void pack_reduce(weft_dtype dtype, hal_reduction reduction, void *to, const void
 /* The kernels that convert between float32 and this 16-bit type. */
 const hal_pack_cast *pack_cast_of(const hal_pack *pack, weft_dtype dtype);
 
+/* encode_rows and decode_rows; in cpu_pack_rows.c. */
+void cpu_pack_row_ops(hal_ops *ops);
+
 #endif

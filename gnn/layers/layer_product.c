@@ -1,0 +1,51 @@
+/* gnn/layers/layer_product.c: x W and its weight gradient, where dropout masks the features panel by panel (layer_internal.h). */
+#include "gnn/layers/layer_internal.h"
+
+/* Rows [row, row + rows) of x under the dropout mask, in the panel. */
+static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
+                              int64_t rows, weft_tensor *panel)
+{
+    weft_tensor from = tensor_view(x, row, rows, 0, x->cols);
+    hal_dropout here = *dropout;
+    here.row_id = hal_mat_rows(&dropout->row_id, row, rows);
+    *panel = tensor_view(layer->panel, 0, rows, 0, x->cols);
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = tensor_act_forward(&from, false, &here, panel);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
+weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
+                           weft_tensor *y)
+{
+    weft_tensor w = param_value(layer->params, layer->weight);
+    if (!layer_masked(layer, dropout)) {
+        return tensor_gemm(&(tensor_product){.a = x, .b = &w, .bias = bias}, y);
+    }
+    for (int64_t row = 0; row < x->rows; row += layer->panel->rows) {
+        int64_t rows = x->rows - row < layer->panel->rows ? x->rows - row : layer->panel->rows;
+        weft_tensor panel;
+        WEFT_TRY(mask_panel(layer, x, dropout, row, rows, &panel));
+        weft_tensor out = tensor_view(y, row, rows, 0, y->cols);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &w, .bias = bias}, &out));
+    }
+    return WEFT_OK;
+}
+
+weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,
+                                  const weft_tensor *dy)
+{
+    weft_tensor dw = param_grad(layer->params, layer->weight);
+    if (!layer_masked(layer, dropout)) {
+        return tensor_gemm(&(tensor_product){.a = x, .b = dy, .trans_a = true}, &dw);
+    }
+    WEFT_TRY(tensor_zero(&dw));
+    for (int64_t row = 0; row < x->rows; row += layer->panel->rows) {
+        int64_t rows = x->rows - row < layer->panel->rows ? x->rows - row : layer->panel->rows;
+        weft_tensor panel;
+        WEFT_TRY(mask_panel(layer, x, dropout, row, rows, &panel));
+        weft_tensor part = tensor_view(dy, row, rows, 0, dy->cols);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &part, .trans_a = true, .beta = 1.0}, &dw));
+    }
+    return WEFT_OK;
+}

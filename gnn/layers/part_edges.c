@@ -1,0 +1,111 @@
+/* gnn/layers/part_edges.c: see gnn/layers/part_edges.h. */
+#include "gnn/layers/part_edges.h"
+
+#include <string.h>
+
+static weft_status to_device(weft_hal *hal, const void *host, int64_t count, size_t item, void **device)
+{
+    const size_t bytes = (size_t)count * item;
+    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_GRAPH, device));
+    return hal->mem.upload(hal, *device, host, bytes);
+}
+
+static weft_status upload_csr(weft_hal *hal, const weft_part *part, const int64_t *offset, const int32_t *column,
+                              int64_t **to_offset, int32_t **to_column)
+{
+    WEFT_TRY(to_device(hal, offset, part->n_local + 1, sizeof *offset, (void **)to_offset));
+    return to_device(hal, column, part->edges, sizeof *column, (void **)to_column);
+}
+
+/* What a rank makes for itself, without talking. */
+static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edges *edges)
+{
+    int64_t *offset = NULL;
+    int32_t *column = NULL;
+    WEFT_TRY(upload_csr(hal, part, part->offset, part->source, &edges->in_offset, &edges->in_column));
+    WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
+    if (part->symmetric) {
+        edges->out_offset = edges->in_offset;
+        edges->out_column = edges->in_column;
+        return WEFT_OK;
+    }
+    WEFT_TRY(part_transpose(part, &offset, &column));
+    weft_status status = upload_csr(hal, part, offset, column, &edges->out_offset, &edges->out_column);
+    weft_free(offset);
+    weft_free(column);
+    return status;
+}
+
+static weft_status create_halo(weft_comm *comm, const weft_part *part, const part_halo *lists, int64_t max_width,
+                               weft_hal *hal, comm_halo **halo)
+{
+    const comm_halo_desc desc = {.n_local = part->n_local,
+                                 .own_offset = lists->own_offset,
+                                 .own_row = lists->own_row,
+                                 .leaf_offset = lists->leaf_offset,
+                                 .leaf_row = lists->leaf_row};
+    return comm_halo_create(comm, hal, &desc, max_width, halo);
+}
+
+/* One halo serves both directions where the lists are equal on every rank. */
+static weft_status create_halos(weft_comm *comm, const weft_part *part, int64_t max_width, gnn_part_edges *edges)
+{
+    int32_t same = part->symmetric;
+    WEFT_TRY(create_halo(comm, part, &part->sources, max_width, edges->hal, &edges->sources));
+    WEFT_TRY(comm_allreduce(comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
+    if (same) {
+        edges->destinations = edges->sources;
+        return WEFT_OK;
+    }
+    return create_halo(comm, part, &part->destinations, max_width, edges->hal, &edges->destinations);
+}
+
+weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,
+                                  gnn_part_edges *edges)
+{
+    *edges = (gnn_part_edges){.hal = hal, .n_owned = part->n_owned, .n_local = part->n_local, .entries = part->edges};
+    WEFT_TRY(comm_agree(comm, create_own(hal, part, edges)));
+    return comm_size(comm) > 1 ? create_halos(comm, part, max_width, edges) : WEFT_OK;
+}
+
+void gnn_part_edges_destroy(gnn_part_edges *edges)
+{
+    weft_hal *hal = edges->hal;
+    if (hal == NULL) {
+        return;
+    }
+    if (edges->destinations != edges->sources) {
+        comm_halo_destroy(edges->destinations);
+    }
+    comm_halo_destroy(edges->sources);
+    if (edges->out_offset != edges->in_offset) {
+        hal->mem.free(hal, edges->out_offset);
+        hal->mem.free(hal, edges->out_column);
+    }
+    hal->mem.free(hal, edges->in_offset);
+    hal->mem.free(hal, edges->in_column);
+    hal->mem.free(hal, edges->id);
+    memset(edges, 0, sizeof *edges);
+}
+
+static weft_status exchange(comm_halo *halo, halo_direction direction, const weft_tensor *x)
+{
+    if (halo == NULL) {
+        return WEFT_OK;
+    }
+    activity_begin(ACTIVITY_HALO);
+    weft_status status = comm_halo_post(halo, direction, x->dtype, x->data, x->ld, x->cols);
+    status = status == WEFT_OK ? comm_halo_wait(halo) : status;
+    activity_end(ACTIVITY_HALO);
+    return status;
+}
+
+weft_status gnn_exchange_sources(const gnn_part_edges *edges, halo_direction direction, const weft_tensor *x)
+{
+    return exchange(edges->sources, direction, x);
+}
+
+weft_status gnn_exchange_destinations(const gnn_part_edges *edges, halo_direction direction, const weft_tensor *x)
+{
+    return exchange(edges->destinations, direction, x);
+}

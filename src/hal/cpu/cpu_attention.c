@@ -1,0 +1,137 @@
+/*
+ * hal/cpu/cpu_attention.c: attention over edges, by rows: those of heads alone are cut evenly, those that walk edges by their
+ * number, which is what a row costs. Every row is summed by one thread in the order of its edges.
+ */
+#include <assert.h>
+
+#include "hal/cpu/cpu_rows.h"
+
+static void head_dot_rows(const cpu_piece *piece, const void *args)
+{
+    piece->kernels->head_dot(args, piece->first, piece->first + piece->rows);
+}
+
+static weft_status cpu_head_dot(weft_hal *hal, const hal_head_dot_args *a)
+{
+    assert(a->x.rows == a->out.rows && (a->out.cols == 0 || a->x.cols % a->out.cols == 0));
+    const int64_t rows = a->out.cols > 0 ? a->out.rows : 0;
+    return cpu_rows(hal, &(cpu_rows_job){.run = head_dot_rows, .args = a, .rows = rows, .work = rows * a->x.cols},
+                    NULL);
+}
+
+static void head_scale_rows(const cpu_piece *piece, const void *args)
+{
+    piece->kernels->head_scale(args, piece->first, piece->first + piece->rows);
+}
+
+static weft_status cpu_head_scale(weft_hal *hal, const hal_head_scale_args *a)
+{
+    assert(a->scale.rows == a->y.rows && (a->scale.cols == 0 || a->y.cols % a->scale.cols == 0));
+    const int64_t rows = a->scale.cols > 0 ? a->y.rows : 0;
+    return cpu_rows(hal, &(cpu_rows_job){.run = head_scale_rows, .args = a, .rows = rows, .work = rows * a->y.cols},
+                    NULL);
+}
+
+/* Rows of an operation over edges. */
+typedef struct edge_job {
+    void (*run)(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end);
+    const void *args;
+    const hal_mat *offset;
+    int64_t rows, width; /* width: columns that an edge works on */
+} edge_job;
+
+static weft_status edge_rows(weft_hal *hal, const edge_job *job)
+{
+    const int64_t *offset = job->offset->source;
+    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    if (job->rows == 0) {
+        return WEFT_OK;
+    }
+    assert(job->offset->rows == job->rows + 1);
+    const int parts = cpu_parts(hal, (offset[job->rows] + job->rows) * job->width);
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        int64_t begin = 0;
+        int64_t end = 0;
+        hal_split_csr(offset, job->rows, parts, part, &begin, &end);
+        job->run(kernels, job->args, begin, end);
+    }
+    return WEFT_OK;
+}
+
+static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->attention_highest(args, first, end);
+}
+
+static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_highest_args *a)
+{
+    const edge_job job = {
+        .run = highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->how.heads};
+    return edge_rows(hal, &job);
+}
+
+static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->attention_forward(args, first, end);
+}
+
+static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forward_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const edge_job job = {
+        .run = forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+typedef struct targets_job {
+    hal_attention_backward_sources_args args; /* those that both directions read */
+    hal_mat dtarget;
+} targets_job;
+
+static void targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    const targets_job *job = args;
+    kernels->attention_backward_targets(&job->args, &job->dtarget, first, end);
+}
+
+static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_attention_backward_targets_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const targets_job whole = {.args = {.offset = a->offset,
+                                        .column = a->column,
+                                        .source = a->source,
+                                        .target = a->target,
+                                        .highest = a->highest,
+                                        .total = a->total,
+                                        .mean = a->mean,
+                                        .x = a->x,
+                                        .dy = a->dy,
+                                        .how = a->how},
+                               .dtarget = a->dtarget};
+    const edge_job job = {
+        .run = targets_rows, .args = &whole, .offset = &a->offset, .rows = a->dtarget.rows, .width = a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->attention_backward_sources(args, first, end);
+}
+
+static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_attention_backward_sources_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const edge_job job = {.run = sources_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+void cpu_attention_ops(hal_ops *ops)
+{
+    ops->head_dot = cpu_head_dot;
+    ops->head_scale = cpu_head_scale;
+    ops->attention_highest = cpu_attention_highest;
+    ops->attention_forward = cpu_attention_forward;
+    ops->attention_backward_targets = cpu_attention_backward_targets;
+    ops->attention_backward_sources = cpu_attention_backward_sources;
+}
