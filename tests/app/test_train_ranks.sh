@@ -38,7 +38,7 @@ done
 # ---- a dry run, and refusals ----
 ranks 2 "$weft" train --data "$data" --threads 1 --dry-run >out 2>err || fail "dry run: $(cat err)"
 grep -qF "2 rank(s) on 1 node(s), 1 thread(s) each" out || fail "dry run does not count ranks: $(cat out)"
-grep -qE "^partition metis: replication factor 1\.[0-9]+" out || fail "dry run does not tell the partition: $(cat out)"
+grep -qE "^partition auto: replication factor 1\.[0-9]+" out || fail "dry run does not tell the partition: $(cat out)"
 grep -qE "^halo: [1-9][0-9]* rows" out || fail "dry run does not tell the messages: $(cat out)"
 
 # refused CODE TEXT OPTION...
