@@ -137,8 +137,9 @@ weft_status halo_bins_create(weft_comm *comm, weft_hal *hal, const weft_part *pa
 {
     lists_by_bin by_bin = {.bin = NULL};
     *bins = (halo_bins){.hal = hal};
-    weft_status status = comm_agree(comm, prepare(part, lists, count, &by_bin, bins));
-    for (int b = 0; b < count && status == WEFT_OK; ++b) {
+    const weft_status own = prepare(part, lists, count, &by_bin, bins);
+    weft_status status = comm_agree(comm, own);
+    for (int b = 0; b < count && own == WEFT_OK && status == WEFT_OK; ++b) {
         const comm_halo_desc desc = packed_lists(part, lists, b, &bins->bin[b], &by_bin);
         status = comm_halo_create(comm, hal, &desc, max_width, &bins->bin[b].exchange);
     }

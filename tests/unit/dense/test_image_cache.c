@@ -229,7 +229,7 @@ static void test_memory_is_bounded(void **state)
     for (int ranks = 1; ranks <= 3; ranks += 2) {
         const uint64_t least = bytes_taken((cache_case){.path = *state, .ranks = ranks, .options.memory = 1});
         for (int room = 0; room <= SAMPLES + 8; room += 3) {
-            const uint64_t memory = (uint64_t)(room * PIXELS + 1);
+            const uint64_t memory = (uint64_t)room * PIXELS + 1;
             cache_case c = {.path = *state, .ranks = ranks, .passes = 2, .options.memory = memory};
             ASSERT_OK(run_case(&c));
             const int64_t kept = c.use[1].samples[IMAGE_FROM_MEMORY];
