@@ -49,12 +49,7 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
     *h = (gnn_halo){.hal = hal, .dtype = dtype, .n_owned = part->n_owned, .options = *options, .previous = -1};
     h->second = lists == &part->destinations;
     if (options->delay <= 1) {
-        const comm_halo_desc desc = {.n_local = part->n_local,
-                                     .own_offset = lists->own_offset,
-                                     .own_row = lists->own_row,
-                                     .leaf_offset = lists->leaf_offset,
-                                     .leaf_row = lists->leaf_row,
-                                     .gid = part->gid};
+        const comm_halo_desc desc = gnn_halo_desc(part, lists);
         return comm_halo_create(comm, hal, &desc, max_width, &h->whole);
     }
     WEFT_TRY(halo_bins_create(comm, hal, part, lists, options->delay, max_width, &h->bins));

@@ -43,6 +43,17 @@ typedef struct gnn_halo_pass {
     uint64_t seed; /* of what is rounded at random */
 } gnn_halo_pass;
 
+/* One of a part's halos as comm wants it; it points into both. */
+static inline comm_halo_desc gnn_halo_desc(const weft_part *part, const part_halo *lists)
+{
+    return (comm_halo_desc){.n_local = part->n_local,
+                            .own_offset = lists->own_offset,
+                            .own_row = lists->own_row,
+                            .leaf_offset = lists->leaf_offset,
+                            .leaf_row = lists->leaf_row,
+                            .gid = part->gid};
+}
+
 /* lists: of `part`, which has replicas behind its owned rows; neither is kept. Until the first pass begins everything is
  * exchanged. Free with gnn_halo_destroy, also after a failure. Collective. */
 weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "gnn/layers/gnn_halo.h"
+
 static weft_status to_device(weft_hal *hal, const void *host, int64_t count, size_t item, void **device)
 {
     const size_t bytes = (size_t)count * item;
@@ -36,28 +38,19 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edg
     return status;
 }
 
-static weft_status create_halo(weft_comm *comm, const weft_part *part, const part_halo *lists, int64_t max_width,
-                               weft_hal *hal, comm_halo **halo)
-{
-    const comm_halo_desc desc = {.n_local = part->n_local,
-                                 .own_offset = lists->own_offset,
-                                 .own_row = lists->own_row,
-                                 .leaf_offset = lists->leaf_offset,
-                                 .leaf_row = lists->leaf_row};
-    return comm_halo_create(comm, hal, &desc, max_width, halo);
-}
-
 /* One halo serves both directions where the lists are equal on every rank. */
 static weft_status create_halos(weft_comm *comm, const weft_part *part, int64_t max_width, gnn_part_edges *edges)
 {
+    const comm_halo_desc sources = gnn_halo_desc(part, &part->sources);
+    const comm_halo_desc destinations = gnn_halo_desc(part, &part->destinations);
     int32_t same = part->symmetric;
-    WEFT_TRY(create_halo(comm, part, &part->sources, max_width, edges->hal, &edges->sources));
+    WEFT_TRY(comm_halo_create(comm, edges->hal, &sources, max_width, &edges->sources));
     WEFT_TRY(comm_allreduce(comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
     if (same) {
         edges->destinations = edges->sources;
         return WEFT_OK;
     }
-    return create_halo(comm, part, &part->destinations, max_width, edges->hal, &edges->destinations);
+    return comm_halo_create(comm, edges->hal, &destinations, max_width, &edges->destinations);
 }
 
 weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,

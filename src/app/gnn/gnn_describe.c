@@ -38,11 +38,11 @@ void gnn_describe_plan(const workload *work, FILE *out)
         fprintf(out, "layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
                 gnn_flow_text(layer->flow));
         const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
+        const double plain = (double)layer->aggregated * (double)weft_dtype_bytes(type);
         const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
-        const int64_t row = layer->width * (int64_t)weft_dtype_bytes(type);
-        bytes += rows * (double)(legs * row);
+        bytes += rows * plain;
         coded +=
-            rows * (double)(legs * (halo->codec == HAL_ROWS_NONE ? row : hal_row_bytes(halo->codec, layer->width)));
+            rows * (halo->codec == HAL_ROWS_NONE ? plain : (double)(legs * hal_row_bytes(halo->codec, layer->width)));
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows, bytes / 1e6);
     if (comm_size(context->comm) > 1 && halo->none) {
