@@ -11,6 +11,7 @@
 
 #include "backend/backend_env.h"
 #include "backend/backend_perf.h"
+#include "backend/feature_cases.h"
 #include "backend/image_cases.h"
 #include "base/philox.h"
 
@@ -803,6 +804,7 @@ static const struct test_case {
     {"pool", case_pool, true},
     {"lars", case_lars, false},
     {"spmm", case_spmm, true},
+    {"features", case_features, true},
     {"attention", case_attention, false},
     {"heads", case_heads, false},
     {"elu", case_elu, false},

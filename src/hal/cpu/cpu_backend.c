@@ -144,6 +144,7 @@ static void fill_ops(weft_hal *hal)
     cpu_pool_ops(&state->own);
     cpu_optim_ops(&state->own);
     cpu_pack_ops(&state->own);
+    state->own.feature_product = cpu_feature_product;
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
 #include "hal/ops.def"
     hal->op.spmm_run = cpu_spmm_run;

@@ -57,6 +57,7 @@ void cpu_pack_ops(hal_ops *ops);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);
+weft_status cpu_feature_product(weft_hal *hal, const hal_feature_product_args *a);
 
 /* Prepared convolutions and what runs them, likewise. */
 void cpu_image_ops(weft_hal *hal);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/philox.h"
 #include "hal/ref/ref_backend.h"
 
 struct hal_spmm {
@@ -45,6 +46,41 @@ weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
             value += post * sum;
             value += args->diag.source != NULL ? ref_load(&args->diag, r, 0) * ref_load(&args->x, r, j) : 0.0;
             ref_store(&args->out, r, j, value);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* 0, or what element (row, column) of the features is multiplied by. */
+static double feature_kept(const hal_dropout *dropout, int64_t row, int64_t column)
+{
+    if (dropout->probability <= 0.0F) {
+        return 1.0;
+    }
+    const int64_t *row_id = dropout->row_id.source;
+    const int64_t id = row_id != NULL ? row_id[row] : dropout->row_base + row;
+    const philox_block block = philox4x32(
+        philox_counter((uint32_t)(column / 8), (uint64_t)id, dropout->purpose, dropout->epoch), dropout->seed);
+    const bool keeps = philox_lane16(block, (unsigned)(column % 8)) >= philox_dropout_threshold(dropout->probability);
+    return keeps ? 1.0 / (1.0 - (double)dropout->probability) : 0.0;
+}
+
+weft_status ref_feature_product_mixed(const hal_feature_product_args *args)
+{
+    const int64_t *offset = args->offset.source;
+    const int32_t *column = args->column.source;
+    const float *value = args->value.source;
+    assert(args->offset.rows == args->y.rows + 1 && args->x.cols == args->y.cols);
+    for (int64_t r = 0; r < args->y.rows; ++r) {
+        for (int64_t j = 0; j < args->y.cols; ++j) {
+            double sum = args->beta == 0.0 ? 0.0 : args->beta * ref_load(&args->y, r, j);
+            for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
+                const int64_t c = column[e];
+                const double kept =
+                    args->transposed ? feature_kept(&args->dropout, c, r) : feature_kept(&args->dropout, r, c);
+                sum += (double)value[e] * kept * ref_load(&args->x, c, j);
+            }
+            ref_store(&args->y, r, j, sum);
         }
     }
     return WEFT_OK;

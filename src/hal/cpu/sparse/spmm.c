@@ -89,7 +89,7 @@ void spmm_free(hal_spmm *spmm)
     weft_free(spmm);
 }
 
-static const spmm_kernels *kernels_of(hal_isa isa)
+const spmm_kernels *spmm_kernels_of(hal_isa isa)
 {
     static const spmm_kernels *const kernels[HAL_ISAS] = {&spmm_kernels_base, &spmm_kernels_avx2, &spmm_kernels_avx512};
     return kernels[isa];
@@ -106,7 +106,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->max_d = max_d;
     spmm->parts = hal->threads;
     spmm->form = form;
-    spmm->kernels = kernels_of(cpu_state_of(hal)->isa);
+    spmm->kernels = spmm_kernels_of(cpu_state_of(hal)->isa);
     spmm->bytes = sizeof *spmm;
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
     for (int p = 0; p < spmm->parts; p++) {

@@ -80,6 +80,15 @@ static inline bool spmm_paired(int strip, int lanes)
     return strip >= 2 * lanes;
 }
 
+/* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c). */
+typedef struct sparse_features {
+    const int64_t *offset;
+    const int32_t *column;
+    const float *value;
+    bool transposed;
+    const hal_dropout *dropout; /* NULL: none */
+} sparse_features;
+
 /* Kernels of one instruction set. All work on rows [begin, end) or on one chunk of a part that starts at row `begin`.
  */
 typedef struct spmm_kernels {
@@ -89,11 +98,15 @@ typedef struct spmm_kernels {
     void (*blocks)(const uint32_t *start, const uint16_t *column, int strip, int64_t begin, int64_t end,
                    const spmm_pass *pass);
     void (*lists)(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass);
+    int feature_vectors; /* widest strip of `features` */
+    void (*features)(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass);
 } spmm_kernels;
 
 extern const spmm_kernels spmm_kernels_base;
 extern const spmm_kernels spmm_kernels_avx2;
 extern const spmm_kernels spmm_kernels_avx512;
+
+const spmm_kernels *spmm_kernels_of(hal_isa isa);
 
 struct hal_spmm {
     int64_t rows, cols, edges, max_d;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/half.h"
+#include "base/philox.h"
 
 #define KERNEL static inline __attribute__((always_inline))
 #if defined(__clang__)
@@ -498,5 +499,104 @@ static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int stri
     of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](m, chunk, begin, pass);
 }
 
-const spmm_kernels SPMM_TABLE = {
-    .lanes = LANES, .max_vectors = MAX_VECTORS, .rows = kernel_rows, .blocks = kernel_blocks, .lists = kernel_lists};
+/* ---- sparse features: numbers in CSR, masked as they are read -------------------------------------------------- */
+
+enum { FEATURE_VECTORS = MAX_VECTORS < 8 ? MAX_VECTORS : 8, FEATURE_CHUNK = 256, FEATURE_AHEAD = 4 };
+
+/* kept[count] = the values from entry e of row `row` on, 0 where dropout takes them. */
+static void keep_values(const sparse_features *m, int64_t row, int64_t e, int64_t count, float *kept)
+{
+    const hal_dropout *dropout = m->dropout;
+    const int64_t *id = dropout->row_id.source;
+    const uint32_t threshold = philox_dropout_threshold(dropout->probability);
+    const float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
+    philox_block block = {{0}};
+    int64_t drawn_row = -1;
+    int64_t drawn = -1; /* eight columns of a row have one block */
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t feature_row = m->transposed ? m->column[e + i] : row;
+        const int64_t column = m->transposed ? row : m->column[e + i];
+        if (feature_row != drawn_row || column / 8 != drawn) {
+            const int64_t global = id != NULL ? id[feature_row] : dropout->row_base + feature_row;
+            drawn_row = feature_row;
+            drawn = column / 8;
+            block = philox4x32(philox_counter((uint32_t)drawn, (uint64_t)global, dropout->purpose, dropout->epoch),
+                               dropout->seed);
+        }
+        const bool keeps = philox_lane16(block, (unsigned)(column % 8)) >= threshold;
+        kept[i] = keeps ? m->value[e + i] * scale : 0.0F;
+    }
+}
+
+KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass,
+                           const int vectors, const bool narrow)
+{
+    TAIL tails[FEATURE_VECTORS];
+    float kept[FEATURE_CHUNK];
+    set_tails(tails, vectors, pass->width);
+    for (int64_t row = begin; row < end; row++) {
+        VEC acc[FEATURE_VECTORS];
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[v] = vec_zero();
+        }
+        const int64_t last = m->offset[row + 1];
+        for (int64_t e = m->offset[row]; e < last; e += FEATURE_CHUNK) {
+            const int64_t count = last - e < FEATURE_CHUNK ? last - e : FEATURE_CHUNK;
+            const float *value = m->value + e;
+            if (m->dropout != NULL) {
+                keep_values(m, row, e, count, kept);
+                value = kept;
+            }
+            for (int64_t i = 0; i < count; i++) {
+                const row_kind kind = {.narrow = narrow};
+                row_prefetch(pass, m->column[e + (i + FEATURE_AHEAD < count ? i + FEATURE_AHEAD : i)], vectors, kind);
+                const VEC scale = vec_set1(value[i]);
+                const int64_t x = (int64_t)m->column[e + i] * pass->ldx;
+                UNROLL
+                for (int v = 0; v < vectors; v++) {
+                    acc[v] += row_load(pass, x + v * LANES, narrow, v < vectors - 1, tails[vectors - 1]) * scale;
+                }
+            }
+        }
+        put_row(pass, row, acc, vectors, false, tails);
+    }
+}
+
+#define FEATURES_OF(vectors)                                                                                           \
+    static void features_##vectors(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass)        \
+    {                                                                                                                  \
+        if (pass->narrow) {                                                                                            \
+            features_strip(m, begin, end, pass, vectors, true);                                                        \
+        } else {                                                                                                       \
+            features_strip(m, begin, end, pass, vectors, false);                                                       \
+        }                                                                                                              \
+    }
+FEATURES_OF(1)
+FEATURES_OF(2)
+FEATURES_OF(4)
+FEATURES_OF(8)
+#undef FEATURES_OF
+
+/* A strip of 1, 2, 4 or 8 vectors, the last of which may have a tail. */
+static void kernel_features(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass)
+{
+    const int vectors = (pass->width + LANES - 1) / LANES;
+    if (vectors == 1) {
+        features_1(m, begin, end, pass);
+    } else if (vectors == 2) {
+        features_2(m, begin, end, pass);
+    } else if (vectors == 4) {
+        features_4(m, begin, end, pass);
+    } else {
+        features_8(m, begin, end, pass);
+    }
+}
+
+const spmm_kernels SPMM_TABLE = {.lanes = LANES,
+                                 .max_vectors = MAX_VECTORS,
+                                 .rows = kernel_rows,
+                                 .blocks = kernel_blocks,
+                                 .lists = kernel_lists,
+                                 .feature_vectors = FEATURE_VECTORS,
+                                 .features = kernel_features};
