@@ -83,6 +83,12 @@ static weft_status store_rows(weft_tensor *x, int64_t begin, int64_t count, cons
     return tensor_upload(&view, host);
 }
 
+/* Rows that are read before their pages are given back. */
+static int64_t rows_a_piece(const weft_graph *graph)
+{
+    return 1 + PIECE_BYTES / (graph->features * (int64_t)sizeof(float));
+}
+
 static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
                              const double *scale, float *piece, void *other, int64_t piece_rows, weft_tensor *x)
 {
@@ -113,7 +119,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     weft_status status = WEFT_OK;
     int64_t cols = graph->features;
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
-    int64_t piece_rows = 1 + PIECE_BYTES / (cols * (int64_t)sizeof(float));
+    int64_t piece_rows = rows_a_piece(graph);
     float *piece = NULL;
     void *other = NULL;
     double *scale = NULL;
@@ -132,6 +138,84 @@ done:
     weft_free(other);
     weft_free(scale);
     return comm_agree(comm, status);
+}
+
+/* ---- sparse features ---- */
+
+static int64_t count_numbers(const float *row, int64_t cols)
+{
+    int64_t count = 0;
+    for (int64_t c = 0; c < cols; ++c) {
+        count += row[c] != 0.0f;
+    }
+    return count;
+}
+
+static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part, int64_t *offset)
+{
+    const int64_t piece = rows_a_piece(graph);
+    offset[0] = 0;
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        offset[i + 1] = offset[i] + count_numbers(graph->feature + part->gid[i] * graph->features, graph->features);
+        if (i % piece == piece - 1) {
+            graph_release_pages(graph);
+        }
+    }
+}
+
+static void take_numbers(const float *row, int64_t cols, int32_t *column, float *value)
+{
+    int64_t at = 0;
+    for (int64_t c = 0; c < cols; ++c) {
+        if (row[c] != 0.0f) {
+            column[at] = (int32_t)c;
+            value[at++] = row[c];
+        }
+    }
+}
+
+/* What scale_row makes of a row, from its numbers alone: zeros add nothing to its sum. */
+static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const weft_part *part,
+                               gnn_feature_scaling scaling, tensor_features *features)
+{
+    weft_status status = WEFT_OK;
+    const int64_t cols = graph->features;
+    int64_t *offset = NULL;
+    int32_t *column = NULL;
+    float *value = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW(&offset, part->n_owned + 1, WEFT_MEM_WORKSPACE), status, done);
+    log_progress progress = log_progress_begin("load features", "rows", 2.0 * (double)part->n_owned);
+    count_numbers_of_rows(graph, part, offset);
+    log_progress_update(&progress, (double)part->n_owned);
+    WEFT_TRY_GOTO(WEFT_NEW(&column, offset[part->n_owned], WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&value, offset[part->n_owned], WEFT_MEM_WORKSPACE), status, done);
+    const int64_t piece = rows_a_piece(graph);
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        if (i % piece == piece - 1) {
+            graph_release_pages(graph);
+            log_progress_update(&progress, (double)(part->n_owned + i));
+        }
+        take_numbers(graph->feature + part->gid[i] * cols, cols, column + offset[i], value + offset[i]);
+        if (scaling != GNN_SCALE_NONE) {
+            scale_row(value + offset[i], offset[i + 1] - offset[i], scaling == GNN_SCALE_LENGTH);
+        }
+    }
+    graph_release_pages(graph);
+    log_progress_end(&progress);
+    const hal_csr csr = {.rows = part->n_owned, .cols = cols, .offset = offset, .column = column};
+    status = tensor_features_create(hal, &csr, value, WEFT_MEM_FEATURE, features);
+done:
+    weft_free(offset);
+    weft_free(column);
+    weft_free(value);
+    return status;
+}
+
+weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
+                                     gnn_feature_scaling scaling, tensor_features *features)
+{
+    assert(scaling != GNN_SCALE_STANDARD && graph->features >= 1);
+    return comm_agree(comm, load_sparse(hal, graph, part, scaling, features));
 }
 
 /* ---- labels ---- */

@@ -10,6 +10,7 @@
 #include "base/option_words.h"
 #include "comm/comm.h"
 #include "partition/part.h"
+#include "tensor/tensor_features.h"
 #include "train/model.h"
 
 #define GNN_FEATURE_SCALINGS(X)                                                                                        \
@@ -24,6 +25,11 @@ typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feat
  * all vertices of all ranks (constant columns stay 0); then they are rounded to the type of x. Collective. */
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
                               gnn_feature_scaling scaling, weft_tensor *x);
+
+/* The same of features that are mostly zeros: those that are not 0. Scaling must leave zeros as they are (not
+ * GNN_SCALE_STANDARD). Collective. */
+weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
+                                     gnn_feature_scaling scaling, tensor_features *features);
 
 typedef struct gnn_labels {
     train_targets targets;

@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+/* Rows added in a walk over numbers or edges, against elements of a full product in the same time: measured, 6 to 20. */
+static const double walk_cost = 16.0;
+
 static bool is_labelled(const weft_graph *graph, int64_t v)
 {
     if (graph->label != NULL) {
@@ -46,6 +49,7 @@ gnn_facts gnn_facts_of(const weft_graph *graph)
     gnn_facts facts = {0};
     count_labels(graph, &facts);
     count_features(graph, &facts);
+    facts.degree = graph->vertices > 0 ? (double)graph->edges / (double)graph->vertices : 0.0;
     return facts;
 }
 
@@ -71,4 +75,15 @@ gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm)
         return GNN_SCALE_STANDARD;
     }
     return norm ? GNN_SCALE_NONE : GNN_SCALE_LENGTH;
+}
+
+double gnn_density(const gnn_facts *facts)
+{
+    return facts->values > 0 ? 1.0 - (double)facts->zeros / (double)facts->values : 1.0;
+}
+
+bool gnn_has_sparse_features(const gnn_facts *facts)
+{
+    const double features = (double)facts->features;
+    return walk_cost * (gnn_density(facts) * features + facts->degree) < features;
 }

@@ -21,6 +21,7 @@ typedef struct gnn_facts {
     int64_t values;   /* features looked at */
     int64_t zeros;    /* of those: 0 */
     int64_t negative; /* of those: below 0 */
+    double degree;    /* edges of a vertex, their mean */
 } gnn_facts;
 
 gnn_facts gnn_facts_of(const weft_graph *graph);
@@ -34,5 +35,10 @@ bool gnn_has_wide_features(const gnn_facts *facts);
  * scale is nothing. Anything else: columns of mean 0 and variance 1.
  */
 gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm);
+/* Share of the features looked at that are not 0. */
+double gnn_density(const gnn_facts *facts);
+/* Hold only the features that are not 0: what products with them and the sums over edges take, which then come after
+ * the products, is less than what products with all features take. */
+bool gnn_has_sparse_features(const gnn_facts *facts);
 
 #endif

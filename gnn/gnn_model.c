@@ -54,6 +54,13 @@ static weft_status create_matrices(gnn_model *model)
     }
     if (keeps_features_apart(model)) {
         WEFT_TRY(tensor_create(hal, dtype, plan->n_owned, plan->config.inputs, WEFT_MEM_FEATURE, &model->features));
+    } else if (first->plan->sparse) {
+        first->features = &model->sparse;
+        first->input = (weft_tensor){.hal = hal,
+                                     .dtype = dtype,
+                                     .rows = first->plan->input_rows,
+                                     .cols = first->plan->input_cols,
+                                     .ld = first->plan->input_cols};
     } else {
         WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,
                                &first->input));
@@ -128,6 +135,7 @@ void gnn_model_destroy(gnn_model *model)
         }
     }
     tensor_destroy(&model->features);
+    tensor_features_destroy(&model->sparse);
     tensor_destroy(&model->panel);
     tensor_destroy(&model->gradient);
     if (model->row_id != NULL) {

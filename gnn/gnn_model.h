@@ -27,7 +27,8 @@ typedef struct gnn_model {
     gnn_layer layer[GNN_MAX_LAYERS];
     train_norm norm[GNN_MAX_LAYERS];
     char norm_name[GNN_MAX_LAYERS][16];
-    weft_tensor features; /* kept apart only where the input matrix holds their masked copy */
+    weft_tensor features;   /* kept apart only where the input matrix holds their masked copy */
+    tensor_features sparse; /* the features, where the plan of the first layer says so */
     weft_tensor panel, gradient;
     int64_t *row_id; /* device, [n_owned] global ids */
     train_model interface;
@@ -35,7 +36,8 @@ typedef struct gnn_model {
 
 /*
  * part: this rank's part; its edges are released once the aggregation matrix (of this form) stands.
- * After this, write the features into gnn_model_features and call gnn_model_prepare. Collective.
+ * After this, write the features into gnn_model_features, or create `sparse` where the first layer's plan says so, and call
+ * gnn_model_prepare. Collective.
  */
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, hal_spmm_form form, gnn_model *model);

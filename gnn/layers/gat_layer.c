@@ -60,7 +60,8 @@ static void plan_gat(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     layer->extra = plan->n_local * (2 * (width + heads) + 3 * heads);
     layer->aggregated = (4 * width + 9 * heads + 1) / 2;
     layer->weights = layer->d_in * width + 2 * width + layer->d_out;
-    layer->panels = number == 0 && config->input_dropout > 0.0f;
+    layer->sparse = layer_takes_sparse(config, number);
+    layer->panels = number == 0 && !layer->sparse && config->input_dropout > 0.0f;
     layer->heads = (int)heads;
     layer->slope = config->slope;
     layer->weight_dropout = config->weight_dropout;

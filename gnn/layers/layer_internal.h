@@ -11,6 +11,12 @@
 
 extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat;
 
+/* Is layer `number` the one that reads features, and are those held sparse? */
+static inline bool layer_takes_sparse(const gnn_config *config, int number)
+{
+    return number == 0 && config->density > 0.0 && config->order != GNN_ORDER_AGGREGATE_FIRST;
+}
+
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
 {
     return layer->plan->panels && dropout != NULL && dropout->probability > 0.0f;
@@ -59,17 +65,6 @@ static inline weft_status layer_gradients_ready(const gnn_layer *layer, const tr
     return train_ready(pass, layer->weight);
 }
 
-/* Every row of out = bias: a product over no columns writes it. */
-static inline weft_status layer_set_bias(gnn_layer *layer)
-{
-    weft_tensor bias = param_value(layer->params, layer->bias);
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor out = gnn_layer_out(layer);
-    weft_tensor none = tensor_view(&out, 0, out.rows, 0, 0);
-    weft_tensor empty = tensor_view(&w, 0, 0, 0, out.cols);
-    return tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = &bias}, &out);
-}
-
 static inline weft_status layer_bias_gradient(gnn_layer *layer)
 {
     weft_tensor dout = gnn_layer_out(layer);
@@ -80,7 +75,10 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
     return status;
 }
 
-/* y = x W + bias (NULL: none) and dW = x^T dy, x masked panel by panel where the plan says so. */
+/* Every row of out = bias. */
+weft_status layer_set_bias(gnn_layer *layer);
+/* y = x W + bias (NULL: none) and dW = x^T dy, x masked panel by panel where the plan says so; of sparse features x is a
+ * shape alone. */
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
                            weft_tensor *y);
 weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,

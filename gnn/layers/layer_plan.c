@@ -40,7 +40,7 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
     }
     activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
     const gnn_layer_plan *first = &plan->layer[0];
-    int64_t feature = first->input_rows * first->input_cols;
+    int64_t feature = first->sparse ? 0 : first->input_rows * first->input_cols;
     if (first->flow == GNN_FLOW_AGGREGATE_FIRST && plan->config.input_dropout > 0.0f) {
         feature += plan->n_owned * first->d_in; /* the features themselves, besides their masked copy */
     }
@@ -53,6 +53,11 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         plan->setup_bytes = 2 * (uint64_t)(plan->n_local * first->width) * element;
     }
     plan->feature_bytes = (uint64_t)feature * element;
+    if (first->sparse) {
+        const double rows = (double)plan->n_owned;
+        const double cols = (double)first->d_in;
+        plan->feature_bytes = tensor_features_bytes(rows, cols, rows * cols * plan->config.density);
+    }
     plan->activation_bytes = activation_bytes;
     plan->parameter_bytes = 5 * (uint64_t)parameters * weft_dtype_bytes(dtype); /* value, gradient, two moments, best */
 }

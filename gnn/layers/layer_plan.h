@@ -38,6 +38,13 @@ typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage
     X(GNN_ORDER_LINEAR_FIRST, "linear-first")
 typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
+/* How features are held: all of them, or those that are not 0 (tensor/tensor_features.h). */
+#define GNN_FEATURE_FORMS(X)                                                                                           \
+    X(GNN_FEATURES_AUTO, "auto") /* not decided yet (gnn/facts.h) */                                                   \
+    X(GNN_FEATURES_WHOLE, "whole")                                                                                     \
+    X(GNN_FEATURES_SPARSE, "sparse")
+typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
+
 /* Letters of a part's prepared matrices, of both directions. */
 enum { GNN_FORMS = 8 };
 
@@ -53,6 +60,7 @@ typedef struct gnn_config {
     gnn_order order;
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
+    double density;            /* of features held as those that are not 0: their share; 0: held whole; how, not what */
     halo_overlap overlap;      /* how, not what: no part of a saved model */
     gnn_halo_options halo;     /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
@@ -73,6 +81,7 @@ typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
     bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse; /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
     bool panels; /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;
     int64_t d_in, d_out;

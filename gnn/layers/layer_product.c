@@ -1,4 +1,7 @@
-/* gnn/layers/layer_product.c: x W and its weight gradient, where dropout masks the features panel by panel (layer_internal.h). */
+/*
+ * gnn/layers/layer_product.c: x W and its weight gradient (layer_internal.h), where dropout masks the features: panel by panel, or
+ * number by number of sparse ones.
+ */
 #include "gnn/layers/layer_internal.h"
 
 /* Rows [row, row + rows) of x under the dropout mask, in the panel. */
@@ -15,10 +18,32 @@ static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_
     return status;
 }
 
+/* Every row of y = bias: a product over no columns writes it. */
+static weft_status set_rows(const weft_tensor *w, const weft_tensor *bias, weft_tensor *y)
+{
+    weft_tensor none = tensor_view(y, 0, y->rows, 0, 0);
+    weft_tensor empty = tensor_view(w, 0, 0, 0, y->cols);
+    return tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = bias}, y);
+}
+
+weft_status layer_set_bias(gnn_layer *layer)
+{
+    weft_tensor bias = param_value(layer->params, layer->bias);
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor out = gnn_layer_out(layer);
+    return set_rows(&w, &bias, &out);
+}
+
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
                            weft_tensor *y)
 {
     weft_tensor w = param_value(layer->params, layer->weight);
+    if (layer->features != NULL) {
+        if (bias != NULL) {
+            WEFT_TRY(set_rows(&w, bias, y));
+        }
+        return tensor_features_product(layer->features, &w, bias != NULL ? 1.0 : 0.0, dropout, y);
+    }
     if (!layer_masked(layer, dropout)) {
         return tensor_gemm(&(tensor_product){.a = x, .b = &w, .bias = bias}, y);
     }
@@ -36,6 +61,9 @@ weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, 
                                   const weft_tensor *dy)
 {
     weft_tensor dw = param_grad(layer->params, layer->weight);
+    if (layer->features != NULL) {
+        return tensor_features_gradient(layer->features, dy, dropout, &dw);
+    }
     if (!layer_masked(layer, dropout)) {
         return tensor_gemm(&(tensor_product){.a = x, .b = dy, .trans_a = true}, &dw);
     }

@@ -4,8 +4,12 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. */
 static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, int64_t d_out)
 {
+    if (layer_takes_sparse(config, number)) {
+        return GNN_FLOW_LINEAR_FIRST;
+    }
     bool constant_input = number == 0 && config->input_dropout <= 0.0f;
     if (config->order == GNN_ORDER_LINEAR_FIRST) {
         return GNN_FLOW_LINEAR_FIRST;
@@ -52,7 +56,8 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     case GNN_FLOW_ATTENTION: /* no sum of this file */
         break;
     }
-    layer->panels = first && plan->config.input_dropout > 0.0f &&
+    layer->sparse = layer_takes_sparse(&plan->config, number);
+    layer->panels = first && !layer->sparse && plan->config.input_dropout > 0.0f &&
                     (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);
 }
 

@@ -203,6 +203,8 @@ def check_sources():
             entry = {"value": option["default"], "source": "default"}
             if name == "normalize":  # auto: decided by the graph, which has values of both signs
                 entry = {"value": "standard", "source": "data"}
+            if name == "feature-form":  # what is standardised is nowhere 0
+                entry = {"value": "whole", "source": "data"}
             if name == "model":  # auto: of a graph
                 entry = {"value": "sage", "source": "data"}
             if name == "choices":  # the reference backend has one form

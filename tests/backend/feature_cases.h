@@ -69,8 +69,11 @@ static void feature_variant(env *e, float drop, bool transposed, bool whole, dou
     operand x = operand_own(e, !transposed, transposed ? rows : cols, e->n, UNIT);
     operand y = operand_own(e, !transposed, transposed ? cols : rows, e->n, beta == 0.0 ? NOTHING : UNIT);
     for (int b = 0; b < 2; ++b) {
-        const hal_dropout dropout = {
-            .probability = drop, .seed = 98765432109ULL, .purpose = WEFT_RNG_DROPOUT, .epoch = 4, .row_id = ints_on(&id, b)};
+        const hal_dropout dropout = {.probability = drop,
+                                     .seed = 98765432109ULL,
+                                     .purpose = WEFT_RNG_DROPOUT,
+                                     .epoch = 4,
+                                     .row_id = ints_on(&id, b)};
         if (b == 0 && whole) {
             RUN_ON(e, b, act_forward, .x = mat_on(&dense, b), .y = mat_on(&masked, b), .dropout = dropout);
             RUN_ON(e, b, gemm, .a = mat_on(&masked, b), .b = mat_on(&x, b), .c = mat_on(&y, b), .trans_a = transposed,

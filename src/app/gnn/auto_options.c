@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "gnn/facts.h"
+#include "gnn/gnn_options.def"
 
 static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 {
@@ -42,27 +43,51 @@ static weft_status leave_features(weft_options *options)
     return option_decide(options, OPT_NORMALIZE, "none");
 }
 
+/* Scaling is decided by now: what has a mean of 0 is nowhere 0. */
+static weft_status decide_form(weft_options *options, const gnn_facts *facts)
+{
+    const bool zeros_stay = option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD;
+    const bool sparse =
+        zeros_stay && option_choice(options, OPT_ORDER) != GNN_ORDER_AGGREGATE_FIRST && gnn_has_sparse_features(facts);
+    if (sparse) {
+        log_info("features: held sparse (auto: %.2f %% of %lld are not 0)", 100.0 * gnn_density(facts),
+                 (long long)facts->features);
+    }
+    return option_decide(options, OPT_FEATURE_FORM, sparse ? "sparse" : "whole");
+}
+
 static weft_status decide(weft_options *options, const gnn_facts *facts, bool training)
 {
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(option_decide(options, OPT_MODEL, "sage"));
     }
-    if (!training) {
-        return option_is_auto(options, OPT_NORMALIZE) ? leave_features(options) : WEFT_OK;
-    }
-    if (option_is_auto(options, OPT_RECIPE)) {
+    if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     }
-    return option_is_auto(options, OPT_NORMALIZE) ? decide_scaling(options, facts) : WEFT_OK;
+    if (option_is_auto(options, OPT_NORMALIZE)) {
+        WEFT_TRY(training ? decide_scaling(options, facts) : leave_features(options));
+    }
+    if (option_is_auto(options, OPT_FEATURE_FORM)) {
+        return decide_form(options, facts);
+    }
+    WEFT_CHECK(option_choice(options, OPT_FEATURE_FORM) != GNN_FEATURES_SPARSE ||
+                   option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD,
+               WEFT_ERR_USAGE,
+               FLAG_FEATURE_FORM
+               " sparse: " FLAG_NORMALIZE
+               " standard leaves no feature at 0; take length, row or none, or leave the form to auto");
+    return WEFT_OK;
 }
 
-weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options)
+weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options,
+                                double *density)
 {
     gnn_facts facts = {0};
-    if (training && comm_rank(comm) == 0) {
+    if (comm_rank(comm) == 0) {
         facts = gnn_facts_of(graph);
         graph_release_pages(graph);
     }
     WEFT_TRY(comm_bcast(comm, 0, &facts, (int64_t)sizeof facts));
+    *density = gnn_density(&facts);
     return comm_agree(comm, decide(options, &facts, training));
 }

@@ -35,8 +35,8 @@ void gnn_describe_plan(const workload *work, FILE *out)
     const gnn_halo_options *halo = &plan.config.halo;
     for (int l = 0; l < plan.config.layers; ++l) {
         const gnn_layer_plan *layer = &plan.layer[l];
-        fprintf(out, "layer %d: %lld -> %lld, %s\n", l, (long long)layer->d_in, (long long)layer->d_out,
-                gnn_flow_text(layer->flow));
+        fprintf(out, "layer %d: %lld -> %lld, %s%s\n", l, (long long)layer->d_in, (long long)layer->d_out,
+                gnn_flow_text(layer->flow), layer->sparse ? ", sparse features" : "");
         const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
         const double plain = (double)layer->aggregated * (double)weft_dtype_bytes(type);
         const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;

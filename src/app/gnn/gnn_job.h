@@ -11,6 +11,7 @@
 typedef struct gnn_job {
     graph_data data;
     weft_graph facts; /* of the graph, also once it is closed; no arrays */
+    double density;   /* share of the features that are not 0, where features are held so */
     gnn_config config;
     bool labels_needed;
     gnn_model model;

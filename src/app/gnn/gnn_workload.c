@@ -98,8 +98,11 @@ static weft_status gnn_open(workload *work, const char *folder)
 
 static weft_status gnn_decide(workload *work, weft_options *options, bool training)
 {
-    const gnn_job *job = work->self;
-    return auto_options_decide(work->context->comm, &job->data.graph, training, options);
+    gnn_job *job = work->self;
+    double density;
+    WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &density));
+    job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? density : 0.0;
+    return WEFT_OK;
 }
 
 static weft_status gnn_release(workload *work)
@@ -196,6 +199,7 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     WEFT_TRY(precision_of(context, &values));
     job->config = model_config(context->options, graph, outputs);
     job->config.bf16 = values == WEFT_DTYPE_BF16;
+    job->config.density = job->density;
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(check_memory_early(work));
@@ -232,6 +236,20 @@ static weft_status load_labels(workload *work)
     return WEFT_OK;
 }
 
+static weft_status load_features(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_graph *graph = &job->data.graph;
+    const gnn_feature_scaling scaling = option_choice(context->options, OPT_NORMALIZE);
+    if (job->model.plan.layer[0].sparse) {
+        return gnn_load_sparse_features(context->comm, context->hal, graph, &job->data.part, scaling,
+                                        &job->model.sparse);
+    }
+    weft_tensor features = gnn_model_features(&job->model);
+    return gnn_load_features(context->comm, graph, &job->data.part, scaling, &features);
+}
+
 static weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -247,8 +265,7 @@ static weft_status gnn_build(workload *work)
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_LOAD);
-    weft_tensor features = gnn_model_features(&job->model);
-    status = gnn_load_features(context->comm, &data->graph, &data->part, option_choice(o, OPT_NORMALIZE), &features);
+    status = load_features(work);
     if (status == WEFT_OK) {
         status = load_labels(work);
     }

@@ -25,6 +25,21 @@ static void test_counts(void **state)
     assert_true(gnn_labels_per_answer(&facts) == 1.0);
     assert_true(gnn_has_few_labels(&facts));
     assert_int_equal(gnn_scaling_for(&facts, false), GNN_SCALE_LENGTH);
+    assert_true(fabs(gnn_density(&facts) - 0.2) < 1e-15);
+}
+
+/* Citeseer's figures, and those of Photo, where every third feature is not 0; a row of many edges waits for them. */
+static void test_sparse_features(void **state)
+{
+    (void)state;
+    gnn_facts facts = {.features = 3703, .values = 1000, .zeros = 991, .degree = 2.7};
+    assert_true(gnn_has_sparse_features(&facts));
+    facts.degree = 230.0;
+    assert_false(gnn_has_sparse_features(&facts));
+    facts = (gnn_facts){.features = 745, .values = 1000, .zeros = 652, .degree = 31.0};
+    assert_false(gnn_has_sparse_features(&facts));
+    facts = (gnn_facts){.features = 0};
+    assert_false(gnn_has_sparse_features(&facts));
 }
 
 /* A task is a question of two answers; a row whose tasks are all unknown is unlabelled. */
@@ -91,8 +106,8 @@ static void test_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_tasks),  cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_sparse_features), cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_limits),          cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
