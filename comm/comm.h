@@ -176,6 +176,7 @@ comm_algorithm comm_plan_algorithm(const comm_plan *plan);
 
 /* ---- figures ---------------------------------------------------------------------------------------------------- */
 typedef struct comm_stats {
+    /* Messages, and rows of a halo that other ranks find in memory of the node: bytes without a message. */
     uint64_t bytes_sent, messages_sent;
     uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */
     double wait_seconds;   /* time callers stood still */

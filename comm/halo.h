@@ -12,7 +12,8 @@
  *   HALO_REVERSE_MAX   replicas -> root:     x[root] = max(x[root], x[leaf]), element by element; a NaN stays
  *
  * Volume of either direction: one row of `width` elements per (root, replica) pair, one message per pair of ranks that
- * share any; in fewer bits, as hal_row_bytes says. Leaf rows that are one ascending run are sent and received in place, without packing.
+ * share any; in fewer bits, as hal_row_bytes says. Between ranks of one node the rows lie in memory that both see, and
+ * there is no message. In messages, leaf rows that are one ascending run are sent and received in place, without packing.
  */
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H
@@ -54,8 +55,8 @@ typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } hal
 
 /*
  * Collective. Copies the lists, checks them against the peers' (counts equal, rows in range), allocates buffers for
- * rows of at most max_width elements; exchanges allocate nothing. hal packs, unpacks and adds; it must outlive the
- * halo.
+ * rows of at most max_width float32; exchanges allocate nothing. hal packs, unpacks and adds; it must outlive the
+ * halo. Where shared memory has no room, the ranks of a node send messages, which is told once in the log.
  */
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);
@@ -73,7 +74,7 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
 weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                                  weft_dtype dtype, void *x, int64_t ld, int64_t width);
 weft_status comm_halo_wait(comm_halo *halo);
-/* Has every message of the exchange under way come and gone, so that the wait has only rows to unpack? Moves nothing:
+/* Have all rows of the exchange under way come and gone, so that the wait has only rows to unpack? Moves nothing:
  * see comm_poll. */
 bool comm_halo_arrived(const comm_halo *halo);
 void comm_halo_destroy(comm_halo *halo);

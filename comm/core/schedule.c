@@ -11,9 +11,6 @@
 #include "comm/core/wire.h"
 #include "hal/pack.h"
 
-/* Flags are looked at so often before the transport is given a chance to move its messages and to report a failure. */
-enum { BLOCKED_LOOKS = 64 };
-
 /* ---- running: one function a phase ----------------------------------------------------------------------- */
 static bool is_transfer(const schedule_step *step)
 {
@@ -118,7 +115,7 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
         if (step->kind == STEP_AWAIT) {
             if (!step->fn.ready(step->argument, s->posts)) {
                 *blocked = true;
-                return ++s->blocked % BLOCKED_LOOKS == 0 ? s->comm->transport->ops->poll(s->comm->transport) : WEFT_OK;
+                return window_look_again(s->comm, &s->blocked);
             }
             s->missing = -1;
         } else if (step->kind == STEP_CALL) {

@@ -17,19 +17,22 @@
 
 enum { LINE = 64, HEAD_BYTES = WINDOW_FLAGS * LINE };
 
+/* Looks at flags between two chances for the transport. */
+enum { BLOCKED_LOOKS = 64 };
+
 struct comm_window {
     transport *transport;
     comm_progress *progress; /* its lock guards the transport */
     void *handle;            /* the transport's; NULL: plain memory of a node of one rank */
     uint64_t id;
     int ranks, me;
-    void **segment; /* [ranks] with the flags */
-    int64_t *bytes; /* [ranks] without them */
+    void **segment;  /* [ranks] with the flags */
+    int64_t *bytes;  /* [ranks] with them */
+    int64_t largest; /* of all ranks of the communicator, without them */
 };
 
 struct pooled_window {
     comm_window *window;
-    int64_t bytes;
     bool used;
 };
 
@@ -137,6 +140,9 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **out
         card_bytes[q] = (int64_t)sizeof mine;
     }
     WEFT_TRY_GOTO(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, card_bytes), status, done);
+    for (int q = 0; q < size; ++q) {
+        window->largest = card[q].bytes > window->largest ? card[q].bytes : window->largest;
+    }
     ++comm->windows_made;
     local = window_share(comm, window, card);
     if (local == WEFT_OK) {
@@ -200,6 +206,11 @@ uint64_t window_flag(const comm_window *window, int local, int flag)
     return __atomic_load_n(flag_of(window, local, flag), __ATOMIC_ACQUIRE);
 }
 
+weft_status window_look_again(const weft_comm *comm, unsigned *looks)
+{
+    return ++*looks % BLOCKED_LOOKS == 0 ? comm->transport->ops->poll(comm->transport) : WEFT_OK;
+}
+
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
 static weft_status pool_grow(window_pool *pool)
 {
@@ -212,18 +223,19 @@ static weft_status pool_grow(window_pool *pool)
     return WEFT_OK;
 }
 
-/* Collective: the smallest window that fits and that no rank uses, the same on all of them; -1: none. used: [count]. */
-static weft_status pool_find(weft_comm *comm, int64_t bytes, int32_t *used, int *found)
+/* Collective: the smallest window that fits all ranks and that none uses, the same on all of them; -1: none. unfit:
+ * [count]. */
+static weft_status pool_find(weft_comm *comm, int64_t bytes, int32_t *unfit, int *found)
 {
     const window_pool *pool = &comm->pool;
     *found = -1;
     for (int i = 0; i < pool->count; ++i) {
-        used[i] = pool->entry[i].used;
+        const comm_window *window = pool->entry[i].window;
+        unfit[i] = pool->entry[i].used || window_segment_bytes(window, window->me) < bytes;
     }
-    WEFT_TRY(comm_allreduce(comm, used, pool->count, WEFT_DTYPE_I32, COMM_MAX));
+    WEFT_TRY(comm_allreduce(comm, unfit, pool->count, WEFT_DTYPE_I32, COMM_MAX));
     for (int i = 0; i < pool->count; ++i) {
-        bool fits = used[i] == 0 && pool->entry[i].bytes >= bytes;
-        if (fits && (*found < 0 || pool->entry[i].bytes < pool->entry[*found].bytes)) {
+        if (unfit[i] == 0 && (*found < 0 || pool->entry[i].window->largest < pool->entry[*found].window->largest)) {
             *found = i;
         }
     }
@@ -234,21 +246,21 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
 {
     weft_status status = WEFT_OK;
     window_pool *pool = &comm->pool;
-    int32_t *used = NULL;
+    int32_t *unfit = NULL;
     int found = -1;
     *window = NULL;
     weft_status local = pool_grow(pool);
-    local = local == WEFT_OK ? WEFT_NEW(&used, pool->count + 1, WEFT_MEM_COMM) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&unfit, pool->count + 1, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    WEFT_TRY_GOTO(pool_find(comm, bytes, used, &found), status, done);
+    WEFT_TRY_GOTO(pool_find(comm, bytes, unfit, &found), status, done);
     if (found < 0) {
         comm_window *made = NULL;
         WEFT_TRY_GOTO(comm_window_create(comm, bytes, &made), status, done);
         found = pool->count++;
-        pool->entry[found] = (struct pooled_window){.window = made, .bytes = bytes};
+        pool->entry[found] = (struct pooled_window){.window = made};
     }
     pool->entry[found].used = true;
     *window = pool->entry[found].window;
@@ -256,7 +268,7 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
     /* Its pages are made here, by their owner, and not in the first post. */
     memset(window_segment(*window, (*window)->me), 0, (size_t)window_segment_bytes(*window, (*window)->me));
 done:
-    weft_free(used);
+    weft_free(unfit);
     return status;
 }
 

@@ -42,12 +42,15 @@ uint64_t window_id(const comm_window *window);
 void window_raise(comm_window *window, int flag, uint64_t value);
 /* The flag of a rank of this node. */
 uint64_t window_flag(const comm_window *window, int local, int flag);
+/* A look at flags was in vain: once in many, the transport gets a chance to move its messages and to report a failure.
+ * looks: the caller's count of them. By whoever drives. */
+weft_status window_look_again(const weft_comm *comm, unsigned *looks);
 
 /*
  * Windows for planned operations: one that no rank uses any more, or a new one. The communicator keeps them until it is
- * destroyed, so giving one back is local and a plan that is made again costs no new window. Lease: collective, equal
- * bytes on all ranks; this rank's flags and segment are zero (again). They are so on every rank after the next meeting
- * (comm_agree).
+ * destroyed, so giving one back is local and a plan that is made again costs no new window. Lease: collective, at least
+ * `bytes` (may differ between ranks) of this rank's own; its flags and segment are zero (again). They are so on every
+ * rank after the next meeting (comm_agree).
  */
 weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **window);
 void comm_window_return(weft_comm *comm, comm_window *window); /* NULL is allowed */

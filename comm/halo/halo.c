@@ -9,6 +9,9 @@
  *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
  *
+ * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory instead, from where the
+ * peer unpacks them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
+ *
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds or keeps the larger, peer by
  *                                                                                   peer in rank order)
@@ -19,18 +22,18 @@
  * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
  * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged;
- * coded, the rows of both sides and their codes.
+ * coded, the rows of both sides and their codes. Pairs of this node: the window's, and coded the rows of both sides.
  */
 #include "comm/halo.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/transfer.h"
+#include "comm/halo/halo_lists.h"
+#include "comm/halo/halo_window.h"
 
 typedef enum halo_phase { HALO_START, HALO_TRANSFER, HALO_DONE } halo_phase;
 
@@ -40,9 +43,12 @@ typedef enum piece_state { PIECE_EMPTY, PIECE_UNDER_WAY, PIECE_ARRIVED, PIECE_UN
 typedef struct halo_piece {
     int64_t rows, first; /* first: position in the side's list */
     int64_t run_start;   /* first row when the rows are an ascending run, else -1 */
-    bool in_place;       /* in the exchange under way */
-    int messages;        /* still under way; the driver's */
-    atomic_int state;    /* piece_state: the driver sees it arrive, the caller unpacks it */
+    /* in the exchange under way */
+    bool shared, in_place;       /* through the window; or sent and received where the rows are */
+    int64_t packed_at, coded_at; /* rows before it in those buffers */
+    char *message;               /* where its message lies, on the device; unless in place */
+    int messages;                /* still under way; the driver's */
+    atomic_int state;            /* piece_state: the driver sees it arrive, the caller unpacks it */
 } halo_piece;
 
 typedef struct halo_buffer {
@@ -54,11 +60,10 @@ typedef struct halo_buffer {
 typedef struct halo_side {
     halo_piece *piece; /* [P] */
     int64_t rows;
-    bool all_runs;
     int32_t *index;     /* device, [rows] */
     int64_t *id;        /* device, [rows] global ids; NULL when none were given */
-    halo_buffer packed; /* device, [rows, width] of the exchange, packed by peer */
-    halo_buffer coded;  /* device, the same rows in fewer bits */
+    halo_buffer packed; /* device, rows of the exchange, packed by peer */
+    halo_buffer coded;  /* device, rows of messages in fewer bits */
     halo_buffer staged; /* host, what is sent of those; none when the host sees device memory */
 } halo_side;
 
@@ -69,10 +74,14 @@ struct comm_halo {
     int64_t n_local, max_width;
     halo_side own, leaf;
     comm_transfers transfers;
+    halo_window *window; /* NULL: messages alone */
     /* the exchange under way */
     bool posted;        /* and not waited for */
+    bool through;       /* the window, where it reaches */
     atomic_int arrived; /* pieces that are complete; the driver's */
     int looked_at;      /* of those, how many the caller has seen */
+    int awaited;        /* pieces in the window that are not there yet; the driver's */
+    unsigned looks;     /* at flags in vain; the driver's */
     halo_phase phase;   /* the driver's */
     halo_direction direction;
     weft_dtype dtype;
@@ -87,6 +96,11 @@ struct comm_halo {
 
 static const char *const direction_name[] = {"halo forward", "halo reverse", "halo reverse max"};
 
+static halo_list sent_list(const comm_halo *halo)
+{
+    return halo->direction == HALO_FORWARD ? HALO_OWN : HALO_LEAVES;
+}
+
 static halo_side *sending_side(comm_halo *halo)
 {
     return halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
@@ -95,6 +109,11 @@ static halo_side *sending_side(comm_halo *halo)
 static halo_side *receiving_side(comm_halo *halo)
 {
     return halo->direction == HALO_FORWARD ? &halo->leaf : &halo->own;
+}
+
+static halo_piece *received_pieces(const comm_halo *halo)
+{
+    return halo->direction == HALO_FORWARD ? halo->leaf.piece : halo->own.piece;
 }
 
 /* ---- one exchange ----------------------------------------------------------------------------------------------- */
@@ -110,20 +129,13 @@ static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool 
            hal_host_visible(halo->hal);
 }
 
-/* Where the message of a piece starts on the device, */
-static char *piece_message(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
-{
-    return (is_coded(halo) ? side->coded.data : side->packed.data) + piece->first * halo->row_bytes;
-}
-
-/* and in memory that the host sees. */
+/* Where the message of a piece lies in memory that the host sees. */
 static char *piece_host(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
     if (piece->in_place) {
         return halo->x + piece->run_start * halo->row_bytes;
     }
-    return side->staged.data != NULL ? side->staged.data + piece->first * halo->row_bytes
-                                     : piece_message(halo, side, piece);
+    return side->staged.data != NULL ? side->staged.data + piece->first * halo->row_bytes : piece->message;
 }
 
 static hal_mat whole_matrix(const comm_halo *halo)
@@ -133,14 +145,13 @@ static hal_mat whole_matrix(const comm_halo *halo)
 
 static hal_mat packed_rows(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
-    return hal_mat_of(side->packed.data + piece->first * halo->packed_bytes, halo->dtype, piece->rows, halo->width,
-                      halo->width);
+    char *rows = is_coded(halo) ? side->packed.data + piece->packed_at * halo->packed_bytes : piece->message;
+    return hal_mat_of(rows, halo->dtype, piece->rows, halo->width, halo->width);
 }
 
-static hal_mat coded_rows(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+static hal_mat coded_rows(const comm_halo *halo, const halo_piece *piece)
 {
-    return hal_mat_of(side->coded.data + piece->first * halo->row_bytes, WEFT_DTYPE_U8, piece->rows, halo->row_bytes,
-                      halo->row_bytes);
+    return hal_mat_of(piece->message, WEFT_DTYPE_U8, piece->rows, halo->row_bytes, halo->row_bytes);
 }
 
 static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo_piece *piece)
@@ -154,13 +165,13 @@ static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo
     if (is_coded(halo)) {
         const hal_encode_rows_args code = {.x = args.y,
                                            .id = hal_column_from(side->id + piece->first, WEFT_DTYPE_I64, piece->rows),
-                                           .y = coded_rows(halo, side, piece),
+                                           .y = coded_rows(halo, piece),
                                            .codec = halo->code.codec,
                                            .rounding = halo->code.rounding};
         WEFT_TRY(hal_encode_rows(hal, &code));
     }
     if (side->staged.data != NULL) {
-        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), piece_message(halo, side, piece),
+        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), piece->message,
                                          (size_t)(piece->rows * halo->row_bytes)));
     }
     return WEFT_OK;
@@ -181,12 +192,12 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
         return WEFT_OK;
     }
     if (side->staged.data != NULL) {
-        WEFT_TRY(hal->mem.upload_async(hal, piece_message(halo, side, piece), piece_host(halo, side, piece),
+        WEFT_TRY(hal->mem.upload_async(hal, piece->message, piece_host(halo, side, piece),
                                        (size_t)(piece->rows * halo->row_bytes)));
     }
     if (is_coded(halo)) {
         const hal_decode_rows_args code = {
-            .x = coded_rows(halo, side, piece), .y = packed_rows(halo, side, piece), .codec = halo->code.codec};
+            .x = coded_rows(halo, piece), .y = packed_rows(halo, side, piece), .codec = halo->code.codec};
         WEFT_TRY(hal_decode_rows(hal, &code));
     }
     const hal_scatter_rows_args args = {.x = packed_rows(halo, side, piece),
@@ -197,14 +208,21 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
     return hal_scatter_rows(hal, &args);
 }
 
+/* What the transport carries of a piece. */
+static int64_t message_bytes(const comm_halo *halo, const halo_piece *piece)
+{
+    return piece->shared ? 0 : piece->rows * halo->row_bytes;
+}
+
 static void expect_pieces(comm_halo *halo)
 {
     halo_side *side = receiving_side(halo);
+    halo->awaited = 0;
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         halo_piece *piece = &side->piece[p];
         int64_t bytes = piece->rows * halo->row_bytes;
-        piece->in_place = piece_in_place(halo, piece, true);
-        piece->messages = (int)transfers_chunks(halo->comm, bytes);
+        piece->messages = (int)transfers_chunks(halo->comm, message_bytes(halo, piece));
+        halo->awaited += piece->shared && bytes > 0;
         atomic_store_explicit(&piece->state, bytes > 0 ? PIECE_UNDER_WAY : PIECE_EMPTY, memory_order_relaxed);
     }
     atomic_store_explicit(&halo->arrived, 0, memory_order_relaxed);
@@ -216,8 +234,7 @@ static weft_status pack_pieces(comm_halo *halo)
 {
     halo_side *side = sending_side(halo);
     for (int p = 0; p < comm_size(halo->comm); ++p) {
-        halo_piece *piece = &side->piece[p];
-        piece->in_place = piece_in_place(halo, piece, false);
+        const halo_piece *piece = &side->piece[p];
         if (piece->rows * halo->row_bytes > 0 && !piece->in_place) {
             WEFT_TRY(piece_pack(halo, side, piece));
         }
@@ -225,8 +242,8 @@ static weft_status pack_pieces(comm_halo *halo)
     return WEFT_OK;
 }
 
-/* Messages touch host memory from here on: what is sent has been written, and what the last exchange uploaded out of
- * the memory that is received into has been read. */
+/* Messages and peers touch host memory from here on: what is sent has been written, and what the last exchange uploaded
+ * out of the memory that is received into has been read. */
 static weft_status wait_for_stream(comm_halo *halo)
 {
     WEFT_TRY(halo->hal->stream.record(halo->hal, halo->packed));
@@ -242,14 +259,34 @@ static weft_status start_messages(comm_halo *halo)
     transfers_clear(&halo->transfers);
     for (int p = 0; p < size; ++p) {
         const halo_piece *piece = &to->piece[p];
-        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, to, piece), piece->rows * halo->row_bytes, p));
+        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, to, piece), message_bytes(halo, piece), p));
     }
     for (int k = 1; k < size; ++k) {
         int p = (comm_rank(halo->comm) + k) % size;
         const halo_piece *piece = &from->piece[p];
-        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, from, piece), piece->rows * halo->row_bytes, p));
+        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, from, piece), message_bytes(halo, piece), p));
     }
     return WEFT_OK;
+}
+
+/* Rows through the window are sent as well, but as no message. */
+static void count_shared(comm_halo *halo)
+{
+    comm_counters *counters = &halo->comm->counters[COMM_LANE_HALO];
+    int64_t sent = 0, received = 0;
+    for (int p = 0; p < comm_size(halo->comm); ++p) {
+        const halo_piece *to = &sending_side(halo)->piece[p], *from = &receiving_side(halo)->piece[p];
+        sent += to->rows * halo->row_bytes - message_bytes(halo, to);
+        received += from->rows * halo->row_bytes - message_bytes(halo, from);
+    }
+    comm_count(&counters->bytes_sent, (uint64_t)sent);
+    comm_count(&counters->shared_bytes, (uint64_t)(sent + received));
+}
+
+static void note_arrival(comm_halo *halo, halo_piece *piece)
+{
+    atomic_store_explicit(&piece->state, PIECE_ARRIVED, memory_order_release);
+    atomic_fetch_add_explicit(&halo->arrived, 1, memory_order_release);
 }
 
 static void note_arrivals(comm_halo *halo)
@@ -258,8 +295,7 @@ static void note_arrivals(comm_halo *halo)
     for (int i = 0; i < halo->transfers.ended_count; ++i) {
         const transfer_info *info = &halo->transfers.info[halo->transfers.ended[i]];
         if (!info->is_send && --side->piece[info->group].messages == 0) {
-            atomic_store_explicit(&side->piece[info->group].state, PIECE_ARRIVED, memory_order_release);
-            atomic_fetch_add_explicit(&halo->arrived, 1, memory_order_release);
+            note_arrival(halo, &side->piece[info->group]);
         }
     }
 }
@@ -267,6 +303,36 @@ static void note_arrivals(comm_halo *halo)
 static piece_state state_of(const halo_piece *piece)
 {
     return (piece_state)atomic_load_explicit(&piece->state, memory_order_acquire);
+}
+
+/* A piece of this node that is not there yet, in ascending rank order from `first` on; -1: none. */
+static int next_awaited(const comm_halo *halo, int first)
+{
+    const halo_piece *piece = received_pieces(halo);
+    for (int p = first; p < comm_size(halo->comm) && halo->awaited > 0; ++p) {
+        if (piece[p].shared && state_of(&piece[p]) == PIECE_UNDER_WAY) {
+            return p;
+        }
+    }
+    return -1;
+}
+
+/* *blocked: somebody's flag is not there yet. */
+static weft_status look_at_flags(comm_halo *halo, bool *blocked, bool *moved)
+{
+    *blocked = false;
+    if (!halo->through) {
+        return WEFT_OK;
+    }
+    for (int p = next_awaited(halo, 0); p >= 0; p = next_awaited(halo, p + 1)) {
+        if (halo_window_is_here(halo->window, p)) {
+            note_arrival(halo, &receiving_side(halo)->piece[p]);
+            halo->awaited -= 1;
+            *moved = true;
+        }
+    }
+    *blocked = halo->awaited > 0 || halo_window_unread(halo->window) >= 0;
+    return *blocked ? window_look_again(halo->comm, &halo->looks) : WEFT_OK;
 }
 
 static bool has_arrivals(const comm_operation *op)
@@ -318,15 +384,18 @@ static void span_end(const comm_halo *halo)
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_halo *halo = (comm_halo *)op;
+    bool blocked = false;
     if (halo->phase == HALO_START) {
         WEFT_TRY(start_messages(halo));
+        count_shared(halo);
         *moved = true;
         halo->phase = HALO_TRANSFER;
     }
     WEFT_TRY(transfers_test(&halo->transfers));
     *moved = *moved || halo->transfers.ended_count > 0;
     note_arrivals(halo);
-    if (transfers_done(&halo->transfers)) {
+    WEFT_TRY(look_at_flags(halo, &blocked, moved));
+    if (transfers_done(&halo->transfers) && !blocked) {
         halo->phase = HALO_DONE;
         span_end(halo);
     }
@@ -338,11 +407,24 @@ static void halo_cancel(comm_operation *op)
 {
     comm_halo *halo = (comm_halo *)op;
     transfers_cancel(&halo->transfers);
+    if (halo->through) {
+        halo->comm->transport->ops->abandon(halo->comm->transport);
+    }
 }
 
 static void halo_describe(const comm_operation *op, char *text, size_t bytes)
 {
-    transfers_describe(&((const comm_halo *)op)->transfers, text, bytes);
+    const comm_halo *halo = (const comm_halo *)op;
+    const int awaited = next_awaited(halo, 0);
+    const int unread = halo->through ? halo_window_unread(halo->window) : -1;
+    if (!transfers_done(&halo->transfers) || (awaited < 0 && unread < 0)) {
+        transfers_describe(&halo->transfers, text, bytes);
+    } else if (awaited >= 0) {
+        snprintf(text, bytes, "rank %d has not come: %lld rows of it are awaited in shared memory", awaited,
+                 (long long)received_pieces(halo)[awaited].rows);
+    } else {
+        snprintf(text, bytes, "rank %d has not read the rows of the exchange before", unread);
+    }
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -388,6 +470,68 @@ static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_b
     return WEFT_OK;
 }
 
+/* How the rows of a side's pieces travel in this exchange, and where they lie meanwhile. */
+static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
+{
+    int64_t packed = 0, coded = 0;
+    const int size = comm_size(halo->comm);
+    for (int p = 0; p < size; ++p) {
+        halo_piece *piece = &side->piece[p];
+        piece->shared = halo->through && halo_window_reaches(halo->window, p);
+        piece->in_place = !piece->shared && piece_in_place(halo, piece, receives);
+        piece->packed_at = packed;
+        piece->coded_at = coded;
+        packed += piece->in_place || (piece->shared && !is_coded(halo)) ? 0 : piece->rows;
+        coded += is_coded(halo) && !piece->shared ? piece->rows : 0;
+    }
+    WEFT_TRY(side_reserve(halo->hal, side, packed * halo->packed_bytes, coded * halo->row_bytes));
+    for (int p = 0; p < size; ++p) {
+        halo_piece *piece = &side->piece[p];
+        if (piece->in_place || piece->rows * halo->row_bytes == 0) {
+            piece->message = NULL;
+        } else if (piece->shared) {
+            piece->message =
+                (receives ? halo_window_from : halo_window_to)(halo->window, sent_list(halo), p, halo->row_bytes);
+        } else {
+            piece->message = is_coded(halo) ? side->coded.data + piece->coded_at * halo->row_bytes
+                                            : side->packed.data + piece->packed_at * halo->packed_bytes;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Of the exchange that is aimed at; allocates when it needs more than any before. */
+static weft_status arrange_pieces(comm_halo *halo)
+{
+    WEFT_TRY(side_arrange(halo, sending_side(halo), false));
+    return side_arrange(halo, receiving_side(halo), true);
+}
+
+static void aim(comm_halo *halo, halo_direction direction, const comm_halo_code *code, weft_dtype dtype, int64_t ld,
+                int64_t width)
+{
+    halo->direction = direction;
+    halo->dtype = dtype;
+    halo->code = *code;
+    halo->code.rounding.sender = (uint32_t)comm_rank(halo->comm);
+    halo->ld = ld;
+    halo->width = width;
+    halo->packed_bytes = width * (int64_t)weft_dtype_bytes(dtype);
+    halo->row_bytes = is_coded(halo) ? hal_row_bytes(code->codec, width) : halo->packed_bytes;
+    halo->through = halo_window_takes(halo->window, halo->row_bytes);
+}
+
+/* What whole matrices of float32 of the largest width need both ways. */
+static weft_status reserve_usual(comm_halo *halo)
+{
+    for (halo_direction direction = HALO_FORWARD; direction <= HALO_REVERSE; ++direction) {
+        aim(halo, direction, &(comm_halo_code){.codec = HAL_ROWS_NONE}, WEFT_DTYPE_F32, halo->max_width,
+            halo->max_width);
+        WEFT_TRY(arrange_pieces(halo));
+    }
+    return WEFT_OK;
+}
+
 /* gid: of local rows, or NULL. */
 static weft_status side_upload_ids(weft_hal *hal, halo_side *side, const int32_t *row, const int64_t *gid)
 {
@@ -409,7 +553,6 @@ static weft_status side_upload_ids(weft_hal *hal, halo_side *side, const int32_t
 static weft_status side_create(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row)
 {
     side->rows = offset[size];
-    side->all_runs = true;
     WEFT_TRY(WEFT_NEW_ZERO(&side->piece, size, WEFT_MEM_COMM));
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
@@ -419,7 +562,6 @@ static weft_status side_create(weft_hal *hal, halo_side *side, int size, const i
         for (int64_t i = 0; i < piece->rows && piece->run_start >= 0; ++i) {
             piece->run_start = row[piece->first + i] == piece->run_start + i ? piece->run_start : -1;
         }
-        side->all_runs = side->all_runs && (piece->rows == 0 || piece->run_start >= 0);
     }
     size_t bytes = (size_t)side->rows * sizeof *row;
     if (bytes > 0) {
@@ -443,74 +585,7 @@ static void side_free(weft_hal *hal, halo_side *side)
     weft_free(side->piece);
 }
 
-/* ---- checks ----------------------------------------------------------------------------------------------------- */
-/* seen: [n_local] stamps. A row may be shared with many peers as root, but has one root as replica. */
-static weft_status check_list(const char *what, int size, int rank, int64_t n_local, const int64_t *offset,
-                              const int32_t *row, bool distinct_over_peers, int32_t *seen)
-{
-    WEFT_CHECK(offset[0] == 0, WEFT_ERR_INTERNAL, "halo: %s_offset starts at %lld instead of 0", what,
-               (long long)offset[0]);
-    memset(seen, 0xff, (size_t)n_local * sizeof *seen);
-    for (int p = 0; p < size; ++p) {
-        WEFT_CHECK(offset[p + 1] >= offset[p] && (p != rank || offset[p + 1] == offset[p]), WEFT_ERR_INTERNAL,
-                   "halo: %s_offset goes from %lld to %lld at peer %d of rank %d", what, (long long)offset[p],
-                   (long long)offset[p + 1], p, rank);
-        for (int64_t i = offset[p]; i < offset[p + 1]; ++i) {
-            WEFT_CHECK(row[i] >= 0 && row[i] < n_local, WEFT_ERR_INTERNAL,
-                       "halo: %s_row[%lld] = %d for peer %d, rank %d has %lld rows", what, (long long)i, row[i], p,
-                       rank, (long long)n_local);
-            WEFT_CHECK(seen[row[i]] < 0 || (!distinct_over_peers && seen[row[i]] != p), WEFT_ERR_INTERNAL,
-                       "halo: row %d of rank %d is in %s_row twice (peers %d and %d)", row[i], rank, what, seen[row[i]],
-                       p);
-            seen[row[i]] = p;
-        }
-    }
-    return WEFT_OK;
-}
-
-static weft_status check_desc(const weft_comm *comm, const comm_halo_desc *desc, int64_t max_width)
-{
-    int32_t *seen = NULL;
-    weft_status status = WEFT_OK;
-    WEFT_CHECK(desc->n_local >= 0 && desc->n_local <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "halo: %lld local rows",
-               (long long)desc->n_local);
-    WEFT_CHECK(max_width >= 1 && max_width <= INT32_MAX, WEFT_ERR_INTERNAL, "halo: rows of at most %lld elements",
-               (long long)max_width);
-    WEFT_TRY(WEFT_NEW(&seen, desc->n_local + 1, WEFT_MEM_COMM));
-    WEFT_TRY_GOTO(check_list("own", comm_size(comm), comm_rank(comm), desc->n_local, desc->own_offset, desc->own_row,
-                             false, seen),
-                  status, done);
-    WEFT_TRY_GOTO(check_list("leaf", comm_size(comm), comm_rank(comm), desc->n_local, desc->leaf_offset, desc->leaf_row,
-                             true, seen),
-                  status, done);
-done:
-    weft_free(seen);
-    return status;
-}
-
-/* Every root count must be the peer's leaf count. Collective; counts: [3 P] of work space. */
-static weft_status check_peers(weft_comm *comm, const comm_halo_desc *desc, int64_t *counts)
-{
-    int size = comm_size(comm);
-    int64_t *bytes = counts;
-    int64_t *own = counts + size;
-    int64_t *theirs = counts + 2 * (int64_t)size;
-    for (int p = 0; p < size; ++p) {
-        bytes[p] = (int64_t)sizeof *own;
-        own[p] = desc->own_offset[p + 1] - desc->own_offset[p];
-    }
-    WEFT_TRY(comm_alltoallv(comm, own, bytes, theirs, bytes));
-    weft_status status = WEFT_OK;
-    for (int p = 0; p < size && status == WEFT_OK; ++p) {
-        int64_t leaves = desc->leaf_offset[p + 1] - desc->leaf_offset[p];
-        if (theirs[p] != leaves) {
-            status = weft_fail(WEFT_ERR_INTERNAL, "halo: rank %d shares %lld rows with rank %d, which expects %lld", p,
-                               (long long)theirs[p], comm_rank(comm), (long long)leaves);
-        }
-    }
-    return comm_agree(comm, status);
-}
-
+/* ---- making and freeing ------------------------------------------------------------------------------------------ */
 static int64_t most_messages(const weft_comm *comm, const halo_side *side, int64_t row_bytes)
 {
     int64_t messages = 0;
@@ -529,11 +604,7 @@ static weft_status create_local(weft_comm *comm, weft_hal *hal, const comm_halo_
     WEFT_TRY(side_create(hal, &halo->leaf, size, desc->leaf_offset, desc->leaf_row));
     WEFT_TRY(side_upload_ids(hal, &halo->own, desc->own_row, desc->gid));
     WEFT_TRY(side_upload_ids(hal, &halo->leaf, desc->leaf_row, desc->gid));
-    int64_t row_bytes = max_width * (int64_t)sizeof(float);
-    WEFT_TRY(side_reserve(hal, &halo->own, row_bytes, 0));
-    if (!halo->leaf.all_runs || !hal_host_visible(hal)) {
-        WEFT_TRY(side_reserve(hal, &halo->leaf, row_bytes, 0));
-    }
+    const int64_t row_bytes = max_width * (int64_t)sizeof(float);
     return transfers_reserve(&halo->transfers, most_messages(comm, &halo->own, 2 * row_bytes) +
                                                    most_messages(comm, &halo->leaf, 2 * row_bytes));
 }
@@ -544,19 +615,16 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
 {
     weft_status status = WEFT_OK;
     comm_halo *halo = NULL;
-    int64_t *counts = NULL;
     char text[OPERATION_NAME_BYTES];
     *out = NULL;
     snprintf(text, sizeof text, "halo exchange of rows of at most %lld elements", (long long)max_width);
     WEFT_TRY(comm_check_same(comm, text));
-    weft_status local = check_desc(comm, desc, max_width);
-    local = local == WEFT_OK ? WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&counts, 3 * (int64_t)comm_size(comm), WEFT_MEM_COMM) : local;
+    WEFT_TRY(halo_lists_check(comm, desc, max_width));
+    weft_status local = WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM);
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    WEFT_TRY_GOTO(check_peers(comm, desc, counts), status, done);
     *halo = (comm_halo){.comm = comm, .hal = hal, .n_local = desc->n_local, .max_width = max_width};
     halo->operation.comm = comm;
     halo->operation.lane = COMM_LANE_HALO;
@@ -565,23 +633,15 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
     halo->operation.describe = halo_describe;
     transfers_init(&halo->transfers, comm, COMM_LANE_HALO);
     WEFT_TRY_GOTO(comm_agree(comm, create_local(comm, hal, desc, max_width, halo)), status, done);
+    WEFT_TRY_GOTO(halo_window_create(comm, (const int64_t *const[HALO_LISTS]){desc->own_offset, desc->leaf_offset},
+                                     max_width * (int64_t)sizeof(float), hal_host_visible(hal), &halo->window),
+                  status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, reserve_usual(halo)), status, done);
     *out = halo;
     halo = NULL;
 done:
     comm_halo_destroy(halo);
-    weft_free(counts);
     return status;
-}
-
-static weft_status reserve_for_post(comm_halo *halo)
-{
-    const int64_t coded_bytes = is_coded(halo) ? halo->row_bytes : 0;
-    bool packs = is_coded(halo) || halo->ld != halo->width || !hal_host_visible(halo->hal);
-    WEFT_TRY(side_reserve(halo->hal, &halo->own, halo->packed_bytes, coded_bytes));
-    if (packs || !halo->leaf.all_runs) {
-        WEFT_TRY(side_reserve(halo->hal, &halo->leaf, halo->packed_bytes, coded_bytes));
-    }
-    return WEFT_OK;
 }
 
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
@@ -612,22 +672,21 @@ weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, cons
                (long long)halo->max_width);
     WEFT_CHECK(x != NULL || halo->n_local == 0 || width == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
     WEFT_TRY(check_code(halo, direction, code, dtype));
-    halo->direction = direction;
-    halo->dtype = dtype;
-    halo->code = *code;
-    halo->code.rounding.sender = (uint32_t)comm_rank(halo->comm);
+    aim(halo, direction, code, dtype, ld, width);
     halo->x = x;
-    halo->ld = ld;
-    halo->width = width;
-    halo->packed_bytes = width * (int64_t)weft_dtype_bytes(dtype);
-    halo->row_bytes = is_coded(halo) ? hal_row_bytes(code->codec, width) : halo->packed_bytes;
     snprintf(halo->operation.name, sizeof halo->operation.name, "%s of %lld rows of %lld %s", direction_name[direction],
              (long long)comm_halo_rows(halo, direction), (long long)width, weft_dtype_name(dtype));
-    WEFT_TRY(reserve_for_post(halo));
+    if (halo->through) {
+        halo_window_begin(halo->window);
+    }
+    WEFT_TRY(arrange_pieces(halo));
     expect_pieces(halo);
     double begin = trace_begin();
     WEFT_TRY(pack_pieces(halo));
     WEFT_TRY(wait_for_stream(halo));
+    if (halo->through) {
+        halo_window_say_here(halo->window);
+    }
     trace_end(begin, TRACE_COMM, "pack", -1);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
     halo->span_begin = trace_begin();
@@ -636,6 +695,16 @@ weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, cons
     trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
     halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
     return halo->posted ? WEFT_OK : progress_status(&halo->operation);
+}
+
+/* The peers may overwrite what was unpacked. */
+static weft_status say_read(comm_halo *halo)
+{
+    if (halo->through) {
+        WEFT_TRY(wait_for_stream(halo));
+        halo_window_say_read(halo->window);
+    }
+    return WEFT_OK;
 }
 
 weft_status comm_halo_wait(comm_halo *halo)
@@ -648,6 +717,7 @@ weft_status comm_halo_wait(comm_halo *halo)
         bool ended = progress_wait_until(progress, &halo->operation, has_arrivals);
         status = ended ? progress_status(&halo->operation) : WEFT_OK;
         status = status == WEFT_OK ? unpack_arrived(halo) : status;
+        status = ended && status == WEFT_OK ? say_read(halo) : status;
         halo->posted = !ended && status == WEFT_OK;
     }
     progress_cancel(progress, &halo->operation); /* where unpacking failed */
@@ -669,6 +739,7 @@ void comm_halo_destroy(comm_halo *halo)
     if (halo->comm != NULL) {
         progress_cancel(halo->comm->progress, &halo->operation);
         transfers_free(&halo->transfers);
+        halo_window_destroy(halo->window);
         side_free(halo->hal, &halo->own);
         side_free(halo->hal, &halo->leaf);
         if (halo->packed != NULL) {

@@ -93,7 +93,7 @@ static weft_status coded_exchange(weft_comm *comm, weft_hal *hal, weft_hal *ref,
             }
         }
     }
-    status = halo_check_traffic(comm, local, halo, direction, hal_row_bytes(code->codec, CODED_WIDTH), before);
+    status = halo_check_traffic(comm, hal, local, halo, direction, hal_row_bytes(code->codec, CODED_WIDTH), before);
 done:
     hal->mem.free(hal, device);
     return status;
@@ -112,6 +112,7 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
     for (int k = 0; k < 2; ++k) {
         const halo_setting setting = {.shuffled = k == 1};
         halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+        local->max_width = CODED_WIDTH;
         const comm_halo_desc desc = halo_desc_of(local);
         WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CODED_WIDTH, &halo), status, done);
         for (hal_row_codec codec = HAL_ROWS_INT4; codec >= HAL_ROWS_BF16; --codec) {

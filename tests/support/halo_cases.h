@@ -9,6 +9,7 @@
 #define WEFT_TESTS_HALO_CASES_H
 
 #include <math.h>
+#include <time.h>
 
 #include "comm/halo.h"
 #include "support/comm_cases.h"
@@ -50,7 +51,7 @@ static bool halo_replica(int size, const halo_setting *setting, int g, int rank)
 
 /* One rank's rows and lists. */
 typedef struct halo_local {
-    int64_t n;
+    int64_t n, max_width;       /* rows; elements of a row that the halo is made for */
     int vertex[HALO_VERTICES];  /* of each row */
     int row[HALO_VERTICES];     /* of each vertex, -1 = not here */
     int64_t gid[HALO_VERTICES]; /* vertex, as the exchange wants it */
@@ -61,6 +62,7 @@ typedef struct halo_local {
 static void halo_build(int rank, int size, const halo_setting *setting, halo_local *local)
 {
     memset(local, 0, sizeof *local);
+    local->max_width = HALO_MAX_WIDTH;
     for (int root = -1; root < size; ++root) { /* owned first, then replicas by root */
         for (int g = 0; g < HALO_VERTICES; ++g) {
             bool owned = halo_root(size, g) == rank;
@@ -151,15 +153,32 @@ static weft_status halo_check_matrix(const weft_comm *comm, const halo_setting *
     return WEFT_OK;
 }
 
-static weft_status halo_check_traffic(const weft_comm *comm, const halo_local *local, const comm_halo *halo,
-                                      halo_direction direction, int64_t row_bytes, comm_stats before)
+/* Rows go to and come from ranks of the node through shared memory where the host sees them. */
+static bool halo_through_memory(const weft_comm *comm, const weft_hal *hal, const halo_local *local, int peer,
+                                int64_t row_bytes)
 {
+    const int *node_of = comm_get_layout(comm)->node_of;
+    return node_of[peer] == node_of[comm_rank(comm)] && !comm->messages_only && hal_host_visible(hal) &&
+           row_bytes <= local->max_width * (int64_t)sizeof(float);
+}
+
+static weft_status halo_check_traffic(const weft_comm *comm, const weft_hal *hal, const halo_local *local,
+                                      const comm_halo *halo, halo_direction direction, int64_t row_bytes,
+                                      comm_stats before)
+{
+    const bool forward = direction == HALO_FORWARD;
     comm_stats after = comm_lane_stats(comm, COMM_LANE_HALO);
-    const int64_t *offset = direction == HALO_FORWARD ? local->own_offset : local->leaf_offset;
+    const int64_t *offset = forward ? local->own_offset : local->leaf_offset;
+    const int64_t *received = forward ? local->leaf_offset : local->own_offset;
     int64_t messages = 0;
+    int64_t shared = 0;
     for (int p = 0; p < comm_size(comm); ++p) {
         int64_t bytes = (offset[p + 1] - offset[p]) * row_bytes;
-        messages += (bytes + comm->chunk_bytes - 1) / comm->chunk_bytes;
+        if (halo_through_memory(comm, hal, local, p, row_bytes)) {
+            shared += bytes + (received[p + 1] - received[p]) * row_bytes;
+        } else {
+            messages += transfers_chunks(comm, bytes);
+        }
     }
     int64_t rows = offset[comm_size(comm)];
     CASE_CHECK(comm_halo_rows(halo, direction) == rows, "%lld rows", (long long)comm_halo_rows(halo, direction));
@@ -167,6 +186,8 @@ static weft_status halo_check_traffic(const weft_comm *comm, const halo_local *l
                (unsigned long long)(after.bytes_sent - before.bytes_sent), (long long)rows);
     CASE_CHECK((int64_t)(after.messages_sent - before.messages_sent) == messages, "%llu messages instead of %lld",
                (unsigned long long)(after.messages_sent - before.messages_sent), (long long)messages);
+    CASE_CHECK((int64_t)(after.shared_bytes - before.shared_bytes) == shared, "%llu shared bytes instead of %lld",
+               (unsigned long long)(after.shared_bytes - before.shared_bytes), (long long)shared);
     return WEFT_OK;
 }
 
@@ -200,8 +221,9 @@ static weft_status halo_one_exchange(weft_comm *comm, weft_hal *hal, comm_halo *
         WEFT_TRY_GOTO(hal->mem.download(hal, host, device, bytes), status, done);
     }
     WEFT_TRY_GOTO(halo_check_matrix(comm, setting, local, direction, dtype, host, ld, width), status, done);
-    WEFT_TRY_GOTO(halo_check_traffic(comm, local, halo, direction, width * (int64_t)weft_dtype_bytes(dtype), before),
-                  status, done);
+    WEFT_TRY_GOTO(
+        halo_check_traffic(comm, hal, local, halo, direction, width * (int64_t)weft_dtype_bytes(dtype), before), status,
+        done);
 done:
     hal->mem.free(hal, device);
     free(host);
@@ -234,12 +256,28 @@ done:
 }
 
 /* Every layout of rows, with whole messages and cut ones. */
-static weft_status halo_all_settings(weft_comm *comm, weft_hal *hal)
+static weft_status halo_settings_of(weft_comm *comm, weft_hal *hal)
 {
     static const halo_setting settings[] = {
         {false, false, 0}, {false, true, 0}, {true, false, 0}, {false, true, 40}, {false, false, 24}};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         WEFT_TRY(halo_exchanges(comm, hal, &settings[i]));
+    }
+    return WEFT_OK;
+}
+
+/* Through shared memory where there is some; by messages alone; and both, on nodes of two and three ranks. */
+static weft_status halo_all_settings(weft_comm *comm, weft_hal *hal)
+{
+    WEFT_TRY(halo_settings_of(comm, hal));
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        weft_comm *nodes = NULL;
+        WEFT_TRY(comm_split(comm, 0, 0, &nodes));
+        weft_status status = comm_imitate_nodes(nodes, ranks);
+        nodes->messages_only = ranks == 1;
+        status = status == WEFT_OK ? halo_settings_of(nodes, hal) : status;
+        comm_destroy(nodes);
+        WEFT_TRY(status);
     }
     return WEFT_OK;
 }
@@ -336,6 +374,7 @@ static weft_status halo_case_wrong_lists(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(halo_refused(comm, &hal, local, "at peer 0 of rank 0"), status, done);
     /* Too wide, or a type without arithmetic: refused at once, and the halo still works. */
     halo_build(rank, size, &setting, local);
+    local->max_width = 4;
     desc = halo_desc_of(local);
     WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, 4, &halo), status, done);
     if (comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, 5, 5) != WEFT_ERR_INTERNAL ||
@@ -396,10 +435,95 @@ done:
     return status;
 }
 
+/* Rank 0 sends to all others and hears from nobody, so nothing but their reading holds it back. One of them unpacks
+ * late: it must still find the rows of its exchange. */
+static weft_status halo_case_slow_reader(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    enum { ROWS = 50, WIDTH = 3, EXCHANGES = 9 };
+    weft_status status = WEFT_OK;
+    weft_hal hal = fake_hal(false);
+    comm_halo *halo = NULL;
+    const int rank = comm_rank(comm), size = comm_size(comm);
+    int64_t own_offset[65] = {0}, leaf_offset[65] = {0};
+    int32_t own_row[64 * ROWS], leaf_row[ROWS];
+    float x[ROWS * WIDTH];
+    for (int p = 0; p < size; ++p) {
+        own_offset[p + 1] = rank == 0 ? (int64_t)p * ROWS : 0;
+        leaf_offset[p + 1] = rank == 0 ? 0 : ROWS;
+    }
+    for (int i = 0; i < size * ROWS; ++i) {
+        own_row[i] = i % ROWS;
+        leaf_row[i % ROWS] = i % ROWS;
+    }
+    const comm_halo_desc desc = {ROWS, own_offset, own_row, leaf_offset, leaf_row, NULL};
+    WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, WIDTH, &halo), status, done);
+    for (int k = 0; k < EXCHANGES; ++k) {
+        for (int i = 0; i < ROWS * WIDTH; ++i) {
+            x[i] = rank == 0 ? (float)(1000 * k + i) : -1.0f;
+        }
+        WEFT_TRY_GOTO(comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, WIDTH, WIDTH), status, done);
+        if (rank == size - 1 && k % 3 == 1) {
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        }
+        WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
+        for (int i = 0; i < ROWS * WIDTH && status == WEFT_OK; ++i) {
+            if (x[i] != (float)(1000 * k + i)) {
+                status = weft_fail(WEFT_ERR_INTERNAL, "exchange %d brings %g, not %d", k, (double)x[i], 1000 * k + i);
+            }
+        }
+        WEFT_TRY_GOTO(status, status, done);
+    }
+done:
+    comm_halo_destroy(halo);
+    return status;
+}
+
+/* Two halos under way at once, waited for in another order on every rank. */
+static weft_status halo_case_two_at_once(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    enum { WIDTH = 4, HALOS = 2 };
+    weft_status status = WEFT_OK;
+    weft_hal hal = fake_hal(false);
+    comm_halo *halo[HALOS] = {NULL};
+    const halo_setting setting = {.shuffled = true};
+    float *x[HALOS] = {malloc(sizeof(float) * HALO_VERTICES * WIDTH), malloc(sizeof(float) * HALO_VERTICES * WIDTH)};
+    halo_local *local = malloc(sizeof *local);
+    halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+    const comm_halo_desc desc = halo_desc_of(local);
+    for (int h = 0; h < HALOS; ++h) {
+        WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, WIDTH, &halo[h]), status, done);
+    }
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        for (int h = 0; h < HALOS; ++h) {
+            for (int64_t i = 0; i < local->n * WIDTH; ++i) {
+                x[h][i] = (float)halo_value(local->vertex[i / WIDTH], i % WIDTH, comm_rank(comm));
+            }
+            WEFT_TRY_GOTO(comm_halo_post(halo[h], (halo_direction)h, WEFT_DTYPE_F32, x[h], WIDTH, WIDTH), status, done);
+        }
+        for (int k = 0; k < HALOS; ++k) {
+            const int h = (k + comm_rank(comm) + repeat / 2) % HALOS;
+            WEFT_TRY_GOTO(comm_halo_wait(halo[h]), status, done);
+            WEFT_TRY_GOTO(halo_check_matrix(comm, &setting, local, (halo_direction)h, WEFT_DTYPE_F32, (double *)x[h],
+                                            WIDTH, WIDTH),
+                          status, done);
+        }
+    }
+done:
+    for (int h = 0; h < HALOS; ++h) {
+        comm_halo_destroy(halo[h]);
+        free(x[h]);
+    }
+    free(local);
+    return status;
+}
+
 static const comm_case halo_cases[] = {
     {"host_memory", halo_case_host_memory},       {"distant_memory", halo_case_distant_memory},
     {"no_allocation", halo_case_no_allocation},   {"wrong_lists", halo_case_wrong_lists},
-    {"with_gradients", halo_case_with_gradients},
+    {"with_gradients", halo_case_with_gradients}, {"slow_reader", halo_case_slow_reader},
+    {"two_at_once", halo_case_two_at_once},
 };
 enum { HALO_CASES = sizeof halo_cases / sizeof halo_cases[0] };
 

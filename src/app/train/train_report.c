@@ -210,7 +210,7 @@ static void print_communication(const train_report *report, const train_result *
     }
     printf("\n%-28s %9s %9s %9s\n", "sent per rank", "MB avg", "MB max", "messages");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
-        if (s->max.lane_messages[lane] > 0) {
+        if (s->max.lane_bytes[lane] > 0) {
             printf("%-28s %9.3f %9.3f %9.0f\n", comm_lane_name((comm_lane)lane), s->avg.lane_bytes[lane] / 1e6,
                    s->max.lane_bytes[lane] / 1e6, s->avg.lane_messages[lane]);
         }
@@ -244,7 +244,7 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", "total", s->min.wall, s->avg.wall, s->max.wall, 100.0);
     printf("\n%.0f%% CPU use with %d rank%s x %d thread%s\n", 100.0 * s->avg.cpu / s->avg.wall, ranks,
            ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "");
-    printf("sent per rank: %.1f MB in %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
+    printf("sent per rank: %.1f MB, %.0f messages (avg), %.1f MB (max); waited %.2f s (avg)\n", s->avg.bytes / 1e6,
            s->avg.messages, s->max.bytes / 1e6, s->avg.wait);
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
 }
