@@ -58,6 +58,7 @@ awk -v s="$score" 'BEGIN {exit !(s > 0.6)}' || fail "test accuracy $score of 4 c
 
 # ---- stopped within an epoch, and on to the bit ----
 train --epochs 3 --checkpoint-every 2steps --run-dir whole
+grep -q '"allocations_after_first_epoch": 0,' whole/summary.json || fail "epochs allocate: $(grep allocations whole/summary.json)"
 cp -r whole stopped
 rm -r stopped/weights.npz stopped/summary.json
 for ck in stopped/ckpt/*; do
@@ -77,6 +78,10 @@ assert all(a.read(name) == b.read(name) for name in a.namelist())
 CHECK
 }
 same_weights whole stopped || fail "a resumed training has other weights"
+for other in augment=none norm-over=own valid-images=10 image-moments=0.5,0.5,0.5/1,1,1; do
+    "$weft" train "${options[@]}" --epochs 3 --run-dir stopped --resume "--$other" >out 2>err && fail "resumed with $other"
+    grep -q "was made with --${other%%=*} " err || fail "resumed with $other: $(cat err)"
+done
 
 # ---- files: decoded once, the same bits wherever they are kept ----
 python3 - <<'MAKE'
@@ -121,6 +126,53 @@ photos photos5 "0 108 0 unread; 0 60 0 unread; 0 180 0 unread; " photos.tar --ca
 mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data photos --run-dir photos6 >out 2>err ||
     fail "2 ranks: $(cat err)"
 look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"
+
+# ---- files without classes are answered by name, as they are where they have classes; what is damaged is left out ----
+mkdir loose
+for file in photos/test/*/*.png; do cp "$file" loose/; done
+head -c 200 photos/test/a/48.png >loose/cut.png
+echo "no image" >loose/note.txt
+answer() { # OUT DATA ARGUMENTS
+    local out=$1 data=$2
+    shift 2
+    "$@" "$weft" predict --data "$data" --checkpoint photos1 --threads 1 --pin off --top 2 --format csv --out "$out" >out 2>err ||
+        fail "predict $data: $(cat err)"
+}
+answer known photos
+answer first loose
+answer third loose mpirun -np 3 --oversubscribe --bind-to none
+answer single loose/50.png
+"$weft" predict --data loose --checkpoint photos1 --threads 1 --pin off --format json --out fourth >first.json 2>err || fail "predict: $(cat err)"
+[ "$(grep -c "cut.png: malformed PNG file" err)" -eq 1 ] || fail "a damaged file: $(cat err)"
+python3 - <<'CHECK' || fail "answers of loose images"
+import csv, json, struct
+def read(name):
+    return list(csv.DictReader(open(name + "/answers.csv", newline="")))
+def numbers(name):
+    raw = open(name, "rb").read()
+    at = 10 + struct.unpack("<H", raw[8:10])[0]
+    return struct.unpack("<%df" % ((len(raw) - at) // 4), raw[at:])
+known = {row["file"].split("/")[-1]: row for row in read("known")}
+first = read("first")
+assert [row["file"] for row in first] == sorted(known), first
+chances = numbers("first/probabilities.npy")
+for i, row in enumerate(first):
+    line = chances[3 * i:3 * i + 3]
+    best, second = sorted(range(3), key=lambda k: -line[k])[:2]
+    assert (int(row["class"]), int(row["class_2"])) == (best, second) and row["name"] == "abc"[best], (row, line)
+    assert abs(float(row["probability"]) - line[best]) < 1e-6
+    same = known[row["file"]]
+    assert row["name"] == same["name"] and abs(float(row["probability"]) - float(same["probability"])) < 1e-5, (row, same)
+for other in ("third", "single"):
+    for row in read(other):
+        mine = next(a for a in first if a["file"] == row["file"])
+        assert row["class"] == mine["class"] and abs(float(row["probability"]) - float(mine["probability"])) < 1e-5, row
+assert len(read("third")) == 12 and len(read("single")) == 1
+told = json.load(open("first.json"))
+assert told["answered"] == 12 and told["malformed"] == 1 and [a["file"] for a in told["answers"]] == sorted(known)
+CHECK
+"$weft" eval --data loose --checkpoint photos1 --threads 1 --pin off >out 2>err && fail "scores without classes"
+grep -q "weft predict answers for them" err || fail "scores without classes: $(cat err)"
 
 # ---- killed while it fills the disk: what it leaves is right, or is not taken ----
 printf 'maxpool 16\nlinear classes\n' >coarse.net
@@ -207,15 +259,43 @@ grep -q "^parameters: 25557032 " out || fail "info: $(head -8 out)"
 grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info: $(tail -8 out)"
 "$weft" info small.net >out 2>err || fail "info: $(cat err)"
 
+"$weft" train --data $data --model mlp --epochs 1 --threads 1 --pin off --quiet --run-dir mlp >out 2>err || fail "mlp: $(cat err)"
+"$weft" export mlp --out mlp.safetensors >out 2>err || fail "export: $(cat err)"
+for model in mlp mlp.safetensors; do
+    "$weft" eval --data $data --checkpoint $model --threads 1 >out 2>err || fail "eval of $model: $(cat err)"
+done
+"$weft" info mlp.safetensors >out 2>err || fail "info: $(cat err)"
+grep -q "^model: mlp, 5 layers, 4 classes" out || fail "info of mlp: $(head -3 out)"
+"$weft" info learned.safetensors >out 2>err || fail "info: $(cat err)"
+grep -q "^model: small, 12 layers, 4 classes" out || fail "info of an exported network: $(head -3 out)"
+"$weft" export near --out near.safetensors >out 2>err || fail "export: $(cat err)"
+python3 - <<'EDIT'
+import json, struct
+raw = open("near.safetensors", "rb").read()
+size = struct.unpack("<Q", raw[:8])[0]
+header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
+def write(name, header):
+    text = json.dumps(header).encode()
+    open(name, "wb").write(struct.pack("<Q", len(text)) + text + data)
+del header["__metadata__"]
+write("foreign.safetensors", header)
+header["conv3.weight"] = header.pop("conv2.weight")
+write("other.safetensors", header)
+EDIT
+"$weft" info foreign.safetensors >out 2>err || fail "info: $(cat err)"
+grep -q "^model: lenet, 9 layers, 4 classes" out || fail "info of a network of another program: $(head -3 out)"
+"$weft" info other.safetensors >out 2>err || fail "info: $(cat err)"
+grep -q "^model: none that Weft knows" out || fail "info of an unknown network: $(head -3 out)"
+
 # ---- what belongs to graphs is told once, and the other way round ----
 "$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --hidden 16 --partition random --spmm rows --norm layer \
     --halo-overlap off >out 2>err || fail "options of graphs: $(cat err)"
 for name in hidden partition spmm norm halo-overlap; do
     [ "$(grep -c -- "--$name .*has no effect" err)" -eq 1 ] || fail "--$name on images: $(cat err)"
 done
-"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --augment flip --image-size 8 --format idx >out 2>err ||
+"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --augment flip --image-size 8 --data-format idx >out 2>err ||
     fail "options of images: $(cat err)"
-for name in augment image-size format; do
+for name in augment image-size data-format; do
     [ "$(grep -c -- "--$name .*has no effect on graphs" err)" -eq 1 ] || fail "--$name on graphs: $(cat err)"
 done
 
@@ -230,6 +310,7 @@ refused() { # CODE TEXT ARGUMENTS
 }
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
 refused 2 "did you mean resnet-20?" --data $data --model resnet20
+refused 65 "which nothing can be learned from" --data loose/50.png
 refused 66 "absent.net" --data $data --model absent.net
 printf 'conv 4 3\nlinear clases\n' >wrong.net
 refused 65 "wrong.net: line 2: channels 'clases' is not a whole number" --data $data --model wrong.net

@@ -15,7 +15,7 @@
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 
-static const bench_column skip_columns[] = {
+static const table_column skip_columns[] = {
     {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
 
 /* A case has been measured or skipped. */
@@ -26,14 +26,14 @@ static void count_case(comm_bench *bench)
 
 weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason)
 {
-    WEFT_TRY(bench_grid_add(&bench->unsupported, (bench_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)}));
+    WEFT_TRY(table_grid_add(&bench->unsupported, (table_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)}));
     count_case(bench);
     return WEFT_OK;
 }
 
-weft_status bench_comm_add(comm_bench *bench, const bench_cell *cell)
+weft_status bench_comm_add(comm_bench *bench, const table_cell *cell)
 {
-    WEFT_TRY(bench_grid_add(&bench->grid, cell));
+    WEFT_TRY(table_grid_add(&bench->grid, cell));
     count_case(bench);
     return WEFT_OK;
 }
@@ -46,9 +46,9 @@ void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, doubl
     }
 }
 
-weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int columns)
+weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns)
 {
-    static const bench_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
+    static const table_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
                                                 {"nodes", CELL_INT, true}, {"threads", CELL_INT, true},
                                                 {"mpi", CELL_TEXT, true},  {"model_measured", CELL_BOOL, true}};
     const app_context *context = bench->context;
@@ -57,16 +57,16 @@ weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int 
     if (comm_native_available(context->comm)) {
         comm_mpi_version(bench->mpi, sizeof bench->mpi);
     }
-    bench->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    bench->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
     bench->grid.column = column;
     bench->grid.columns = columns;
-    WEFT_TRY(bench_grid_add(&bench->head,
-                            (bench_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
+    WEFT_TRY(table_grid_add(&bench->head,
+                            (table_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
                                            cell_int(comm_get_layout(context->comm)->nodes),
                                            cell_int(context->placement.threads), cell_text(bench->mpi),
                                            cell_flag(comm_get_model(context->comm)->measured)}));
     if (comm_rank(context->comm) == 0) {
-        bench_grid_stream(&bench->grid, stdout, &bench->head, option_choice(options, OPT_FORMAT_OUT));
+        table_grid_stream(&bench->grid, stdout, &bench->head, option_choice(options, OPT_FORMAT_OUT));
     }
     bench->progress = log_progress_begin("bench comm", "cases", (double)bench->sizes * bench->names.count);
     return WEFT_OK;
@@ -101,7 +101,7 @@ static weft_status run(comm_bench *bench, app_context *context)
     WEFT_TRY(run_op(bench, options));
     log_progress_end(&bench->progress);
     if (comm_rank(context->comm) == 0) {
-        bench_grid_print(stdout, &bench->head, &bench->grid, &bench->unsupported,
+        table_grid_print(stdout, &bench->head, &bench->grid, &bench->unsupported,
                          option_choice(options, OPT_FORMAT_OUT));
     }
     WEFT_CHECK(bench->invalid == 0, WEFT_ERR_INTERNAL, "%s", bench->first_invalid);
@@ -119,9 +119,9 @@ weft_status bench_comm(const weft_options *options)
         fflush(stdout);
         app_context_fail(&context, status);
     }
-    bench_grid_free(&bench.head);
-    bench_grid_free(&bench.grid);
-    bench_grid_free(&bench.unsupported);
+    table_grid_free(&bench.head);
+    table_grid_free(&bench.grid);
+    table_grid_free(&bench.unsupported);
     app_context_close(&context);
     return status;
 }

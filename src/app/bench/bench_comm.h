@@ -3,8 +3,8 @@
 #define WEFT_APP_BENCH_BENCH_COMM_H
 
 #include "app/bench/bench.h"
-#include "app/bench/grid.h"
 #include "app/setup/context.h"
+#include "app/table/grid.h"
 #include "base/log.h"
 
 enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
@@ -32,20 +32,20 @@ typedef struct comm_bench {
     int sizes;
     bench_names names;
     int repeats;
-    bench_grid head; /* one row about the run */
-    bench_grid grid; /* a row a case */
+    table_grid head; /* one row about the run */
+    table_grid grid; /* a row a case */
     char mpi[128];
     log_progress progress;
-    bench_grid unsupported; /* algorithm, bytes, reason */
+    table_grid unsupported; /* algorithm, bytes, reason */
     int invalid;            /* cases whose result is wrong; the first of them: */
     char first_invalid[160];
 } comm_bench;
 
 /* Start the table: an operation calls it once its options are known to be right, and before its first case. Rows appear
  * as they are measured where the format allows it. */
-weft_status bench_comm_begin(comm_bench *bench, const bench_column *column, int columns);
+weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns);
 /* Add a measured case. */
-weft_status bench_comm_add(comm_bench *bench, const bench_cell *cell);
+weft_status bench_comm_add(comm_bench *bench, const table_cell *cell);
 /* Note a case that this build or these nodes cannot run; name and reason live as long as the bench. */
 weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason);
 /* Count a case whose result is wrong: an error of `worst` times its bound. */

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "app/bench/bench_dense.h"
-#include "app/bench/grid.h"
 #include "app/bench/team.h"
+#include "app/table/grid.h"
 #include "base/log.h"
 #include "dense/dense_options.def"
 #include "dense/engine/dense_model.h"
@@ -27,7 +27,7 @@
 enum { SHAPE_BYTES = 128 };
 static const char *const pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"layer", CELL_TEXT, true},
     {"layers", CELL_INT, true},
     {"shape", CELL_TEXT, true},
@@ -72,7 +72,7 @@ typedef struct dense_bench {
     int team_count;
     weft_dtype values;
     bench_team team;
-    bench_grid head, grid;
+    table_grid head, grid;
     log_progress progress;
     int invalid;
     char first_invalid[320];
@@ -172,9 +172,9 @@ static weft_status add_row(dense_bench *b, const dense_layers *layers, const cha
     const double gemm = wide ? b->team.limits.gemm : (double)NAN;
     const double seconds = r->valid ? r->seconds.median : (double)NAN;
     const double peak = r->valid ? r->peak : (double)NAN;
-    WEFT_TRY(bench_grid_add(
+    WEFT_TRY(table_grid_add(
         &b->grid,
-        (bench_cell[]){cell_text(layers->first), cell_int(layers->count), cell_text(shape), cell_text(pass),
+        (table_cell[]){cell_text(layers->first), cell_int(layers->count), cell_text(shape), cell_text(pass),
                        cell_int(b->team.place.threads), cell_int(b->images), cell_real(r->seconds.median),
                        cell_real(r->seconds.q1), cell_real(r->seconds.q3), cell_int(r->seconds.count),
                        cell_real(r->flops * 1e-9), cell_real(r->flops / seconds * 1e-9), cell_real(peak * 1e-9),
@@ -252,7 +252,7 @@ static weft_status run_team(dense_bench *b)
 
 static weft_status begin(dense_bench *b)
 {
-    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},     {"backend", CELL_TEXT, true},
+    static const table_column head_columns[] = {{"bench", CELL_TEXT, true},     {"backend", CELL_TEXT, true},
                                                 {"network", CELL_TEXT, true},   {"batch", CELL_INT, true},
                                                 {"precision", CELL_TEXT, true}, {"warmup", CELL_INT, true},
                                                 {"repeats", CELL_INT, true}};
@@ -261,20 +261,20 @@ static weft_status begin(dense_bench *b)
     b->images = option_int(o, OPT_BATCH_SIZE);
     b->values = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_BF16 ? WEFT_DTYPE_BF16 : WEFT_DTYPE_F32;
     WEFT_TRY(find_layers(b));
-    b->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    b->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
-    WEFT_TRY(bench_grid_add(&b->head, (bench_cell[]){cell_text("dense"), cell_text(option_text(o, OPT_BACKEND)),
+    b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    WEFT_TRY(table_grid_add(&b->head, (table_cell[]){cell_text("dense"), cell_text(option_text(o, OPT_BACKEND)),
                                                      cell_text(b->net.name), cell_int(b->images),
                                                      cell_text(option_value_text(o, OPT_PRECISION)), cell_int(1),
                                                      cell_int(option_int(o, OPT_REPEATS))}));
-    bench_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
+    table_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
     b->progress = log_progress_begin("bench dense", "cases", (double)b->team_count * (b->kinds * DENSE_PASSES + 1));
     return WEFT_OK;
 }
 
 static weft_status run_dense(dense_bench *b)
 {
-    const bench_grid none = {.name = "unsupported"};
+    const table_grid none = {.name = "unsupported"};
     cpu_set mask;
     WEFT_TRY(bench_one_process("dense"));
     WEFT_TRY(placement_current_mask(&mask));
@@ -286,7 +286,7 @@ static weft_status run_dense(dense_bench *b)
         WEFT_TRY(status);
     }
     log_progress_end(&b->progress);
-    bench_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
+    table_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
     WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
     return WEFT_OK;
 }
@@ -295,8 +295,8 @@ weft_status bench_dense(const weft_options *options)
 {
     dense_bench b = {.options = options};
     const weft_status status = run_dense(&b);
-    bench_grid_free(&b.head);
-    bench_grid_free(&b.grid);
+    table_grid_free(&b.head);
+    table_grid_free(&b.grid);
     weft_free(b.layers);
     units_destroy(&b.list);
     net_destroy(&b.net);

@@ -11,14 +11,14 @@
 #include <math.h>
 
 #include "app/bench/bench_gemm.h"
-#include "app/bench/grid.h"
 #include "app/bench/team.h"
+#include "app/table/grid.h"
 #include "base/log.h"
 
 enum { LISTED_MAX = 64 };
 static const char *const product_names[GEMM_PRODUCTS] = {"ab", "atb", "abt"};
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"product", CELL_TEXT, true},
     {"threads", CELL_INT, true},
     {"rows", CELL_INT, true},
@@ -40,7 +40,7 @@ typedef struct gemm_bench {
     int64_t threads[BENCH_TEAMS_MAX], rows[LISTED_MAX], widths[LISTED_MAX];
     int team_count, row_count, width_count;
     bench_team team;
-    bench_grid head, grid;
+    table_grid head, grid;
     log_progress progress;
     int invalid;
     char first_invalid[160];
@@ -56,7 +56,7 @@ static weft_status add_row(gemm_bench *b, const gemm_result *r)
                  "product %s of %" PRId64 " rows and width %" PRId64 " is wrong: an error of %.3g times its bound",
                  product_names[r->product], r->rows, r->d, r->worst);
     }
-    WEFT_TRY(bench_grid_add(&b->grid, (bench_cell[]){cell_text(product_names[r->product]),
+    WEFT_TRY(table_grid_add(&b->grid, (table_cell[]){cell_text(product_names[r->product]),
                                                      cell_int(b->team.place.threads), cell_int(r->rows), cell_int(r->d),
                                                      cell_real(r->seconds.median), cell_real(r->seconds.q1),
                                                      cell_real(r->seconds.q3), cell_int(r->seconds.count),
@@ -89,7 +89,7 @@ static weft_status run_team(gemm_bench *b)
 
 static weft_status begin(gemm_bench *b)
 {
-    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},
+    static const table_column head_columns[] = {{"bench", CELL_TEXT, true},
                                                 {"backend", CELL_TEXT, true},
                                                 {"warmup", CELL_INT, true},
                                                 {"repeats", CELL_INT, true}};
@@ -99,11 +99,11 @@ static weft_status begin(gemm_bench *b)
     b->width_count = option_list(o, OPT_DIMS, b->widths, LISTED_MAX);
     WEFT_CHECK(b->row_count <= LISTED_MAX && b->width_count <= LISTED_MAX, WEFT_ERR_USAGE,
                "--rows and --dims take at most %d numbers", LISTED_MAX);
-    b->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    b->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
-    WEFT_TRY(bench_grid_add(&b->head, (bench_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
+    b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    WEFT_TRY(table_grid_add(&b->head, (table_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
                                                      cell_int(1), cell_int(option_int(o, OPT_REPEATS))}));
-    bench_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
+    table_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
     b->progress = log_progress_begin("bench gemm", "cases",
                                      (double)b->team_count * b->row_count * b->width_count * GEMM_PRODUCTS);
     return WEFT_OK;
@@ -111,7 +111,7 @@ static weft_status begin(gemm_bench *b)
 
 static weft_status run_gemm(gemm_bench *b)
 {
-    const bench_grid none = {.name = "unsupported"};
+    const table_grid none = {.name = "unsupported"};
     cpu_set mask;
     WEFT_TRY(bench_one_process("gemm"));
     WEFT_TRY(placement_current_mask(&mask));
@@ -123,7 +123,7 @@ static weft_status run_gemm(gemm_bench *b)
         WEFT_TRY(status);
     }
     log_progress_end(&b->progress);
-    bench_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
+    table_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
     WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
     return WEFT_OK;
 }
@@ -132,7 +132,7 @@ weft_status bench_gemm(const weft_options *options)
 {
     gemm_bench b = {.options = options};
     const weft_status status = run_gemm(&b);
-    bench_grid_free(&b.head);
-    bench_grid_free(&b.grid);
+    table_grid_free(&b.head);
+    table_grid_free(&b.grid);
     return status;
 }

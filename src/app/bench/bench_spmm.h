@@ -4,8 +4,8 @@
 #ifndef WEFT_APP_BENCH_BENCH_SPMM_H
 #define WEFT_APP_BENCH_BENCH_SPMM_H
 
-#include "app/bench/grid.h"
 #include "app/bench/team.h"
+#include "app/table/grid.h"
 #include "base/log.h"
 
 /* One measured case. */
@@ -27,7 +27,7 @@ typedef struct bench_table {
     int threads;
     machine_limits limits;
     double order_seconds; /* of the cluster order; negative when none was made */
-    bench_grid head, grid;
+    table_grid head, grid;
     log_progress progress;
     int invalid; /* cases whose result is wrong; the first of them: */
     char first_invalid[160];

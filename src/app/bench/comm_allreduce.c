@@ -20,7 +20,7 @@
 
 enum { CHOICE_TRIES = 3 };
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"op", CELL_TEXT, false},
     {"algorithm", CELL_TEXT, true},
     {"ran", CELL_TEXT, true}, /* what auto became */
@@ -140,7 +140,7 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
         bench_comm_reject(bench, c->name, c->bytes, c->worst);
     }
     static const int same[] = {COLUMN_WIRE, COLUMN_BYTES};
-    bench_cell cell[] = {cell_text("allreduce"),
+    table_cell cell[] = {cell_text("allreduce"),
                          cell_text(c->name),
                          cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
                          cell_text(wires[c->wire]),
@@ -163,7 +163,7 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
                          cell_real(bus),
                          cell_flag(valid)};
     cell[COLUMN_OF_BEST].real =
-        ours.median / bench_grid_least(&bench->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
+        ours.median / table_grid_least(&bench->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
     return bench_comm_add(bench, cell);
 }
 

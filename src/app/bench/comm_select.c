@@ -19,7 +19,7 @@
 
 enum { HALF_BITS = 16, BINS = 1 << HALF_BITS, ROOM = 2, READ_BLOCK = 1 << 16, READ_LANES = 32 };
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"op", CELL_TEXT, false},
     {"algorithm", CELL_TEXT, true},
     {"bytes", CELL_INT, true},
@@ -201,7 +201,7 @@ static weft_status add_row(comm_bench *bench, const select_case *c)
         bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
     }
     return bench_comm_add(
-        bench, (bench_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes), cell_int(comm_size(c->comm)),
+        bench, (table_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes), cell_int(comm_size(c->comm)),
                               cell_int(c->k), cell_int(c->times.seconds.count), cell_real(ours.median),
                               cell_real(ours.q1), cell_real(ours.q3), cell_real(ours.least), cell_real(read->median),
                               cell_real(read->least), cell_real(valid ? 1.0 / c->times.ratio : (double)NAN),

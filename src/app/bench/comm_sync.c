@@ -28,7 +28,7 @@
 
 enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRATION_WORK = 1000000 };
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"op", CELL_TEXT, false},
     {"algorithm", CELL_TEXT, true},
     {"ran", CELL_TEXT, true},
@@ -268,7 +268,7 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
     if (!valid) {
         bench_comm_reject(bench, c->name, bytes, c->worst);
     }
-    return bench_comm_add(bench, (bench_cell[]){cell_text("sync"),
+    return bench_comm_add(bench, (table_cell[]){cell_text("sync"),
                                                 cell_text(c->name),
                                                 cell_text(sync_mode_name(sync_running(c->step.sync))),
                                                 cell_int(bytes),

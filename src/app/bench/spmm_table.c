@@ -5,7 +5,7 @@
 
 #include "app/bench/bench_spmm.h"
 
-static const bench_column columns[] = {
+static const table_column columns[] = {
     {"graph", CELL_TEXT, true},
     {"vertices", CELL_INT, false},
     {"edges", CELL_INT, false},
@@ -37,17 +37,17 @@ enum { COLUMN_GRAPH = 0, COLUMN_THREADS = 3, COLUMN_D = 4, COLUMN_ORDER = 5, COL
 
 weft_status bench_table_begin(bench_table *table, const weft_options *options)
 {
-    static const bench_column head_columns[] = {{"bench", CELL_TEXT, true},
+    static const table_column head_columns[] = {{"bench", CELL_TEXT, true},
                                                 {"backend", CELL_TEXT, true},
                                                 {"warmup", CELL_INT, true},
                                                 {"repeats", CELL_INT, true}};
-    table->head = (bench_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    table->grid = (bench_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
+    table->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    table->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
     WEFT_TRY(
-        bench_grid_add(&table->head, (bench_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
+        table_grid_add(&table->head, (table_cell[]){cell_text("spmm"), cell_text(option_text(options, OPT_BACKEND)),
                                                     cell_int(1), cell_int(option_int(options, OPT_REPEATS))}));
     table->progress = log_progress_begin("bench spmm", "cases", 0.0);
-    bench_grid_stream(&table->grid, stdout, &table->head, option_choice(options, OPT_FORMAT_OUT));
+    table_grid_stream(&table->grid, stdout, &table->head, option_choice(options, OPT_FORMAT_OUT));
     return WEFT_OK;
 }
 
@@ -63,7 +63,7 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                  row->wanted, row->worst);
     }
     static const int same[] = {COLUMN_GRAPH, COLUMN_THREADS, COLUMN_D, COLUMN_ORDER};
-    bench_cell cell[] = {cell_text(table->graph),
+    table_cell cell[] = {cell_text(table->graph),
                          cell_int(table->vertices),
                          cell_int(table->edges),
                          cell_int(table->threads),
@@ -88,22 +88,22 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                          cell_real(row->worst),
                          cell_flag(row->valid)};
     cell[COLUMN_OF_BEST].real =
-        seconds / bench_grid_least(&table->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
-    WEFT_TRY(bench_grid_add(&table->grid, cell));
+        seconds / table_grid_least(&table->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
+    WEFT_TRY(table_grid_add(&table->grid, cell));
     log_progress_update(&table->progress, table->grid.rows);
     return WEFT_OK;
 }
 
 void bench_table_end(bench_table *table, const weft_options *options)
 {
-    const bench_grid none = {.name = "unsupported"};
-    bench_grid_print(stdout, &table->head, &table->grid, &none, option_choice(options, OPT_FORMAT_OUT));
+    const table_grid none = {.name = "unsupported"};
+    table_grid_print(stdout, &table->head, &table->grid, &none, option_choice(options, OPT_FORMAT_OUT));
 }
 
 void bench_table_free(bench_table *table)
 {
-    bench_grid_free(&table->head);
-    bench_grid_free(&table->grid);
+    table_grid_free(&table->head);
+    table_grid_free(&table->grid);
 }
 
 weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count)

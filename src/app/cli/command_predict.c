@@ -3,12 +3,14 @@
  *
  * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made
  * as for training (app/workload/workload.h), then there is one forward pass. eval prints what it is worth, predict writes the
- * answers too. A store without labels, or without a split of them, gets predictions but no scores.
+ * answers too. A store without labels, or without a split of them, gets predictions but no scores; rows that have names, files
+ * of images, are answered by name.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "app/cli/command.h"
+#include "app/predict/answer_table.h"
 #include "app/predict/predictions.h"
 #include "app/predict/score_table.h"
 #include "app/setup/comm_setup.h"
@@ -26,6 +28,7 @@ typedef struct predict_job {
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
     score_table table;
+    answer_table lines; /* on rank 0 */
 } predict_job;
 
 /* ---- the model ---- */
@@ -58,7 +61,7 @@ static weft_status check_fit(const predict_job *p)
     return weights_assign(&p->model->weights, p->model->path, here->model->params);
 }
 
-static weft_status load(predict_job *p)
+static weft_status load(predict_job *p, bool answers)
 {
     app_context *context = &p->context;
     workload *work = &p->work;
@@ -68,9 +71,11 @@ static weft_status load(predict_job *p)
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
     WEFT_TRY(comm_setup(context, false));
     WEFT_TRY(work->ops->open(work, p->scratch));
+    WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
+               "%s: %s without classes have no scores: %s", work->name, work->ops->data, work->ops->label_cure);
     WEFT_TRY(workload_decide(work, context, false));
     WEFT_CHECK(
-        work->labelled || option_choice(p->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
+        work->labelled || option_choice(context->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
         "%s does not say whether it answers with classes or tasks, and %s %s has no labels to tell: name the run "
         "folder, or a file of weft export",
         p->model->path, work->ops->data, work->name);
@@ -144,6 +149,40 @@ static weft_status write_tables(const predict_job *p)
     return p->table.classes > 0 ? write_table(p, "confusion.csv", true) : WEFT_OK;
 }
 
+/* Rank 0's, where rows have names. */
+static weft_status write_lines(predict_job *p)
+{
+    const workload *work = &p->work;
+    const int64_t rows = work->held.total;
+    char path[FILE_PATH_MAX];
+    char probabilities[FILE_PATH_MAX];
+    const char **names = NULL;
+    file_writer writer;
+    if (work->ops->row_name == NULL || rows == 0 || work->ops->row_name(work, 0) == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/answers.csv", p->folder));
+    WEFT_TRY(file_path(probabilities, "%s/probabilities.npy", p->folder));
+    WEFT_TRY(WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < rows; ++i) {
+        names[i] = work->ops->row_name(work, i);
+    }
+    const answer_table_desc desc = {.model = p->model->path,
+                                    .data = work->name,
+                                    .kind = work->ops->data,
+                                    .malformed = work->malformed,
+                                    .probabilities = probabilities,
+                                    .row_name = names,
+                                    .class_name = p->model->named == work->outputs ? p->model->class_name : NULL,
+                                    .top = (int)option_int(p->asked, OPT_TOP)};
+    weft_status status = answer_table_make(&desc, &p->lines);
+    weft_free(names);
+    WEFT_TRY(status);
+    WEFT_TRY(file_writer_open(path, &writer));
+    answer_table_print(writer.stream, &p->lines, TABLE_CSV);
+    return file_writer_commit(&writer);
+}
+
 static weft_status write_answers(predict_job *p)
 {
     const app_context *context = &p->context;
@@ -151,8 +190,9 @@ static weft_status write_answers(predict_job *p)
     bool first = comm_rank(context->comm) == 0;
     WEFT_TRY(predictions_write(context, p->folder, &work->held, work->targets, p->logits));
     WEFT_TRY(predictions_write_probabilities(context, p->folder, &work->held, work->targets, p->logits));
-    WEFT_TRY(comm_agree(context->comm, first ? write_tables(p) : WEFT_OK));
-    weft_status status = WEFT_OK;
+    weft_status status = first ? write_tables(p) : WEFT_OK;
+    status = first && status == WEFT_OK ? write_lines(p) : status;
+    WEFT_TRY(comm_agree(context->comm, status));
     if (first) {
         status = folder_commit(p->folder, option_text(p->asked, OPT_PREDICT_OUT), option_flag(p->asked, OPT_FORCE));
         p->folder[0] = '\0';
@@ -168,7 +208,7 @@ static weft_status run(predict_job *p, bool answers)
     WEFT_TRY(open_model(p));
     weft_status status = answers && comm_rank(context->comm) == 0 ? begin_folder(p) : WEFT_OK;
     WEFT_TRY(comm_agree(context->comm, status));
-    WEFT_TRY(load(p));
+    WEFT_TRY(load(p, answers));
     WEFT_TRY(score(p));
     return answers ? write_answers(p) : WEFT_OK;
 }
@@ -193,9 +233,14 @@ static weft_status clean_up(predict_job *p, weft_status status)
 static void print_result(const predict_job *p, bool answers)
 {
     table_format format = option_choice(p->asked, OPT_FORMAT_OUT);
-    score_table_print(stdout, &p->table, format);
+    const bool lines = !p->table.labelled && p->lines.lines.rows > 0;
+    if (lines) {
+        answer_table_print(stdout, &p->lines, format);
+    } else {
+        score_table_print(stdout, &p->table, format);
+    }
     if (answers && format == TABLE_MD) {
-        printf("%spredictions: %s\n", p->table.labelled ? "\n" : "",
+        printf("%spredictions: %s\n", p->table.labelled || lines ? "\n" : "",
                escape_say(option_text(p->asked, OPT_PREDICT_OUT)).text);
     }
 }
@@ -223,6 +268,7 @@ static weft_status predict(const weft_options *options, bool answers)
     WEFT_TRY(WEFT_NEW_ZERO(&p, 1, WEFT_MEM_GENERAL));
     weft_status status = run_and_print(p, options, answers);
     score_table_destroy(&p->table);
+    answer_table_destroy(&p->lines);
     weft_free(p->logits);
     saved_model_close(p->model);
     option_destroy(p->options);

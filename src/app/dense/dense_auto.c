@@ -74,8 +74,30 @@ static weft_status decide_network(weft_comm *comm, weft_options *options)
     return status;
 }
 
+static weft_status decide_size(const image_set *set, weft_options *options)
+{
+    char text[2 * NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, "%lldx%lld", (long long)set->height, (long long)set->width);
+    return option_decide(options, OPT_IMAGE_SIZE, text);
+}
+
+/* What images without classes leave open. */
+static weft_status decide_loose(const image_set *set, bool training, weft_options *options)
+{
+    WEFT_CHECK(!training, WEFT_ERR_DATA,
+               "%s: images without classes, which nothing can be learned from: put them into folders train/CLASS/",
+               set->name);
+    WEFT_CHECK(!option_is_auto(options, OPT_IMAGE_MOMENTS), WEFT_ERR_USAGE,
+               "the model does not say what its images were normalised by: give its run folder, or " FLAG_IMAGE_MOMENTS
+               " and " FLAG_IMAGE_SIZE);
+    return option_decide(options, OPT_LOSS, "xent");
+}
+
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options)
 {
+    if (set->classes == 0) {
+        WEFT_TRY(decide_loose(set, training, options));
+    }
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
     }
@@ -87,6 +109,9 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     }
     if (option_is_auto(options, OPT_AUGMENT)) {
         WEFT_TRY(decide_augment(set, options));
+    }
+    if (option_is_auto(options, OPT_IMAGE_SIZE)) {
+        WEFT_TRY(decide_size(set, options));
     }
     return option_is_auto(options, OPT_IMAGE_MOMENTS) ? decide_moments(comm, set, options) : WEFT_OK;
 }

@@ -3,6 +3,8 @@
 #include "app/dense/dense_job.h"
 #include "base/number.h"
 
+enum { NAMES_MAX = 2048 }; /* run.json stays small enough for its readers, whatever names are made of */
+
 void dense_describe_data(const workload *work, json_writer *json)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
@@ -15,6 +17,20 @@ void dense_describe_data(const workload *work, json_writer *json)
     json_int(json, "width", set->width);
     json_int(json, "channels", set->channels);
     json_int(json, "classes", set->classes);
+    if (set->class_name != NULL && set->classes <= NAMES_MAX) {
+        json_array(json, WORKLOAD_CLASS_NAMES);
+        for (int64_t k = 0; k < set->classes; ++k) {
+            json_text(json, NULL, set->class_name[k]);
+        }
+        json_end(json);
+    }
+}
+
+const char *dense_row_name(const workload *work, int64_t row)
+{
+    const image_set *set = ((const dense_job *)work->self)->set;
+    const int64_t valid = set->count[IMAGE_VALID];
+    return row < valid ? image_set_file(set, IMAGE_VALID, row) : image_set_file(set, IMAGE_TEST, row - valid);
 }
 
 typedef struct net_sums {

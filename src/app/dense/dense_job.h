@@ -48,6 +48,7 @@ weft_status dense_augment_of(const image_set *set, const weft_options *options, 
 
 /* See workload_ops; in app/dense/dense_describe.c. */
 void dense_describe_data(const workload *work, json_writer *json);
+const char *dense_row_name(const workload *work, int64_t row);
 void dense_describe_plan(const workload *work, FILE *out);
 void dense_describe_epoch(const workload *work, json_writer *json);
 weft_status dense_gather_figures(const workload *work);

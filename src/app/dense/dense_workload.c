@@ -21,7 +21,9 @@ bool dense_takes(const weft_options *options)
 {
     const char *model = option_text(options, OPT_MODEL);
     if (strcmp(model, "auto") == 0 || strcmp(model, "mlp") == 0) { /* both kinds have one: the data tell */
-        return image_set_looks_like(option_text(options, OPT_DATA));
+        const char *data = option_text(options, OPT_DATA);
+        const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
+        return trained || image_set_looks_like(data);
     }
     return net_is_named(model);
 }
@@ -34,11 +36,12 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* "224x192", "224", or "". */
-static weft_status read_size(const char *text, image_options *options)
+/* "224x192", "224", or "auto". */
+static weft_status read_size(const weft_options *o, image_options *options)
 {
     char *cross = NULL;
-    if (text[0] == '\0') {
+    const char *text = option_text(o, OPT_IMAGE_SIZE);
+    if (option_is_auto(o, OPT_IMAGE_SIZE)) {
         return WEFT_OK;
     }
     options->height = options->width = strtol(text, &cross, 10);
@@ -50,6 +53,16 @@ static weft_status read_size(const char *text, image_options *options)
                WEFT_ERR_USAGE, "%s '%s': a height and a width from 1 to %d, such as 224x224", FLAG_IMAGE_SIZE, text,
                IMAGE_SIDE_MAX);
     return WEFT_OK;
+}
+
+/* As many as there are means to normalise by; 0: what files of images usually have. */
+static int64_t channels_of(const weft_options *o)
+{
+    int64_t channels = 1;
+    for (const char *at = option_text(o, OPT_IMAGE_MOMENTS); *at != '\0' && *at != '/'; ++at) {
+        channels += *at == ',';
+    }
+    return !option_is_auto(o, OPT_IMAGE_MOMENTS) && channels == 1 ? 1 : 0;
 }
 
 static const char *folder_of(const char *text)
@@ -68,6 +81,7 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
+                             .channels = channels_of(o),
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
                              .memory = option_size(o, OPT_CACHE_MEMORY),
@@ -75,20 +89,18 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
     activity_begin(ACTIVITY_LOAD);
-    weft_status status = read_size(option_text(o, OPT_IMAGE_SIZE), &options);
+    weft_status status = read_size(o, &options);
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
     const image_set *set = job->set;
     snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
     memcpy(work->hash, set->hash, sizeof work->hash);
-    work->labelled = true;
+    work->labelled = set->classes > 0;
+    work->malformed = set->malformed;
     log_info("%s: %lld/%lld/%lld images of %lld x %lld x %lld in %lld classes", set->name,
              (long long)set->count[IMAGE_TRAIN], (long long)set->count[IMAGE_VALID], (long long)set->count[IMAGE_TEST],
              (long long)set->height, (long long)set->width, (long long)set->channels, (long long)set->classes);
-    if (set->malformed > 0) {
-        log_warn("%s: %lld images are malformed and left out", set->name, (long long)set->malformed);
-    }
     return WEFT_OK;
 }
 
@@ -179,10 +191,10 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
     const app_context *context = work->context;
     const weft_options *o = context->options;
     const image_set *set = job->set;
-    WEFT_CHECK(outputs > 0 || set->count[IMAGE_TRAIN] > 0, WEFT_ERR_DATA, "%s: no images to train with", set->name);
+    work->outputs = work->labelled ? set->classes : outputs;
     WEFT_TRY(dense_augment_of(set, o, &job->augment));
     WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
-    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, set->classes));
+    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
     plan_sizes(job, context);
@@ -194,7 +206,6 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .training = outputs == 0,
                        .values = values};
     work->inputs = set->channels;
-    work->outputs = set->classes;
     work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))
                           .count;
@@ -258,12 +269,15 @@ static weft_status load_answers(workload *work)
     WEFT_TRY(upload_answers(work));
     const image_set *set = job->set;
     job->answers = (train_targets){.rows = image_source_of(job->source)->eval_rows,
-                                   .outputs = set->classes,
+                                   .outputs = work->outputs,
                                    .loss = TRAIN_LOSS_XENT,
-                                   .label = job->label.data,
-                                   .label_host = job->label_host,
-                                   .split_host = job->split_host,
                                    .loss_entries = set->count[IMAGE_TRAIN]};
+    if (!work->labelled) {
+        return WEFT_OK;
+    }
+    job->answers.label = job->label.data;
+    job->answers.label_host = job->label_host;
+    job->answers.split_host = job->split_host;
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         job->answers.mask[s] = job->mask[s].data;
         job->answers.counted[s] = set->count[s];
@@ -277,6 +291,7 @@ static weft_status make_model(workload *work)
     const app_context *context = work->context;
     const weft_options *o = context->options;
     const image_source_options options = {.set = job->set,
+                                          .outputs = work->outputs,
                                           .augment = job->augment,
                                           .batch = option_int(o, OPT_BATCH_SIZE),
                                           .parts = (int)option_int(o, OPT_ACCUMULATE),
@@ -346,6 +361,7 @@ const workload_ops dense_workload = {
     .data = "images",
     .rows = "images",
     .split_cure = "--valid-images N sets some of the training images apart",
+    .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share_names = {"train_images"},
     .shards = SYNC_SHARDS_SAMPLED,
     .idle = idle,
@@ -359,6 +375,7 @@ const workload_ops dense_workload = {
     .abandon = dense_abandon,
     .end = dense_end,
     .describe_data = dense_describe_data,
+    .row_name = dense_row_name,
     .describe_plan = dense_describe_plan,
     .describe_epoch = dense_describe_epoch,
     .gather_figures = dense_gather_figures,

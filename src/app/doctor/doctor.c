@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/bench/grid.h"
 #include "app/cli/command.h"
 #include "app/setup/context.h"
 #include "app/setup/machine_limits.h"
+#include "app/table/grid.h"
 #include "app/version/versions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -297,22 +297,22 @@ static int count_verdict(const doctor_list *list, doctor_verdict verdict)
     return count;
 }
 
-static weft_status fill_findings(const doctor_list *list, bench_grid *grid)
+static weft_status fill_findings(const doctor_list *list, table_grid *grid)
 {
     for (int i = 0; i < list->count; i++) {
         const doctor_finding *f = &list->finding[i];
-        WEFT_TRY(bench_grid_add(grid, (bench_cell[]){cell_text(doctor_verdict_text(f->verdict)), cell_text(f->area),
+        WEFT_TRY(table_grid_add(grid, (table_cell[]){cell_text(doctor_verdict_text(f->verdict)), cell_text(f->area),
                                                      cell_text(f->where), cell_real(f->value), cell_text(f->unit),
                                                      cell_text(f->found), cell_text(f->cure)}));
     }
     return WEFT_OK;
 }
 
-static weft_status fill_pairs(const doctor *d, bench_grid *grid)
+static weft_status fill_pairs(const doctor *d, table_grid *grid)
 {
     for (int i = 0; i < d->pairs; i++) {
         const comm_pair *p = &d->pair[i];
-        WEFT_TRY(bench_grid_add(grid, (bench_cell[]){cell_int(p->a), cell_int(p->b), cell_real(p->latency * 1e6),
+        WEFT_TRY(table_grid_add(grid, (table_cell[]){cell_int(p->a), cell_int(p->b), cell_real(p->latency * 1e6),
                                                      cell_real(p->bytes_per_second * 1e-9)}));
     }
     return WEFT_OK;
@@ -320,23 +320,23 @@ static weft_status fill_pairs(const doctor *d, bench_grid *grid)
 
 static weft_status print(const doctor *d)
 {
-    static const bench_column head_columns[] = {{"cpu", CELL_TEXT, true},     {"nodes", CELL_INT, true},
+    static const table_column head_columns[] = {{"cpu", CELL_TEXT, true},     {"nodes", CELL_INT, true},
                                                 {"ranks", CELL_INT, true},    {"threads", CELL_INT, true},
                                                 {"warnings", CELL_INT, true}, {"notes", CELL_INT, true}};
-    static const bench_column columns[] = {{"verdict", CELL_TEXT, true}, {"area", CELL_TEXT, true},
+    static const table_column columns[] = {{"verdict", CELL_TEXT, true}, {"area", CELL_TEXT, true},
                                            {"where", CELL_TEXT, true},   {"value", CELL_REAL, true},
                                            {"unit", CELL_TEXT, true},    {"found", CELL_TEXT, true},
                                            {"cure", CELL_TEXT, true}};
-    static const bench_column pair_columns[] = {
+    static const table_column pair_columns[] = {
         {"a", CELL_INT, true}, {"b", CELL_INT, true}, {"latency_us", CELL_REAL, true}, {"gb_per_s", CELL_REAL, true}};
     const app_context *context = &d->context;
     const table_format format = option_choice(context->options, OPT_FORMAT_OUT);
-    bench_grid head = {.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    bench_grid grid = {.name = "findings", .column = columns, .columns = sizeof columns / sizeof *columns};
-    bench_grid pairs = {.name = "pairs", .column = pair_columns, .columns = sizeof pair_columns / sizeof *pair_columns};
+    table_grid head = {.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
+    table_grid grid = {.name = "findings", .column = columns, .columns = sizeof columns / sizeof *columns};
+    table_grid pairs = {.name = "pairs", .column = pair_columns, .columns = sizeof pair_columns / sizeof *pair_columns};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(
-        bench_grid_add(&head, (bench_cell[]){cell_text(context->machine.model), cell_int(context->nodes),
+        table_grid_add(&head, (table_cell[]){cell_text(context->machine.model), cell_int(context->nodes),
                                              cell_int(comm_size(context->comm)), cell_int(context->placement.threads),
                                              cell_int(count_verdict(&d->list, DOCTOR_WARNING)),
                                              cell_int(count_verdict(&d->list, DOCTOR_NOTE))}),
@@ -345,11 +345,11 @@ static weft_status print(const doctor *d)
     if (format == TABLE_JSON || d->pairs <= PAIRS_SHOWN) {
         WEFT_TRY_GOTO(fill_pairs(d, &pairs), status, done);
     }
-    bench_grid_print(stdout, &head, &grid, &pairs, format);
+    table_grid_print(stdout, &head, &grid, &pairs, format);
 done:
-    bench_grid_free(&head);
-    bench_grid_free(&grid);
-    bench_grid_free(&pairs);
+    table_grid_free(&head);
+    table_grid_free(&grid);
+    table_grid_free(&pairs);
     return status;
 }
 

@@ -18,7 +18,6 @@ const option_section option_sections[] = {
     {"general", "General", "Every command takes these.", NULL},
     {"data", "Data", "The graph.", NULL},
     {"model", "Model", "The network.", NULL},
-    {"files", "Files", "What --data is, where its looks do not tell.", NULL},
     {"images", "Images", "Batches of images.", NULL},
     {"training", "Training", "Epochs, loss, optimiser, evaluation.", NULL},
     {"partition", "Partition", "How the graph is divided among the ranks.", NULL},
@@ -40,7 +39,7 @@ const option_section option_sections[] = {
 
 const option_command option_commands[] = {
     {&app_catalog, "train", "train a model on every rank of the job", "", 0, 0,
-     "general,data,files,model,images,training,partition,partitioner,aggregation,communication,run",
+     "general,data,model,images,training,partition,partitioner,aggregation,communication,run",
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
@@ -63,7 +62,8 @@ const option_command option_commands[] = {
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
     {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex", "", 0, 0,
      "general,data,model,images,prediction,predictions,table,partition,partitioner,aggregation",
-     "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers"},
+     "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
+     "weft predict --data cat.jpg --checkpoint weft-run-0002 --top 3"},
     {&app_catalog, "export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {&app_catalog, "info", "describe a graph store, a run folder, a model, a network, this build or this machine",

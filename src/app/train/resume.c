@@ -55,17 +55,21 @@ typedef enum weight { REFUSED, NAMED, FREE } weight;
 
 static weight weight_of(option_id id)
 {
-    static const char *const refused[] = {"model", "training"};
+    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
+     * of its options, which are compared one by one; a run keeps its network, and the hash of the data says what they are. */
+    static const option_id freed[] = {
+        OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT, OPT_CALIBRATE,    OPT_COMM_MODEL, OPT_RECIPE,     OPT_CHOICES,
+        OPT_NETWORK,           OPT_IMAGE_FORMAT,  OPT_CACHE_MEMORY, OPT_CACHE_DIR,  OPT_CACHE_DISK, OPT_LOADER_THREADS};
+    static const char *const refused[] = {"model", "images", "training"};
     static const char *const named[] = {"partition", "partitioner", "aggregation", "communication"};
     const char *section = option_row_of(id)->section;
     if (id == OPT_NORMALIZE || id == OPT_SPLIT_INDEX) {
         return REFUSED;
     }
-    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum of its
-     * options, which are compared one by one. */
-    if (id == OPT_GRADIENT_TRACKING || id == OPT_STALL_TIMEOUT || id == OPT_CALIBRATE || id == OPT_COMM_MODEL ||
-        id == OPT_RECIPE || id == OPT_CHOICES) {
-        return FREE;
+    for (size_t i = 0; i < sizeof freed / sizeof *freed; ++i) {
+        if (id == freed[i]) {
+            return FREE;
+        }
     }
     for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
         if (strcmp(section, refused[i]) == 0) {

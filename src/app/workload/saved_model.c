@@ -64,6 +64,32 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
+/* One block: pointers, then texts. */
+static weft_status note_class_names(saved_model *model, const json_value *data)
+{
+    const json_value *names = data != NULL ? json_find(data, WORKLOAD_CLASS_NAMES) : NULL;
+    size_t bytes = 0;
+    size_t count = 0;
+    if (names == NULL || names->kind != JSON_ARRAY || model->class_name != NULL) {
+        return WEFT_OK;
+    }
+    for (const json_value *name = names->child; name != NULL; name = name->next, ++count) {
+        WEFT_CHECK(name->kind == JSON_TEXT, WEFT_ERR_DATA, "%s: %s of its run.json are no texts", model->path,
+                   WORKLOAD_CLASS_NAMES);
+        bytes += strlen(name->text) + 1;
+    }
+    WEFT_TRY(weft_malloc(count * sizeof(char *) + bytes + 1, 1, WEFT_MEM_GENERAL, (void **)&model->class_name));
+    char *to = (char *)(model->class_name + count);
+    count = 0;
+    for (const json_value *name = names->child; name != NULL; name = name->next) {
+        const size_t length = strlen(name->text) + 1;
+        model->class_name[count++] = memcpy(to, name->text, length);
+        to += length;
+    }
+    model->named = (int64_t)count;
+    return WEFT_OK;
+}
+
 static weft_status read_run(saved_model *model, const char *path, const json_value *root)
 {
     const json_value *options = json_find(root, "options");
@@ -77,7 +103,9 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
             WEFT_TRY(note(model, path, recorded[i], text));
         }
     }
-    return note_loss(model, path, json_find(root, workload_of(model->known)->data));
+    const json_value *data = json_find(root, workload_of(model->known)->data);
+    WEFT_TRY(note_class_names(model, data));
+    return note_loss(model, path, data);
 }
 
 /* run.json in the folder of the weights, if there is one. */
@@ -246,6 +274,7 @@ void saved_model_close(saved_model *model)
     if (model != NULL) {
         weights_destroy(&model->weights);
         option_destroy(model->known);
+        weft_free(model->class_name);
         weft_free(model);
     }
 }

@@ -24,6 +24,8 @@ typedef struct saved_model {
     weft_options *known; /* of the command train; option_is_set tells which are known */
     int layers;          /* as the weights show, with the next two; 0: nobody looked */
     int64_t inputs, outputs;
+    char **class_name; /* [named] on the rank that opened it, as run.json tells; NULL: not known */
+    int64_t named;
 } saved_model;
 
 /*

@@ -36,6 +36,9 @@ enum { WORKLOAD_SHARES = 4 };
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
 #define WORKLOAD_GENERATED "graph-"
 
+/* Key, inside that of the data in run.json, of an array of texts: the names of classes, where they have some. */
+#define WORKLOAD_CLASS_NAMES "class_names"
+
 typedef struct workload workload;
 
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
@@ -45,6 +48,7 @@ typedef struct workload_ops {
     const char *data;                         /* what it trains on, in messages and as a key of run.json: "graph" */
     const char *rows;                         /* what a row of that is: "vertices" */
     const char *split_cure;                   /* what gives data the split that they lack, in messages */
+    const char *label_cure;                   /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
     const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
@@ -73,6 +77,8 @@ typedef struct workload_ops {
 
     /* What run.json tells of the data, also after release: keys of an open object. */
     void (*describe_data)(const workload *work, json_writer *json);
+    /* What a row that is answered for is called, e.g. its file; NULL: nothing. NULL: no row is. Before release. */
+    const char *(*row_name)(const workload *work, int64_t row);
     /* The share and the model in words, as --dry-run prints them. After plan. */
     void (*describe_plan)(const workload *work, FILE *out);
     /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */
@@ -107,6 +113,7 @@ struct workload {
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
     bool labelled;           /* they say what to answer with */
+    int64_t malformed;       /* rows of them that were left out */
 
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
     double balance;                  /* work of the rank that has most / mean; 1: even */

@@ -48,6 +48,12 @@ static void size_segments(const image_cache_desc *desc, uint64_t memory, int seg
     cache->held = cache->per * segments < desc->samples ? cache->per * segments : desc->samples;
 }
 
+uint64_t image_cache_bytes(int64_t samples, size_t bytes, int ranks)
+{
+    const uint64_t per = ((uint64_t)samples + (uint64_t)ranks - 1) / (uint64_t)ranks;
+    return (uint64_t)ranks * (STATES_ALIGN + per * (bytes + 1));
+}
+
 /* ---- making ---------------------------------------------------------------------------------------------------- */
 
 /* Whether nodes have several ranks, and each has room for its segments and as much again for messages. Collective. */

@@ -38,6 +38,8 @@ image_level image_cache_take(const image_cache *cache, int64_t number, uint8_t *
 /* Keep a sample; lasting: for later jobs, too. Any thread, beside others that take or put the same. */
 void image_cache_put(const image_cache *cache, int64_t number, const uint8_t *pixels, bool lasting);
 
+/* Memory in which a node of so many ranks holds all samples, of so many bytes each. */
+uint64_t image_cache_bytes(int64_t samples, size_t bytes, int ranks);
 /* Samples that memory has room for, and ranks that fill it together; *me: this one among them. */
 int64_t image_cache_held(const image_cache *cache);
 int image_cache_ranks(const image_cache *cache, int *me);

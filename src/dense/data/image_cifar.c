@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_records.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64, TEXT_MOST = 1 << 16 };
 
@@ -67,17 +67,8 @@ static bool matches(const char *path)
     return list.count > 0 || image_file_find(path, "train.bin", found);
 }
 
-static weft_status grow(image_part *part, int64_t count)
-{
-    WEFT_TRY(weft_realloc(&part->owned[0], (size_t)count, (size_t)(CHANNELS * PLANE), WEFT_MEM_IMAGE));
-    part->pixels = part->owned[0];
-    WEFT_TRY(weft_realloc(&part->owned[1], (size_t)count, sizeof *part->label, WEFT_MEM_IMAGE));
-    part->label = part->owned[1];
-    return WEFT_OK;
-}
-
 /* Planes become pixels. */
-static void take_record(const uint8_t *planes, uint8_t *pixels)
+static void take_pixels(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; ++i) {
         for (int c = 0; c < CHANNELS; ++c) {
@@ -86,8 +77,8 @@ static void take_record(const uint8_t *planes, uint8_t *pixels)
     }
 }
 
-static weft_status take_records(const char *path, const uint8_t *data, size_t bytes, const cifar_layout *layout,
-                                image_part *part)
+static weft_status take_labels(const char *path, const uint8_t *data, size_t bytes, const cifar_layout *layout,
+                               image_part *part)
 {
     const size_t record = layout->labels + CHANNELS * PLANE;
     WEFT_CHECK(bytes > 0, WEFT_ERR_DATA, "%s: is empty", path);
@@ -95,16 +86,15 @@ static weft_status take_records(const char *path, const uint8_t *data, size_t by
                "%s: %zu bytes are %zu records of %zu and %zu bytes more: cut off, or not a CIFAR-%lld file", path,
                bytes, bytes / record, record, bytes % record, (long long)layout->classes);
     const int64_t count = (int64_t)(bytes / record);
-    WEFT_TRY(grow(part, part->count + count));
-    uint8_t *pixels = part->owned[0];
-    int32_t *label = part->owned[1];
+    WEFT_TRY(weft_realloc(&part->owned, (size_t)(part->count + count), sizeof *part->label, WEFT_MEM_IMAGE));
+    int32_t *label = part->owned;
+    part->label = label;
     for (int64_t i = 0; i < count; ++i, ++part->count) {
         const uint8_t *at = data + (size_t)i * record;
         label[part->count] = at[layout->labels - 1];
         WEFT_CHECK(label[part->count] < layout->classes, WEFT_ERR_DATA,
                    "%s: record %lld (byte %zu) has label %d; a CIFAR-%lld file has 0 to %lld", path, (long long)i,
                    (size_t)i * record, label[part->count], (long long)layout->classes, (long long)layout->classes - 1);
-        take_record(at + layout->labels, pixels + part->count * CHANNELS * PLANE);
     }
     return WEFT_OK;
 }
@@ -112,13 +102,15 @@ static weft_status take_records(const char *path, const uint8_t *data, size_t by
 static weft_status read_batch(const char *path, const cifar_layout *layout, const image_options *options,
                               image_set *set, int split)
 {
-    uint8_t *data;
-    size_t bytes;
-    WEFT_TRY(image_file_read(path, options->memory, &data, &bytes));
-    weft_status status = take_records(path, data, bytes, layout, &set->store->part[split]);
-    image_hash_mix(set->hash, data, bytes);
-    weft_free(data);
-    return status;
+    const image_bytes *all;
+    image_records *records = set->store->self;
+    image_part *part = &set->store->part[split];
+    const int64_t before = part->count;
+    WEFT_TRY(image_records_open(set, records, path, options->memory, &all));
+    WEFT_TRY(take_labels(path, all->data, all->bytes, layout, part));
+    image_records_count(records, part->count - before);
+    image_hash_mix(set->hash, all->data, all->bytes);
+    return WEFT_OK;
 }
 
 /* A line that is missing leaves its class without a name. */
@@ -144,9 +136,15 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
 {
     char found[FILE_PATH_MAX];
     batch_list list;
+    image_records *records;
     (void)comm;
+    WEFT_TRY(image_records_create(set, &records));
     list_batches(path, &list);
     const cifar_layout *layout = list.count > 0 ? &cifar10 : &cifar100;
+    records->offset = layout->labels;
+    records->stride = layout->labels + CHANNELS * PLANE;
+    records->bytes = CHANNELS * PLANE;
+    records->take = take_pixels;
     set->height = SIDE;
     set->width = SIDE;
     set->channels = CHANNELS;

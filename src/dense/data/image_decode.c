@@ -124,6 +124,9 @@ weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, co
     image_shape is;
     WEFT_TRY(find_codec(name, data, bytes, &codec));
     WEFT_TRY(codec->decode(name, data, bytes, wanted, scratch, &is));
+    if (pixels == NULL) {
+        return WEFT_OK;
+    }
     if (is.height == wanted->height && is.width == wanted->width) {
         memcpy(pixels, scratch->data, (size_t)(is.height * is.width * is.channels));
     } else {

@@ -35,7 +35,7 @@ typedef struct image_scratch {
 /* The size that the file states, checked. `name` is for messages. WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
 weft_status image_look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width);
 
-/* [out] pixels [wanted->height, wanted->width, wanted->channels]. WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
+/* [out] pixels [wanted->height, wanted->width, wanted->channels]; NULL: whether it can be decoded is all. WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
 weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
                          image_scratch *scratch, uint8_t *pixels);
 

@@ -133,7 +133,7 @@ static weft_status leave_out(const char *path, image_files *files, bool strict, 
             files->file[kept++] = moved;
             continue;
         }
-        if (set->malformed < NAMED_MALFORMED || strict) {
+        if (set->malformed < NAMED_MALFORMED || files->loose || strict) {
             const weft_status status = look_again(files, file);
             if (strict || status != WEFT_ERR_DATA) {
                 return status;
@@ -147,8 +147,9 @@ static weft_status leave_out(const char *path, image_files *files, bool strict, 
     }
     files->count = kept;
     image_list_find_splits(files);
-    WEFT_CHECK(files->first[IMAGE_VALID] > 0, WEFT_ERR_DATA, "%s: no training image is left of %lld that are malformed",
-               path, (long long)set->malformed);
+    WEFT_CHECK(image_list_split_end(files, files->loose ? IMAGE_TEST : IMAGE_TRAIN) > 0, WEFT_ERR_DATA,
+               "%s: no %simage is left of %lld that are malformed", path, files->loose ? "" : "training ",
+               (long long)set->malformed);
     return WEFT_OK;
 }
 
@@ -184,7 +185,7 @@ static weft_status fill_labels(image_files *files, image_set *set)
     for (int i = 0; i < files->count; ++i) {
         label[i] = files->file[i].class;
     }
-    set->store->part[IMAGE_TRAIN].owned[1] = label;
+    set->store->part[IMAGE_TRAIN].owned = label;
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         set->store->part[s].count = image_list_split_end(files, s) - files->first[s];
         set->store->part[s].label = label + files->first[s];
@@ -198,6 +199,11 @@ static weft_status make_image(void *self, int64_t number, uint8_t *pixels)
     return image_list_read(files, &files->file[number], pixels);
 }
 
+static const char *name_of(void *self, int64_t number)
+{
+    return ((const image_files *)self)->file[number].name;
+}
+
 static void close_store(void *self)
 {
     image_files_destroy(self);
@@ -208,6 +214,7 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
 {
     set->store->self = files;
     set->store->make = make_image;
+    set->store->name = name_of;
     set->store->close = close_store;
     files->load = load;
     files->self = self;

@@ -1,12 +1,13 @@
 /*
- * dense/data/image_files.h: a set of JPEG and PNG files, one image each, in folders or in a tar: what image_folders.c and
- * image_tar.c share.
+ * dense/data/image_files.h: a set of JPEG and PNG files, one image each, in folders or in a tar: what image_folders.c
+ * and image_tar.c share.
  *
  *      image_files_add ("train/bee/7.jpg") ... --image_files_open--> sorted, looked at: the set
  *
  * A name is read from its end: SPLIT/CLASS/FILE, where SPLIT is train, val, valid, validation or test and FILE ends in
  * .jpg, .jpeg or .png; other names are passed over. Classes are numbered in the order of their names, images stand in the
- * order of split, class and name. Ranks divide the looking among them.
+ * order of split, class and name. Loose images are all to test, by names of any kind, and decoded once to see whether they
+ * can be: an answer for one that is damaged would be none. Ranks divide the looking among them.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FILES_H
 #define WEFT_DENSE_DATA_IMAGE_FILES_H
@@ -23,11 +24,13 @@ typedef struct image_files image_files;
 typedef weft_status (*image_files_load)(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room,
                                         const uint8_t **data);
 
-weft_status image_files_create(image_files **files);
+/* loose: of images without splits and classes. */
+weft_status image_files_create(bool loose, image_files **files);
 void image_files_destroy(image_files *files); /* NULL is allowed */
 
-/* Whether add would keep a name. */
+/* Whether a name is that of an image in a set with classes; the same of a file without regard to folders. */
 bool image_files_takes(const char *name);
+bool image_files_takes_loose(const char *file);
 /* Where a file's bytes are. */
 typedef struct image_place {
     int64_t offset; /* for the reader */
@@ -35,7 +38,7 @@ typedef struct image_place {
     int64_t changed; /* nanoseconds: when what holds them was changed last */
 } image_place;
 int64_t image_changed(const struct stat *facts); /* the last of them */
-/* Keep a file, if its name is one: any folder may stand before the split. WEFT_ERR_RESOURCE. */
+/* Keep a file, if its name is one: any folder may stand before the split. Of loose ones all are kept. WEFT_ERR_RESOURCE. */
 weft_status image_files_add(image_files *files, const char *name, const image_place *place);
 
 /*

@@ -1,4 +1,7 @@
-/* dense/data/image_folders.c: a folder of each split, in it a folder of each class, in it images (image_files.h). */
+/*
+ * dense/data/image_folders.c: files of images (image_files.h) in a folder of each split, in it a folder of each class; or
+ * loose: in one folder, or a single one.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +21,7 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-static bool matches(const char *path)
+static bool matches_splits(const char *path)
 {
     char train[FILE_PATH_MAX];
     return file_path(train, "%s/train", path) == WEFT_OK && is_folder(train);
@@ -52,6 +55,7 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
     if (folder == NULL) {
         return weft_fail_errno(errno, path);
@@ -62,22 +66,33 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
         if (entry->d_name[0] == '.') {
             continue;
         }
-        status = file_path(path, "%s/%s", inside, entry->d_name);
+        status = file_path(path, "%s%s%s", inside, between, entry->d_name);
         status = status == WEFT_OK ? fn(root, path, files) : status;
     }
     closedir(folder);
     return status;
 }
 
-static weft_status add_file(const char *root, const char *inside, image_files *files)
+/* If it is a file. */
+static weft_status add_any(const char *root, const char *inside, image_files *files)
 {
     char path[FILE_PATH_MAX];
     struct stat facts;
     WEFT_TRY(file_path(path, "%s/%s", root, inside));
-    if (!image_files_takes(inside) || stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         return WEFT_OK;
     }
     return image_files_add(files, inside, &(image_place){.bytes = facts.st_size, .changed = image_changed(&facts)});
+}
+
+static weft_status add_file(const char *root, const char *inside, image_files *files)
+{
+    return image_files_takes(inside) ? add_any(root, inside, files) : WEFT_OK;
+}
+
+static weft_status add_loose(const char *root, const char *inside, image_files *files)
+{
+    return image_files_takes_loose(inside) ? add_any(root, inside, files) : WEFT_OK;
 }
 
 static weft_status add_class(const char *root, const char *inside, image_files *files)
@@ -99,17 +114,36 @@ static weft_status add_splits(const char *root, image_files *files)
     return WEFT_OK;
 }
 
-static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+/* Where files are, and the one of them that is meant, or NULL. */
+static weft_status find_root(const char *path, bool loose, char **root, const char **single)
+{
+    const char *slash = strrchr(path, '/');
+    *single = loose && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
+    const size_t length = *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
+    WEFT_TRY(WEFT_NEW(root, length + 1, WEFT_MEM_GENERAL));
+    memcpy(*root, *single != NULL && slash == NULL ? "." : path, length);
+    (*root)[length] = '\0';
+    return WEFT_OK;
+}
+
+static weft_status list_files(const char *path, bool loose, char **root, image_files *files)
+{
+    const char *single;
+    WEFT_TRY(find_root(path, loose, root, &single));
+    if (!loose) {
+        return add_splits(*root, files);
+    }
+    return single != NULL ? add_any(*root, single, files) : each_entry(*root, "", files, add_loose);
+}
+
+static weft_status open_files(weft_comm *comm, const char *path, const image_options *options, bool loose,
+                              image_set *set)
 {
     image_files *files = NULL;
     char *root = NULL;
-    weft_status status = image_files_create(&files);
+    weft_status status = image_files_create(loose, &files);
     if (status == WEFT_OK) {
-        status = WEFT_NEW(&root, strlen(path) + 1, WEFT_MEM_GENERAL);
-    }
-    if (status == WEFT_OK) {
-        memcpy(root, path, strlen(path) + 1);
-        status = add_splits(path, files);
+        status = list_files(path, loose, &root, files);
     }
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {
@@ -120,4 +154,34 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     return image_files_open(comm, path, options, files, load, root, weft_free, set);
 }
 
-const image_reader image_reader_folders = {.format = IMAGE_FORMAT_FOLDERS, .matches = matches, .open = open_set};
+static weft_status open_splits(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    return open_files(comm, path, options, false, set);
+}
+
+static weft_status open_loose(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    return open_files(comm, path, options, true, set);
+}
+
+static bool matches_loose(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!is_folder(path)) {
+        return file_exists(path) && image_files_takes_loose(slash != NULL ? slash + 1 : path);
+    }
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    bool found = false;
+    while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+        found = image_files_takes_loose(entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
+const image_reader image_reader_folders = {
+    .format = IMAGE_FORMAT_FOLDERS, .matches = matches_splits, .open = open_splits};
+const image_reader image_reader_loose = {.format = IMAGE_FORMAT_LOOSE, .matches = matches_loose, .open = open_loose};

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_records.h"
 
 enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8 };
 
@@ -38,12 +38,13 @@ static weft_status check_magic(const char *path, const uint8_t *data, size_t byt
     return WEFT_OK;
 }
 
-static weft_status read_images(const char *path, uint64_t most, image_set *set, image_part *part)
+static weft_status read_images(const char *path, uint64_t most, image_records *records, image_set *set,
+                               image_part *part)
 {
-    uint8_t *data;
-    size_t bytes;
-    WEFT_TRY(image_file_read(path, most, &data, &bytes));
-    part->owned[0] = data;
+    const image_bytes *all;
+    WEFT_TRY(image_records_open(set, records, path, most, &all));
+    const uint8_t *data = all->data;
+    const size_t bytes = all->bytes;
     WEFT_TRY(check_magic(path, data, bytes, 3, HEAD_IMAGES));
     const int64_t count = big_endian(data + 4);
     const int64_t height = big_endian(data + 8);
@@ -61,7 +62,8 @@ static weft_status read_images(const char *path, uint64_t most, image_set *set, 
                (long long)width, (long long)set->height, (long long)set->width);
     set->height = height;
     set->width = width;
-    part->pixels = data + HEAD_IMAGES;
+    records->stride = records->bytes = (size_t)(height * width);
+    image_records_count(records, count);
     part->count = count;
     image_hash_mix(set->hash, data, bytes);
     return WEFT_OK;
@@ -81,19 +83,18 @@ static weft_status take_labels(const char *path, const uint8_t *data, size_t byt
     for (int64_t i = 0; i < count; ++i) {
         label[i] = data[HEAD_LABELS + i];
     }
-    part->owned[1] = label;
+    part->owned = label;
     part->label = label;
     return WEFT_OK;
 }
 
 static weft_status read_labels(const char *path, uint64_t most, image_set *set, image_part *part)
 {
-    uint8_t *data;
-    size_t bytes;
-    WEFT_TRY(image_file_read(path, most, &data, &bytes));
-    weft_status status = take_labels(path, data, bytes, part);
-    image_hash_mix(set->hash, data, bytes);
-    weft_free(data);
+    image_bytes all;
+    WEFT_TRY(image_bytes_open(path, most, &all));
+    weft_status status = take_labels(path, all.data, all.bytes, part);
+    image_hash_mix(set->hash, all.data, all.bytes);
+    image_bytes_close(&all);
     return status;
 }
 
@@ -112,8 +113,9 @@ static weft_status read_part(const char *folder, const char *const names[2], con
                              image_set *set, image_part *part)
 {
     char path[FILE_PATH_MAX];
+    image_records *records = set->store->self;
     WEFT_CHECK(image_file_find(folder, names[0], path), WEFT_ERR_NOINPUT, "%s: is missing", path);
-    WEFT_TRY(read_images(path, options->memory, set, part));
+    WEFT_TRY(read_images(path, options->memory, records, set, part));
     WEFT_CHECK(image_file_find(folder, names[1], path), WEFT_ERR_NOINPUT, "%s: is missing (the labels of %s)", path,
                names[0]);
     WEFT_TRY(read_labels(path, options->memory, set, part));
@@ -126,7 +128,10 @@ static weft_status read_part(const char *folder, const char *const names[2], con
 static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
 {
     char found[FILE_PATH_MAX];
+    image_records *records;
     (void)comm;
+    WEFT_TRY(image_records_create(set, &records));
+    records->offset = HEAD_IMAGES;
     set->channels = 1;
     WEFT_TRY(read_part(path, file_names[0], options, set, &set->store->part[IMAGE_TRAIN]));
     if (!image_file_find(path, file_names[1][0], found)) {

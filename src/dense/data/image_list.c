@@ -32,7 +32,7 @@ static const char *part_before(const char *name, const char *end)
     return end;
 }
 
-static bool is_image(const char *file)
+bool image_files_takes_loose(const char *file)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png"};
     const char *dot = strrchr(file, '.');
@@ -48,7 +48,7 @@ static bool is_image(const char *file)
 static bool understand(const char *name, int32_t *split, const char **tail)
 {
     const char *file = part_before(name, name + strlen(name));
-    if (file - name < 2 || !is_image(file)) {
+    if (file - name < 2 || !image_files_takes_loose(file)) {
         return false;
     }
     const char *class = part_before(name, file - 1);
@@ -79,9 +79,10 @@ bool image_files_takes(const char *name)
     return understand(name, &split, &tail);
 }
 
-weft_status image_files_create(image_files **files)
+weft_status image_files_create(bool loose, image_files **files)
 {
     WEFT_TRY(WEFT_NEW_ZERO(files, 1, WEFT_MEM_GENERAL));
+    (*files)->loose = loose;
     pthread_mutex_init(&(*files)->lock, NULL);
     return WEFT_OK;
 }
@@ -116,10 +117,10 @@ void image_files_destroy(image_files *files)
 
 weft_status image_files_add(image_files *files, const char *name, const image_place *place)
 {
-    int32_t split;
-    const char *tail;
+    int32_t split = IMAGE_TEST;
+    const char *tail = name;
     char *copy;
-    if (!understand(name, &split, &tail)) {
+    if (!files->loose && !understand(name, &split, &tail)) {
         return WEFT_OK;
     }
     WEFT_CHECK(place->bytes <= FILE_BYTES_MAX, WEFT_ERR_DATA, "%s: an image of %s; at most 1 GiB", name,
@@ -237,6 +238,10 @@ weft_status image_list_sort(const char *path, image_files *files, image_set *set
         image_hash_mix(set->hash, file->tail, strlen(file->tail));
         image_hash_mix(set->store->identity, places, sizeof places);
     }
+    if (files->loose) {
+        WEFT_CHECK(files->count > 0, WEFT_ERR_DATA, "%s: no image: expected files .jpg, .jpeg or .png", path);
+        return WEFT_OK;
+    }
     int *first = NULL;
     weft_status status = name_classes(path, files, set, &first);
     status = status == WEFT_OK ? class_others(path, files, set, first) : status;
@@ -289,8 +294,17 @@ static weft_status load(image_files *files, const image_file *file, size_t bytes
     return WEFT_OK;
 }
 
+static weft_status decode_at(image_files *files, const image_file *file, const image_shape *wanted, image_bench *bench,
+                             uint8_t *pixels)
+{
+    const uint8_t *data;
+    const size_t bytes = (size_t)file->bytes;
+    WEFT_TRY(load(files, file, bytes, bench, &data));
+    return image_decode(file->name, data, bytes, wanted, &bench->scratch, pixels);
+}
+
 /* Most files tell their size in their first bytes; what cannot be understood by those is read whole. */
-static weft_status look(image_files *files, image_file *file, const image_bench *bench)
+static weft_status look(image_files *files, image_file *file, image_bench *bench)
 {
     const size_t all = (size_t)file->bytes;
     weft_status status = WEFT_ERR_DATA;
@@ -304,24 +318,21 @@ static weft_status look(image_files *files, image_file *file, const image_bench 
             break;
         }
     }
+    if (status == WEFT_OK && files->loose) {
+        const image_shape own = {.height = height, .width = width, .channels = 3};
+        status = decode_at(files, file, &own, bench, NULL);
+    }
     file->height = status == WEFT_OK ? (int32_t)height : 0;
     file->width = status == WEFT_OK ? (int32_t)width : 0;
     return status;
-}
-
-static weft_status decode(image_files *files, const image_file *file, image_bench *bench, uint8_t *pixels)
-{
-    const uint8_t *data;
-    const size_t bytes = (size_t)file->bytes;
-    WEFT_TRY(load(files, file, bytes, bench, &data));
-    return image_decode(file->name, data, bytes, &files->wanted, &bench->scratch, pixels);
 }
 
 weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixels)
 {
     image_bench *bench;
     WEFT_TRY(take_bench(files, &bench));
-    const weft_status status = pixels != NULL ? decode(files, file, bench, pixels) : look(files, file, bench);
+    const weft_status status =
+        pixels != NULL ? decode_at(files, file, &files->wanted, bench, pixels) : look(files, file, bench);
     give_bench(files, bench);
     return status;
 }

@@ -29,6 +29,7 @@ typedef struct image_bench {
 struct image_files {
     image_file *file;
     int count, capacity;
+    bool loose;              /* without classes, all to test */
     int first[TRAIN_SPLITS]; /* file of each split */
     size_t largest;          /* file, in bytes */
     size_t scratch;          /* bytes that the largest image needs */

@@ -20,8 +20,8 @@ enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3, NAMED_GREY = 3, GREY = 128 };
 weft_mem_tag WEFT_MEM_IMAGE[1] = {{.text = "images"}};
 
 /* In the order in which a path is looked at. */
-static const image_reader *const readers[] = {&image_reader_synth, &image_reader_idx, &image_reader_cifar,
-                                              &image_reader_folders, &image_reader_tar};
+static const image_reader *const readers[] = {&image_reader_synth,   &image_reader_idx, &image_reader_cifar,
+                                              &image_reader_folders, &image_reader_tar, &image_reader_loose};
 enum { READERS = sizeof readers / sizeof readers[0] };
 
 static weft_status find_reader(const char *path, const image_options *options, const image_reader **reader)
@@ -40,8 +40,8 @@ static weft_status find_reader(const char *path, const image_options *options, c
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
     return weft_fail(WEFT_ERR_DATA,
                      "%s: no data set of images: expected a folder with train-images-idx3-ubyte (MNIST), "
-                     "data_batch_*.bin or train.bin (CIFAR), or train/CLASS/*.jpg, or a tar of the last; see "
-                     "docs/formats.md",
+                     "data_batch_*.bin or train.bin (CIFAR), or train/CLASS/*.jpg, or a tar of the last, or, to be "
+                     "answered, images alone; see docs/formats.md",
                      path);
 }
 
@@ -97,6 +97,9 @@ static weft_status set_apart(const char *path, const image_options *options, ima
     image_store *store = set->store;
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         set->count[s] = store->part[s].count;
+    }
+    if (set->classes == 0) {
+        return WEFT_OK; /* nothing to train with */
     }
     WEFT_CHECK(set->count[IMAGE_TRAIN] > 0, WEFT_ERR_DATA, "%s: holds no training image", path);
     if (options->valid == 0 || set->count[IMAGE_VALID] > 0) {
@@ -180,12 +183,19 @@ static weft_status decode(const image_set *set, int64_t number, uint8_t *pixels)
     return WEFT_OK;
 }
 
-static weft_status make(const image_set *set, int64_t number, uint8_t *pixels)
+static weft_status make(const image_set *set, int64_t number, uint8_t *pixels, image_level *level)
 {
     image_store *store = set->store;
-    const image_level level = image_cache_take(store->cache, number, pixels);
-    atomic_fetch_add(&store->samples[level], 1);
-    return level == IMAGE_FROM_SOURCE ? decode(set, number, pixels) : WEFT_OK;
+    *level = store->cache != NULL ? image_cache_take(store->cache, number, pixels) : IMAGE_FROM_MEMORY;
+    if (store->cache == NULL) {
+        return store->make(store->self, number, pixels);
+    }
+    return *level == IMAGE_FROM_SOURCE ? decode(set, number, pixels) : WEFT_OK;
+}
+
+static void note_level(const image_set *set, image_level level)
+{
+    atomic_fetch_add(&set->store->samples[level], 1);
 }
 
 /* This rank's part of all samples. */
@@ -205,7 +215,13 @@ static weft_status fill_cache(const image_set *set, int threads)
         weft_status mine = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
 #pragma omp for schedule(dynamic, 16)
         for (int64_t number = begin; number < end; ++number) {
-            mine = mine == WEFT_OK ? make(set, number, pixels) : mine;
+            image_level level;
+            if (mine == WEFT_OK) {
+                mine = make(set, number, pixels, &level);
+                if (!store->stored) {
+                    note_level(set, level);
+                }
+            }
         }
         if (mine != WEFT_OK) {
 #pragma omp critical(image_set_failure)
@@ -232,11 +248,28 @@ void image_set_identify(const image_set *set, const char *path, image_key *key)
     }
 }
 
-/* Where samples are made, as on the other ranks: they have the same set. */
+/*
+ * A set is kept by its node, but for one that needs no copy: stored samples that are mapped, or are unpacked on the only rank
+ * of their node, or where there is no room for those of all ranks and the node's beside each other. [out] store->kept: now of
+ * the node that keeps most. Collective.
+ */
+static weft_status wants_cache(weft_comm *comm, const image_options *options, const image_set *set, bool *wanted)
+{
+    image_store *store = set->store;
+    int64_t most[2] = {(int64_t)store->kept * comm_node_size(comm), comm_node_size(comm)};
+    WEFT_TRY(comm_allreduce(comm, most, 2, WEFT_DTYPE_I64, COMM_MAX));
+    store->kept = (uint64_t)most[0];
+    const uint64_t copy = image_cache_bytes(first_of(store, TRAIN_SPLITS), (size_t)image_set_bytes(set), (int)most[1]);
+    *wanted = !store->stored || (most[0] > 0 && most[1] > 1 && options->memory >= store->kept + copy);
+    return WEFT_OK;
+}
+
 static weft_status create_cache(weft_comm *comm, const char *path, const image_options *options, const image_set *set)
 {
     image_store *store = set->store;
-    if (store->make == NULL) {
+    bool wanted;
+    WEFT_TRY(wants_cache(comm, options, set, &wanted));
+    if (!wanted) {
         return WEFT_OK;
     }
     image_key key;
@@ -244,7 +277,6 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
     image_set_identify(set, path, &key);
     image_hash_mix(key.place, size, sizeof size);
     image_hash_mix(key.identity, size, sizeof size);
-    const uint64_t kept = store->kept * (uint64_t)comm_node_size(comm);
     const image_disk_desc disk = {.folder = options->cache_folder,
                                   .bytes = options->cache_disk,
                                   .place = key.place,
@@ -253,9 +285,9 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
                                   .sample_bytes = (size_t)image_set_bytes(set)};
     const image_cache_desc desc = {.samples = disk.samples,
                                    .bytes = disk.sample_bytes,
-                                   .memory = options->memory > kept ? options->memory - kept : 0,
+                                   .memory = options->memory > store->kept ? options->memory - store->kept : 0,
                                    .threads = options->threads,
-                                   .disk = options->cache_folder != NULL ? &disk : NULL};
+                                   .disk = options->cache_folder != NULL && !store->stored ? &disk : NULL};
     return image_cache_create(comm, &desc, &store->cache);
 }
 
@@ -264,7 +296,7 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
 static weft_status drain(weft_comm *comm, int threads, image_set *set)
 {
     image_store *store = set->store;
-    if (store->kept == 0) {
+    if (store->kept == 0 || store->cache == NULL) {
         return WEFT_OK;
     }
     const bool all = image_cache_held(store->cache) == first_of(store, TRAIN_SPLITS);
@@ -273,6 +305,7 @@ static weft_status drain(weft_comm *comm, int threads, image_set *set)
     if (all) {
         store->close(store->self);
         store->close = NULL;
+        store->name = NULL;
     }
     return WEFT_OK;
 }
@@ -313,8 +346,7 @@ void image_set_close(image_set *set)
         }
         image_cache_destroy(store->cache);
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
-            weft_free(store->part[s].owned[0]);
-            weft_free(store->part[s].owned[1]);
+            weft_free(store->part[s].owned);
         }
     }
     if (set->class_name != NULL) {
@@ -348,17 +380,22 @@ weft_status image_set_read(const image_set *set, int split, int64_t index, uint8
                "image %lld of split %d is asked for", (long long)index, split);
     const image_part *part = find(set, &split, &index);
     *label = part->label[index];
-    if (part->pixels == NULL) {
-        return make(set, first_of(set->store, split) + index, pixels);
-    }
-    atomic_fetch_add(&set->store->samples[IMAGE_FROM_MEMORY], 1);
-    memcpy(pixels, part->pixels + index * image_set_bytes(set), (size_t)image_set_bytes(set));
+    image_level level;
+    WEFT_TRY(make(set, first_of(set->store, split) + index, pixels, &level));
+    note_level(set, level);
     return WEFT_OK;
 }
 
 int32_t image_set_label(const image_set *set, int split, int64_t index)
 {
     return find(set, &split, &index)->label[index];
+}
+
+const char *image_set_file(const image_set *set, int split, int64_t index)
+{
+    const image_store *store = set->store;
+    find(set, &split, &index);
+    return store->name != NULL ? store->name(store->self, first_of(store, split) + index) : NULL;
 }
 
 image_use image_set_use(const image_set *set)

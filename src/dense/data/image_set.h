@@ -11,10 +11,11 @@
  *      cifar      data_batch_*.bin, test_batch.bin; train.bin, test.bin         a folder; CIFAR-10, CIFAR-100
  *      folders    train/CLASS/NAME.jpg, {val,valid,test}/CLASS/NAME.png         a folder
  *      tar        the same names in one archive                                 .tar, .tar.gz, .tar.xz
+ *      loose      NAME.jpg, NAME.png: images without classes, to be answered    a folder, or one file
  *      synth      synth:images,n=..,size=..                                     made from a seed
  *
- * All samples have one size. IDX and CIFAR files are read whole; images of folders and tars, and made ones, are decoded
- * when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
+ * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders and tars,
+ * and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
  * say about sizes decides no allocation, and errors name file, record, value, limit and cure.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_SET_H
@@ -30,6 +31,7 @@
     X(IMAGE_FORMAT_CIFAR, "cifar")                                                                                     \
     X(IMAGE_FORMAT_FOLDERS, "folders")                                                                                 \
     X(IMAGE_FORMAT_TAR, "tar")                                                                                         \
+    X(IMAGE_FORMAT_LOOSE, "loose")                                                                                     \
     X(IMAGE_FORMAT_SYNTH, "synth")
 typedef enum image_format { IMAGE_FORMATS(CHOICE_VALUE) } image_format;
 
@@ -42,27 +44,27 @@ enum { IMAGE_NAME_BYTES = 64, IMAGE_CLASSES_MAX = 1 << 16, IMAGE_SIDE_MAX = 1 <<
 
 typedef struct image_options {
     image_format format;   /* AUTO: by its looks */
-    int64_t height, width; /* folders, tar: what images are resized to; 0: the size that all of them have */
-    int64_t channels;      /* folders, tar: 1 or 3; 0: 3 */
+    int64_t height, width; /* of files of an image each: what they are resized to; 0: the size that all of them have */
+    int64_t channels;      /* of the same: 1 or 3; 0: 3 */
     int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
     const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes there; 0: what is free, but for a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */
-    bool strict;              /* a malformed image of a folder or tar is an error, not left out */
+    bool strict;              /* a malformed file of an image is an error, not left out */
 } image_options;
 
 typedef struct image_set {
     char name[IMAGE_NAME_BYTES]; /* for logs: the last part of the path */
-    char hash[33];               /* of the contents; of folders and tars: of names, sizes and classes */
+    char hash[33];               /* of the contents; of files of an image each: of names, sizes and classes */
     image_format format;
     int64_t height, width, channels; /* 1: grey, 3: red, green, blue */
-    int64_t classes;
-    char **class_name;           /* [classes] texts; NULL: classes have no names */
-    int64_t count[TRAIN_SPLITS]; /* samples */
-    int64_t malformed;           /* images that were left out */
-    struct image_store *store;   /* the room's own: image_store.h */
+    int64_t classes;                 /* 0: loose ones, all of them to test; every label is 0 */
+    char **class_name;               /* [classes] texts; NULL: classes have no names */
+    int64_t count[TRAIN_SPLITS];     /* samples */
+    int64_t malformed;               /* images that were left out */
+    struct image_store *store;       /* the room's own: image_store.h */
 } image_set;
 
 /* Where a sample came from: kept by this node, or read (or made) and decoded. */
@@ -96,6 +98,8 @@ int64_t image_set_bytes(const image_set *set);
 weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label);
 /* Its label alone, which costs nothing. */
 int32_t image_set_label(const image_set *set, int split, int64_t index);
+/* The name of its file, below the path of the set, which keeps it; NULL: it has none of its own any more. */
+const char *image_set_file(const image_set *set, int split, int64_t index);
 
 /* Of this rank. Any thread. */
 image_use image_set_use(const image_set *set);

@@ -95,6 +95,11 @@ static int64_t eval_batch(const image_source *s)
     return s->options.eval_batch > 0 ? s->options.eval_batch : s->options.batch;
 }
 
+static int64_t outputs_of(const image_source_options *options)
+{
+    return options->set->classes > 0 ? options->set->classes : options->outputs;
+}
+
 static image_share share_of(const image_source *s, bool training, image_turn turn)
 {
     return training ? image_order_part(s->options.set->count[IMAGE_TRAIN], s->options.batch, turn, s->ranks, s->rank)
@@ -275,7 +280,7 @@ static batch_key guess_next(const image_source *s, const batch_key *now, const t
     if (next.turn.step < steps) {
         return next;
     }
-    if (now->training && s->evaluates[0]) {
+    if (s->source.steps == 0 || (now->training && s->evaluates[0])) {
         return (batch_key){.training = false, .turn = {.parts = 1}};
     }
     return (batch_key){
@@ -304,7 +309,7 @@ static void describe(const image_source *s, slot *b)
         .sample_id = tensor_view(&b->device_id, 0, rows, 0, 1),
         .sample_id_host = b->id};
     b->targets = (train_targets){.rows = rows,
-                                 .outputs = set->classes,
+                                 .outputs = outputs_of(&s->options),
                                  .loss = TRAIN_LOSS_XENT,
                                  .label = b->device_label.data,
                                  .label_host = b->label,
@@ -441,7 +446,8 @@ static weft_status check_options(const image_source_options *o)
     const image_set *set = o->set;
     WEFT_CHECK(o->batch >= 1 && o->eval_batch >= 0, WEFT_ERR_USAGE, "batches of %lld images; at least 1",
                (long long)(o->batch < 1 ? o->batch : o->eval_batch));
-    WEFT_CHECK(set->count[IMAGE_TRAIN] >= 1, WEFT_ERR_USAGE, "%s: no images to train with", set->name);
+    WEFT_CHECK(set->count[IMAGE_TRAIN] + set->count[IMAGE_VALID] + set->count[IMAGE_TEST] >= 1, WEFT_ERR_USAGE,
+               "%s: no images", set->name);
     WEFT_CHECK(o->augment.height == set->height && o->augment.width == set->width &&
                    o->augment.channels == set->channels,
                WEFT_ERR_INTERNAL, "an augmentation for images of another size than those of %s", set->name);
@@ -459,7 +465,7 @@ static void fill_source(image_source *s)
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,
                                .loss_entries = steps * o->batch < samples ? steps * o->batch : samples,
                                .loss = TRAIN_LOSS_XENT,
-                               .outputs = o->set->classes,
+                               .outputs = outputs_of(o),
                                .divides = true,
                                .batch = next_batch};
     for (int64_t step = 0; step < eval_steps; ++step) {

@@ -38,6 +38,7 @@ typedef struct image_source image_source;
 
 typedef struct image_source_options {
     const image_set *set; /* must outlive the source */
+    int64_t outputs;      /* of the model, where the set has no classes */
     augment augment;      /* its first line is the set's size */
     int64_t batch;        /* images of a training step, over all ranks */
     int parts;            /* that training asks for a batch in; 0 or 1: whole */
@@ -48,8 +49,8 @@ typedef struct image_source_options {
 } image_source_options;
 
 /*
- * Collective. Memory: two batches of this rank; nothing is taken after the first epoch. WEFT_ERR_USAGE: no batch, a set
- * without training images, a bad augmentation. WEFT_ERR_RESOURCE: memory or threads.
+ * Collective. Memory: two batches of this rank; nothing is taken after the first epoch. WEFT_ERR_USAGE: no batch, an
+ * empty set, a bad augmentation. WEFT_ERR_RESOURCE: memory or threads.
  */
 weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_source_options *options,
                                 image_source **source);

@@ -1,8 +1,8 @@
 /*
  * dense/data/image_store.h: where the samples of an image set are, behind image_set_read. A part of image_set.c.
  *
- * Either all samples of a split stand in memory, one after the other, or a function makes one when it is asked for first, and
- * the cache keeps it.
+ * A reader has a function that makes a sample. Where that takes work the cache keeps what it made; where it copies what is
+ * stored, in memory that the ranks of a node share already, there is no cache.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_STORE_H
 #define WEFT_DENSE_DATA_IMAGE_STORE_H
@@ -17,9 +17,8 @@
 /* Samples of a split as they come. */
 typedef struct image_part {
     int64_t count;
-    const uint8_t *pixels; /* [count, height, width, channels]; NULL: made by `make` */
-    const int32_t *label;  /* [count] */
-    void *owned[2];        /* freed with the set; pixels and label lie in them */
+    const int32_t *label; /* [count] */
+    void *owned;          /* freed with the set; label lies in it */
 } image_part;
 
 typedef struct image_store {
@@ -28,11 +27,13 @@ typedef struct image_store {
     void *self;
     /* The sample of this number over all parts. Any thread. WEFT_ERR_DATA: malformed. */
     weft_status (*make)(void *self, int64_t number, uint8_t *pixels);
+    const char *(*name)(void *self, int64_t number); /* of its file; NULL: samples have none */
     void (*close)(void *self);
     char identity
-        [33]; /* what tells, beside the set's hash, that samples come out as before: of places and times of files */
+        [33];    /* what tells, beside the set's hash, that samples come out as before: of places and times of files */
+    bool stored; /* making a sample is copying it */
     uint64_t kept;      /* bytes that the reader keeps on each rank to make samples of */
-    image_cache *cache; /* of samples that were made; NULL: none are */
+    image_cache *cache; /* of samples that were made; NULL: none is kept */
     bool strict;        /* a malformed sample is an error, not grey */
     atomic_int grey;    /* that were made so */
     atomic_llong samples[IMAGE_LEVELS];
@@ -54,6 +55,7 @@ extern const image_reader image_reader_idx;
 extern const image_reader image_reader_cifar;
 extern const image_reader image_reader_folders;
 extern const image_reader image_reader_tar;
+extern const image_reader image_reader_loose;
 extern const image_reader image_reader_synth;
 
 /* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
@@ -69,9 +71,16 @@ void image_set_identify(const image_set *set, const char *path, image_key *key);
 /* A hash becomes that of itself and these bytes. */
 void image_hash_mix(char hash[33], const void *data, size_t bytes);
 
-/* All bytes of a plain, .gz or .xz file that unpacks to at most `most` bytes; free with weft_free. Memory grows with
- * what is there, whatever the file says. WEFT_ERR_DATA: it holds more than `most`. */
-weft_status image_file_read(const char *path, uint64_t most, uint8_t **data, size_t *bytes);
+/* All bytes of a file: of a plain one mapped, of a packed one (.gz, .xz) in memory. */
+typedef struct image_bytes {
+    const uint8_t *data;
+    size_t bytes;
+    uint8_t *unpacked; /* NULL: mapped */
+    file_map map;
+} image_bytes;
+/* Memory grows with what is there, whatever the file says. WEFT_ERR_DATA: it unpacks to more than `most`. */
+weft_status image_bytes_open(const char *path, uint64_t most, image_bytes *all);
+void image_bytes_close(image_bytes *all); /* of zeros, too */
 
 /* folder/name, or folder/name.gz where only that is there; false: neither. */
 bool image_file_find(const char *folder, const char *name, char path[FILE_PATH_MAX]);

@@ -143,7 +143,7 @@ static weft_status fill_part(const synth *s, int64_t first, int64_t count, const
 {
     int32_t *label;
     WEFT_TRY(WEFT_NEW(&label, count, WEFT_MEM_IMAGE));
-    part->owned[1] = label;
+    part->owned = label;
     part->label = label;
     part->count = count;
 #pragma omp parallel for schedule(static) num_threads(options->threads)

@@ -29,6 +29,7 @@ typedef struct loop {
     weft_tensor loss; /* [1, 1] float64: this rank's sum of the step, read once it is told to the others */
     double step_loss; /* of the step, over all ranks */
     train_keeper keeper;
+    uint64_t kept_allocations; /* by checkpoints within the epoch */
     train_progress progress;
     bool resumed;  /* the progress is a checkpoint's, not yet gone on from */
     double *times; /* [TIMES_KEPT] ring of epoch seconds */
@@ -273,6 +274,15 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
     return status;
 }
 
+/* A checkpoint takes memory and gives it back, as one between epochs does: that is no allocation of the epoch. */
+static weft_status keep_within(loop *l)
+{
+    const uint64_t before = weft_mem_usage_total().allocations;
+    weft_status status = keeper_keep(&l->keeper, &l->progress, false);
+    l->kept_allocations += weft_mem_usage_total().allocations - before;
+    return status;
+}
+
 /* What is left of the epoch: all of it, or the steps after a checkpoint. */
 static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
 {
@@ -291,7 +301,7 @@ static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
             WEFT_TRY(l->observer->on_step(l->observer->self, record));
         }
         if (!last) {
-            WEFT_TRY(keeper_keep(&l->keeper, p, false));
+            WEFT_TRY(keep_within(l));
         }
     }
     return WEFT_OK;
@@ -342,6 +352,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     train_traffic sent = traffic_so_far(l);
     double stood = exposed(l);
     uint64_t allocations = weft_mem_usage_total().allocations;
+    l->kept_allocations = 0;
     bool whole = l->progress.step == 0;
     double start = clock_seconds();
     WEFT_TRY(train_steps(l, seed, record));
@@ -361,7 +372,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     record->comm_exposed_s = exposed(l) - stood;
     record->sync = sync_running(l->replica.sync);
     record->figures = sync_get_figures(l->replica.sync);
-    record->allocations = weft_mem_usage_total().allocations - allocations;
+    record->allocations = weft_mem_usage_total().allocations - allocations - l->kept_allocations;
     return l->observer->on_epoch(l->observer->self, record);
 }
 

@@ -62,7 +62,7 @@ typedef struct train_epoch {
     double comm_exposed_s; /* this rank stood still for communication, evaluation included */
     sync_mode sync;        /* that runs */
     sync_figures figures;  /* of the synchronisation, since the start */
-    uint64_t allocations;  /* made during the epoch */
+    uint64_t allocations;  /* made during the epoch, but for checkpoints within it */
 } train_epoch;
 
 /* Called on every rank; the observer decides who writes. A failing observer ends the training. */

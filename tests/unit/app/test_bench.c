@@ -125,29 +125,29 @@ static void test_check(void **state)
     assert_true(isinf(bench_sum_error(sum, COUNT, 3, COMM_WIRE_BF16)));
 }
 
-static void print_to(char **text, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
+static void print_to(char **text, const table_grid *head, const table_grid *grid, const table_grid *second,
                      table_format format)
 {
     size_t bytes = 0;
     FILE *out = open_memstream(text, &bytes);
     assert_non_null(out);
-    bench_grid_print(out, head, grid, second, format);
+    table_grid_print(out, head, grid, second, format);
     assert_int_equal(fclose(out), 0);
 }
 
 static void test_grid(void **state)
 {
     (void)state;
-    static const bench_column columns[] = {
+    static const table_column columns[] = {
         {"name", CELL_TEXT, true}, {"n", CELL_INT, false}, {"t", CELL_REAL, true}, {"ok", CELL_BOOL, true}};
-    bench_grid head = {.column = columns, .columns = 1};
-    bench_grid grid = {.name = "rows", .column = columns, .columns = 4};
-    bench_grid second = {.name = "left", .column = columns, .columns = 2};
-    assert_int_equal(bench_grid_add(&head, (bench_cell[]){cell_text("run")}), WEFT_OK);
+    table_grid head = {.column = columns, .columns = 1};
+    table_grid grid = {.name = "rows", .column = columns, .columns = 4};
+    table_grid second = {.name = "left", .column = columns, .columns = 2};
+    assert_int_equal(table_grid_add(&head, (table_cell[]){cell_text("run")}), WEFT_OK);
     for (int i = 0; i < 20; i++) {
         const double t = i == 1 ? (double)NAN : 0.5 * i;
         assert_int_equal(
-            bench_grid_add(&grid, (bench_cell[]){cell_text("a"), cell_int(i), cell_real(t), cell_flag(i == 0)}),
+            table_grid_add(&grid, (table_cell[]){cell_text("a"), cell_int(i), cell_real(t), cell_flag(i == 0)}),
             WEFT_OK);
     }
     char *text = NULL;
@@ -167,15 +167,15 @@ static void test_grid(void **state)
     assert_null(json_find(json_root(document), "left")->child);
     json_free(document);
     free(text);
-    bench_grid_free(&head);
-    bench_grid_free(&grid);
+    table_grid_free(&head);
+    table_grid_free(&grid);
 }
 
 /* Rows appear while the grid is filled; the text is what a grid printed at the end has. */
 static void test_stream(void **state)
 {
     (void)state;
-    static const bench_column columns[] = {
+    static const table_column columns[] = {
         {"name", CELL_TEXT, true}, {"t", CELL_REAL, false}, {"valid", CELL_VALID, true}};
     static const char *const expected[] = {
         "name: a \\| b\n\n| name | valid |\n|---|--:|\n| a \\| b | VALID |\n| c, \"d\" | INVALID |\n",
@@ -186,25 +186,25 @@ static void test_stream(void **state)
         size_t half = 0;
         FILE *out = open_memstream(&text, &bytes);
         assert_non_null(out);
-        bench_grid head = {.column = columns, .columns = 1};
-        bench_grid grid = {.name = "rows", .column = columns, .columns = 3};
-        const bench_grid none = {.name = "left"};
-        assert_int_equal(bench_grid_add(&head, (bench_cell[]){cell_text("a | b")}), WEFT_OK);
-        bench_grid_stream(&grid, out, &head, (table_format)format);
-        assert_int_equal(bench_grid_add(&grid, (bench_cell[]){cell_text("a | b"), cell_real(0.5), cell_flag(true)}),
+        table_grid head = {.column = columns, .columns = 1};
+        table_grid grid = {.name = "rows", .column = columns, .columns = 3};
+        const table_grid none = {.name = "left"};
+        assert_int_equal(table_grid_add(&head, (table_cell[]){cell_text("a | b")}), WEFT_OK);
+        table_grid_stream(&grid, out, &head, (table_format)format);
+        assert_int_equal(table_grid_add(&grid, (table_cell[]){cell_text("a | b"), cell_real(0.5), cell_flag(true)}),
                          WEFT_OK);
         half = bytes;
         assert_true(half > 0);
         assert_int_equal(
-            bench_grid_add(&grid, (bench_cell[]){cell_text("c, \"d\""), cell_real((double)NAN), cell_flag(false)}),
+            table_grid_add(&grid, (table_cell[]){cell_text("c, \"d\""), cell_real((double)NAN), cell_flag(false)}),
             WEFT_OK);
         assert_true(bytes > half);
-        bench_grid_print(out, &head, &grid, &none, (table_format)format);
+        table_grid_print(out, &head, &grid, &none, (table_format)format);
         assert_int_equal(fclose(out), 0);
         assert_string_equal(text, expected[format]);
         free(text);
-        bench_grid_free(&head);
-        bench_grid_free(&grid);
+        table_grid_free(&head);
+        table_grid_free(&grid);
     }
 }
 

@@ -133,7 +133,7 @@ static void test_dense(void **state)
     }
 }
 
-static const bench_cell *cell_of(const bench_grid *grid, int row, const char *name)
+static const table_cell *cell_of(const table_grid *grid, int row, const char *name)
 {
     for (int c = 0; c < grid->columns; c++) {
         if (strcmp(grid->column[c].name, name) == 0) {

@@ -20,6 +20,7 @@ typedef struct open_case {
     /* results of rank 0, and whether others have the same */
     int64_t count[TRAIN_SPLITS], malformed, classes;
     char class_name[4][IMAGE_NAME_BYTES];
+    char file[MOST][IMAGE_NAME_BYTES]; /* of images to test, where they are loose */
     uint8_t pixels[TRAIN_SPLITS][MOST][PIXELS];
     int32_t label[TRAIN_SPLITS][MOST];
 } open_case;
@@ -86,6 +87,9 @@ static weft_status open_rank(weft_comm *comm, void *argument)
         memcpy(mine->count, set->count, sizeof mine->count);
         for (int64_t i = 0; i < set->classes && i < 4; ++i) {
             memcpy(mine->class_name[i], set->class_name[i], IMAGE_NAME_BYTES);
+        }
+        for (int64_t i = 0; i < set->count[IMAGE_TEST] && i < MOST && set->classes == 0; ++i) {
+            snprintf(mine->file[i], IMAGE_NAME_BYTES, "%s", image_set_file(set, IMAGE_TEST, i));
         }
         mine->path = c->path;
         mine->options = c->options;
@@ -287,6 +291,51 @@ static void test_empty_folders_are_refused(void **state)
     ASSERT_MESSAGE("no training image: expected train/CLASS/NAME.jpg");
 }
 
+/* Images without classes: those that can be decoded, all of them to test, by their names. */
+static void test_loose_images(void **state)
+{
+    static const char *const loose[] = {"a.jpeg.png", "b.PNG", "c.png"};
+    const image_options forced = {.threads = 1, .format = IMAGE_FORMAT_LOOSE, .height = SIDE, .width = SIDE};
+    uint8_t pixels[PIXELS];
+    for (int i = 0; i < 3; ++i) {
+        make_file(i, SIDE);
+        put_file(in_folder(state, loose[i]), file.data, file.bytes);
+    }
+    file.data[60] ^= 0x10;
+    put_file(in_folder(state, "damaged.png"), file.data, file.bytes);
+    put_file(in_folder(state, "other.jpg"), "GIF89a", 6);
+    put_file(in_folder(state, "readme.txt"), "no image", 8);
+    make_file(1, SIDE);
+    put_file(in_folder(state, "nameless"), file.data, file.bytes);
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        ASSERT_OK(open_set(*state, &plain, ranks, &c));
+        assert_int_equal(c.classes, 0);
+        assert_int_equal(c.malformed, 2);
+        assert_int_equal(c.count[IMAGE_TRAIN] + c.count[IMAGE_VALID], 0);
+        assert_int_equal(c.count[IMAGE_TEST], 3);
+        for (int i = 0; i < 3; ++i) {
+            make_pixels(i, SIDE, pixels);
+            assert_memory_equal(c.pixels[IMAGE_TEST][i], pixels, PIXELS);
+            assert_string_equal(c.file[i], loose[i]);
+        }
+    }
+    ASSERT_OK(open_set(in_folder(state, "b.PNG"), &plain, 2, &c));
+    assert_int_equal(c.count[IMAGE_TEST], 1);
+    assert_string_equal(c.file[0], "b.PNG");
+    make_pixels(1, SIDE, pixels);
+    assert_memory_equal(c.pixels[IMAGE_TEST][0], pixels, PIXELS);
+    ASSERT_STATUS(open_set(in_folder(state, "damaged.png"), &plain, 2, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("no image is left of 1 that are malformed");
+    ASSERT_STATUS(open_set(in_folder(state, "nameless"), &plain, 2, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("no data set of images");
+    ASSERT_OK(open_set(in_folder(state, "nameless"), &forced, 2, &c)); /* said to be one */
+    assert_memory_equal(c.pixels[IMAGE_TEST][0], pixels, PIXELS);
+    ASSERT_OK(folder_make(in_folder(state, "empty")));
+    ASSERT_STATUS(open_set(in_folder(state, "empty"), &forced, 1, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("no image: expected files .jpg");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 /* ---- without memory -------------------------------------------------------------------------------------------- */
 
 static weft_status open_only(weft_comm *comm, void *argument)
@@ -328,6 +377,7 @@ static void test_every_allocation_may_fail(void **state)
     make_tar();
     put_gzip(in_folder(state, "it.tar.gz"), tar.data, tar.bytes);
     for (int ranks = 1; ranks <= 2; ++ranks) {
+        fail_each(in_folder(state, "train/ant"), ranks);
         fail_each(*state, ranks);
         fail_each(in_folder(state, "it.tar.gz"), ranks);
         fail_each("synth:images,n=3,size=4,test=2", ranks);
@@ -518,6 +568,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sizes_agree_or_are_chosen, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_classes_must_be_trained, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_empty_folders_are_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_loose_images, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, folder_setup, folder_teardown),
         cmocka_unit_test(test_made_images),
         cmocka_unit_test(test_made_images_need_filters),

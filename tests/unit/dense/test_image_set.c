@@ -8,7 +8,7 @@
 #include "dense/data/image_set.h"
 #include "support/image_bytes.h"
 
-enum { SIDE = 5, PIXELS = SIDE * SIDE, CIFAR_RECORD = 3073 };
+enum { SIDE = 5, PIXELS = SIDE * SIDE, CIFAR_RECORD = 3073, IMAGES = 20000 /* of the largest set */ };
 
 static const image_options plain = {.threads = 1};
 
@@ -31,7 +31,8 @@ static uint8_t idx_pixel(int image, int p)
 /* Images and labels 0 1 2 0 1 2 ... of a split, whole. */
 static void put_idx(void **state, const char *split, int count)
 {
-    uint8_t data[16 + 8 * PIXELS] = {0, 0, 8, 3};
+    static uint8_t data[16 + IMAGES * PIXELS] = {0, 0, 8};
+    data[3] = 3;
     char name[64];
     image_put_number(data + 4, (uint32_t)count);
     image_put_number(data + 8, SIDE);
@@ -198,6 +199,60 @@ static void test_memory_is_bounded(void **state)
     assert_true(weft_mem_usage_of(WEFT_MEM_IMAGE).peak_bytes < 1 << 20);
 }
 
+typedef struct shared_case {
+    const char *path;
+    int64_t all_bytes; /* of all ranks, once the set is open */
+} shared_case;
+
+static weft_status open_shared(weft_comm *comm, void *argument)
+{
+    shared_case *c = argument;
+    image_set *set = NULL;
+    uint8_t pixels[PIXELS];
+    int32_t label;
+    WEFT_TRY(image_set_open(comm, c->path, &plain, &set));
+    weft_status status = comm_barrier(comm);
+    if (comm_rank(comm) == 0) {
+        c->all_bytes = (int64_t)weft_mem_usage_total().current_bytes;
+    }
+    for (int i = 0; i < (int)set->count[IMAGE_TRAIN] && status == WEFT_OK; ++i) {
+        status = image_set_read(set, IMAGE_TRAIN, i, pixels, &label);
+        for (int p = 0; p < PIXELS && status == WEFT_OK; ++p) {
+            if (pixels[p] != (uint8_t)idx_pixel(i, p) || label != i % 3) {
+                status = weft_fail(WEFT_ERR_INTERNAL, "rank %d: image %d is another", comm_rank(comm), i);
+            }
+        }
+    }
+    const image_use use = image_set_use(set);
+    if (status == WEFT_OK && use.samples[IMAGE_FROM_MEMORY] != set->count[IMAGE_TRAIN]) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "%lld images from memory", (long long)use.samples[IMAGE_FROM_MEMORY]);
+    }
+    status = status == WEFT_OK ? comm_barrier(comm) : status;
+    image_set_close(set);
+    return status;
+}
+
+/* The ranks of a node hold a packed set once between them, and of a plain one nothing. */
+static void test_a_node_holds_images_once(void **state)
+{
+    enum { RANKS = 4, LABELS = IMAGES * 4 * RANKS, ROOM = 1 << 18 };
+    shared_case c = {.path = *state};
+    put_idx(state, "train", IMAGES);
+    for (int packed = 0; packed < 2; ++packed) {
+        if (packed) {
+            size_t bytes;
+            uint8_t *data = get_file(in_folder(state, "train-images-idx3-ubyte"), &bytes);
+            put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), data, (unsigned)bytes);
+            unlink(in_folder(state, "train-images-idx3-ubyte"));
+            free(data);
+        }
+        ASSERT_OK(comm_thread_run(RANKS, open_shared, &c));
+        const int64_t least = packed ? (int64_t)IMAGES * PIXELS : 0;
+        assert_in_range(c.all_bytes, LABELS + least, LABELS + least + IMAGES + ROOM);
+    }
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 /* ---- CIFAR ----------------------------------------------------------------------------------------------------- */
 
 static void put_cifar(const char *path, int records, int labels, int class)
@@ -346,6 +401,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_images_are_set_apart, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_moments_are_exact, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_node_holds_images_once, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_idx_is_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_cifar_is_read, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_cifar_100_takes_fine_labels, folder_setup, folder_teardown),

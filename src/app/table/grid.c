@@ -1,5 +1,5 @@
-/* app/bench/grid.c: see app/bench/grid.h. */
-#include "app/bench/grid.h"
+/* app/table/grid.c: see app/table/grid.h. */
+#include "app/table/grid.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "io/json.h"
 
-static bool equal_cells(bench_cell_kind kind, const bench_cell *a, const bench_cell *b)
+static bool equal_cells(table_cell_kind kind, const table_cell *a, const table_cell *b)
 {
     return kind == CELL_TEXT   ? strcmp(a->text, b->text) == 0
            : kind == CELL_INT  ? a->integer == b->integer
@@ -18,11 +18,11 @@ static bool equal_cells(bench_cell_kind kind, const bench_cell *a, const bench_c
                                : a->flag == b->flag;
 }
 
-double bench_grid_least(const bench_grid *grid, const bench_cell *cell, int value, const int *same, int count)
+double table_grid_least(const table_grid *grid, const table_cell *cell, int value, const int *same, int count)
 {
     double least = isfinite(cell[value].real) ? cell[value].real : (double)NAN;
     for (int row = 0; row < grid->rows; row++) {
-        const bench_cell *other = grid->cell + (size_t)row * (size_t)grid->columns;
+        const table_cell *other = grid->cell + (size_t)row * (size_t)grid->columns;
         bool equal = isfinite(other[value].real);
         for (int i = 0; i < count; i++) {
             equal = equal && equal_cells(grid->column[same[i]].kind, &other[same[i]], &cell[same[i]]);
@@ -32,14 +32,14 @@ double bench_grid_least(const bench_grid *grid, const bench_cell *cell, int valu
     return least;
 }
 
-void bench_grid_free(bench_grid *grid)
+void table_grid_free(table_grid *grid)
 {
     weft_free(grid->cell);
     grid->cell = NULL;
     grid->rows = grid->capacity = 0;
 }
 
-static const bench_cell *cell_at(const bench_grid *grid, int row, int column)
+static const table_cell *cell_at(const table_grid *grid, int row, int column)
 {
     return &grid->cell[row * grid->columns + column];
 }
@@ -62,7 +62,7 @@ static void print_text(FILE *out, const char *foreign, table_format format)
     fputs(quoted ? "\"" : "", out);
 }
 
-static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, table_format format)
+static void print_cell(FILE *out, table_cell_kind kind, const table_cell *cell, table_format format)
 {
     const bool md = format == TABLE_MD;
     char text[NUMBER_TEXT_MAX];
@@ -91,12 +91,12 @@ static void print_cell(FILE *out, bench_cell_kind kind, const bench_cell *cell, 
     }
 }
 
-static bool shown(const bench_grid *grid, int column, table_format format)
+static bool shown(const table_grid *grid, int column, table_format format)
 {
     return format != TABLE_MD || grid->column[column].brief;
 }
 
-static void print_columns(FILE *out, const bench_grid *grid, table_format format)
+static void print_columns(FILE *out, const table_grid *grid, table_format format)
 {
     const bool md = format == TABLE_MD;
     int printed = 0;
@@ -115,7 +115,7 @@ static void print_columns(FILE *out, const bench_grid *grid, table_format format
     fputs(md ? "|\n" : "", out);
 }
 
-static void print_row(FILE *out, const bench_grid *grid, int row, table_format format)
+static void print_row(FILE *out, const table_grid *grid, int row, table_format format)
 {
     const bool md = format == TABLE_MD;
     int printed = 0;
@@ -130,7 +130,7 @@ static void print_row(FILE *out, const bench_grid *grid, int row, table_format f
     fputs(md ? "|\n" : "\n", out);
 }
 
-static void print_table(FILE *out, const bench_grid *grid, table_format format)
+static void print_table(FILE *out, const table_grid *grid, table_format format)
 {
     print_columns(out, grid, format);
     for (int r = 0; r < grid->rows; r++) {
@@ -138,7 +138,7 @@ static void print_table(FILE *out, const bench_grid *grid, table_format format)
     }
 }
 
-static void print_md_head(FILE *out, const bench_grid *head)
+static void print_md_head(FILE *out, const table_grid *head)
 {
     for (int c = 0; c < head->columns; c++) {
         fprintf(out, "%s%s: ", c > 0 ? "; " : "", head->column[c].name);
@@ -147,7 +147,7 @@ static void print_md_head(FILE *out, const bench_grid *head)
     fputs("\n\n", out);
 }
 
-weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell)
+weft_status table_grid_add(table_grid *grid, const table_cell *cell)
 {
     if (grid->rows == grid->capacity) {
         const int capacity = grid->capacity == 0 ? 16 : 2 * grid->capacity;
@@ -166,7 +166,7 @@ weft_status bench_grid_add(bench_grid *grid, const bench_cell *cell)
     return WEFT_OK;
 }
 
-void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, table_format format)
+void table_grid_stream(table_grid *grid, FILE *out, const table_grid *head, table_format format)
 {
     if (format == TABLE_JSON) {
         return;
@@ -180,10 +180,10 @@ void bench_grid_stream(bench_grid *grid, FILE *out, const bench_grid *head, tabl
     grid->format = format;
 }
 
-static void write_row(json_writer *json, const bench_grid *grid, int row)
+static void write_row(json_writer *json, const table_grid *grid, int row)
 {
     for (int c = 0; c < grid->columns; c++) {
-        const bench_cell *cell = cell_at(grid, row, c);
+        const table_cell *cell = cell_at(grid, row, c);
         const char *name = grid->column[c].name;
         switch (grid->column[c].kind) {
         case CELL_TEXT:
@@ -203,7 +203,7 @@ static void write_row(json_writer *json, const bench_grid *grid, int row)
     }
 }
 
-static void write_rows(json_writer *json, const bench_grid *grid)
+static void write_rows(json_writer *json, const table_grid *grid)
 {
     json_array(json, grid->name);
     for (int r = 0; r < grid->rows; r++) {
@@ -214,18 +214,20 @@ static void write_rows(json_writer *json, const bench_grid *grid)
     json_end(json);
 }
 
-static void print_json(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second)
+static void print_json(FILE *out, const table_grid *head, const table_grid *grid, const table_grid *second)
 {
     json_writer json = json_begin(out, true);
     json_object(&json, NULL);
     write_row(&json, head, 0);
     write_rows(&json, grid);
-    write_rows(&json, second);
+    if (second != NULL) {
+        write_rows(&json, second);
+    }
     json_end(&json);
     json_line_end(&json);
 }
 
-void bench_grid_print(FILE *out, const bench_grid *head, const bench_grid *grid, const bench_grid *second,
+void table_grid_print(FILE *out, const table_grid *head, const table_grid *grid, const table_grid *second,
                       table_format format)
 {
     if (format == TABLE_JSON) {
@@ -238,7 +240,7 @@ void bench_grid_print(FILE *out, const bench_grid *head, const bench_grid *grid,
         }
         print_table(out, grid, format);
     }
-    if (format == TABLE_MD && second->rows > 0) {
+    if (format == TABLE_MD && second != NULL && second->rows > 0) {
         fprintf(out, "\n%s:\n\n", second->name);
         print_table(out, second, format);
     }

@@ -1,0 +1,59 @@
+/* dense/data/image_records.c: see dense/data/image_records.h. */
+#include "dense/data/image_records.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static weft_status make(void *self, int64_t number, uint8_t *pixels)
+{
+    const image_records *r = self;
+    int at = r->files - 1;
+    while (number < r->file[at].first) {
+        at -= 1;
+    }
+    const uint8_t *stored = r->file[at].all.data + r->offset + (size_t)(number - r->file[at].first) * r->stride;
+    if (r->take != NULL) {
+        r->take(stored, pixels);
+    } else {
+        memcpy(pixels, stored, r->bytes);
+    }
+    return WEFT_OK;
+}
+
+static void close_records(void *self)
+{
+    image_records *r = self;
+    for (int i = 0; i < r->files; ++i) {
+        image_bytes_close(&r->file[i].all);
+    }
+    weft_free(r);
+}
+
+weft_status image_records_create(image_set *set, image_records **records)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(records, 1, WEFT_MEM_GENERAL));
+    set->store->self = *records;
+    set->store->make = make;
+    set->store->stored = true;
+    set->store->close = close_records;
+    return WEFT_OK;
+}
+
+weft_status image_records_open(image_set *set, image_records *records, const char *path, uint64_t most,
+                               const image_bytes **all)
+{
+    WEFT_CHECK(records->files < IMAGE_RECORDS_FILES_MAX, WEFT_ERR_DATA, "%s: is file %d of the set; at most %d", path,
+               records->files + 1, IMAGE_RECORDS_FILES_MAX);
+    image_bytes *mine = &records->file[records->files].all;
+    WEFT_TRY(image_bytes_open(path, most, mine));
+    records->file[records->files++].first = records->samples;
+    set->store->kept += mine->unpacked != NULL ? mine->bytes : 0;
+    *all = mine;
+    return WEFT_OK;
+}
+
+void image_records_count(image_records *records, int64_t samples)
+{
+    records->samples += samples;
+}
