@@ -10,23 +10,26 @@
 
 static int layer_count(const gnn_model *model)
 {
-    return model->plan.config.layers;
+    return model->plan.layers;
 }
 
 static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
 {
-    const gnn_config *config = &model->plan.config;
+    const gnn_plan *plan = &model->plan;
     param_store_begin(&model->params, model->hal, dtype);
-    for (int l = 0; l < config->layers; ++l) {
-        int group = l == 0 || !config->decay_first_only ? PARAM_GROUP_DECAY : PARAM_GROUP_NO_DECAY;
-        norm_kind norm = l == config->layers - 1 ? NORM_NONE : config->norm;
-        WEFT_TRY(gnn_layer_declare(&model->layer[l], &model->plan.layer[l], &model->params, l, group));
-        snprintf(model->norm_name[l], sizeof model->norm_name[l], "norm%d", l);
-        const norm_layer layer = {
-            .kind = norm, .cols = model->plan.layer[l].d_out, .group = group, .layer = model->norm_name[l]};
+    for (int l = 0; l < plan->layers; ++l) {
+        const gnn_layer_plan *shape = &plan->layer[l];
+        const bool decays = l < plan->convolution_layers || !plan->config.decay_first_only;
+        const int group = decays ? PARAM_GROUP_DECAY : PARAM_GROUP_NO_DECAY;
+        WEFT_TRY(gnn_layer_declare(&model->layer[l], shape, &model->params, group));
+        snprintf(model->norm_name[l], sizeof model->norm_name[l], "%s%d", shape->inner ? "mlp" : "norm", shape->number);
+        const norm_layer layer = {.kind = shape->last ? NORM_NONE : plan->config.norm,
+                                  .cols = shape->d_out,
+                                  .group = group,
+                                  .layer = model->norm_name[l]};
         WEFT_TRY(norm_declare(&model->norm[l], &model->params, &layer));
     }
-    for (int l = 0; l < config->layers; ++l) {
+    for (int l = 0; l < plan->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l]));
     }
     return param_store_commit(&model->params, model->comm);
@@ -69,7 +72,7 @@ static weft_status create_matrices(gnn_model *model)
         WEFT_TRY(tensor_create(hal, dtype, plan->n_local, plan->gradient_cols, WEFT_MEM_ACTIVATION, &model->gradient));
         WEFT_TRY(tensor_zero(&model->gradient));
     }
-    return WEFT_OK;
+    return gnn_connections_create(hal, plan, &model->layer[layer_count(model) - 1], &model->connections);
 }
 
 static weft_status upload_row_ids(gnn_model *model, const weft_part *part)
@@ -134,6 +137,7 @@ void gnn_model_destroy(gnn_model *model)
             norm_destroy(&model->norm[l]);
         }
     }
+    gnn_connections_destroy(&model->connections);
     tensor_destroy(&model->features);
     tensor_features_destroy(&model->sparse);
     tensor_destroy(&model->panel);
@@ -145,10 +149,11 @@ void gnn_model_destroy(gnn_model *model)
     memset(model, 0, sizeof *model);
 }
 
-/* The mask of layer l's output, or of the input for l = -1; no mask outside training. */
+/* The mask of layer l's output, or of the input for l = -1; no mask within a convolution, or outside training. */
 static hal_dropout dropout_of(const gnn_model *model, const train_pass *pass, int l)
 {
-    float probability = l < 0 ? model->plan.config.input_dropout : model->plan.config.dropout;
+    const gnn_plan *plan = &model->plan;
+    float probability = l < 0 ? plan->config.input_dropout : plan->layer[l].inner ? 0.0f : plan->config.dropout;
     return (hal_dropout){.probability = pass->training ? probability : 0.0f,
                          .seed = pass->seed,
                          .purpose = (uint32_t)(WEFT_RNG_DROPOUT + 1 + l),
@@ -178,18 +183,53 @@ static weft_status act_backward(const gnn_model *model, const weft_tensor *y, co
     return tensor_elu_backward(dy, y, 1.0 - (double)dropout->probability, dy);
 }
 
+/* Does layer l's result, besides where it goes next, jump to the last layer? */
+static bool jumps(const gnn_model *model, int l)
+{
+    return model->plan.jump_cols > 0 && !model->plan.layer[l].inner;
+}
+
+/* The last convolution's result jumps and goes nowhere else. */
+static bool jumps_only(const gnn_model *model, int l)
+{
+    return jumps(model, l) && l == layer_count(model) - 2;
+}
+
+/* Where layer l's result stands, behind norm, activation and dropout. */
+static weft_tensor result_of(const gnn_model *model, int l)
+{
+    return jumps_only(model, l) ? gnn_jump_result(&model->connections, model->plan.layer[l].number)
+                                : gnn_layer_x(&model->layer[l + 1]);
+}
+
+static weft_status jump_forward(gnn_model *model, int l, const weft_tensor *y)
+{
+    if (jumps_only(model, l)) {
+        weft_tensor x = gnn_layer_x(&model->layer[l + 1]);
+        return gnn_jump_forward(&model->connections, &x);
+    }
+    weft_tensor to = gnn_jump_result(&model->connections, model->plan.layer[l].number);
+    return tensor_axpby(1.0, y, 0.0, &to);
+}
+
 static weft_status activate(gnn_model *model, const train_pass *pass, int l)
 {
-    weft_tensor out = gnn_layer_out(&model->layer[l]);
-    weft_tensor next = gnn_layer_x(&model->layer[l + 1]);
+    const int skip = model->plan.layer[l].skip;
+    weft_tensor x = gnn_layer_out(&model->layer[l]);
+    weft_tensor y = result_of(model, l);
     hal_dropout dropout = dropout_of(model, pass, l);
-    if (model->norm[l].kind == NORM_NONE) {
-        return act_forward(model, &out, &dropout, &next);
+    if (model->norm[l].kind != NORM_NONE) {
+        WEFT_TRY(train_need(pass, model->norm[l].gamma));
+        WEFT_TRY(train_need(pass, model->norm[l].beta));
+        WEFT_TRY(norm_forward(&model->norm[l], pass->training, &(norm_operands){.x = &x, .y = &y}));
+        x = y;
     }
-    WEFT_TRY(train_need(pass, model->norm[l].gamma));
-    WEFT_TRY(train_need(pass, model->norm[l].beta));
-    WEFT_TRY(norm_forward(&model->norm[l], pass->training, &(norm_operands){.x = &out, .y = &next}));
-    return act_forward(model, &next, &dropout, &next);
+    if (skip >= 0) {
+        weft_tensor from = gnn_layer_x(&model->layer[skip]);
+        WEFT_TRY(tensor_axpby(1.0, &from, 1.0, &x));
+    }
+    WEFT_TRY(act_forward(model, &x, &dropout, &y));
+    return jumps(model, l) ? jump_forward(model, l, &y) : WEFT_OK;
 }
 
 static weft_status mask_features(gnn_model *model, const train_pass *pass)
@@ -234,13 +274,32 @@ static weft_tensor gradient_of(gnn_model *model, int l)
     return tensor_view(&model->gradient, 0, model->gradient.rows, 0, layer->plan->d_out);
 }
 
-/* From the gradient of layer l's activation to the gradient of its linear part, in `out`. */
+/* What joins the gradient of layer l's result from connections past the layer above; the first of it, of the last convolution. */
+static weft_status join_gradients(gnn_model *model, int l, weft_tensor *gradient)
+{
+    const gnn_plan *plan = &model->plan;
+    const int above = l + plan->convolution_layers; /* the last of the convolution above */
+    if (above < plan->layers && plan->layer[above].skip == l + 1) {
+        WEFT_TRY(tensor_axpby(1.0, &model->connections.skipped, 1.0, gradient));
+    }
+    if (!jumps(model, l)) {
+        return WEFT_OK;
+    }
+    weft_tensor jumped = gnn_jump_gradient(&model->connections, plan->layer[l].number);
+    return tensor_axpby(1.0, &jumped, jumps_only(model, l) ? 0.0 : 1.0, gradient);
+}
+
+/* From the gradient of layer l's result to the gradient of its linear part, in `out`. */
 static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, weft_tensor *gradient)
 {
-    weft_tensor y = gnn_layer_x(&model->layer[l + 1]);
+    weft_tensor y = result_of(model, l);
     weft_tensor owned = tensor_view(gradient, 0, model->plan.n_owned, 0, gradient->cols);
     hal_dropout dropout = dropout_of(model, pass, l);
+    WEFT_TRY(join_gradients(model, l, &owned));
     WEFT_TRY(act_backward(model, &y, &dropout, &owned));
+    if (model->plan.layer[l].skip >= 0) {
+        WEFT_TRY(tensor_axpby(1.0, &owned, 0.0, &model->connections.skipped));
+    }
     if (model->norm[l].kind == NORM_NONE) {
         return WEFT_OK;
     }
@@ -252,24 +311,29 @@ static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, w
     return tensor_axpby(1.0, &owned, 0.0, &out);
 }
 
+/* Of the layer that jumping connections end in. */
+static weft_status jump_backward(gnn_model *model, const train_pass *pass, int l, const weft_tensor *below)
+{
+    weft_tensor dx = gnn_jump_input_gradient(&model->connections, below);
+    WEFT_TRY(gnn_layer_backward(&model->layer[l], pass, NULL, &dx));
+    return gnn_jump_backward(&model->connections, &dx);
+}
+
 static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits)
 {
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
-    assert(dlogits->data == gnn_layer_out(&model->layer[layer_count(model) - 1]).data); /* in the logits' own place */
+    const int top = layer_count(model) - 1;
+    assert(dlogits->data == gnn_layer_out(&model->layer[top]).data); /* in the logits' own place */
     (void)dlogits;
-    for (int l = layer_count(model) - 1; l >= 0; --l) {
-        weft_tensor below = {0};
-        if (l > 0) {
-            below = gradient_of(model, l - 1);
-        }
-        WEFT_TRY(gnn_layer_backward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL, l > 0 ? &below : NULL));
-        if (l > 0) {
-            activity_begin(ACTIVITY_ELEMENTWISE);
-            weft_status status = deactivate(model, pass, l - 1, &below);
-            activity_end(ACTIVITY_ELEMENTWISE);
-            WEFT_TRY(status);
-        }
+    for (int l = top; l > 0; --l) {
+        weft_tensor below = gradient_of(model, l - 1);
+        WEFT_TRY(jumps_only(model, l - 1) ? jump_backward(model, pass, l, &below)
+                                          : gnn_layer_backward(&model->layer[l], pass, NULL, &below));
+        activity_begin(ACTIVITY_ELEMENTWISE);
+        weft_status status = deactivate(model, pass, l - 1, &below);
+        activity_end(ACTIVITY_ELEMENTWISE);
+        WEFT_TRY(status);
     }
-    return WEFT_OK;
+    return gnn_layer_backward(&model->layer[0], pass, &input_dropout, NULL);
 }

@@ -1,10 +1,11 @@
 /*
- * gnn/gnn_model.h: GraphSAGE, GCN, GAT and MLP of any depth as a train_model.
+ * gnn/gnn_model.h: GraphSAGE, GCN, GAT, GIN and MLP of any depth, and SGC, as a train_model.
  *
  *   W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NIPS 2017, arXiv 1706.02216.
  *   T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv 1609.02907.
  *
- * A layer is linear part, normalisation (optional), ReLU or ELU, dropout; the last is the linear part alone. P ranks compute
+ * A convolution is linear part, normalisation (optional), ReLU or ELU, dropout; the last is the linear part alone. Of GIN it is
+ * two layers, with normalisation and ReLU between them. What may lead past them: gnn/connections.h. P ranks compute
  * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
  * weights are shares of a sum.
  *
@@ -15,7 +16,7 @@
 #ifndef WEFT_GNN_GNN_MODEL_H
 #define WEFT_GNN_GNN_MODEL_H
 
-#include "gnn/layers/layer.h"
+#include "gnn/connections.h"
 
 typedef struct gnn_model {
     gnn_plan plan;
@@ -30,6 +31,7 @@ typedef struct gnn_model {
     weft_tensor features;   /* kept apart only where the input matrix holds their masked copy */
     tensor_features sparse; /* the features, where the plan of the first layer says so */
     weft_tensor panel, gradient;
+    gnn_connections connections;
     int64_t *row_id; /* device, [n_owned] global ids */
     train_model interface;
 } gnn_model;

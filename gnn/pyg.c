@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32, GAT = 64 };
+enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32, GAT = 64, GIN = 128, SGC = 256, JUMP = 512 };
 
 /* How an array stands in their file; a matrix is [in, out] here, [out, in] there, and heads are [H, D] and [1, H, D]. */
 typedef enum name_shape { VECTOR = 1, MATRIX, HEADS } name_shape;
@@ -14,7 +14,7 @@ typedef enum name_shape { VECTOR = 1, MATRIX, HEADS } name_shape;
 /* The one table of names: "layer" N ".self" is "convs." N ".lin_r.weight" of PyG. */
 typedef struct name_row {
     const char *ours, *our_end;
-    const char *theirs, *their_end;
+    const char *theirs, *their_end; /* no end: without a number, which is 0 */
     name_shape shape;
     unsigned models;
 } name_row;
@@ -32,12 +32,26 @@ static const name_row names[] = {
     {"layer", ".bias", "convs.", ".bias", VECTOR, GAT},
     {"layer", ".weight", "lins.", ".weight", MATRIX, MLP},
     {"layer", ".bias", "lins.", ".bias", VECTOR, MLP},
+    {"layer", ".weight", "convs.", ".nn.lins.0.weight", MATRIX, GIN},
+    {"layer", ".bias", "convs.", ".nn.lins.0.bias", VECTOR, GIN},
+    {"mlp", ".weight", "convs.", ".nn.lins.1.weight", MATRIX, GIN},
+    {"mlp", ".bias", "convs.", ".nn.lins.1.bias", VECTOR, GIN},
+    {"layer", ".weight", "lin.weight", NULL, MATRIX, SGC},
+    {"layer", ".bias", "lin.bias", NULL, VECTOR, SGC},
+    {"jump", ".weight", "lin.weight", NULL, MATRIX, JUMP},
+    {"jump", ".bias", "lin.bias", NULL, VECTOR, JUMP},
     {"norm", ".gamma", "norms.", ".module.weight", VECTOR, BATCH},
     {"norm", ".beta", "norms.", ".module.bias", VECTOR, BATCH},
     {"norm", ".mean", "norms.", ".module.running_mean", VECTOR, BATCH},
     {"norm", ".var", "norms.", ".module.running_var", VECTOR, BATCH},
     {"norm", ".gamma", "norms.", ".weight", VECTOR, LAYER},
     {"norm", ".beta", "norms.", ".bias", VECTOR, LAYER},
+    {"mlp", ".gamma", "convs.", ".nn.norms.0.module.weight", VECTOR, BATCH},
+    {"mlp", ".beta", "convs.", ".nn.norms.0.module.bias", VECTOR, BATCH},
+    {"mlp", ".mean", "convs.", ".nn.norms.0.module.running_mean", VECTOR, BATCH},
+    {"mlp", ".var", "convs.", ".nn.norms.0.module.running_var", VECTOR, BATCH},
+    {"mlp", ".gamma", "convs.", ".nn.norms.0.weight", VECTOR, LAYER},
+    {"mlp", ".beta", "convs.", ".nn.norms.0.bias", VECTOR, LAYER},
 };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -48,9 +62,11 @@ static unsigned models_of(const gnn_config *config)
     unsigned kind = config->kind == GNN_GCN               ? GCN
                     : config->kind == GNN_GAT             ? GAT
                     : config->kind == GNN_MLP             ? MLP
+                    : config->kind == GNN_GIN             ? GIN
+                    : config->kind == GNN_SGC             ? SGC
                     : config->aggregator == GNN_SAGE_MEAN ? SAGE
                                                           : SAGE_GCN;
-    return kind | norms[config->norm];
+    return kind | norms[config->norm] | (config->jumping != GNN_JUMPING_NONE ? JUMP : 0);
 }
 
 /* The number N of a name BEGIN N END, or -1. */
@@ -58,6 +74,9 @@ static int number_in(const char *name, const char *begin, const char *end)
 {
     size_t lead = strlen(begin);
     int number = 0;
+    if (end == NULL) {
+        return strcmp(name, begin) == 0 ? 0 : -1;
+    }
     if (strncmp(name, begin, lead) != 0) {
         return -1;
     }
@@ -67,7 +86,7 @@ static int number_in(const char *name, const char *begin, const char *end)
         number = 10 * number + (*at - '0');
     }
     bool plain = at - digits == 1 || (at - digits > 1 && digits[0] != '0');
-    return plain && number < GNN_MAX_LAYERS && strcmp(at, end) == 0 ? number : -1;
+    return plain && number < GNN_MAX_CONVOLUTIONS && strcmp(at, end) == 0 ? number : -1;
 }
 
 /* ---- what a set of weights is ---- */
@@ -82,6 +101,42 @@ static const train_weight *find_numbered(const train_weights *weights, const cha
 static bool has_shape(const train_weight *weight, int64_t rows, int64_t cols)
 {
     return weight != NULL && weight->rows == rows && weight->cols == cols;
+}
+
+/* The normalisation `begin` l, of this width. */
+static weft_status describe_norm(const train_weights *weights, const char *origin, const char *begin, int l,
+                                 int64_t width, const gnn_config *config, int *found)
+{
+    for (int i = 0; i < NAMES; ++i) {
+        if ((names[i].models & models_of(config) & (BATCH | LAYER)) == 0 || strcmp(names[i].ours, begin) != 0) {
+            continue;
+        }
+        WEFT_CHECK(has_shape(find_numbered(weights, begin, l, names[i].our_end), 1, width), WEFT_ERR_DATA,
+                   "%s: %s%d%s is missing or not of length %" PRId64, origin, begin, l, names[i].our_end, width);
+        *found += 1;
+    }
+    return WEFT_OK;
+}
+
+/* The linear map behind all layers, which are as wide as the last of them. */
+static weft_status describe_jump(const train_weights *weights, const char *origin, gnn_config *config, int *found)
+{
+    const train_weight *weight = weights_find(weights, "jump0.weight");
+    const int64_t width = config->outputs, all = width * config->layers;
+    if (weight == NULL) {
+        config->jumping = GNN_JUMPING_NONE;
+        return WEFT_OK;
+    }
+    WEFT_CHECK((weight->rows == all || weight->rows == width) &&
+                   has_shape(weights_find(weights, "jump0.bias"), 1, weight->cols),
+               WEFT_ERR_DATA,
+               "%s: jump0.weight has %" PRId64 " rows, expected %" PRId64 " (cat) or %" PRId64 " (max), and jump0.bias",
+               origin, weight->rows, all, width);
+    config->jumping = weight->rows == all ? GNN_JUMPING_CAT : GNN_JUMPING_MAX;
+    config->hidden = config->kind == GNN_GAT ? config->hidden : width;
+    config->outputs = weight->cols;
+    *found += 2;
+    return WEFT_OK;
 }
 
 /* Layer l: its matrices agree with each other and with the layer below. *found counts its arrays. */
@@ -101,6 +156,14 @@ static weft_status describe_layer(const train_weights *weights, const char *orig
                "%s: the shapes of layer %d do not fit: its matrix is [%" PRId64 ", %" PRId64 "], its input %" PRId64,
                origin, l, weight->rows, weight->cols, in);
     *found += self ? 3 : 2;
+    if (config->kind == GNN_GIN) {
+        WEFT_CHECK(has_shape(find_numbered(weights, "mlp", l, ".weight"), out, out) &&
+                       has_shape(find_numbered(weights, "mlp", l, ".bias"), 1, out),
+                   WEFT_ERR_DATA, "%s: layer %d lacks its second linear map, [%" PRId64 ", %" PRId64 "]", origin, l,
+                   out, out);
+        WEFT_TRY(describe_norm(weights, origin, "mlp", l, out, config, found));
+        *found += 2;
+    }
     config->inputs = l == 0 ? in : config->inputs;
     config->hidden = l == 1 ? in : config->hidden;
     WEFT_CHECK(l < 2 || in == config->hidden, WEFT_ERR_DATA,
@@ -118,7 +181,7 @@ static weft_status describe_attention(const train_weights *weights, const char *
     const train_weight *source = find_numbered(weights, "layer", l, ".att_src");
     WEFT_CHECK(weight != NULL && source != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (weight or att_src)",
                origin, l);
-    const bool last = l == config->layers - 1;
+    const bool last = l == config->layers - 1 && config->jumping == GNN_JUMPING_NONE;
     const int64_t heads = source->rows, d = source->cols;
     const int64_t in = l == 0 ? weight->rows : config->outputs;
     const int64_t out = last ? d : heads * d;
@@ -144,55 +207,58 @@ static weft_status describe_attention(const train_weights *weights, const char *
     return WEFT_OK;
 }
 
-static weft_status describe_norm(const train_weights *weights, const char *origin, int l, const gnn_config *config,
-                                 int *found)
+/* What arrays that no other model has say of this one. */
+static void recognise(const train_weights *weights, gnn_config *config)
 {
-    for (int i = 0; i < NAMES; ++i) {
-        if ((names[i].models & models_of(config) & (BATCH | LAYER)) == 0) {
-            continue;
-        }
-        const int64_t width = config->hidden * (config->kind == GNN_GAT ? config->heads : 1);
-        WEFT_CHECK(has_shape(find_numbered(weights, "norm", l, names[i].our_end), 1, width), WEFT_ERR_DATA,
-                   "%s: norm%d%s is missing or not of length %" PRId64, origin, l, names[i].our_end, width);
-        *found += 1;
-    }
-    return WEFT_OK;
-}
-
-weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
-{
-    int layers = 0;
-    int found = 0;
-    while (layers < GNN_MAX_LAYERS && find_numbered(weights, "layer", layers, ".bias") != NULL) {
-        layers += 1;
-    }
-    WEFT_CHECK(layers > 0, WEFT_ERR_DATA, "%s: no array layer0.bias: these are no weights of a model of Weft", origin);
-    bool self = weights_find(weights, "layer0.self") != NULL;
-    if (self) {
+    if (weights_find(weights, "layer0.self") != NULL) {
         config->kind = GNN_SAGE;
         config->aggregator = GNN_SAGE_MEAN;
     }
     if (weights_find(weights, "layer0.att_src") != NULL) {
         config->kind = GNN_GAT;
     }
+    if (weights_find(weights, "mlp0.weight") != NULL) {
+        config->kind = GNN_GIN;
+    }
+    const bool batch = weights_find(weights, "norm0.mean") != NULL || weights_find(weights, "mlp0.mean") != NULL;
+    const bool layer = weights_find(weights, "norm0.gamma") != NULL || weights_find(weights, "mlp0.gamma") != NULL;
+    config->norm = batch ? NORM_BATCH : layer ? NORM_LAYER : NORM_NONE;
+    config->jumping = weights_find(weights, "jump0.weight") != NULL ? GNN_JUMPING_CAT : GNN_JUMPING_NONE;
+}
+
+weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
+{
+    const int hops = config->layers;
+    int layers = 0;
+    int found = 0;
+    while (layers < GNN_MAX_CONVOLUTIONS && find_numbered(weights, "layer", layers, ".bias") != NULL) {
+        layers += 1;
+    }
+    WEFT_CHECK(layers > 0, WEFT_ERR_DATA, "%s: no array layer0.bias: these are no weights of a model of Weft", origin);
+    recognise(weights, config);
+    bool self = weights_find(weights, "layer0.self") != NULL;
     WEFT_CHECK(self || config->kind != GNN_SAGE || config->aggregator == GNN_SAGE_GCN, WEFT_ERR_DATA,
                "%s: one matrix a layer, where sage with aggregator mean has two: say " FLAG_MODEL
                " and " FLAG_AGGREGATOR,
                origin);
     config->layers = layers;
     config->hidden = 0;
-    config->norm = weights_find(weights, "norm0.mean") != NULL    ? NORM_BATCH
-                   : weights_find(weights, "norm0.gamma") != NULL ? NORM_LAYER
-                                                                  : NORM_NONE;
     for (int l = 0; l < layers; ++l) {
         WEFT_TRY(config->kind == GNN_GAT ? describe_attention(weights, origin, l, config, &found)
                                          : describe_layer(weights, origin, l, config, &found));
     }
-    for (int l = 0; config->norm != NORM_NONE && l < layers - 1; ++l) {
-        WEFT_TRY(describe_norm(weights, origin, l, config, &found));
+    WEFT_TRY(describe_jump(weights, origin, config, &found));
+    const int normed = config->norm == NORM_NONE ? 0 : config->jumping == GNN_JUMPING_NONE ? layers - 1 : layers;
+    const int64_t width = config->hidden * (config->kind == GNN_GAT ? config->heads : 1);
+    for (int l = 0; l < normed; ++l) {
+        WEFT_TRY(describe_norm(weights, origin, "norm", l, width, config, &found));
     }
     WEFT_CHECK(found == weights->count, WEFT_ERR_DATA, "%s: %d arrays, %d of them belong to a model of %d layers",
                origin, weights->count, found, layers);
+    if (config->kind == GNN_SGC) {
+        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc is one linear map", origin, layers);
+        config->layers = hops;
+    }
     return WEFT_OK;
 }
 
@@ -220,8 +286,8 @@ static weft_status reserve(const train_weights *weights, outgoing *out)
     for (int i = 0; i < weights->count; ++i) {
         elements += weights->item[i].rows * weights->item[i].cols;
     }
-    WEFT_TRY(WEFT_NEW(&out->name, weights->count, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&out->item, weights->count, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&out->name, weights->count + GNN_MAX_CONVOLUTIONS, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&out->item, weights->count + GNN_MAX_CONVOLUTIONS, WEFT_MEM_WORKSPACE));
     return WEFT_NEW(&out->values, elements, WEFT_MEM_WORKSPACE);
 }
 
@@ -238,7 +304,11 @@ static void translate(const gnn_config *config, const train_weights *weights, ou
                 continue;
             }
             char *name = out->name[out->count];
-            snprintf(name, PARAM_NAME_BYTES, "%s%d%s", row->theirs, number, row->their_end);
+            if (row->their_end == NULL) {
+                snprintf(name, PARAM_NAME_BYTES, "%s", row->theirs);
+            } else {
+                snprintf(name, PARAM_NAME_BYTES, "%s%d%s", row->theirs, number, row->their_end);
+            }
             safetensors_item *item = &out->item[out->count++];
             *item = (safetensors_item){.name = name, .dims = (int)row->shape, .values = values};
             if (row->shape == HEADS) {
@@ -254,6 +324,19 @@ static void translate(const gnn_config *config, const train_weights *weights, ou
     }
 }
 
+/* GINConv's eps, which is 0 here: no weight, but their file has one a layer. */
+static const char eps_begin[] = "convs.", eps_end[] = ".eps";
+
+static void add_eps(const gnn_config *config, outgoing *out)
+{
+    static const float zero[1] = {0};
+    for (int l = 0; config->kind == GNN_GIN && l < config->layers; ++l) {
+        char *name = out->name[out->count];
+        snprintf(name, PARAM_NAME_BYTES, "%s%d%s", eps_begin, l, eps_end);
+        out->item[out->count++] = (safetensors_item){.name = name, .dims = 1, .shape = {1}, .values = zero};
+    }
+}
+
 weft_status pyg_write(const char *path, const gnn_config *config, const train_weights *weights,
                       const safetensors_text *texts, int text_count)
 {
@@ -261,6 +344,7 @@ weft_status pyg_write(const char *path, const gnn_config *config, const train_we
     outgoing out = {.count = 0};
     WEFT_TRY_GOTO(reserve(weights, &out), status, done);
     translate(config, weights, &out);
+    add_eps(config, &out);
     status = safetensors_write(path, out.item, out.count, texts, text_count);
 done:
     weft_free(out.name);
@@ -278,15 +362,22 @@ static weft_status tell_model(const safetensors_file *file, const char *path, gn
     bool gat = safetensors_find(file, "convs.0.att_src") >= 0;
     bool gcn = !gat && safetensors_find(file, "convs.0.lin.weight") >= 0;
     bool mlp = safetensors_find(file, "lins.0.weight") >= 0;
-    WEFT_CHECK(sage + gcn + gat + mlp == 1, WEFT_ERR_DATA,
+    bool gin = safetensors_find(file, "convs.0.nn.lins.0.weight") >= 0;
+    bool map = safetensors_find(file, "lin.weight") >= 0;
+    bool sgc = map && !(sage || gat || gcn || gin || mlp);
+    WEFT_CHECK(sage + gcn + gat + mlp + gin + sgc == 1, WEFT_ERR_DATA,
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
-               "(GCN), convs.0.att_src (GAT) or lins.0.weight (MLP)",
+               "(GCN), convs.0.att_src (GAT), convs.0.nn.lins.0.weight (GIN), lins.0.weight (MLP) or lin.weight alone "
+               "(SGConv)",
                path);
-    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : gat ? GNN_GAT : GNN_MLP;
+    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : gat ? GNN_GAT : gin ? GNN_GIN : sgc ? GNN_SGC : GNN_MLP;
+    config->jumping = map && !sgc ? GNN_JUMPING_CAT : GNN_JUMPING_NONE; /* or max: the description tells */
     config->aggregator = sage && !root ? GNN_SAGE_GCN : GNN_SAGE_MEAN;
-    config->norm = safetensors_find(file, "norms.0.module.weight") >= 0 ? NORM_BATCH
-                   : safetensors_find(file, "norms.0.weight") >= 0      ? NORM_LAYER
-                                                                        : NORM_NONE;
+    const char *const batch = gin ? "convs.0.nn.norms.0.module.weight" : "norms.0.module.weight";
+    const char *const layer = gin ? "convs.0.nn.norms.0.weight" : "norms.0.weight";
+    config->norm = safetensors_find(file, batch) >= 0   ? NORM_BATCH
+                   : safetensors_find(file, layer) >= 0 ? NORM_LAYER
+                                                        : NORM_NONE;
     return WEFT_OK;
 }
 
@@ -325,10 +416,25 @@ static bool is_counter(const char *name)
     return length >= sizeof end && strcmp(name + length - (sizeof end - 1), end) == 0;
 }
 
+static weft_status check_eps(const safetensors_file *file, const char *path, int i)
+{
+    const safetensors_entry *entry = safetensors_entry_at(file, i);
+    float eps = 0;
+    WEFT_CHECK(entry->count == 1, WEFT_ERR_DATA, "%s: tensor \"%s\" has %" PRId64 " elements, expected 1", path,
+               entry->name, entry->count);
+    WEFT_TRY(safetensors_read_f32(file, i, &eps));
+    WEFT_CHECK(eps == 0.0f, WEFT_ERR_UNSUPPORTED, "%s: tensor \"%s\" is %g: Weft's gin has eps 0 (GIN-0)", path,
+               entry->name, (double)eps);
+    return WEFT_OK;
+}
+
 static weft_status read_named(const safetensors_file *file, const char *path, int i, unsigned models,
                               train_weights *weights)
 {
     const char *name = safetensors_entry_at(file, i)->name;
+    if ((models & GIN) != 0 && number_in(name, eps_begin, eps_end) >= 0) {
+        return check_eps(file, path, i);
+    }
     for (int r = 0; r < NAMES; ++r) {
         int number = number_in(name, names[r].theirs, names[r].their_end);
         if ((names[r].models & models) != 0 && number >= 0) {

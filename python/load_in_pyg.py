@@ -30,7 +30,7 @@ if __name__ == "__main__":
 import numpy as np
 import torch
 from safetensors import safe_open
-from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE
+from torch_geometric.nn import GAT, GCN, GIN, MLP, GraphSAGE, SGConv
 from torch_geometric.utils import add_self_loops
 
 
@@ -40,20 +40,33 @@ def load(path):
         option = {key[5:]: text for key, text in file.metadata().items() if key.startswith("weft.")}
         state = {name: file.get_tensor(name) for name in file.keys()}
     layers, hidden = int(option["layers"]), int(option.get("hidden", 1))
+    if option.get("residual", "off") == "on":
+        sys.exit("load_in_pyg.py: PyG's models have no residual connections, this one was trained with --residual on")
+    if option["model"] == "sgc":
+        outputs, inputs = state["lin.weight"].shape
+        model = SGConv(inputs, outputs, K=layers)
+        model.load_state_dict(state)
+        return model.eval(), option
     norm = {"none": None, "batch": "batch_norm", "layer": "layer_norm"}[option["norm"]]
     kwargs = {"norm": norm, "norm_kwargs": {"mode": "node"} if norm == "layer_norm" else None}
-    last = [t for name, t in state.items() if name.split(".")[:2] in (["convs", f"{layers - 1}"], ["lins", f"{layers - 1}"])]
-    inputs, outputs = next(t.shape[1] for name, t in state.items() if t.dim() == 2 and ".0." in name), last[0].shape[0]
-    if option["model"] == "mlp":
+    first = ("convs.0.lin.weight", "convs.0.lin_l.weight", "convs.0.nn.lins.0.weight", "lins.0.weight")
+    inputs = next(state[name].shape[1] for name in first if name in state)
+    ends = ("lin.bias", *(f"{at}.{layers - 1}.{end}" for at in ("convs", "lins") for end in ("lin_l.bias", "nn.lins.1.bias", "bias")))
+    outputs = next(state[name].shape[0] for name in ends if name in state)
+    if option.get("jumping", "none") != "none" and option["model"] != "mlp":
+        kwargs["jk"] = option["jumping"]
+    if option["model"] == "gin":
+        model = GIN(inputs, hidden, layers, outputs, **kwargs)
+    elif option["model"] == "mlp":
         model = MLP([inputs] + [hidden] * (layers - 1) + [outputs], **kwargs)
     elif option["model"] == "gcn":
         model = GCN(inputs, hidden, layers, outputs, **kwargs)
     elif option["model"] == "gat":
-        heads, last_heads = int(option.get("heads", option["out-heads"])), int(option["out-heads"])
+        heads = int(option.get("heads", option["out-heads"]))
+        last_heads = heads if "jk" in kwargs else int(option["out-heads"])
         if heads != last_heads:
             sys.exit(f"load_in_pyg.py: PyG's GAT has as many heads in its last layer as in the others, this model {last_heads} "
                      f"and {heads}: train with --out-heads {heads}, or put the tensors into GATConv layers of your own")
-        outputs = state[f"convs.{layers - 1}.bias"].shape[0]
         model = GAT(inputs, hidden * heads, layers, outputs, heads=heads, act="elu",
                     negative_slope=float(option.get("negative-slope", 0.2)), **kwargs)
     else:

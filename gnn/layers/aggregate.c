@@ -81,12 +81,17 @@ static weft_status create_own_scales(gnn_aggregator *a, const int64_t *degree, g
         case GNN_NORM_MEAN_SELF:
             scale[i] = 1.0 / (edges + 1.0);
             break;
+        case GNN_NORM_SUM_SELF:
+            scale[i] = 1.0;
+            break;
         case GNN_NORM_SYMMETRIC:
             scale[i] = 1.0 / sqrt(edges + 1.0);
             break;
         }
     }
-    WEFT_TRY_GOTO(vector_upload(a, scale, &scales->post), status, done);
+    if (normalisation != GNN_NORM_SUM_SELF) {
+        WEFT_TRY_GOTO(vector_upload(a, scale, &scales->post), status, done);
+    }
     if (normalisation == GNN_NORM_SYMMETRIC) {
         WEFT_TRY_GOTO(vector_upload(a, scale, &scales->pre), status, done);
         for (int64_t i = 0; i < a->n_owned; ++i) {
@@ -125,7 +130,7 @@ static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const
         status = create_scales_of_owned(a, part, options->normalisation);
     }
     WEFT_TRY(comm_agree(a->comm, status));
-    WEFT_TRY(share_vector(a, &a->scales.post));
+    WEFT_TRY(options->normalisation != GNN_NORM_SUM_SELF ? share_vector(a, &a->scales.post) : WEFT_OK);
     return symmetric ? share_vector(a, &a->scales.pre) : WEFT_OK;
 }
 

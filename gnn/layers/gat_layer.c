@@ -67,7 +67,7 @@ static void plan_gat(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     layer->weight_dropout = config->weight_dropout;
 }
 
-static weft_status declare(gnn_layer *layer, int number, int group)
+static weft_status declare(gnn_layer *layer, int group)
 {
     const gnn_layer_plan *plan = layer->plan;
     param_store *params = layer->params;
@@ -79,7 +79,7 @@ static weft_status declare(gnn_layer *layer, int number, int group)
     gat->width = plan->last ? plan->heads * plan->d_out : plan->d_out;
     gat->slope = plan->slope;
     gat->weight_dropout = plan->weight_dropout;
-    gat->purpose = (uint32_t)(WEFT_RNG_EDGES + number);
+    gat->purpose = (uint32_t)(WEFT_RNG_EDGES + plan->number);
     const int64_t d = gat->width / gat->heads;
     const param_init spread = param_glorot(gat->heads, d);
     layer->weight = param_add_block(params, group, plan->d_in, gat->width);
@@ -87,10 +87,10 @@ static weft_status declare(gnn_layer *layer, int number, int group)
     gat->target_vector = param_add_block(params, group, gat->heads, d);
     layer->bias = param_add_block(params, group, 1, plan->d_out);
     WEFT_TRY(param_add(params, layer->weight, 0, 0, plan->d_in, gat->width, param_glorot(plan->d_in, gat->width),
-                       "layer%d.weight", number));
-    WEFT_TRY(param_add(params, gat->source_vector, 0, 0, gat->heads, d, spread, "layer%d.att_src", number));
-    WEFT_TRY(param_add(params, gat->target_vector, 0, 0, gat->heads, d, spread, "layer%d.att_dst", number));
-    return param_add(params, layer->bias, 0, 0, 1, plan->d_out, param_constant(0.0), "layer%d.bias", number);
+                       "%s.weight", plan->name));
+    WEFT_TRY(param_add(params, gat->source_vector, 0, 0, gat->heads, d, spread, "%s.att_src", plan->name));
+    WEFT_TRY(param_add(params, gat->target_vector, 0, 0, gat->heads, d, spread, "%s.att_dst", plan->name));
+    return param_add(params, layer->bias, 0, 0, 1, plan->d_out, param_constant(0.0), "%s.bias", plan->name);
 }
 
 static weft_status create_matrix(gnn_layer *layer, int64_t cols, weft_tensor *matrix)
@@ -341,7 +341,8 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     return train_ready(pass, layer->weight);
 }
 
-const gnn_layer_ops gnn_layer_gat = {.heads = true,
+const gnn_layer_ops gnn_layer_gat = {.connects = true,
+                                     .heads = true,
                                      .elu = true,
                                      .weighs_edges = true,
                                      .plan = plan_gat,

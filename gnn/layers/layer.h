@@ -37,12 +37,15 @@ typedef struct gnn_layer {
 struct gnn_layer_ops {
     /* Decide flow and sizes of layer `number`, whose d_in, d_out and last are set; the layers below it are planned. */
     void (*plan)(const gnn_plan *plan, int number, gnn_layer_plan *layer);
-    bool heads;        /* a hidden layer is config.heads results of width config.hidden, side by side */
-    bool elu;          /* between layers, in place of ReLU */
-    bool weighs_edges; /* works on gnn_part_edges */
+    const gnn_layer_ops *then; /* the second layer of a convolution, of its width; NULL: one layer is all */
+    bool hops;                 /* all config.layers are hops of one layer */
+    bool connects;             /* takes residual and jumping connections */
+    bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
+    bool elu;                  /* between layers, in place of ReLU */
+    bool weighs_edges;         /* works on gnn_part_edges */
     /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
-    weft_status (*declare)(gnn_layer *layer, int number, int group);
+    weft_status (*declare)(gnn_layer *layer, int group);
     weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
     void (*destroy)(gnn_layer *layer);       /* layer->own, which is not NULL */
     weft_status (*prepare)(gnn_layer *layer);
@@ -51,8 +54,8 @@ struct gnn_layer_ops {
 };
 const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind);
 
-/* Declare the layer's parameters as layer<number>.self, .neigh, .weight, .bias. */
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group);
+/* Declare the layer's parameters as NAME.self, .neigh, .weight, .bias, by the plan's name. */
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int group);
 /* Allocate matrices, zeroed. `borrow_input`: the input matrix is set by the caller (features). */
 weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const gnn_part_edges *edges, int64_t n_owned,
                              int64_t n_local, weft_tensor *panel, bool borrow_input);

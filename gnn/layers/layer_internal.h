@@ -9,7 +9,7 @@
 #include "gnn/layers/layer.h"
 #include "train/activities.h"
 
-extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat;
+extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc;
 
 /* Is layer `number` the one that reads features, and are those held sparse? */
 static inline bool layer_takes_sparse(const gnn_config *config, int number)
@@ -85,11 +85,14 @@ weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, 
                                   const weft_tensor *dy);
 
 /* The operations of gnn_layer_ops for sums. */
-weft_status sum_layer_declare(gnn_layer *layer, int number, int group);
+weft_status sum_layer_declare(gnn_layer *layer, int group);
 weft_status sum_layer_create(gnn_layer *layer);
 weft_status sum_layer_prepare(gnn_layer *layer);
 weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
 weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
+
+/* Sizes of a layer of this flow (sum_plan.c). self: x has weights of its own, besides those of its aggregate. */
+void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer);
 
 /* Is the product with x's own weights a piece of its own? Then sum_split_forward and _backward do the layer's work. */
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);

@@ -2,6 +2,7 @@
 #include "gnn/layers/layer.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PANEL_BYTES_A_THREAD ((int64_t)2 << 20)
@@ -23,13 +24,26 @@ const char *gnn_flow_text(gnn_flow flow)
     return "unknown";
 }
 
+double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
+{
+    double bytes = 0.0;
+    for (int l = 0; l < plan->layers && !halo->none; ++l) {
+        const gnn_layer_plan *layer = &plan->layer[l];
+        const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
+        const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
+        bytes += halo->codec == HAL_ROWS_NONE ? (double)layer->aggregated * (double)weft_dtype_bytes(type)
+                                              : (double)(legs * hal_row_bytes(halo->codec, layer->width));
+    }
+    return bytes / (halo->delay > 1 ? halo->delay : 1);
+}
+
 static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
 {
     const uint64_t element = weft_dtype_bytes(plan->values);
     uint64_t activation_bytes = 0;
     int64_t parameters = 0;
     int64_t norm_vectors = plan->config.norm == NORM_NONE ? 0 : 4;
-    for (int l = 0; l < plan->config.layers; ++l) {
+    for (int l = 0; l < plan->layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         if (l > 0) {
             activation_bytes += (uint64_t)(layer->input_rows * layer->input_cols) * weft_dtype_bytes(layer->input_type);
@@ -39,6 +53,11 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         parameters += layer->weights + (layer->last ? 0 : norm_vectors * layer->d_out);
     }
     activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
+    activation_bytes += (uint64_t)(plan->n_owned * (plan->skip_cols + plan->jump_cols)) * element;
+    if (plan->config.jumping == GNN_JUMPING_MAX) { /* the results themselves, and which was the largest */
+        const int64_t width = plan->jump_cols / plan->convolutions;
+        activation_bytes += (uint64_t)plan->n_owned * ((uint64_t)plan->jump_cols * element + (uint64_t)width);
+    }
     const gnn_layer_plan *first = &plan->layer[0];
     int64_t feature = first->sparse ? 0 : first->input_rows * first->input_cols;
     if (first->flow == GNN_FLOW_AGGREGATE_FIRST && plan->config.input_dropout > 0.0f) {
@@ -62,10 +81,62 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
     plan->parameter_bytes = 5 * (uint64_t)parameters * weft_dtype_bytes(dtype); /* value, gradient, two moments, best */
 }
 
+/* One more behind the others; number: of its convolution. */
+static gnn_layer_plan *add_layer(gnn_plan *plan, const gnn_layer_ops *ops, const char *name, int number, bool last)
+{
+    gnn_layer_plan *layer = &plan->layer[plan->layers++];
+    layer->ops = ops;
+    layer->number = number;
+    layer->last = last;
+    layer->skip = -1;
+    layer->hops = 1;
+    layer->input_type = layer->output_type = plan->values;
+    snprintf(layer->name, sizeof layer->name, "%s%d", name, number);
+    return layer;
+}
+
+/* Convolution k, of one layer or two. */
+static void add_convolution(gnn_plan *plan, const gnn_layer_ops *ops, int k, int64_t d_in, int64_t d_out, bool last)
+{
+    const int first = plan->layers;
+    gnn_layer_plan *layer = add_layer(plan, ops, "layer", k, last && ops->then == NULL);
+    layer->d_in = d_in;
+    layer->d_out = d_out;
+    if (ops->then != NULL) {
+        layer->inner = true;
+        layer = add_layer(plan, ops->then, "mlp", k, last);
+        layer->d_in = layer->d_out = d_out;
+    }
+    if (plan->config.residual && k > 0 && !last) {
+        layer->skip = first;
+        plan->skip_cols = d_out;
+    }
+}
+
+static void add_layers(gnn_plan *plan)
+{
+    const gnn_config *config = &plan->config;
+    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
+    const int64_t hidden = config->hidden * (ops->heads ? config->heads : 1);
+    const bool jumps = config->jumping != GNN_JUMPING_NONE;
+    plan->convolutions = ops->hops ? 1 : config->layers;
+    plan->convolution_layers = ops->then != NULL ? 2 : 1;
+    for (int k = 0; k < plan->convolutions; ++k) {
+        const bool last = k == plan->convolutions - 1 && !jumps;
+        add_convolution(plan, ops, k, k == 0 ? config->inputs : hidden, last ? config->outputs : hidden, last);
+    }
+    if (jumps) {
+        plan->jump_cols = plan->convolutions * hidden;
+        gnn_layer_plan *layer = add_layer(plan, gnn_layer_ops_of(GNN_MLP), "jump", 0, true);
+        layer->d_in = config->jumping == GNN_JUMPING_CAT ? plan->jump_cols : hidden;
+        layer->d_out = config->outputs;
+    }
+}
+
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan)
 {
-    assert(config->layers >= 1 && config->layers <= GNN_MAX_LAYERS);
+    assert(config->layers >= 1 && config->layers <= GNN_MAX_CONVOLUTIONS);
     assert(n_owned >= 0 && n_owned <= n_local && threads >= 1);
     assert(!config->bf16 || dtype == WEFT_DTYPE_F32);
     memset(plan, 0, sizeof *plan);
@@ -73,27 +144,21 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
     plan->n_owned = n_owned;
     plan->n_local = n_local;
     plan->values = config->bf16 ? WEFT_DTYPE_BF16 : dtype;
-    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
-    const int64_t hidden = config->hidden * (ops->heads ? config->heads : 1);
-    for (int l = 0; l < config->layers; ++l) {
+    add_layers(plan);
+    plan->layer[plan->layers - 1].output_type = dtype;
+    for (int l = 0; l < plan->layers; ++l) {
         gnn_layer_plan *layer = &plan->layer[l];
-        layer->d_in = l == 0 ? config->inputs : hidden;
-        layer->d_out = l == config->layers - 1 ? config->outputs : hidden;
-        layer->last = l == config->layers - 1;
-        layer->input_type = plan->values;
-        layer->output_type = layer->last ? dtype : plan->values;
-        layer->ops = ops;
         layer->ops->plan(plan, l, layer);
         plan->max_width = layer->width > plan->max_width ? layer->width : plan->max_width;
+        if (config->norm != NORM_NONE && !layer->last && layer->d_out > plan->gradient_cols) {
+            plan->gradient_cols = layer->d_out;
+        }
     }
-    for (int l = 1; l < config->layers; ++l) {
+    for (int l = 1; l < plan->layers; ++l) {
         /* The gradient of an aggregate-first layer's input is summed, replicas included, into the layer below. */
         if (plan->layer[l].flow == GNN_FLOW_AGGREGATE_FIRST) {
             plan->layer[l - 1].output_rows = n_local;
         }
-    }
-    if (config->norm != NORM_NONE && config->layers > 1) {
-        plan->gradient_cols = hidden;
     }
     count_bytes(plan, threads, dtype);
 }

@@ -18,13 +18,16 @@
 #include "gnn/layers/gnn_halo.h"
 #include "train/norm.h"
 
-enum { GNN_MAX_LAYERS = 64, GNN_STRIP = 64 };
+/* Convolutions of up to two layers each, and the map that jumping connections end in. */
+enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1, GNN_STRIP = 64 };
 
 #define GNN_KINDS(X)                                                                                                   \
     X(GNN_SAGE, "sage")                                                                                                \
     X(GNN_GCN, "gcn")                                                                                                  \
     X(GNN_MLP, "mlp")                                                                                                  \
-    X(GNN_GAT, "gat")
+    X(GNN_GAT, "gat")                                                                                                  \
+    X(GNN_GIN, "gin")                                                                                                  \
+    X(GNN_SGC, "sgc")
 typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \
@@ -45,19 +48,34 @@ typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
     X(GNN_FEATURES_SPARSE, "sparse")
 typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
 
+/* --residual */
+#define GNN_RESIDUALS(X)                                                                                               \
+    X(GNN_RESIDUAL_OFF, "off")                                                                                         \
+    X(GNN_RESIDUAL_ON, "on")
+typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
+
+/* What the results of all convolutions become, in front of a last linear map. */
+#define GNN_JUMPINGS(X)                                                                                                \
+    X(GNN_JUMPING_NONE, "none")                                                                                        \
+    X(GNN_JUMPING_CAT, "cat")                                                                                          \
+    X(GNN_JUMPING_MAX, "max")
+typedef enum gnn_jumping { GNN_JUMPINGS(CHOICE_VALUE) } gnn_jumping;
+
 /* Letters of a part's prepared matrices, of both directions. */
 enum { GNN_FORMS = 8 };
 
 typedef struct gnn_config {
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
-    int layers;
+    int layers; /* convolutions; of sgc: hops */
     int64_t inputs, hidden, outputs;
     norm_kind norm;
     float dropout, input_dropout;
     int heads, out_heads;        /* of attention: of hidden layers, side by side; of the last, their mean */
     float slope, weight_dropout; /* of attention: LeakyReLU below 0; dropout of edges' weights */
     gnn_order order;
+    bool residual; /* a hidden convolution's input, but for the first, is added to its result */
+    gnn_jumping jumping;
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
     double density;            /* of features held as those that are not 0: their share; 0: held whole; how, not what */
@@ -80,10 +98,15 @@ typedef struct gnn_plan gnn_plan;
 typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
-    bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
-    bool sparse; /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
-    bool panels; /* first layer, input dropout: masked panel by panel, never stored whole */
-    bool last;
+    bool self;     /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse;   /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool panels;   /* first layer, input dropout: masked panel by panel, never stored whole */
+    bool last;     /* of the model: its result is the answer */
+    bool inner;    /* followed by a layer of the same convolution */
+    int skip;      /* the layer whose input is added behind this one's normalisation; -1: none */
+    int hops;      /* aggregations, one after the other, with no weights in between */
+    int number;    /* of its convolution */
+    char name[16]; /* of its parameters: "layer3" */
     int64_t d_in, d_out;
     int heads; /* attention: of this layer, 0 without; slope and weight_dropout as in gnn_config */
     float slope, weight_dropout;
@@ -101,9 +124,14 @@ struct gnn_plan {
     int64_t n_owned, n_local;
     weft_dtype values; /* features, what stands between layers, and its gradients */
     gnn_layer_plan layer[GNN_MAX_LAYERS];
+    int layers;       /* of those */
+    int convolutions; /* the first `convolution_layers` are the first, and so on */
+    int convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */
     int64_t gradient_cols; /* of the extra gradient matrix that normalisation needs, 0: none */
+    int64_t skip_cols;     /* of the gradient that passes a residual convolution by, 0: none */
+    int64_t jump_cols;     /* of all convolutions' results side by side, 0: nothing jumps */
     uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
 };
 
@@ -111,5 +139,9 @@ struct gnn_plan {
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan);
 const char *gnn_flow_text(gnn_flow flow);
+
+/* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such rows),
+ * in both directions of all layers, as `halo` lets them travel: all of them, one in `delay`, coded, or none. */
+double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo);
 
 #endif

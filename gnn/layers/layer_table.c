@@ -5,10 +5,8 @@
 #include "gnn/layers/layer_internal.h"
 
 static const gnn_layer_ops *const kinds[] = {
-    [GNN_SAGE] = &gnn_layer_sage,
-    [GNN_GCN] = &gnn_layer_gcn,
-    [GNN_MLP] = &gnn_layer_mlp,
-    [GNN_GAT] = &gnn_layer_gat,
+    [GNN_SAGE] = &gnn_layer_sage, [GNN_GCN] = &gnn_layer_gcn, [GNN_MLP] = &gnn_layer_mlp,
+    [GNN_GAT] = &gnn_layer_gat,   [GNN_GIN] = &gnn_layer_gin, [GNN_SGC] = &gnn_layer_sgc,
 };
 
 const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind)
@@ -17,13 +15,13 @@ const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind)
     return kinds[kind];
 }
 
-weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int number, int group)
+weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int group)
 {
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
     layer->params = params;
     assert(plan->d_in >= 1 && plan->d_out >= 1);
-    return plan->ops->declare(layer, number, group);
+    return plan->ops->declare(layer, group);
 }
 
 weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const gnn_part_edges *edges, int64_t n_owned,

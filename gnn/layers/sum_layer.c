@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-weft_status sum_layer_declare(gnn_layer *layer, int number, int group)
+weft_status sum_layer_declare(gnn_layer *layer, int group)
 {
     const gnn_layer_plan *plan = layer->plan;
     param_store *params = layer->params;
@@ -16,15 +16,15 @@ weft_status sum_layer_declare(gnn_layer *layer, int number, int group)
         bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
         layer->weight =
             side_by_side ? param_add_block(params, group, in, 2 * out) : param_add_block(params, group, 2 * in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.self", number));
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "%s.self", plan->name));
         WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out,
-                           param_glorot(in, out), "layer%d.neigh", number));
+                           param_glorot(in, out), "%s.neigh", plan->name));
     } else {
         layer->weight = param_add_block(params, group, in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "layer%d.weight", number));
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "%s.weight", plan->name));
     }
     layer->bias = param_add_block(params, group, 1, out);
-    return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "layer%d.bias", number);
+    return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "%s.bias", plan->name);
 }
 
 weft_status sum_layer_create(gnn_layer *layer)
@@ -185,8 +185,12 @@ static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, we
     weft_tensor from_strip = tensor_view(from, 0, layer->n_local, 0, cols);
     weft_tensor to_strip = tensor_view(to, 0, layer->n_local, 0, cols);
     WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &from_owned));
-    WEFT_TRY(gnn_aggregate(layer->aggregator, false, &from_strip, 0.0, &to_strip));
-    return tensor_axpby(1.0, &to_owned, 0.0, &m);
+    for (int hop = 0; hop < layer->plan->hops; ++hop) {
+        const bool back = hop % 2 != 0;
+        WEFT_TRY(gnn_aggregate(layer->aggregator, false, back ? &to_strip : &from_strip, 0.0,
+                               back ? &from_strip : &to_strip));
+    }
+    return tensor_axpby(1.0, layer->plan->hops % 2 != 0 ? &to_owned : &from_owned, 0.0, &m);
 }
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
@@ -204,6 +208,7 @@ weft_status sum_layer_prepare(gnn_layer *layer)
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &from), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &to), status, done);
     WEFT_TRY_GOTO(tensor_zero(&from), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&to), status, done);
     log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;

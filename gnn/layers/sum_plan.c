@@ -1,5 +1,5 @@
 /*
- * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, and MLP,
+ * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, GIN, and MLP,
  * which sums nothing. Here they differ and are sized; what they compute is gnn/layers/sum_layer.c.
  */
 #include "gnn/layers/layer_internal.h"
@@ -61,31 +61,31 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
                     (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);
 }
 
-static void plan_sum(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer)
+void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer)
 {
     layer->flow = flow;
     layer->self = self;
     size_layer(plan, number, layer);
     layer->weights = layer->d_in * layer->d_out * (self ? 2 : 1) + layer->d_out;
     if (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) {
-        layer->aggregated = layer->width * (number == 0 && flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
+        layer->aggregated = layer->width * layer->hops * (number == 0 && flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
     }
 }
 
 static void plan_sage(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const gnn_flow flow = choose_flow(&plan->config, number, layer->d_in, layer->d_out);
-    plan_sum(plan, number, flow, plan->config.aggregator == GNN_SAGE_MEAN, layer);
+    sum_plan(plan, number, flow, plan->config.aggregator == GNN_SAGE_MEAN, layer);
 }
 
-static void plan_gcn(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+static void plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
-    plan_sum(plan, number, choose_flow(&plan->config, number, layer->d_in, layer->d_out), false, layer);
+    sum_plan(plan, number, choose_flow(&plan->config, number, layer->d_in, layer->d_out), false, layer);
 }
 
 static void plan_mlp(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
-    plan_sum(plan, number, GNN_FLOW_DENSE, false, layer);
+    sum_plan(plan, number, GNN_FLOW_DENSE, false, layer);
 }
 
 static gnn_normalisation sage_normalisation(const gnn_config *config)
@@ -99,7 +99,14 @@ static gnn_normalisation gcn_normalisation(const gnn_config *config)
     return GNN_NORM_SYMMETRIC;
 }
 
+static gnn_normalisation gin_normalisation(const gnn_config *config)
+{
+    (void)config;
+    return GNN_NORM_SUM_SELF;
+}
+
 const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
+                                      .connects = true,
                                       .normalisation = sage_normalisation,
                                       .declare = sum_layer_declare,
                                       .create = sum_layer_create,
@@ -107,8 +114,24 @@ const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
                                       .forward = sum_layer_forward,
                                       .backward = sum_layer_backward};
 
-const gnn_layer_ops gnn_layer_gcn = {.plan = plan_gcn,
+const gnn_layer_ops gnn_layer_gcn = {.plan = plan_pooled,
+                                     .connects = true,
                                      .normalisation = gcn_normalisation,
+                                     .declare = sum_layer_declare,
+                                     .create = sum_layer_create,
+                                     .prepare = sum_layer_prepare,
+                                     .forward = sum_layer_forward,
+                                     .backward = sum_layer_backward};
+
+/*
+ * K. Xu, W. Hu, J. Leskovec, S. Jegelka: How powerful are graph neural networks? ICLR 2019, arXiv 1810.00826: their GIN-0. A
+ * convolution is a network of two linear maps on (1 + eps) x + the sum over in-neighbours with eps = 0; the first is a layer that
+ * sums, so it may come before the sum, and the second a dense layer.
+ */
+const gnn_layer_ops gnn_layer_gin = {.plan = plan_pooled,
+                                     .then = &gnn_layer_mlp,
+                                     .connects = true,
+                                     .normalisation = gin_normalisation,
                                      .declare = sum_layer_declare,
                                      .create = sum_layer_create,
                                      .prepare = sum_layer_prepare,

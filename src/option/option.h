@@ -8,6 +8,7 @@
  *               name it
  *     aliases   other accepted spellings (OGB, DGL), comma separated, without dashes
  *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST
+ *     unit      what stands for the value in help; "": the choices, or a letter by the type
  *     default   as typed by a user; "" = unset
  *     min, max  for INT, REAL, SIZE, TIME (inclusive)
  *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),

@@ -10,10 +10,10 @@ enum { HELP_COLUMN = 30, HELP_WIDTH = 96 };
 const char *option_placeholder(const option_row *row)
 {
     static const char *const by_type[] = {"", "N", "X", "TEXT", "", "BYTES", "T", "LIST"};
-    if (row->type == OPTION_CHOICE) {
-        return row->choices;
+    if (row->unit[0] != '\0') {
+        return row->unit;
     }
-    return row->unit[0] != '\0' ? row->unit : by_type[row->type];
+    return row->type == OPTION_CHOICE ? row->choices : by_type[row->type];
 }
 
 void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX])

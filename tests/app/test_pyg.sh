@@ -45,6 +45,10 @@ done <<'EOF'
 --model sage --aggregator gcn --norm layer
 --model gcn --norm batch --normalize standard
 --model mlp --norm layer --layers 3
+--model gin --norm batch
+--model sgc --layers 3
+--model sage --jumping cat --norm batch
+--model gcn --jumping max --norm layer --layers 3
 EOF
 
 # The other way: an untrained model of PyTorch Geometric, saved by the safetensors package.

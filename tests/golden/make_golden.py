@@ -8,11 +8,16 @@ Graph: 203 vertices made by the fixed rule in make_graph(): directed, not symmet
 isolated vertices, vertices without in-edges and unlabelled ones. A[v, u] = 1 for an edge u -> v, so row v lists the sources
 of v. d(v) = in-degree.
 
-Two layers 12 -> 16 -> 5, ReLU between them, no dropout. Weights are [d_in, d_out], b is a row. H is a layer's input:
+Two layers 12 -> 16 -> 5, ReLU between them, no dropout. Weights are [d_in, d_out], b is a row. H is a layer's input, S is
+D^-1/2 (A + I) D^-1/2:
 
     sage-mean  H W_self + M W_neigh + b          M[v] = sum over u in in(v) of H[u] / d(v), 0 when d(v) = 0
     sage-gcn   ((A + I) H / (d + 1)) W + b       row v divided by d(v) + 1
-    gcn        D^-1/2 (A + I) D^-1/2 (H W) + b   D = diag(d + 1), in-degrees on both sides
+    gcn        S (H W) + b                       D = diag(d + 1), in-degrees on both sides
+    gcn-jump   the same, 12 -> 16 -> 16 -> 16    H is added to the result of the second and third in front of their ReLU; the three
+                                                 results side by side go through one linear map 48 -> 5
+    gin        ReLU((A + I) H W + b) W' + b'     W' is [d_out, d_out]
+    sgc        S S X W + b                       one linear map 12 -> 5
     gat        softmax(S) H W + b, a head at a time   S[v, u] = LeakyReLU(a_dst . (H W)[v] + a_src . (H W)[u]) where A + I
                                                  has an edge; ELU in place of ReLU
 
@@ -102,25 +107,56 @@ def propagate(model, adjacency, degree, h, weights):
         return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
     if model == "gat":
         return attention(adjacency + eye, h, weights)
+    if model == "gin":
+        inner = torch.relu((adjacency + eye) @ h @ weights["weight"] + weights["bias"])
+        return inner @ weights["mlp.weight"] + weights["mlp.bias"]
     root = (degree + 1).rsqrt()
-    return root * ((adjacency + eye) @ (root * (h @ weights["weight"]))) + weights["bias"]
+    z = h @ weights["weight"]
+    for _ in range(2 if model == "sgc" else 1):
+        z = root * ((adjacency + eye) @ (root * z))
+    return z + weights["bias"]
+
+
+def answer(model, adjacency, degree, x, layers):
+    """The logits, of all layers."""
+    activation = torch.nn.functional.elu if model == "gat" else torch.relu
+    if model == "sgc":
+        return propagate(model, adjacency, degree, x, layers[0])
+    if model == "gcn-jump":
+        results = []
+        for i, weights in enumerate(layers):
+            through = propagate("gcn", adjacency, degree, results[-1] if i else x, weights)
+            results.append(torch.relu(through + results[-1] if i else through))
+        return torch.cat(results, 1) @ layers[0]["jump.weight"] + layers[0]["jump.bias"]
+    hidden = activation(propagate(model, adjacency, degree, x, layers[0]))
+    return propagate(model, adjacency, degree, hidden, layers[1])
 
 
 def initial_weights(model):
     """Glorot-uniform matrices and small non-zero biases, so that an error in a bias shows from the first epoch."""
     rng = Lcg(7 + len(model))
     weights = {}
-    for layer, (d_in, d_out) in enumerate([(F, HIDDEN), (HIDDEN, CLASSES)]):
+    widths = {"sgc": [(F, CLASSES)], "gcn-jump": [(F, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, HIDDEN)]}
+    for layer, (d_in, d_out) in enumerate(widths.get(model, [(F, HIDDEN), (HIDDEN, CLASSES)])):
         bound = (6.0 / (d_in + d_out)) ** 0.5
         heads = HEADS[layer] if model == "gat" else 1
         d = d_out // heads if layer == 0 else d_out
         shapes = {"self": (d_in, d_out), "neigh": (d_in, d_out)} if model == "sage-mean" else {"weight": (d_in, heads * d)}
         if model == "gat":
             shapes.update({"att_src": (heads, d), "att_dst": (heads, d)})
+        shapes = {f"layer{layer}.{name}": shape for name, shape in shapes.items()}
+        if model == "gin":
+            shapes[f"mlp{layer}.weight"] = (d_out, d_out)
+        if model == "gcn-jump" and layer == 0:
+            shapes["jump0.weight"] = (3 * HIDDEN, CLASSES)
         for name, (rows, cols) in shapes.items():
             values = [[(2 * rng.below(2**24) / 2**24 - 1) * bound for _ in range(cols)] for _ in range(rows)]
-            weights[f"layer{layer}.{name}"] = np.array(values)
-        weights[f"layer{layer}.bias"] = np.array([0.02 * (2 * rng.below(2**24) / 2**24 - 1) for _ in range(d_out)])
+            weights[name] = np.array(values)
+        for name, (_, cols) in list(shapes.items()):
+            part = name.split(".")[0]
+            if f"{part}.bias" not in weights:
+                width = d_out if part.startswith("layer") else cols
+                weights[f"{part}.bias"] = np.array([0.02 * (2 * rng.below(2**24) / 2**24 - 1) for _ in range(width)])
     return weights
 
 
@@ -135,10 +171,11 @@ def train(model, graph):
     frozen = {f"init.{name}": value for name, value in start.items()}
     losses = []
     for epoch in range(EPOCHS):
-        layers = [{name.split(".")[1]: p for name, p in params.items() if name.startswith(f"layer{i}.")} for i in (0, 1)]
-        activation = torch.nn.functional.elu if model == "gat" else torch.relu
-        hidden = activation(propagate(model, adjacency, degree, x, layers[0]))
-        logits = propagate(model, adjacency, degree, hidden, layers[1])
+        layers = [{}, {}, {}]
+        for name, p in params.items():
+            part, kind = name.split(".")
+            layers[int(part[-1])][kind if part.startswith("layer") else f"{part[:-1]}.{kind}"] = p
+        logits = answer(model, adjacency, degree, x, [layer for layer in layers if layer])
         loss = torch.nn.functional.cross_entropy(logits[rows], target)
         optimizer.zero_grad()
         loss.backward()
@@ -157,7 +194,7 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else HERE
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
-    for model in ("sage-mean", "sage-gcn", "gcn", "gat"):
+    for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

@@ -76,6 +76,19 @@ lane = json.load(open(sys.argv[1] + "/summary.json"))["lanes"]["halo"]
 assert 0 < lane["busy_s_avg"] and 0 <= lane["waited_s_avg"], lane
 PY
 done
+# Sums that nothing divides, hops one after the other, and what leads past layers.
+for row in "gin" "sgc --layers 3" "sage --layers 4 --residual on --jumping max"; do
+    read -r model options <<<"$row"
+    name=$model-more
+    # shellcheck disable=SC2086
+    run "$name-1" 1 random "$model" $options
+    for place in "libra 2" "edgecut 3" "metis 4" "random 8"; do
+        read -r method count <<<"$place"
+        # shellcheck disable=SC2086
+        run "$name-$count" "$count" "$method" "$model" $options
+        compare "$name-1" "$name-$count" "$count"
+    done
+done
 # Attention over split vertices: dropout of edges by their ends, maxima and sums over all parts. Exponentials let rounding grow
 # sooner, so fewer epochs.
 epochs=20

@@ -191,6 +191,35 @@ static int all_configs(config_row *rows)
             }
         }
     }
+    for (int i = 0; i < 10; ++i) { /* of one, two and three hops, masked and not */
+        const bool gin = i < 6;
+        rows[count].name = "model";
+        rows[count++].config = (gnn_config){.kind = gin ? GNN_GIN : GNN_SGC,
+                                            .layers = 1 + i % 3,
+                                            .inputs = 9,
+                                            .hidden = 5,
+                                            .norm = gin ? (norm_kind)(i % 3) : NORM_NONE,
+                                            .dropout = 0.3f,
+                                            .input_dropout = i % 2 == 0 ? 0.4f : 0.0f,
+                                            .order = orders[i / 2 % 3]};
+    }
+    /* Connections past layers, of every kind that has them, with and without what lies between. */
+    static const gnn_kind connected[] = {GNN_SAGE, GNN_GIN, GNN_GCN, GNN_GAT};
+    for (int i = 0; i < 12; ++i) {
+        rows[count].name = "model";
+        rows[count++].config = (gnn_config){.kind = connected[i % 4],
+                                            .layers = i % 3 == 0 ? 4 : 3,
+                                            .inputs = 9,
+                                            .hidden = 4,
+                                            .norm = (norm_kind)(i / 2 % 3),
+                                            .dropout = i % 5 == 0 ? 0.0f : 0.2f,
+                                            .heads = 2,
+                                            .out_heads = 1,
+                                            .slope = 0.2f,
+                                            .order = orders[i % 3],
+                                            .residual = i < 8,
+                                            .jumping = (gnn_jumping)(i / 4)};
+    }
     for (int wet = 0; wet < 2; ++wet) {
         for (int norm = NORM_NONE; norm <= NORM_LAYER; ++norm) {
             rows[count].name = "model";
@@ -213,9 +242,9 @@ static int all_configs(config_row *rows)
 
 static void describe(const gnn_config *c, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "kind %d aggregator %d layers %d norm %d order %d input dropout %g%s", (int)c->kind,
-             (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (double)c->input_dropout,
-             c->density > 0.0 ? ", sparse features" : "");
+    snprintf(text, bytes, "kind %d aggregator %d layers %d norm %d order %d residual %d jumping %d input dropout %g%s",
+             (int)c->kind, (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (int)c->residual,
+             (int)c->jumping, (double)c->input_dropout, c->density > 0.0 ? ", sparse features" : "");
 }
 
 /* Features of which a third are 0. */

@@ -27,6 +27,7 @@ weft_status app_predict(const weft_options *options);
 weft_status app_export(const weft_options *options);
 weft_status app_doctor(const weft_options *options); /* parallel too */
 weft_status app_report(const weft_options *options);
+weft_status app_predict_scaling(const weft_options *options);
 
 /* What the options of weft partition ask for; the method's name lives as long as the options. In app/cli/command_partition.c. */
 partition_options app_partition_options(const weft_options *options);

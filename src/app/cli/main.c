@@ -23,10 +23,17 @@ typedef struct command_entry {
 } command_entry;
 
 static const command_entry entries[] = {
-    {"train", app_train, true},     {"partition", app_partition, false}, {"convert", app_convert, false},
-    {"bench", app_bench, true},     {"info", app_info, false},           {"eval", app_eval, true},
-    {"predict", app_predict, true}, {"export", app_export, false},       {"doctor", app_doctor, true},
+    {"train", app_train, true},
+    {"partition", app_partition, false},
+    {"convert", app_convert, false},
+    {"bench", app_bench, true},
+    {"info", app_info, false},
+    {"eval", app_eval, true},
+    {"predict", app_predict, true},
+    {"export", app_export, false},
+    {"doctor", app_doctor, true},
     {"report", app_report, false},
+    {"predict-scaling", app_predict_scaling, false},
 };
 
 static const command_entry *entry_of(const option_command *command)

@@ -22,7 +22,6 @@ void gnn_describe_plan(const workload *work, FILE *out)
     const app_context *context = work->context;
     const partition_report *report = &job->data.report;
     const double rows = (double)report->rows_per_layer;
-    double bytes = 0, coded = 0;
     gnn_plan plan;
     gnn_plan_make(&job->config, job->data.part.n_owned, job->data.part.n_local, context->placement.threads,
                   WEFT_DTYPE_F32, &plan);
@@ -33,22 +32,22 @@ void gnn_describe_plan(const workload *work, FILE *out)
                 report->vertex_balance, report->root_balance);
     }
     const gnn_halo_options *halo = &plan.config.halo;
-    for (int l = 0; l < plan.config.layers; ++l) {
+    for (int l = 0; l < plan.layers; ++l) {
         const gnn_layer_plan *layer = &plan.layer[l];
-        fprintf(out, "layer %d: %lld -> %lld, %s%s\n", l, (long long)layer->d_in, (long long)layer->d_out,
-                gnn_flow_text(layer->flow), layer->sparse ? ", sparse features" : "");
-        const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
-        const double plain = (double)layer->aggregated * (double)weft_dtype_bytes(type);
-        const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
-        bytes += rows * plain;
-        coded +=
-            rows * (halo->codec == HAL_ROWS_NONE ? plain : (double)(legs * hal_row_bytes(halo->codec, layer->width)));
+        fprintf(out, "layer %d: %lld -> %lld, %s", l, (long long)layer->d_in, (long long)layer->d_out,
+                gnn_flow_text(layer->flow));
+        if (layer->hops > 1) {
+            fprintf(out, ", %d hops", layer->hops);
+        }
+        fputs(layer->sparse ? ", sparse features" : "", out);
+        fputs(layer->skip >= 0 ? ", residual\n" : "\n", out);
     }
-    fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows, bytes / 1e6);
+    fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows,
+            rows * gnn_plan_halo_bytes(&plan, &(gnn_halo_options){.delay = 0}) / 1e6);
     if (comm_size(context->comm) > 1 && halo->none) {
         fputs(", which " FLAG_NO_HALO " leaves to evaluations", out);
     } else if (comm_size(context->comm) > 1 && (halo->delay > 1 || halo->codec != HAL_ROWS_NONE)) {
-        fprintf(out, ", %.1f MB with", coded / (halo->delay > 1 ? halo->delay : 1) / 1e6);
+        fprintf(out, ", %.1f MB with", rows * gnn_plan_halo_bytes(&plan, halo) / 1e6);
         if (halo->delay > 1) {
             fprintf(out, " " FLAG_DELAY " %d", halo->delay);
         }

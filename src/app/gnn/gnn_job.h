@@ -18,6 +18,10 @@ typedef struct gnn_job {
     gnn_labels labels;
 } gnn_job;
 
+/* What decided options ask for, and what a model of these labels answers with; in app/gnn/gnn_workload.c. */
+gnn_config gnn_config_of(const weft_options *options, const weft_graph *graph, int64_t outputs);
+int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
+
 /* See workload_ops; in app/gnn/gnn_describe.c. */
 void gnn_describe_data(const workload *work, json_writer *json);
 void gnn_describe_plan(const workload *work, FILE *out);

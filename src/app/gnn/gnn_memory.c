@@ -64,7 +64,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
     uint64_t columns = 0;
-    for (int l = 0; l < plan->config.layers; ++l) {
+    for (int l = 0; l < plan->layers; ++l) {
         columns += (uint64_t)plan->layer[l].aggregated;
     }
     return passing / (uint64_t)delay + columns * kept * 4;

@@ -7,9 +7,10 @@
 #include "base/number.h"
 #include "gnn/pyg.h"
 
+static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+
 gnn_kind gnn_kind_asked(const weft_options *options)
 {
-    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
     const char *model = option_text(options, OPT_MODEL);
     int kind = 0; /* auto: sage, the first */
     for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); ++i) {
@@ -20,29 +21,46 @@ gnn_kind gnn_kind_asked(const weft_options *options)
 
 static gnn_config kind_of(const weft_options *options)
 {
-    return (gnn_config){.kind = gnn_kind_asked(options), .aggregator = option_choice(options, OPT_AGGREGATOR)};
+    return (gnn_config){.kind = gnn_kind_asked(options),
+                        .aggregator = option_choice(options, OPT_AGGREGATOR),
+                        .layers = (int)option_int(options, OPT_LAYERS)};
 }
 
-/* The kinds whose arrays are no other's: two matrices a layer, or vectors of attention. */
+/* The kinds whose arrays are no other's: two matrices a layer, vectors of attention, or two linear maps. */
 static bool shows_kind(const gnn_config *config)
 {
-    return config->kind == GNN_GAT || (config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN);
+    return config->kind == GNN_GAT || config->kind == GNN_GIN ||
+           (config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN);
 }
 
 static weft_status show_kind(saved_model *model, const gnn_config *config)
 {
-    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
     static const char *const aggregators[] = {GNN_SAGE_AGGREGATORS(CHOICE_NAME)};
     WEFT_TRY(saved_model_show(model, OPT_MODEL, kinds[config->kind]));
     return config->kind == GNN_SAGE ? saved_model_show(model, OPT_AGGREGATOR, aggregators[config->aggregator])
                                     : WEFT_OK;
 }
 
-/* One layer has no norm to show. */
+/* Where there is one layer, cat and max are the same. */
+static weft_status show_jumping(saved_model *model, const gnn_config *config)
+{
+    static const char *const jumpings[] = {GNN_JUMPINGS(CHOICE_NAME)};
+    const bool open = config->layers == 1 && config->jumping != GNN_JUMPING_NONE;
+    if (!gnn_layer_ops_of(config->kind)->connects || (open && option_is_set(model->known, OPT_JUMPING))) {
+        return WEFT_OK;
+    }
+    return saved_model_show(model, OPT_JUMPING, jumpings[config->jumping]);
+}
+
+/* One layer has no norm to show, and a linear map none of its hops. */
 static weft_status show_shape(saved_model *model, const gnn_config *config)
 {
     static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
     char text[NUMBER_TEXT_MAX];
+    if (config->kind == GNN_SGC) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(show_jumping(model, config));
     snprintf(text, sizeof text, "%d", config->layers);
     WEFT_TRY(saved_model_show(model, OPT_LAYERS, text));
     if (config->layers > 1 || !option_is_set(model->known, OPT_NORM)) {
@@ -67,7 +85,7 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
     const bool own = shows_kind(&config);
     WEFT_CHECK(!told || !own || (shows_kind(&said) && said.kind == config.kind), WEFT_ERR_DATA,
                "%s: the weights are those of %s, run.json says otherwise", model->path,
-               config.kind == GNN_GAT ? "gat" : "sage with aggregator mean");
+               config.kind == GNN_SAGE ? "sage with aggregator mean" : kinds[config.kind]);
     model->layers = config.layers;
     model->inputs = config.inputs;
     model->outputs = config.outputs;

@@ -13,11 +13,13 @@
 
 /* ---- what the options ask for ---- */
 
-static gnn_config model_config(const weft_options *o, const weft_graph *graph, int64_t outputs)
+gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t outputs)
 {
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (gnn_config){.kind = gnn_kind_asked(o),
+    const gnn_kind kind = gnn_kind_asked(o);
+    const bool connects = gnn_layer_ops_of(kind)->connects;
+    return (gnn_config){.kind = kind,
                         .aggregator = option_choice(o, OPT_AGGREGATOR),
                         .layers = (int)option_int(o, OPT_LAYERS),
                         .inputs = graph->features,
@@ -31,6 +33,8 @@ static gnn_config model_config(const weft_options *o, const weft_graph *graph, i
                         .slope = (float)option_real(o, OPT_NEGATIVE_SLOPE),
                         .weight_dropout = (float)option_real(o, OPT_ATTN_DROPOUT),
                         .order = option_choice(o, OPT_ORDER),
+                        .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,
+                        .jumping = connects ? option_choice(o, OPT_JUMPING) : GNN_JUMPING_NONE,
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
                         .overlap = option_choice(o, OPT_HALO_OVERLAP),
                         .halo = {.delay = (int)option_int(o, OPT_DELAY),
@@ -45,6 +49,12 @@ static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
         return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
     }
     return choice == LOSS_XENT ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+}
+
+int64_t gnn_outputs_of(const weft_options *o, const weft_graph *graph)
+{
+    const int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+    return chosen_loss(o, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
 }
 
 /* ---- the data ---- */
@@ -71,6 +81,8 @@ static weft_status check_precision(const weft_options *o)
     return WEFT_OK;
 }
 
+static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_NORM, OPT_DROPOUT, OPTION_NONE};
+
 static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
@@ -81,6 +93,9 @@ static weft_status gnn_open(workload *work, const char *folder)
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
     WEFT_TRY(check_precision(work->context->options));
+    if (gnn_layer_ops_of(gnn_kind_asked(work->context->options))->hops) {
+        option_warn_idle(work->context->options, idle_with_hops, "with " FLAG_MODEL " sgc, which is one linear map");
+    }
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
@@ -192,12 +207,11 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->labels_needed = outputs == 0;
     WEFT_TRY(check_data(work, job->labels_needed));
     if (work->labelled) {
-        int64_t tasks = graph->target != NULL ? graph->tasks : 1;
-        outputs = chosen_loss(context->options, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
+        outputs = gnn_outputs_of(context->options, graph);
     }
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
-    job->config = model_config(context->options, graph, outputs);
+    job->config = gnn_config_of(context->options, graph, outputs);
     job->config.bf16 = values == WEFT_DTYPE_BF16;
     job->config.density = job->density;
     work->inputs = job->config.inputs;

@@ -58,11 +58,11 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     return comm_agree(context->comm, status);
 }
 
-static partition_options partition_options_of(const app_context *context)
+partition_options graph_data_partition_options(const app_context *context, int parts)
 {
     const weft_options *o = context->options;
     return (partition_options){.method = option_text(o, OPT_PARTITION),
-                               .parts = comm_size(context->comm),
+                               .parts = parts,
                                .seed = (uint64_t)option_int(o, OPT_PARTITION_SEED),
                                .balance = option_real(o, OPT_BALANCE),
                                .threads = context->placement.threads,
@@ -136,7 +136,7 @@ static weft_status share_partition(const app_context *context, const char *folde
                                    weft_partition *partition)
 {
     weft_comm *comm = context->comm;
-    const partition_options options = partition_options_of(context);
+    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
     *partition =
         (weft_partition){.parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
     if (options.parts == 1) {
@@ -168,7 +168,7 @@ static void log_partition(const app_context *context, const graph_data *data)
     }
 }
 
-static bool wants_clustering(const weft_options *options, const weft_graph *graph)
+bool graph_data_wants_clustering(const weft_options *options, const weft_graph *graph)
 {
     const char *choice = option_text(options, OPT_REORDER);
     if (strcmp(choice, "auto") != 0) {
@@ -237,7 +237,7 @@ static weft_status cluster_order(const app_context *context, const char *folder,
 static weft_status load_cut(const app_context *context, graph_data *data, bool *found)
 {
     weft_comm *comm = context->comm;
-    const partition_options options = partition_options_of(context);
+    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
     int32_t have = 0;
     *found = false;
     if (options.parts == 1 || graph_data_is_generated(context)) {
@@ -267,7 +267,7 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
 /* For the next job; one that cannot be kept is cut again. */
 static void keep_cut(const app_context *context, const graph_data *data)
 {
-    const partition_options options = partition_options_of(context);
+    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
     char folder[FILE_PATH_MAX];
     bool stored = options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
@@ -315,7 +315,7 @@ weft_status graph_data_cut(const app_context *context, const char *folder, graph
 {
     bool found = false;
     activity_begin(ACTIVITY_PARTITION);
-    data->reordered = wants_clustering(context->options, &data->graph);
+    data->reordered = graph_data_wants_clustering(context->options, &data->graph);
     weft_status status = load_cut(context, data, &found);
     if (status == WEFT_OK && !found) {
         status = cut(context, folder, data);

@@ -23,6 +23,10 @@ typedef struct graph_data {
 bool graph_data_is_generated(const app_context *context);
 /* Open or generate the graph. `folder` takes what is generated and is made if need be. Collective. */
 weft_status graph_data_open(const app_context *context, const char *folder, graph_data *data);
+/* What the options say of dividing the graph into so many parts. */
+partition_options graph_data_partition_options(const app_context *context, int parts);
+/* Whether parts are cut in a vertex order that puts neighbours near each other. */
+bool graph_data_wants_clustering(const weft_options *options, const weft_graph *graph);
 /* Find or compute the partition and cut out this rank's part. Collective. */
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data);
 /* Unmap the store; remove a generated one. Collective. */

@@ -25,10 +25,14 @@ static void print_tensor(const safetensors_entry *entry)
 static void print_model(const gnn_config *config)
 {
     static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+    static const char *const jumpings[] = {GNN_JUMPINGS(CHOICE_NAME)};
     static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
     bool pooled = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_GCN;
-    printf("model: %s%s, %d layers, %" PRId64, kinds[config->kind], pooled ? " (aggregator gcn)" : "", config->layers,
-           config->inputs);
+    printf("model: %s%s, ", kinds[config->kind], pooled ? " (aggregator gcn)" : "");
+    if (config->kind != GNN_SGC) { /* one linear map, and hops that no weight tells */
+        printf("%d layers, ", config->layers);
+    }
+    printf("%" PRId64, config->inputs);
     if (config->hidden > 0) {
         printf(" -> ");
         if (config->kind == GNN_GAT) {
@@ -36,7 +40,9 @@ static void print_model(const gnn_config *config)
         }
         printf("%" PRId64, config->hidden);
     }
-    printf(" -> %" PRId64 ", norm %s\n", config->outputs, norms[config->norm]);
+    printf(" -> %" PRId64 ", norm %s%s%s\n", config->outputs, norms[config->norm],
+           config->jumping != GNN_JUMPING_NONE ? ", jumping " : "",
+           config->jumping != GNN_JUMPING_NONE ? jumpings[config->jumping] : "");
 }
 
 /* ---- networks on images ---- */

@@ -34,6 +34,7 @@ const option_section option_sections[] = {
     {"info", "Info", "What weft info looks at.", NULL},
     {"report", "Report", "What weft report writes.", NULL},
     {"bench", "Bench", "What weft bench measures.", NULL},
+    {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -71,6 +72,12 @@ const option_command option_commands[] = {
      "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
     {&app_catalog, "doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",
      "weft doctor\nmpirun -np 4 weft doctor --format json"},
+    {&app_catalog, "predict-scaling",
+     "predict the seconds of an epoch on many sockets, from this graph and this machine", "", 0, 0,
+     "general,data,model,training,partition,partitioner,aggregation,communication,scaling,table",
+     "weft predict-scaling --data reddit.weft --model sage --hidden 256\n"
+     "weft predict-scaling --data products.weft --hidden 256 --layers 3 --sockets 1,16,64 --socket-cores 28 \\\n"
+     "    --socket-bandwidth 128G --network-bandwidth 12.5G --network-latency 2e-6 --format csv"},
     {&app_catalog, "report", "make one page of a run folder, or a comparison of several", "DIR...", 1, 32,
      "general,report",
      "weft report run\n"

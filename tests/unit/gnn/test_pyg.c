@@ -43,12 +43,51 @@ static const char *const gat_names[] = {"convs.0.att_src",    "convs.0.att_dst",
                                         "convs.0.lin.weight", "convs.1.att_src",    "convs.1.att_dst",
                                         "convs.1.bias",       "convs.1.lin.weight", NULL};
 
+/* As torch_geometric.nn.GIN, SGConv and GCN(jk="cat") name them. */
+static const char *const gin_names[] = {"convs.0.eps",
+                                        "convs.0.nn.lins.0.weight",
+                                        "convs.0.nn.lins.0.bias",
+                                        "convs.0.nn.lins.1.weight",
+                                        "convs.0.nn.lins.1.bias",
+                                        "convs.0.nn.norms.0.weight",
+                                        "convs.0.nn.norms.0.bias",
+                                        "convs.1.eps",
+                                        "convs.1.nn.lins.0.weight",
+                                        "convs.1.nn.lins.0.bias",
+                                        "convs.1.nn.lins.1.weight",
+                                        "convs.1.nn.lins.1.bias",
+                                        "convs.1.nn.norms.0.weight",
+                                        "convs.1.nn.norms.0.bias",
+                                        "norms.0.weight",
+                                        "norms.0.bias",
+                                        NULL};
+static const char *const sgc_names[] = {"lin.weight", "lin.bias", NULL};
+static const char *const jump_names[] = {"convs.0.bias",
+                                         "convs.0.lin.weight",
+                                         "convs.1.bias",
+                                         "convs.1.lin.weight",
+                                         "lin.weight",
+                                         "norms.0.module.weight",
+                                         "lin.bias",
+                                         "norms.0.module.bias",
+                                         "norms.0.module.running_mean",
+                                         "norms.0.module.running_var",
+                                         "norms.1.module.weight",
+                                         "norms.1.module.bias",
+                                         "norms.1.module.running_mean",
+                                         "norms.1.module.running_var",
+                                         NULL};
+
 static const pyg_case cases[] = {
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN, .norm = NORM_BATCH}, sage_names},
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN, .norm = NORM_LAYER}, sage_gcn_names},
     {{.kind = GNN_GCN, .norm = NORM_NONE}, gcn_names},
     {{.kind = GNN_GAT, .norm = NORM_NONE}, gat_names}, /* one head of 4, then two of 3 */
     {{.kind = GNN_MLP, .norm = NORM_BATCH}, mlp_names},
+    {{.kind = GNN_GIN, .norm = NORM_LAYER}, gin_names},
+    {{.kind = GNN_SGC, .norm = NORM_NONE}, sgc_names},                               /* one map 5 -> 3 */
+    {{.kind = GNN_GCN, .norm = NORM_BATCH, .jumping = GNN_JUMPING_CAT}, jump_names}, /* 5 -> 4 -> 4, 8 -> 3 */
+    {{.kind = GNN_GCN, .norm = NORM_BATCH, .jumping = GNN_JUMPING_MAX}, jump_names},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -74,12 +113,24 @@ static void add(train_weights *weights, const char *name, int64_t rows, int64_t 
     }
 }
 
+static void add_norm(train_weights *weights, const gnn_config *config, const char *layer, int64_t width)
+{
+    static const char *const ends[] = {"gamma", "beta", "mean", "var"};
+    const int count = config->norm == NORM_BATCH ? 4 : config->norm == NORM_LAYER ? 2 : 0;
+    for (int i = 0; i < count; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.%s", layer, ends[i]);
+        add(weights, name, 1, width);
+    }
+}
+
 /* Two layers 5 -> 4 -> 3. */
 static train_weights *make_weights(const gnn_config *config)
 {
     train_weights *weights = empty();
-    const int64_t width[3] = {5, 4, 3};
-    for (int l = 0; l < 2; ++l) {
+    const bool jumps = config->jumping != GNN_JUMPING_NONE, one = config->kind == GNN_SGC;
+    const int64_t width[3] = {5, one ? 3 : 4, jumps ? 4 : 3};
+    for (int l = 0; l < (one ? 1 : 2); ++l) {
         char name[32];
         bool self = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
         snprintf(name, sizeof name, "layer%d.%s", l, self ? "self" : "weight");
@@ -97,14 +148,19 @@ static train_weights *make_weights(const gnn_config *config)
         }
         snprintf(name, sizeof name, "layer%d.bias", l);
         add(weights, name, 1, width[l + 1]);
+        if (config->kind == GNN_GIN) {
+            snprintf(name, sizeof name, "mlp%d.weight", l);
+            add(weights, name, width[l + 1], width[l + 1]);
+            snprintf(name, sizeof name, "mlp%d.bias", l);
+            add(weights, name, 1, width[l + 1]);
+            add_norm(weights, config, l == 0 ? "mlp0" : "mlp1", width[l + 1]);
+        }
     }
-    if (config->norm != NORM_NONE) {
-        add(weights, "norm0.gamma", 1, 4);
-        add(weights, "norm0.beta", 1, 4);
-    }
-    if (config->norm == NORM_BATCH) {
-        add(weights, "norm0.mean", 1, 4);
-        add(weights, "norm0.var", 1, 4);
+    add_norm(weights, config, "norm0", 4);
+    if (jumps) {
+        add_norm(weights, config, "norm1", 4);
+        add(weights, "jump0.weight", config->jumping == GNN_JUMPING_CAT ? 8 : 4, 3);
+        add(weights, "jump0.bias", 1, 3);
     }
     return weights;
 }
@@ -127,7 +183,9 @@ static void check_case(void **state, const pyg_case *c)
     const char *path = in_folder(state, "m.safetensors");
     safetensors_file *file = NULL;
     ASSERT_OK(gnn_weights_describe(before, "test", &config));
-    assert_true(config.layers == 2 && config.inputs == 5 && config.hidden == 4 && config.outputs == 3);
+    const bool one = config.kind == GNN_SGC; /* whose hops no weight tells */
+    assert_true(config.layers == (one ? 0 : 2) && config.hidden == (one ? 0 : 4));
+    assert_true(config.inputs == 5 && config.outputs == 3 && config.jumping == c->config.jumping);
     assert_int_equal(config.norm, c->config.norm);
     ASSERT_OK(pyg_write(path, &config, before, NULL, 0));
     ASSERT_OK(safetensors_open(path, &file));
@@ -136,8 +194,8 @@ static void check_case(void **state, const pyg_case *c)
     assert_int_equal(read.kind, config.kind);
     assert_true(read.kind != GNN_SAGE || read.aggregator == config.aggregator);
     assert_true(read.kind != GNN_GAT || (read.heads == 1 && read.out_heads == 2));
-    assert_true(read.layers == 2 && read.inputs == 5 && read.hidden == 4 && read.outputs == 3 &&
-                read.norm == config.norm);
+    assert_true(read.layers == config.layers && read.inputs == 5 && read.hidden == config.hidden && read.outputs == 3 &&
+                read.norm == config.norm && read.jumping == config.jumping);
     assert_int_equal(after->count, before->count);
     for (int i = 0; i < before->count; ++i) {
         const train_weight *a = &before->item[i], *b = weights_find(after, a->name);
@@ -197,6 +255,11 @@ static weft_status read_back(void **state, const safetensors_item *items, int co
 
 static void test_what_does_not_belong_is_refused(void **state)
 {
+    static const float some[1] = {0.5f};
+    const safetensors_item gin[] = {{.name = "convs.0.nn.lins.0.weight", .dims = 2, .shape = {1, 1}, .values = some},
+                                    {.name = "convs.0.eps", .dims = 1, .shape = {1}, .values = some}};
+    ASSERT_STATUS(read_back(state, gin, 2), WEFT_ERR_UNSUPPORTED);
+    ASSERT_MESSAGE("eps 0");
     static const float values[20] = {0};
     safetensors_item items[] = {{.name = "convs.0.lin.weight", .dims = 2, .shape = {4, 5}, .values = values},
                                 {.name = "convs.0.bias", .dims = 1, .shape = {4, 0}, .values = values},

@@ -1,0 +1,92 @@
+/*
+ * gnn/layers/sgc_layer.c: simple graph convolution: K hops of GCN's propagation S = D^-1/2 (A + I) D^-1/2 and one linear map.
+ *
+ *     constant input    m = S^K x, once, before the first epoch; out = m W + b            an epoch moves no row
+ *     masked or sparse  z = x W; out = S^K z + b                                          K aggregations of width d_out a pass
+ *
+ * Both are the same map, because nothing lies between the hops. Hops of the second go to and fro between the two places of the
+ * output matrix, out and z, such that the last one ends in out:
+ *
+ *     forward   x W -> z or out   S: -> ...  S: z -> out, onto the bias        backward   S^T: out -> z -> ...   dW = x^T of it
+ *
+ * F. Wu, T. Zhang, A. H. de Souza Jr., C. Fifty, T. Yu, K. Q. Weinberger: Simplifying graph convolutional networks. ICML 2019,
+ * arXiv 1902.07153.
+ */
+#include "gnn/layers/layer_internal.h"
+
+static void plan_sgc(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    const bool constant = plan->config.input_dropout <= 0.0f && plan->config.order != GNN_ORDER_LINEAR_FIRST &&
+                          !layer_takes_sparse(&plan->config, number);
+    layer->hops = plan->config.layers;
+    sum_plan(plan, number, constant ? GNN_FLOW_CONSTANT : GNN_FLOW_LINEAR_FIRST, false, layer);
+}
+
+static gnn_normalisation normalisation(const gnn_config *config)
+{
+    (void)config;
+    return GNN_NORM_SYMMETRIC;
+}
+
+/* Where rows stand that are `hops` hops away from out. */
+static weft_tensor place(const gnn_layer *layer, int hops)
+{
+    return hops % 2 == 0 ? layer_local_out(layer) : layer_local_z(layer);
+}
+
+static weft_tensor product(const gnn_layer *layer)
+{
+    weft_tensor all = place(layer, layer->plan->hops);
+    return tensor_view(&all, 0, layer->n_owned, 0, all.cols);
+}
+
+static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    if (layer->plan->flow == GNN_FLOW_CONSTANT) {
+        return sum_layer_forward(layer, pass, dropout);
+    }
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor y = product(layer);
+    WEFT_TRY(layer_need_weights(layer, pass));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = layer_multiply(layer, dropout, &x, NULL, &y);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    for (int left = layer->plan->hops; left > 1; --left) {
+        weft_tensor from = place(layer, left);
+        weft_tensor to = place(layer, left - 1);
+        WEFT_TRY(gnn_aggregate(layer->aggregator, false, &from, 0.0, &to));
+    }
+    weft_tensor z = layer_local_z(layer);
+    weft_tensor out = layer_local_out(layer);
+    WEFT_TRY(layer_set_bias(layer));
+    return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
+}
+
+static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+{
+    if (layer->plan->flow == GNN_FLOW_CONSTANT) {
+        return sum_layer_backward(layer, pass, dropout, dx);
+    }
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor dy = product(layer);
+    WEFT_TRY(layer_bias_gradient(layer));
+    for (int done = 0; done < layer->plan->hops; ++done) {
+        weft_tensor from = place(layer, done);
+        weft_tensor to = place(layer, done + 1);
+        WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
+    }
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = layer_weight_gradient(layer, dropout, &x, &dy);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    return layer_gradients_ready(layer, pass);
+}
+
+const gnn_layer_ops gnn_layer_sgc = {.plan = plan_sgc,
+                                     .hops = true,
+                                     .normalisation = normalisation,
+                                     .declare = sum_layer_declare,
+                                     .prepare = sum_layer_prepare,
+                                     .forward = forward,
+                                     .backward = backward};

@@ -1,0 +1,152 @@
+/*
+ * app/scaling/scaling_rates.c: what an edge and a row cost here, by the kernels that training runs, on a part as training
+ * cuts it and at the widths of its layers. Each is run once to warm up and until some time has passed; the least counts.
+ * Rates are checked nowhere here: `weft bench spmm` and `gemm` check results before they print theirs.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "app/scaling/scaling.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { SAMPLED_ROWS = 65536, MOST_RUNS = 8 };
+#define ENOUGH_SECONDS 0.3 /* of one product */
+
+/* Matrices in a backend's memory, all ones: the pages of zeros that nobody wrote to are one page. */
+static weft_status new_ones(weft_hal *hal, int64_t count, void **data)
+{
+    float *ones = NULL;
+    const int64_t floats = count > 0 ? count : 1;
+    WEFT_TRY(WEFT_NEW(&ones, floats, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < floats; ++i) {
+        ones[i] = 1.0F;
+    }
+    weft_status status = hal->mem.alloc(hal, (size_t)floats * sizeof *ones, WEFT_MEM_WORKSPACE, data);
+    status = status == WEFT_OK ? hal->mem.upload(hal, *data, ones, (size_t)floats * sizeof *ones) : status;
+    weft_free(ones);
+    return status;
+}
+
+typedef struct timed_run {
+    weft_hal *hal;
+    hal_spmm_run_args spmm;
+    hal_gemm_args gemm;
+    bool dense;
+} timed_run;
+
+static weft_status run_once(const timed_run *run)
+{
+    WEFT_TRY(run->dense ? hal_gemm(run->hal, &run->gemm) : hal_spmm_run(run->hal, &run->spmm));
+    return run->hal->stream.sync(run->hal);
+}
+
+static weft_status time_least(const timed_run *run, double *least)
+{
+    const double begun = clock_seconds();
+    *least = INFINITY;
+    WEFT_TRY(run_once(run));
+    for (int i = 0; i < MOST_RUNS && (i == 0 || clock_seconds() - begun < ENOUGH_SECONDS); ++i) {
+        const double start = clock_seconds();
+        WEFT_TRY(run_once(run));
+        *least = fmin(*least, clock_seconds() - start);
+    }
+    return WEFT_OK;
+}
+
+/* ---- aggregation ---- */
+
+/* The layer before this one that aggregates the same width, or the layer itself. */
+static int same_width(const gnn_plan *plan, int layer)
+{
+    for (int l = 0; l < layer; ++l) {
+        if (plan->layer[l].aggregated > 0 && plan->layer[l].width == plan->layer[layer].width) {
+            return l;
+        }
+    }
+    return layer;
+}
+
+weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gnn_plan *plan, hal_spmm_form form,
+                                  double *seconds)
+{
+    const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
+    timed_run run = {.hal = hal};
+    void *x = NULL, *out = NULL;
+    weft_status status = WEFT_OK;
+    memset(seconds, 0, GNN_MAX_LAYERS * sizeof *seconds);
+    if (part->edges == 0 || plan->max_width == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, form, plan->max_width, &run.spmm.matrix), status, done);
+    WEFT_TRY_GOTO(new_ones(hal, csr.cols * plan->max_width, &x), status, done);
+    WEFT_TRY_GOTO(new_ones(hal, csr.rows * plan->max_width, &out), status, done);
+    for (int l = 0; l < plan->layers; ++l) {
+        const int64_t d = plan->layer[l].width;
+        const int same = same_width(plan, l);
+        if (plan->layer[l].aggregated == 0 || same < l) {
+            seconds[l] = plan->layer[l].aggregated > 0 ? seconds[same] : 0.0;
+            continue;
+        }
+        run.spmm.x = hal_mat_of(x, WEFT_DTYPE_F32, csr.cols, d, d);
+        run.spmm.out = hal_mat_of(out, WEFT_DTYPE_F32, csr.rows, d, d);
+        WEFT_TRY_GOTO(time_least(&run, &seconds[l]), status, done);
+        seconds[l] /= (double)part->edges * (double)d;
+    }
+done:
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, out);
+    if (run.spmm.matrix != NULL) {
+        hal->sparse.spmm_destroy(hal, run.spmm.matrix);
+    }
+    return status;
+}
+
+/* ---- dense products ---- */
+
+/* Y = X W, W' = X^T Y, and X = Y W^T unless nobody wants the gradient of the input. x: [rows, in], y: [rows, out]. */
+static weft_status time_layer(weft_hal *hal, hal_mat x, hal_mat w, hal_mat y, bool input_gradient, double *seconds)
+{
+    timed_run run = {.hal = hal, .dense = true, .gemm = {.alpha = 1.0, .a = x, .b = w, .c = y}};
+    double one = 0.0;
+    WEFT_TRY(time_least(&run, seconds));
+    run.gemm = (hal_gemm_args){.trans_a = true, .alpha = 1.0, .a = x, .b = y, .c = w};
+    WEFT_TRY(time_least(&run, &one));
+    *seconds += one;
+    if (input_gradient) {
+        run.gemm = (hal_gemm_args){.trans_b = true, .alpha = 1.0, .a = y, .b = w, .c = x};
+        WEFT_TRY(time_least(&run, &one));
+        *seconds += one;
+    }
+    return WEFT_OK;
+}
+
+static weft_status measure_layer(weft_hal *hal, int64_t rows, const gnn_plan *plan, int number, double *seconds)
+{
+    const gnn_layer_plan *layer = &plan->layer[number];
+    const int64_t sides = layer->self ? 2 : 1; /* weights of the vertex and of its neighbours, side by side */
+    const bool linear_first = layer->flow == GNN_FLOW_LINEAR_FIRST;
+    const int64_t in = layer->d_in * (linear_first ? 1 : sides), out = layer->d_out * (linear_first ? sides : 1);
+    void *x = NULL, *w = NULL, *y = NULL;
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(new_ones(hal, rows * in, &x), status, done);
+    WEFT_TRY_GOTO(new_ones(hal, in * out, &w), status, done);
+    WEFT_TRY_GOTO(new_ones(hal, rows * out, &y), status, done);
+    status = time_layer(hal, hal_mat_of(x, WEFT_DTYPE_F32, rows, in, in), hal_mat_of(w, WEFT_DTYPE_F32, in, out, out),
+                        hal_mat_of(y, WEFT_DTYPE_F32, rows, out, out), number > 0, seconds);
+    *seconds /= (double)rows;
+done:
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, w);
+    hal->mem.free(hal, y);
+    return status;
+}
+
+weft_status scaling_measure_rows(weft_hal *hal, int64_t rows, const gnn_plan *plan, double *seconds)
+{
+    const int64_t sampled = rows < SAMPLED_ROWS ? rows : SAMPLED_ROWS;
+    for (int l = 0; l < plan->layers; ++l) {
+        WEFT_TRY(measure_layer(hal, sampled > 0 ? sampled : 1, plan, l, &seconds[l]));
+    }
+    return WEFT_OK;
+}
