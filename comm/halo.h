@@ -38,11 +38,13 @@ typedef struct comm_halo_code {
     hal_row_rounding rounding;
 } comm_halo_code;
 
-/* Whether callers compute with their own rows between post and wait; auto: where messages move meanwhile. */
+/* Whether callers compute with their own rows between post and wait; auto: where messages move meanwhile; epoch: as auto,
+ * and rows that travel in training have until the next epoch. */
 #define HALO_OVERLAPS(X)                                                                                               \
     X(HALO_OVERLAP_AUTO, "auto")                                                                                       \
     X(HALO_OVERLAP_ON, "on")                                                                                           \
-    X(HALO_OVERLAP_OFF, "off")
+    X(HALO_OVERLAP_OFF, "off")                                                                                         \
+    X(HALO_OVERLAP_EPOCH, "epoch")
 typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
 
 /* Whether rows are exchanged at all. */

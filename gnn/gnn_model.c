@@ -243,11 +243,10 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
 {
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
-    weft_status status = WEFT_OK;
-    gnn_aggregator_begin(&model->aggregator,
-                         &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
+    weft_status status = gnn_aggregator_begin(
+        &model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
     model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
-    if (keeps_features_apart(model)) {
+    if (status == WEFT_OK && keeps_features_apart(model)) {
         activity_begin(ACTIVITY_ELEMENTWISE);
         status = mask_features(model, pass);
         activity_end(ACTIVITY_ELEMENTWISE);

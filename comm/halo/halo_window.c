@@ -83,11 +83,13 @@ static weft_status tell_places(halo_window *window)
 {
     int64_t *bytes = NULL;
     const int size = comm_size(window->comm);
-    WEFT_TRY(comm_agree(window->comm, WEFT_NEW(&bytes, size, WEFT_MEM_COMM)));
-    for (int p = 0; p < size; ++p) {
+    weft_status status = WEFT_NEW(&bytes, size, WEFT_MEM_COMM);
+    for (int p = 0; p < size && status == WEFT_OK; ++p) {
         bytes[p] = (int64_t)sizeof *window->mine;
     }
-    weft_status status = comm_alltoallv(window->comm, window->mine, bytes, window->theirs, bytes);
+    WEFT_TRY_GOTO(comm_agree(window->comm, status), status, done);
+    status = comm_alltoallv(window->comm, window->mine, bytes, window->theirs, bytes);
+done:
     weft_free(bytes);
     return status;
 }

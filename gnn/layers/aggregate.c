@@ -29,13 +29,13 @@ static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_te
     return status;
 }
 
-static weft_status halo_post(gnn_halo *halo, halo_direction direction, weft_tensor *x)
+static weft_status halo_post(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
 {
     if (halo == NULL) {
         return WEFT_OK;
     }
     activity_begin(ACTIVITY_HALO);
-    weft_status status = gnn_halo_post(halo, direction, x);
+    weft_status status = gnn_halo_post(halo, direction, backward, x);
     activity_end(ACTIVITY_HALO);
     return status;
 }
@@ -51,17 +51,17 @@ static weft_status halo_wait(gnn_halo *halo)
     return status;
 }
 
-static weft_status halo_exchange(gnn_halo *halo, halo_direction direction, weft_tensor *x)
+static weft_status halo_exchange(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
 {
-    WEFT_TRY(halo_post(halo, direction, x));
+    WEFT_TRY(halo_post(halo, direction, backward, x));
     return halo_wait(halo);
 }
 
 /* Replicas learn the scale of their vertex from its root; a replica may appear in either list. */
 static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
 {
-    WEFT_TRY(halo_exchange(a->sources, HALO_FORWARD, vector));
-    return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, vector) : WEFT_OK;
+    WEFT_TRY(halo_exchange(a->sources, HALO_FORWARD, false, vector));
+    return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, false, vector) : WEFT_OK;
 }
 
 /* What a rank makes for itself, without talking. degree: [n_owned]. */
@@ -183,8 +183,7 @@ static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, con
 
 bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap)
 {
-    return comm_size(comm) > 1 &&
-           (overlap == HALO_OVERLAP_ON || (overlap == HALO_OVERLAP_AUTO && comm_moves_alone(comm)));
+    return comm_size(comm) > 1 && overlap != HALO_OVERLAP_OFF && (overlap == HALO_OVERLAP_ON || comm_moves_alone(comm));
 }
 
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
@@ -220,17 +219,15 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 
 /* ---- one pass --------------------------------------------------------------------------------------------------- */
 
-void gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
+weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
 {
     gnn_aggregator *a = aggregator;
     if (a->sources == NULL) {
-        return;
+        return WEFT_OK;
     }
     a->local = pass->training && a->own_scales.post.cols > 0;
-    gnn_halo_begin(a->sources, pass);
-    if (a->destinations != NULL && a->destinations != a->sources) {
-        gnn_halo_begin(a->destinations, pass);
-    }
+    WEFT_TRY(gnn_halo_begin(a->sources, pass));
+    return a->destinations != NULL && a->destinations != a->sources ? gnn_halo_begin(a->destinations, pass) : WEFT_OK;
 }
 
 int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator)
@@ -308,7 +305,7 @@ static weft_status run_whole(gnn_aggregator *a)
         WEFT_TRY(tensor_axpby(0.0, &replicas, 0.0, &replicas));
     }
     WEFT_TRY(product(a, GNN_OWNED, GNN_OWNED, w->beta, 0, 1));
-    return halo_exchange(reverse_halo(a), HALO_REVERSE, &w->out);
+    return halo_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out);
 }
 
 /* The schedule of the head comment. */
@@ -320,7 +317,7 @@ static weft_status run_cut(gnn_aggregator *a)
     WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, forward_halo(a), &inner));
     WEFT_TRY(halo_wait(forward_halo(a)));
     WEFT_TRY(product(a, GNN_REPLICAS, GNN_REPLICAS, 1.0, 0, 1));
-    WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, &w->out));
+    WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out));
     WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, NULL, &inner));
     WEFT_TRY(product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary));
     return halo_wait(reverse_halo(a));
@@ -332,7 +329,7 @@ weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, wef
     assert(x->rows == aggregator->n_local && out->rows == aggregator->n_local && x->cols == out->cols);
     assert(beta == 0.0 || beta == 1.0);
     aggregator->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
-    return halo_post(forward_halo(aggregator), HALO_FORWARD, x);
+    return halo_post(forward_halo(aggregator), HALO_FORWARD, transposed, x);
 }
 
 weft_status gnn_aggregate_end(gnn_aggregator *aggregator)

@@ -102,8 +102,8 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);
 /* A pass over the layers begins, forward and, in training, backward: gnn/layers/gnn_halo.h says which rows are exchanged in
  * it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the first
- * one everything is exchanged. Local; all ranks alike. */
-void gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
+ * one everything is exchanged. Collective. */
+weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
 /* Of a leg's rows in the pass that was begun last, in epochs: see gnn_halo_staleness. */
 int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator);
 /*

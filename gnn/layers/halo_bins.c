@@ -11,9 +11,6 @@ typedef struct lists_by_bin {
     int32_t *bin;                /* [n_local] of each row */
     int32_t *slot;               /* [n_owned] place of a shared row among its bin's own rows, -1: not shared */
     int32_t *own_row, *leaf_row; /* by bin */
-    int64_t *own_offset, *leaf_offset;
-    int32_t *own_packed, *leaf_packed; /* of one bin: comm_halo_desc's lists, rows of its packed matrix */
-    int64_t *gid;                      /* of those rows */
 } lists_by_bin;
 
 int halo_bin_of(int64_t gid, int bins)
@@ -22,7 +19,7 @@ int halo_bin_of(int64_t gid, int bins)
     return (int)(block.word[0] % (uint32_t)bins);
 }
 
-static weft_status lists_reserve(const weft_part *part, const part_halo *from, lists_by_bin *lists)
+static weft_status lists_reserve(const weft_part *part, const part_halo *from, lists_by_bin *lists, halo_bins *bins)
 {
     const int parts = part->parts;
     const int64_t own = from->own_offset[parts], leaf = from->leaf_offset[parts];
@@ -30,11 +27,8 @@ static weft_status lists_reserve(const weft_part *part, const part_halo *from, l
     WEFT_TRY(WEFT_NEW(&lists->slot, part->n_owned + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&lists->own_row, own + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&lists->leaf_row, leaf + 1, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&lists->own_offset, parts + 1, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&lists->leaf_offset, parts + 1, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&lists->own_packed, own + 1, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&lists->gid, part->n_local + 1, WEFT_MEM_WORKSPACE));
-    return WEFT_NEW(&lists->leaf_packed, leaf + 1, WEFT_MEM_WORKSPACE);
+    WEFT_TRY(WEFT_NEW(&bins->offset, 2 * (int64_t)bins->count * (parts + 1), WEFT_MEM_GRAPH));
+    return WEFT_NEW(&bins->packed_row, own + leaf + 1, WEFT_MEM_GRAPH);
 }
 
 static void lists_free(lists_by_bin *lists)
@@ -43,11 +37,6 @@ static void lists_free(lists_by_bin *lists)
     weft_free(lists->slot);
     weft_free(lists->own_row);
     weft_free(lists->leaf_row);
-    weft_free(lists->own_offset);
-    weft_free(lists->leaf_offset);
-    weft_free(lists->own_packed);
-    weft_free(lists->gid);
-    weft_free(lists->leaf_packed);
 }
 
 /* Own rows of a bin ascend; its leaf rows keep their order, peer by peer, so that they are received where they stay. */
@@ -89,60 +78,62 @@ static weft_status upload_rows(weft_hal *hal, const int32_t *from, int64_t rows,
     return hal->mem.upload(hal, *to, from, bytes);
 }
 
-static weft_status prepare(const weft_part *part, const part_halo *from, int count, lists_by_bin *lists,
-                           halo_bins *bins)
-{
-    WEFT_TRY(WEFT_NEW_ZERO(&bins->bin, count, WEFT_MEM_GRAPH));
-    bins->count = count;
-    WEFT_TRY(lists_reserve(part, from, lists));
-    sort_rows(part, from, lists, bins);
-    WEFT_TRY(upload_rows(bins->hal, lists->own_row, bins->own, &bins->own_row));
-    return upload_rows(bins->hal, lists->leaf_row, bins->leaf, &bins->leaf_row);
-}
-
 /* The bin's part of each peer's lists, as rows of its packed matrix. */
-static comm_halo_desc packed_lists(const weft_part *part, const part_halo *from, int b, const halo_bin *bin,
-                                   lists_by_bin *lists)
+static void pack_lists(const weft_part *part, const part_halo *from, int b, const lists_by_bin *lists, halo_bins *bins,
+                       int32_t **own, int32_t **leaf)
 {
-    int64_t own = 0, leaf = 0;
+    halo_bin *bin = &bins->bin[b];
+    int64_t *own_offset = bins->offset + 2 * (int64_t)b * (part->parts + 1);
+    int64_t *leaf_offset = own_offset + part->parts + 1;
+    int64_t *gid = bins->packed_gid + bin->first_own + bin->first_leaf;
+    int32_t *const first_own = *own, *const first_leaf = *leaf;
     for (int p = 0; p < part->parts; ++p) {
-        lists->own_offset[p] = own;
-        lists->leaf_offset[p] = leaf;
+        own_offset[p] = *own - first_own;
+        leaf_offset[p] = *leaf - first_leaf;
         for (int64_t i = from->own_offset[p]; i < from->own_offset[p + 1]; ++i) {
-            if (lists->bin[from->own_row[i]] == b) {
-                lists->gid[lists->slot[from->own_row[i]]] = part->gid[from->own_row[i]];
-                lists->own_packed[own++] = lists->slot[from->own_row[i]];
+            const int32_t row = from->own_row[i];
+            if (lists->bin[row] == b) {
+                gid[lists->slot[row]] = part->gid[row];
+                *(*own)++ = lists->slot[row];
             }
         }
         for (int64_t i = from->leaf_offset[p]; i < from->leaf_offset[p + 1]; ++i) {
             if (lists->bin[from->leaf_row[i]] == b) {
-                lists->gid[bin->own + leaf] = part->gid[from->leaf_row[i]];
-                lists->leaf_packed[leaf] = (int32_t)(bin->own + leaf);
-                leaf += 1;
+                const int64_t row = bin->own + (*leaf - first_leaf);
+                gid[row] = part->gid[from->leaf_row[i]];
+                *(*leaf)++ = (int32_t)row;
             }
         }
     }
-    lists->own_offset[part->parts] = own;
-    lists->leaf_offset[part->parts] = leaf;
-    return (comm_halo_desc){.n_local = bin->own + bin->leaf,
-                            .own_offset = lists->own_offset,
-                            .own_row = lists->own_packed,
-                            .leaf_offset = lists->leaf_offset,
-                            .leaf_row = lists->leaf_packed,
-                            .gid = lists->gid};
+    own_offset[part->parts] = *own - first_own;
+    leaf_offset[part->parts] = *leaf - first_leaf;
+    bin->lists = (comm_halo_desc){.n_local = bin->own + bin->leaf,
+                                  .own_offset = own_offset,
+                                  .own_row = first_own,
+                                  .leaf_offset = leaf_offset,
+                                  .leaf_row = first_leaf,
+                                  .gid = gid};
 }
 
-weft_status halo_bins_create(weft_comm *comm, weft_hal *hal, const weft_part *part, const part_halo *lists, int count,
-                             int64_t max_width, halo_bins *bins)
+static weft_status prepare(const weft_part *part, const part_halo *from, lists_by_bin *lists, halo_bins *bins)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(&bins->bin, bins->count, WEFT_MEM_GRAPH));
+    WEFT_TRY(lists_reserve(part, from, lists, bins));
+    sort_rows(part, from, lists, bins);
+    WEFT_TRY(WEFT_NEW(&bins->packed_gid, bins->own + bins->leaf + 1, WEFT_MEM_GRAPH));
+    int32_t *own = bins->packed_row, *leaf = bins->packed_row + from->own_offset[part->parts];
+    for (int b = 0; b < bins->count; ++b) {
+        pack_lists(part, from, b, lists, bins, &own, &leaf);
+    }
+    WEFT_TRY(upload_rows(bins->hal, lists->own_row, bins->own, &bins->own_row));
+    return upload_rows(bins->hal, lists->leaf_row, bins->leaf, &bins->leaf_row);
+}
+
+weft_status halo_bins_create(weft_hal *hal, const weft_part *part, const part_halo *lists, int count, halo_bins *bins)
 {
     lists_by_bin by_bin = {.bin = NULL};
-    *bins = (halo_bins){.hal = hal};
-    const weft_status own = prepare(part, lists, count, &by_bin, bins);
-    weft_status status = comm_agree(comm, own);
-    for (int b = 0; b < count && own == WEFT_OK && status == WEFT_OK; ++b) {
-        const comm_halo_desc desc = packed_lists(part, lists, b, &bins->bin[b], &by_bin);
-        status = comm_halo_create(comm, hal, &desc, max_width, &bins->bin[b].exchange);
-    }
+    *bins = (halo_bins){.hal = hal, .count = count};
+    const weft_status status = prepare(part, lists, &by_bin, bins);
     lists_free(&by_bin);
     return status;
 }
@@ -152,9 +143,6 @@ void halo_bins_destroy(halo_bins *bins)
     if (bins->hal == NULL) {
         return;
     }
-    for (int b = 0; b < bins->count; ++b) {
-        comm_halo_destroy(bins->bin[b].exchange);
-    }
     if (bins->own_row != NULL) {
         bins->hal->mem.free(bins->hal, bins->own_row);
     }
@@ -162,5 +150,8 @@ void halo_bins_destroy(halo_bins *bins)
         bins->hal->mem.free(bins->hal, bins->leaf_row);
     }
     weft_free(bins->bin);
+    weft_free(bins->offset);
+    weft_free(bins->packed_row);
+    weft_free(bins->packed_gid);
     *bins = (halo_bins){.hal = NULL};
 }

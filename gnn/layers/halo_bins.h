@@ -10,7 +10,7 @@
  *
  * The lists below name the same rows in the caller's matrix, those of bin b from first_own and first_leaf on.
  *
- * Memory: 4 bytes a row and list, and the buffers of one comm_halo a bin: together those of one halo.
+ * Memory: 8 bytes a row and list, 8 a row for its global id.
  */
 #ifndef WEFT_GNN_LAYERS_HALO_BINS_H
 #define WEFT_GNN_LAYERS_HALO_BINS_H
@@ -19,8 +19,8 @@
 #include "partition/part.h"
 
 typedef struct halo_bin {
-    comm_halo *exchange; /* of the packed matrix */
-    int64_t own, leaf;   /* rows; each once, however many ranks share it */
+    comm_halo_desc lists; /* rows of the packed matrix */
+    int64_t own, leaf;    /* rows; each once, however many ranks share it */
     int64_t first_own, first_leaf;
 } halo_bin;
 
@@ -30,15 +30,17 @@ typedef struct halo_bins {
     halo_bin *bin;               /* [count] */
     int64_t own, leaf, largest;  /* rows of all bins, and of both sides of the largest bin */
     int32_t *own_row, *leaf_row; /* device: [own], [leaf], by bin */
+    /* what the bins' lists point into */
+    int64_t *offset;     /* [count, 2, P + 1] own, leaf */
+    int32_t *packed_row; /* own rows of all bins, then leaf rows */
+    int64_t *packed_gid; /* [own + leaf], by bin */
 } halo_bins;
 
 /* The bin of a vertex, 0 .. bins - 1. */
 int halo_bin_of(int64_t gid, int bins);
 
-/* lists: of `part`; not kept. max_width: elements of the widest row. Free with halo_bins_destroy, also after a failure.
- * Collective. */
-weft_status halo_bins_create(weft_comm *comm, weft_hal *hal, const weft_part *part, const part_halo *lists, int count,
-                             int64_t max_width, halo_bins *bins);
+/* lists: of `part`; not kept. Free with halo_bins_destroy, also after a failure. Local. */
+weft_status halo_bins_create(weft_hal *hal, const weft_part *part, const part_halo *lists, int count, halo_bins *bins);
 void halo_bins_destroy(halo_bins *bins);
 
 #endif

@@ -24,6 +24,15 @@ const char *gnn_flow_text(gnn_flow flow)
     return "unknown";
 }
 
+/* The part of a layer's rows that travels in a training epoch. */
+static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *layer)
+{
+    const double part = halo->delay > 1 ? 1.0 / halo->delay : 1.0;
+    const double forward =
+        layer->aggregated > 0 ? (double)(layer->width * layer->hops) / (double)layer->aggregated : 1.0;
+    return halo->fresh_gradients ? forward * part + (1.0 - forward) : part;
+}
+
 double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
 {
     double bytes = 0.0;
@@ -31,10 +40,11 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
         const gnn_layer_plan *layer = &plan->layer[l];
         const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
         const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
-        bytes += halo->codec == HAL_ROWS_NONE ? (double)layer->aggregated * (double)weft_dtype_bytes(type)
-                                              : (double)(legs * hal_row_bytes(halo->codec, layer->width));
+        const double every = halo->codec == HAL_ROWS_NONE ? (double)layer->aggregated * (double)weft_dtype_bytes(type)
+                                                          : (double)(legs * hal_row_bytes(halo->codec, layer->width));
+        bytes += part_sent(halo, layer) * every;
     }
-    return bytes / (halo->delay > 1 ? halo->delay : 1);
+    return bytes;
 }
 
 static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)

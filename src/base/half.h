@@ -1,5 +1,6 @@
 /*
  * base/half.h: float32 to 16-bit floats and back, one number at a time: to nearest, ties to even; a NaN stays one.
+ * bfloat16 also downwards and upwards.
  *
  *      float32    sign | 8 bits of exponent, bias 127 | 23 bits
  *      fp16       sign | 5 bits, bias 15 | 10 bits         IEEE 754 binary16, with the bits of the F16C instructions
@@ -34,6 +35,22 @@ static inline float bf16_to_float(uint16_t h)
     float x = 0.0f;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/* The largest bfloat16 that is not above x, which is finite: cutting moves towards zero, below which magnitudes grow. */
+static inline uint16_t bf16_below(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + (bits >> 31) * 0xffffu) >> 16);
+}
+
+/* The smallest one that is not below x. */
+static inline uint16_t bf16_above(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + (1 - (bits >> 31)) * 0xffffu) >> 16);
 }
 
 /* x / 2^shift to nearest, ties to even; 1 <= shift <= 31. */

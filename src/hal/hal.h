@@ -188,8 +188,11 @@ static inline bool hal_casts(weft_dtype dtype)
  *      bf16    columns x 16 bits: up or down to a neighbouring bfloat16
  *      int8    scale, columns x 8 bits:  x = scale * q, |q| <= 127, scale = largest magnitude of the row / 127
  *      int4    scale, columns x 4 bits:  |q| <= 7, q + 8 in a half byte, the even column in the lower one
+ *      int2    low, scale, columns x 2 bits:  x = low + scale * q, 0 <= q <= 3, four columns a byte from its lower end
  *
- * scale is the first four bytes, a float32. The error of an element is below scale; of bf16 below 2^-7 of its
+ * scale is the first four bytes, a float32; of int2 low and scale are two bytes each, bfloat16: low the next one not
+ * above the row's smallest number, scale the next one not below a third of the way from there to its largest, so that a
+ * row without negative numbers, what ReLU leaves, keeps its zeros. The error of an element is below scale; of bf16 below 2^-7 of its
  * magnitude. A row whose largest magnitude is below HAL_ROW_TINY becomes zeros; one with a number that is not finite,
  * NaNs (bf16: those numbers alone stay as they are).
  */
@@ -197,7 +200,8 @@ static inline bool hal_casts(weft_dtype dtype)
     X(HAL_ROWS_NONE, "none")                                                                                           \
     X(HAL_ROWS_BF16, "bf16")                                                                                           \
     X(HAL_ROWS_INT8, "int8")                                                                                           \
-    X(HAL_ROWS_INT4, "int4")
+    X(HAL_ROWS_INT4, "int4")                                                                                           \
+    X(HAL_ROWS_INT2, "int2")
 typedef enum hal_row_codec { HAL_ROW_CODECS(CHOICE_VALUE) } hal_row_codec;
 
 #define HAL_ROW_TINY 0x1p-100f
@@ -218,6 +222,8 @@ static inline int64_t hal_row_bytes(hal_row_codec codec, int64_t cols)
         return cols > 0 ? 4 + cols : 0;
     case HAL_ROWS_INT4:
         return cols > 0 ? 4 + (cols + 1) / 2 : 0;
+    case HAL_ROWS_INT2:
+        return cols > 0 ? 4 + (cols + 3) / 4 : 0;
     default:
         return 4 * cols;
     }

@@ -148,7 +148,7 @@ static void case_coded_rows(env *e)
 {
     const weft_dtype dtype = e->dtype;
     e->dtype = WEFT_DTYPE_F32;
-    for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT4; ++codec) {
+    for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT2; ++codec) {
         const int64_t bytes = hal_row_bytes(codec, e->n);
         const hal_row_rounding rounding = {.seed = 7, .purpose = WEFT_RNG_HALO_ROUND + 3, .epoch = 5, .sender = 4000};
         operand x = operand_make(e, e->m, e->n, WIDE);

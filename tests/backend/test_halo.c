@@ -115,7 +115,7 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
         local->max_width = CODED_WIDTH;
         const comm_halo_desc desc = halo_desc_of(local);
         WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CODED_WIDTH, &halo), status, done);
-        for (hal_row_codec codec = HAL_ROWS_INT4; codec >= HAL_ROWS_BF16; --codec) {
+        for (hal_row_codec codec = HAL_ROWS_INT2; codec >= HAL_ROWS_BF16; --codec) {
             const comm_halo_code code = {.codec = codec, .rounding = {.seed = 3, .purpose = 130, .epoch = 2}};
             WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_FORWARD), status, done);
             WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_REVERSE), status, done);

@@ -23,8 +23,11 @@ trained() {
 trained exact 3
 trained one 3 --delay 1
 trained delayed 3 --delay 4
+trained hidden 3 --delay 4 --halo-overlap epoch
+trained fresh 3 --delay 4 --halo-overlap epoch --fresh-gradients
+trained behind 3 --halo-overlap epoch
 trained none 3 --no-halo
-for codec in bf16 int8 int4; do
+for codec in bf16 int8 int4 int2; do
     trained "$codec" 3 --halo-codec "$codec"
 done
 trained both 3 --halo-codec int8 --delay 4
@@ -40,7 +43,7 @@ def read(folder):
     lines = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
     return lines, json.load(open(folder + "/summary.json"))
 runs = {f: read(f) for f in ("exact", "one", "delayed", "none", "alone", "alone-delayed", "resumed", "bf16", "int8",
-                             "int4", "both")}
+                             "int4", "int2", "both", "hidden", "fresh", "behind")}
 def evaluation(f):  # after the last epoch
     last = runs[f][0][-1]
     return last["lanes"]["halo"]["bytes"] - last["halo_bytes"]
@@ -60,13 +63,27 @@ assert all(0.2 * whole < s < 0.3 * whole for s in sent[1:]), (sent, whole)
 assert [line["staleness"] for line in lines] == [0, 1, 2] + [3] * 21
 assert summary["halo_staleness"] == 3
 assert summary["allocations_after_first_epoch"] == 0
+hidden, summary = runs["hidden"]
+assert [line["halo_bytes"] for line in hidden] == sent
+assert [line["staleness"] for line in hidden] == [0, 1, 2, 3] + [4] * 20
+assert losses["hidden"][0] == losses["delayed"][0] and losses["hidden"] != losses["delayed"]
+assert summary["allocations_after_first_epoch"] == 0
+behind, _ = runs["behind"]
+assert [line["staleness"] for line in behind] == [0] + [1] * 23
+assert all(line["halo_bytes"] == whole for line in behind) and losses["behind"][1] != losses["exact"][1]
+# Two layers, linear first: half of the rows are gradients'.
+fresh, _ = runs["fresh"]
+assert all(2 * line["halo_bytes"] == s + whole for line, s in zip(fresh, sent))
+for f in ("hidden", "fresh", "behind"):
+    assert abs(losses[f][-1] - losses["exact"][-1]) < 0.1 * losses["exact"][0], f
+    assert evaluation(f) == evaluation("exact"), f
 gap = losses["delayed"][-1] - losses["exact"][-1]
 assert losses["delayed"] != losses["exact"] and abs(gap) < 0.05 * losses["exact"][0], gap
 assert all(line["halo_bytes"] == 0 for line in runs["none"][0])
 assert losses["none"] != losses["exact"]
 
-# Rows of 16 columns, in hidden layers and of 16 classes: 16, 8 or 4 bits each, and a scale.
-for codec, row in (("bf16", 32), ("int8", 20), ("int4", 12)):
+# Rows of 16 columns, in hidden layers and of 16 classes: 16, 8, 4 or 2 bits each, and a scale.
+for codec, row in (("bf16", 32), ("int8", 20), ("int4", 12), ("int2", 8)):
     lines, summary = runs[codec]
     assert all(line["halo_bytes"] * 64 == whole * row for line in lines), (codec, lines[0], whole)
     gap = losses[codec][-1] - losses["exact"][-1]
@@ -84,6 +101,7 @@ assert losses["resumed"][:12] == losses["delayed"][:12]
 EOF
 "$weft" train --data store --model mlp --delay 4 --epochs 1 --threads 1 --run-dir mlp 2>&1 | grep -q "delay 4.*has no effect" ||
     fail "--delay with --model mlp is not warned about"
-ranks 2 "$weft" train --data store --delay 4 --dry-run 2>/dev/null | grep -q "MB with --delay 4" ||
+ranks 2 "$weft" train --data store --delay 4 --fresh-gradients --dry-run 2>/dev/null |
+    grep -q "MB with --delay 4 --fresh-gradients" ||
     fail "a dry run does not tell what a delay saves"
 echo "delayed halos: ok"

@@ -49,7 +49,7 @@ void gnn_describe_plan(const workload *work, FILE *out)
     } else if (comm_size(context->comm) > 1 && (halo->delay > 1 || halo->codec != HAL_ROWS_NONE)) {
         fprintf(out, ", %.1f MB with", rows * gnn_plan_halo_bytes(&plan, halo) / 1e6);
         if (halo->delay > 1) {
-            fprintf(out, " " FLAG_DELAY " %d", halo->delay);
+            fprintf(out, " " FLAG_DELAY " %d%s", halo->delay, halo->fresh_gradients ? " " FLAG_FRESH_GRADIENTS : "");
         }
         if (halo->codec != HAL_ROWS_NONE) {
             fprintf(out, " " FLAG_HALO_CODEC " %s", option_text(context->options, OPT_HALO_CODEC));

@@ -49,7 +49,8 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
 }
 
-/* What rows pass through, and what a delayed halo keeps of each leg: at most a row for every row held. */
+/* What rows pass through, and what a delayed halo keeps of each leg: at most a row for every row held. It has lists and
+ * buffers of its own beside those of evaluations, and of each leg where messages have until the next epoch. */
 static uint64_t halo_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -58,16 +59,22 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
                                ? (uint64_t)hal_row_bytes(plan->config.halo.codec, plan->max_width)
                                : 0;
     const uint64_t passing = 2 * rows * ((uint64_t)plan->max_width * 4 + coded);
-    const int delay = plan->config.halo.delay;
-    if (delay <= 1 || rows == 0) {
+    const gnn_halo_options *halo = &plan->config.halo;
+    if ((halo->delay <= 1 && !halo->hidden) || rows == 0) {
         return passing;
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
+    const uint64_t bins = halo->delay > 1 ? (uint64_t)halo->delay : 1;
     uint64_t columns = 0;
     for (int l = 0; l < plan->layers; ++l) {
-        columns += (uint64_t)plan->layer[l].aggregated;
+        columns +=
+            (uint64_t)(halo->fresh_gradients ? plan->layer[l].width * plan->layer[l].hops : plan->layer[l].aggregated);
     }
-    return passing / (uint64_t)delay + columns * kept * 4;
+    const uint64_t lists = rows * 24;
+    const uint64_t through =
+        halo->hidden ? rows * (columns * 4 + columns * coded / (uint64_t)plan->max_width) : passing;
+    return passing + lists + columns * kept * 4 + through +
+           (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
 }
 
 memory_plan gnn_memory_plan(const gnn_memory_facts *f)

@@ -9,6 +9,7 @@
 #include "app/gnn/gnn_memory.h"
 #include "app/workload/precision.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "dense/dense_options.def"
 
 /* ---- what the options ask for ---- */
@@ -38,6 +39,8 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
                         .overlap = option_choice(o, OPT_HALO_OVERLAP),
                         .halo = {.delay = (int)option_int(o, OPT_DELAY),
+                                 .hidden = option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH,
+                                 .fresh_gradients = option_flag(o, OPT_FRESH_GRADIENTS),
                                  .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF,
                                  .codec = option_choice(o, OPT_HALO_CODEC)}};
 }
@@ -75,9 +78,11 @@ static weft_status check_precision(const weft_options *o)
     }
     WEFT_CHECK(strcmp(option_text(o, OPT_MODEL), "gat") != 0, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
-    WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_CODEC) == HAL_ROWS_NONE, WEFT_ERR_USAGE,
-               FLAG_PRECISION " bf16 sends rows of bf16 already; " FLAG_DELAY " and " FLAG_HALO_CODEC
-                              " shorten rows of f32: take one or the other");
+    WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
+                   option_choice(o, OPT_HALO_CODEC) == HAL_ROWS_NONE,
+               WEFT_ERR_USAGE,
+               FLAG_PRECISION " bf16 sends rows of bf16 already; " FLAG_DELAY ", " FLAG_HALO_OVERLAP
+                              " epoch and " FLAG_HALO_CODEC " are for rows of f32: take one or the other");
     return WEFT_OK;
 }
 
@@ -197,6 +202,17 @@ static weft_status check_memory_of_part(workload *work)
                                            .symmetric = part->symmetric || part->whole_rows});
 }
 
+/* Measured: docs/howto-halo.md. */
+static void warn_of_old_rows(const app_context *context, const gnn_config *config)
+{
+    const bool old = config->halo.delay > 1 || config->halo.hidden;
+    if (old && config->norm == NORM_NONE && config->layers > 2 && comm_size(context->comm) > 1) {
+        log_warn("%d layers without a norm may diverge on rows of earlier epochs: try --norm batch, or a lower --lr "
+                 "with " FLAG_FRESH_GRADIENTS,
+                 config->layers);
+    }
+}
+
 static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
 {
     gnn_job *job = work->self;
@@ -214,6 +230,7 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->config = gnn_config_of(context->options, graph, outputs);
     job->config.bf16 = values == WEFT_DTYPE_BF16;
     job->config.density = job->density;
+    warn_of_old_rows(context, &job->config);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(check_memory_early(work));

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "comm/comm_options.def"
+
 static const double hardly_share = 0.1;  /* of the way from the baseline to 1 */
 static const double hardly_errors = 2.0; /* standard errors of the baseline's share */
 static const double early_share = 0.05;  /* of the epochs */
@@ -120,9 +122,11 @@ static bool rule_jump(const outcome_facts *f, char *line)
     if (f->runs > 1) {
         snprintf(where, sizeof where, " of run %d (%d of %d runs jumped)", l->worst_run + 1, l->runs_jumped, f->runs);
     }
-    snprintf(line, OUTCOME_BYTES, "the loss jumped from %.4g to %.4g in epoch %" PRId64 "%s: lower --lr (now %g)%s%s%s",
-             l->from, l->to, l->worst_epoch, where, f->lr, f->normed ? "" : ", or try --norm batch",
-             f->input_dropped ? ", --input-dropout 0" : "", f->normalized ? "" : ", --normalize standard");
+    snprintf(line, OUTCOME_BYTES,
+             "the loss jumped from %.4g to %.4g in epoch %" PRId64 "%s: lower --lr (now %g)%s%s%s%s", l->from, l->to,
+             l->worst_epoch, where, f->lr, f->normed ? "" : ", or try --norm batch",
+             f->old_gradients ? ", " FLAG_FRESH_GRADIENTS : "", f->input_dropped ? ", --input-dropout 0" : "",
+             f->normalized ? "" : ", --normalize standard");
     return true;
 }
 

@@ -50,6 +50,7 @@ typedef struct outcome_facts {
     outcome_losses losses;
     double lr;
     bool normed, input_dropped, normalized; /* --norm, --input-dropout and --normalize are in use */
+    bool old_gradients;                     /* rows of gradients are used again in later epochs */
 } outcome_facts;
 
 /* [out] line; the count. */

@@ -242,7 +242,7 @@ weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_
 
 static void write_traffic(json_writer *json, const char *name, uint64_t bytes, uint64_t messages)
 {
-    if (messages > 0) {
+    if (bytes > 0) {
         json_object(json, name);
         json_int(json, "bytes", (int64_t)bytes);
         json_int(json, "messages", (int64_t)messages);

@@ -127,6 +127,12 @@ static void find_early(const train_result *result, outcome_facts *f)
     }
 }
 
+static bool old_gradients(const weft_options *o)
+{
+    return (option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH) &&
+           !option_flag(o, OPT_FRESH_GRADIENTS);
+}
+
 int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
@@ -145,6 +151,7 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),
                            .normed = option_choice(o, OPT_NORM) != NORM_NONE,
+                           .old_gradients = old_gradients(o),
                            .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
                            .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE};
     find_early(result, &facts);

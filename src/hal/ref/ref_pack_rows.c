@@ -59,6 +59,34 @@ static void encode_row(const hal_encode_rows_args *args, const float *x, int64_t
     }
 }
 
+/* low and scale of a row of int2. */
+static void write_grid(const float *x, int64_t cols, uint16_t grid[2])
+{
+    const float scale = scale_of(x, cols, 1.0f);
+    float low = x[0], high = x[0];
+    for (int64_t j = 1; j < cols; ++j) {
+        low = x[j] < low ? x[j] : low;
+        high = x[j] > high ? x[j] : high;
+    }
+    const float width = high - bf16_to_float(bf16_below(low));
+    const bool finite = isfinite(scale) && isfinite(width);
+    grid[0] = finite && scale > 0.0f ? bf16_below(low + 0.0f) : 0; /* one zero of the two */
+    grid[1] = !finite ? bf16_from_float(NAN) : scale > 0.0f ? bf16_above(width / 3.0f) : 0;
+}
+
+static void encode_row_int2(const hal_encode_rows_args *args, const float *x, int64_t id, uint8_t *y)
+{
+    uint16_t grid[2];
+    memset(y, 0, (size_t)hal_row_bytes(HAL_ROWS_INT2, args->x.cols));
+    write_grid(x, args->x.cols, grid);
+    memcpy(y, grid, sizeof grid);
+    const float low = bf16_to_float(grid[0]), scale = bf16_to_float(grid[1]);
+    for (int64_t j = 0; j < args->x.cols && scale > 0.0f; ++j) {
+        const int q = quantise(x[j] - low, scale, 3, random_bits(&args->rounding, id, j));
+        y[4 + j / 4] |= (uint8_t)((unsigned)q << (2 * (j % 4)));
+    }
+}
+
 weft_status ref_encode_rows_mixed(const hal_encode_rows_args *args)
 {
     const int64_t *id = args->id.source;
@@ -68,7 +96,7 @@ weft_status ref_encode_rows_mixed(const hal_encode_rows_args *args)
         const float *x = (const float *)args->x.source + i * args->x.ld;
         uint8_t *y = (uint8_t *)args->y.data + i * args->y.ld;
         if (args->codec != HAL_ROWS_BF16) {
-            encode_row(args, x, id[i], y);
+            (args->codec == HAL_ROWS_INT2 ? encode_row_int2 : encode_row)(args, x, id[i], y);
             continue;
         }
         for (int64_t j = 0; j < args->x.cols; ++j) {
@@ -86,6 +114,11 @@ static float decode_element(hal_row_codec codec, const uint8_t *x, int64_t j)
     if (codec == HAL_ROWS_BF16) {
         memcpy(&half, x + 2 * j, sizeof half);
         return bf16_to_float(half);
+    }
+    if (codec == HAL_ROWS_INT2) {
+        uint16_t grid[2];
+        memcpy(grid, x, sizeof grid);
+        return bf16_to_float(grid[0]) + bf16_to_float(grid[1]) * (float)(x[4 + j / 4] >> (2 * (j % 4)) & 3);
     }
     memcpy(&scale, x, sizeof scale);
     const int q = codec == HAL_ROWS_INT8 ? (int8_t)x[4 + j] : (x[4 + j / 2] >> (4 * (j % 2)) & 15) - 8;

@@ -142,6 +142,9 @@ static void test_jump(void **state)
     assert_int_equal(outcome_warn(&f, line), 1);
     assert_null(strstr(line[0], "--norm"));
     assert_null(strstr(line[0], "--input-dropout"));
+    assert_null(strstr(line[0], "--fresh-gradients"));
+    f.old_gradients = true;
+    expect_line(f, "jumped from 0.8", "lower --lr (now 0.01), --fresh-gradients");
 
     f = good();
     f.runs = 4;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gnn/layers/aggregate.h"
+#include "gnn/layers/halo_bins.h"
 #include "partition/partition.h"
 #include "support/graphs.h"
 #include "support/test.h"
@@ -65,14 +66,16 @@ static weft_status run_passes(weft_comm *comm, weft_hal *hal, const weft_part *p
     for (int pass = 0; pass < PASSES; ++pass) {
         const bool training = pass != EVALUATED;
         /* An evaluation stands in the epoch of the training pass before it. */
-        gnn_aggregator_begin(&a, &(gnn_halo_pass){.training = training,
-                                                  .epoch = epoch_of(pass) - (pass >= EVALUATED && pass < RESTARTED)});
+        const gnn_halo_pass begun = {.training = training,
+                                     .epoch = epoch_of(pass) - (pass >= EVALUATED && pass < RESTARTED)};
+        WEFT_TRY_GOTO(gnn_aggregator_begin(&a, &begun), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 0, &x, &out), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 1, &x, &out), status, done);
         if (comm_rank(comm) == 0) {
             s->staleness[pass] = gnn_aggregator_staleness(&a);
         }
     }
+    status = gnn_aggregator_begin(&a, &(gnn_halo_pass){.training = false}); /* nothing is under way at the end */
 done:
     gnn_aggregator_destroy(&a);
     tensor_destroy(&x);
@@ -98,14 +101,15 @@ static weft_status run_rank(weft_comm *comm, void *argument)
 /* ---- the oracle -------------------------------------------------------------------------------------------------- */
 
 /* The pass in which the row of v travelled last, for somebody who computes in `pass`. */
-static int refreshed(const setting *s, int pass, int64_t v)
+static int refreshed(const setting *s, int pass, int transposed, int64_t v)
 {
-    const int bins = s->options.halo.delay;
-    if (pass == EVALUATED || bins <= 1) {
+    const gnn_halo_options *halo = &s->options.halo;
+    const int bins = halo->delay > 1 ? halo->delay : 1;
+    if (pass == EVALUATED || (bins <= 1 && !halo->hidden) || (transposed && halo->fresh_gradients)) {
         return pass;
     }
     const int first = pass < RESTARTED ? 0 : RESTARTED;
-    for (int p = pass; p > first; --p) {
+    for (int p = pass - (halo->hidden ? 1 : 0); p > first; --p) {
         const int epoch = epoch_of(p) - (p > EVALUATED && p < RESTARTED);
         if (p != EVALUATED && epoch % bins == halo_bin_of(v, bins)) {
             return p;
@@ -151,8 +155,8 @@ static void expect(const setting *s, int pass, int transposed, double (*sum)[WID
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
             const int64_t u = g->source32[e], to = transposed ? u : v, from = transposed ? v : u;
             const int part = gathers ? root_of(s, to) : edge_part(s, e);
-            const int heard = part == root_of(s, to) ? pass : refreshed(s, pass, to);
-            const int known = part == root_of(s, from) ? heard : refreshed(s, heard, from);
+            const int heard = part == root_of(s, to) ? pass : refreshed(s, pass, transposed, to);
+            const int known = part == root_of(s, from) ? heard : refreshed(s, heard, transposed, from);
             const double weight = symmetric ? 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0)) : 1.0 / degree[v];
             for (int64_t c = 0; counts(s, local, e, u, v) && c < WIDTH; ++c) {
                 sum[to][c] += weight * x_of(known, transposed, from, c);
@@ -178,9 +182,10 @@ static void check_setting(setting *s, int ranks, const char *method)
         }
         for (int c = 0; c < WIDTH; ++c) {
             if (!(fabs((double)s->result[pass][transposed][v][c] - sum[v][c]) <= 2e-5)) {
-                fail_msg("%d ranks, %s, %s, delay %d, overlap %d, pass %d%s: vertex %d column %d is %.7g, not %.7g",
-                         ranks, method, s->backend, s->options.halo.delay, (int)s->options.overlap, pass,
-                         transposed ? ", transposed" : "", v, c, (double)s->result[pass][transposed][v][c], sum[v][c]);
+                fail_msg("%d ranks, %s, %s, delay %d%s, overlap %d, pass %d%s: vertex %d column %d is %.7g, not %.7g",
+                         ranks, method, s->backend, s->options.halo.delay, s->options.halo.hidden ? " hidden" : "",
+                         (int)s->options.overlap, pass, transposed ? ", transposed" : "", v, c,
+                         (double)s->result[pass][transposed][v][c], sum[v][c]);
             }
         }
     }
@@ -188,7 +193,7 @@ static void check_setting(setting *s, int ranks, const char *method)
     free(s->result);
 }
 
-static void check_delays(bool undirected)
+static void check_delays(bool undirected, bool hidden)
 {
     static const char *const methods[] = {"random", "edgecut", "libra"};
     static const char *const backends[] = {"cpu", "shadow", "ref"};
@@ -198,9 +203,11 @@ static void check_delays(bool undirected)
         s.options.normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC;
         s.options.overlap = k % 4 < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
         s.options.halo.delay = 1 + k % 5;
+        s.options.halo.hidden = hidden;
+        s.options.halo.fresh_gradients = k / 4 % 2 == 1;
         check_setting(&s, 1 + k % 4, methods[k / 2 % 3]);
         /* The oldest row of a pass is as old as the schedule lets it get. */
-        assert_int_equal(s.staleness[RESTARTED - 1], k % 4 > 0 ? s.options.halo.delay - 1 : 0);
+        assert_int_equal(s.staleness[RESTARTED - 1], k % 4 > 0 ? s.options.halo.delay - !hidden : 0);
         assert_int_equal(s.staleness[EVALUATED], 0);
         assert_int_equal(s.staleness[RESTARTED], 0);
     }
@@ -210,13 +217,21 @@ static void check_delays(bool undirected)
 static void test_delay_undirected(void **state)
 {
     (void)state;
-    check_delays(true);
+    check_delays(true, false);
 }
 
 static void test_delay_directed(void **state)
 {
     (void)state;
-    check_delays(false);
+    check_delays(false, false);
+}
+
+/* Rows under way from one epoch to the next, over evaluations and where another run begins. */
+static void test_hidden(void **state)
+{
+    (void)state;
+    check_delays(true, true);
+    check_delays(false, true);
 }
 
 static void test_no_halo(void **state)
@@ -252,10 +267,8 @@ static void test_bins_are_even(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delay_undirected),
-        cmocka_unit_test(test_delay_directed),
-        cmocka_unit_test(test_no_halo),
-        cmocka_unit_test(test_bins_are_even),
+        cmocka_unit_test(test_delay_undirected), cmocka_unit_test(test_delay_directed), cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_no_halo),          cmocka_unit_test(test_bins_are_even),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,14 @@ static void recode(const char *backend, hal_row_codec codec, const float *x, con
 /* The distance between the numbers around x that the codec has. */
 static double step_of(hal_row_codec codec, const float *row, float x)
 {
-    double top = 0.0;
+    double top = 0.0, low = INFINITY, high = -INFINITY;
     for (int j = 0; j < COLS; ++j) {
         top = fmax(top, fabs((double)row[j]));
+        low = fmin(low, (double)row[j]);
+        high = fmax(high, (double)row[j]);
+    }
+    if (codec == HAL_ROWS_INT2) { /* the two numbers of the grid have 8 bits */
+        return ((high - low) / 3.0 + fabs(low) / 384.0) * (1.0 + 0x1p-7);
     }
     return codec == HAL_ROWS_INT8   ? top / 127.0
            : codec == HAL_ROWS_INT4 ? top / 7.0
@@ -70,7 +75,7 @@ static void test_error(void **state)
         }
     }
     for (int b = 0; b < 2; ++b) {
-        for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT4; ++codec) {
+        for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT2; ++codec) {
             recode(backends[b], codec, &x[0][0], id, ROWS, (hal_row_rounding){.seed = 1}, &once);
             double largest = 0.0;
             for (int i = 0; i < ROWS * COLS; ++i) {
@@ -117,7 +122,7 @@ static void test_unbiased(void **state)
         x[j] = x_of(3, j);
     }
     for (int what = 0; what < 4; ++what) {
-        for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT4; ++codec) {
+        for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT2; ++codec) {
             round_often(what, codec, x);
             for (int j = 0; j < COLS; ++j) { /* a rounding's deviation is at most half a step: 5 of the mean's */
                 double sum = 0.0;
@@ -133,19 +138,23 @@ static void test_unbiased(void **state)
 static void test_special_rows(void **state)
 {
     (void)state;
-    static float x[4][COLS];
-    const int64_t id[4] = {1, 2, 3, 4};
+    static float x[6][COLS];
+    const int64_t id[6] = {1, 2, 3, 4, 5, 6};
     for (int j = 0; j < COLS; ++j) {
         x[0][j] = 0.0f;
         x[1][j] = j == 4 ? NAN : 1.0f;
         x[2][j] = j == 20 ? -INFINITY : 1.0f;
         x[3][j] = j == 0 ? 0x1p-120f : 0.0f;
+        x[4][j] = j % 2 == 1 ? (float)j : 0.0f; /* what ReLU leaves: int2 keeps the zeros */
+        x[5][j] = -3.25f;
     }
     for (int b = 0; b < 2; ++b) {
-        for (hal_row_codec codec = HAL_ROWS_INT8; codec <= HAL_ROWS_INT4; ++codec) {
-            recode(backends[b], codec, &x[0][0], id, 4, (hal_row_rounding){.seed = 9}, &once);
+        for (hal_row_codec codec = HAL_ROWS_INT8; codec <= HAL_ROWS_INT2; ++codec) {
+            recode(backends[b], codec, &x[0][0], id, 6, (hal_row_rounding){.seed = 9}, &once);
             for (int j = 0; j < COLS; ++j) {
                 assert_true(once.back[0][j] == 0.0f && once.back[3][j] == 0.0f);
+                assert_true(codec != HAL_ROWS_INT2 || once.back[4][j] == 0.0f || (j % 2 == 1 && once.back[4][j] > 0));
+                assert_true(codec != HAL_ROWS_INT2 || once.back[5][j] == -3.25f);
                 assert_true(isnan(once.back[1][j]) && isnan(once.back[2][j]));
             }
         }
@@ -169,7 +178,7 @@ static void test_order(void **state)
             x[i][j] = turned[ROWS - 1 - i][j] = x_of(i, j);
         }
     }
-    for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT4; ++codec) {
+    for (hal_row_codec codec = HAL_ROWS_BF16; codec <= HAL_ROWS_INT2; ++codec) {
         recode("cpu", codec, &x[0][0], id, ROWS, (hal_row_rounding){.seed = 4, .sender = 1}, &once);
         recode("ref", codec, &turned[0][0], turned_id, ROWS, (hal_row_rounding){.seed = 4, .sender = 1}, &again);
         for (int i = 0; i < ROWS; ++i) {
@@ -187,6 +196,9 @@ static void test_bytes(void **state)
     assert_int_equal(hal_row_bytes(HAL_ROWS_INT4, 64), 36);
     assert_int_equal(hal_row_bytes(HAL_ROWS_INT4, 63), 36);
     assert_int_equal(hal_row_bytes(HAL_ROWS_INT4, 0), 0);
+    assert_int_equal(hal_row_bytes(HAL_ROWS_INT2, 64), 20);
+    assert_int_equal(hal_row_bytes(HAL_ROWS_INT2, 65), 21);
+    assert_int_equal(hal_row_bytes(HAL_ROWS_INT2, 0), 0);
 }
 
 int main(void)

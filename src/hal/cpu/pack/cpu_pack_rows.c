@@ -48,14 +48,48 @@ static float scale_of(const float *x, int64_t cols, float levels)
     return (uint32_t)most >= HAL_MAGNITUDE_INFINITY ? NAN : top < HAL_ROW_TINY ? 0.0f : top / levels;
 }
 
-/* LANES numbers to whole ones between -levels and levels. */
-static void quantise(const float *x, int count, float inverse, float levels, const uint32_t *lane, int32_t *q)
+/* The numbers low + q / inverse, least <= q <= most, that a row is rounded to. */
+typedef struct row_grid {
+    float low, inverse, least, most;
+} row_grid;
+
+/* Of int8 and int4; its first four bytes into y. */
+static row_grid grid_around_zero(const float *x, int64_t cols, float levels, uint8_t *y)
+{
+    const float scale = scale_of(x, cols, levels);
+    memcpy(y, &scale, sizeof scale);
+    return (row_grid){.inverse = scale > 0.0f ? 1.0f / scale : 0.0f, .least = -levels, .most = levels};
+}
+
+/* Of int2. */
+static row_grid grid_of_four(const float *x, int64_t cols, uint8_t *y)
+{
+    const float top = scale_of(x, cols, 1.0f);
+    float low = x[0], high = x[0];
+#pragma omp simd reduction(min : low) reduction(max : high)
+    for (int64_t j = 0; j < cols; ++j) {
+        low = x[j] < low ? x[j] : low;
+        high = x[j] > high ? x[j] : high;
+    }
+    const float width = high - bf16_to_float(bf16_below(low));
+    const bool finite = isfinite(top) && isfinite(width), zeros = top == 0.0f;
+    const uint16_t grid[2] = {finite && !zeros ? bf16_below(low + 0.0f) : 0, /* one zero of the two */
+                              !finite ? bf16_from_float(NAN)
+                              : zeros ? 0
+                                      : bf16_above(width / 3.0f)};
+    const float scale = bf16_to_float(grid[1]);
+    memcpy(y, grid, sizeof grid);
+    return (row_grid){.low = bf16_to_float(grid[0]), .inverse = scale > 0.0f ? 1.0f / scale : 0.0f, .most = 3.0f};
+}
+
+/* LANES numbers to the grid. */
+static void quantise(const float *x, int count, const row_grid *grid, const uint32_t *lane, int32_t *q)
 {
     float padded[LANES] = {0.0f};
     memcpy(padded, x, (size_t)count * sizeof *x);
     for (int l = 0; l < LANES; ++l) {
-        const float moved = padded[l] * inverse + ((float)lane[l] + 0.5f) * 0x1p-16f;
-        const float bounded = moved < -levels ? -levels : moved > levels ? levels : moved;
+        const float moved = (padded[l] - grid->low) * grid->inverse + ((float)lane[l] + 0.5f) * 0x1p-16f;
+        const float bounded = moved < grid->least ? grid->least : moved > grid->most ? grid->most : moved;
         const int32_t towards_zero = (int32_t)bounded;
         q[l] = towards_zero - ((float)towards_zero > bounded ? 1 : 0);
     }
@@ -70,18 +104,20 @@ static void encode_whole(hal_row_codec codec, const int32_t *q, int count, uint8
         const int32_t upper = l + 1 < count ? q[l + 1] + 8 : 0;
         y[l / 2] = (uint8_t)((q[l] + 8) | upper << 4);
     }
+    for (int l = 0; l < count && codec == HAL_ROWS_INT2; ++l) {
+        y[l / 4] = (uint8_t)((l % 4 > 0 ? y[l / 4] : 0) | q[l] << (2 * (l % 4)));
+    }
 }
 
 static void encode_row(const hal_encode_rows_args *a, const float *x, int64_t id, uint8_t *y)
 {
-    const float levels = a->codec == HAL_ROWS_INT8 ? 127.0f : 7.0f;
     const int64_t cols = a->x.cols;
     const bool whole = a->codec != HAL_ROWS_BF16;
-    const float scale = whole ? scale_of(x, cols, levels) : 0.0f;
-    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    const int a_byte = a->codec == HAL_ROWS_INT8 ? 1 : a->codec == HAL_ROWS_INT4 ? 2 : 4;
+    row_grid grid = {.inverse = 0.0f};
     if (whole) {
-        memcpy(y, &scale, sizeof scale);
-        y += sizeof scale;
+        grid = a_byte == 4 ? grid_of_four(x, cols, y) : grid_around_zero(x, cols, a_byte == 1 ? 127.0f : 7.0f, y);
+        y += 4;
     }
     for (int64_t j = 0; j < cols; j += LANES) {
         uint32_t lane[LANES];
@@ -92,10 +128,10 @@ static void encode_row(const hal_encode_rows_args *a, const float *x, int64_t id
             encode_bf16(x + j, count, lane, y + 2 * j);
             continue;
         }
-        if (scale > 0.0f) {
-            quantise(x + j, count, inverse, levels, lane, q);
+        if (grid.inverse > 0.0f) {
+            quantise(x + j, count, &grid, lane, q);
         }
-        encode_whole(a->codec, q, count, y + (a->codec == HAL_ROWS_INT8 ? j : j / 2));
+        encode_whole(a->codec, q, count, y + j / a_byte);
     }
 }
 
@@ -121,6 +157,15 @@ static void decode_row(hal_row_codec codec, const uint8_t *x, int64_t cols, floa
             uint16_t half = 0;
             memcpy(&half, x + 2 * j, sizeof half);
             y[j] = bf16_to_float(half);
+        }
+        return;
+    }
+    if (codec == HAL_ROWS_INT2) {
+        uint16_t grid[2];
+        memcpy(grid, x, sizeof grid);
+        const float low = bf16_to_float(grid[0]), step = bf16_to_float(grid[1]);
+        for (int64_t j = 0; j < cols; ++j) {
+            y[j] = low + step * (float)(x[4 + j / 4] >> (2 * (j % 4)) & 3);
         }
         return;
     }

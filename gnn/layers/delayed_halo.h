@@ -1,0 +1,78 @@
+/*
+ * gnn/layers/delayed_halo.h: legs that exchange one of R bins an epoch and remember the rows of the others.
+ *
+ * A leg keeps what it received, once for each time that a pass posts it, so layers need not know: the n-th post of a
+ * pass is the same leg in every epoch.
+ *
+ *      FORWARD    replica's row    = the root's of the last refresh                        kept: a row a replica
+ *      REVERSE    root's row      += the sum of the replicas' rows of the last refresh     kept: a row a shared root
+ *
+ * A vertex's replicas are in one bin, so a root adds sums of one epoch. When the bin of epoch e is used:
+ *
+ *      waited for   post(e) wait(e) use          rows are at most R - 1 epochs old
+ *      hidden       take(e - 1) post(e) use      at most R; nobody waits for a bin that was sent a whole epoch ago
+ *
+ * The first pass, and one that does not follow the epoch of the pass before it (a new run, a resumed one), exchanges all
+ * bins and waits for them. A root's sum holds nothing older than twice a row's age, as its replicas' sums are made of such
+ * rows themselves. The idea of bins and of computing on with what is there is from DistGNN (V. Md et al., SC 2021,
+ * doi:10.1145/3458817.3480856), which leaves out the other bins' neighbours; keeping the last rows and gradients, from
+ * PipeGCN (C. Wan et al., ICLR 2022, arXiv 2203.10428), which is R = 1, hidden.
+ *
+ * Memory: the rows kept, and the buffers of one comm_halo; hidden, such buffers for each leg, as all are under way at once.
+ */
+#ifndef WEFT_GNN_LAYERS_DELAYED_HALO_H
+#define WEFT_GNN_LAYERS_DELAYED_HALO_H
+
+#include "gnn/layers/halo_bins.h"
+#include "tensor/tensor.h"
+
+/* The exchanges of all bins, and the matrix that their rows pass through. */
+typedef struct bin_exchanges {
+    weft_tensor packed; /* [largest bin, widest row] */
+    comm_halo **of_bin; /* [bins] */
+} bin_exchanges;
+
+typedef struct delayed_leg {
+    halo_direction direction;
+    weft_tensor rows;        /* as they came last, by bin */
+    bin_exchanges exchanges; /* hidden: its own */
+    int under_way;           /* bin; -1: none */
+} delayed_leg;
+
+typedef struct delayed_halo {
+    weft_comm *comm;
+    weft_hal *hal;
+    weft_dtype dtype;
+    bool hidden;
+    halo_bins bins;          /* count 0: nothing is delayed */
+    bin_exchanges exchanges; /* of all legs, unless hidden */
+    delayed_leg *leg;        /* [legs], in the order of a pass */
+    int legs, capacity;
+    int64_t epoch, filled; /* of the pass, and in which all bins were exchanged */
+    int64_t previous;      /* epoch of the pass before this one; -1: none */
+    bool refresh;          /* this pass exchanges all bins */
+    int posts;             /* of this pass */
+    /* the leg between post and wait */
+    delayed_leg *now;
+    weft_tensor x;
+    comm_halo_code code;
+} delayed_halo;
+
+/* lists: of `part`; not kept. max_width: elements of the widest row. Free with delayed_halo_destroy, also after a failure.
+ * Collective. */
+weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
+                                const part_halo *lists, int bins, bool hidden, int64_t max_width, delayed_halo *halo);
+/* A training pass; all ranks alike. Collective where a run begins. */
+weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
+/* As comm_halo_post_coded and comm_halo_wait, of x [n_local, width], with old rows where no new ones came. Allocates when
+ * a leg is posted for the first time. Collective. */
+weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x);
+weft_status delayed_halo_wait(delayed_halo *halo);
+bool delayed_halo_arrived(const delayed_halo *halo);
+/* Wait for what is under way from one epoch to the next; what legs hold afterwards is the same. Collective. */
+weft_status delayed_halo_settle(delayed_halo *halo);
+/* Epochs since the oldest row that the pass uses was sent. */
+int64_t delayed_halo_staleness(const delayed_halo *halo);
+void delayed_halo_destroy(delayed_halo *halo);
+
+#endif
