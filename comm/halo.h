@@ -63,6 +63,12 @@ typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } hal
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);
 /*
+ * Which rows the next posts move: of each peer's some of those that the halo was made with, the same ones on both sides.
+ * lists: offset [P + 1] and rows for each side; gid as at creation; not kept. Not while an exchange is under way.
+ * WEFT_ERR_INTERNAL: more rows for a peer than there were. Local.
+ */
+weft_status comm_halo_choose(comm_halo *halo, const comm_halo_desc *lists);
+/*
  * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64 or bfloat16, which travels as it is
  * and whose sums are rounded after each peer. WEFT_ERR_UNSUPPORTED: another type. Until the wait the rows of the side that sends must
  * not be written, and those of the side that receives neither written nor read (forward: what is received; reverse:

@@ -85,6 +85,39 @@ static weft_status upload_row_ids(gnn_model *model, const weft_part *part)
 static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits);
 static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits);
 
+static weft_status state(void *self, const sync_buffer **buffer, int *count)
+{
+    gnn_model *model = self;
+    return gnn_aggregator_state(&model->aggregator, buffer, count);
+}
+
+static weft_status restored(void *self)
+{
+    gnn_model *model = self;
+    return gnn_aggregator_restored(&model->aggregator);
+}
+
+/* The aggregations of a training pass, in its order, where they remember anything. */
+static weft_status foresee_aggregations(gnn_model *model)
+{
+    const gnn_plan *plan = &model->plan;
+    if (!gnn_aggregator_remembers(&model->aggregator)) {
+        return WEFT_OK;
+    }
+    model->interface.state = state;
+    model->interface.restored = restored;
+    for (int l = 0; l < layer_count(model); ++l) {
+        const gnn_layer_plan *layer = &plan->layer[l];
+        WEFT_TRY(layer->aggregated > 0 ? gnn_aggregator_foresee(&model->aggregator, false, layer->width) : WEFT_OK);
+    }
+    for (int l = layer_count(model) - 1; l >= 0; --l) {
+        const gnn_layer_plan *layer = &plan->layer[l];
+        WEFT_TRY(layer->aggregated > layer->width ? gnn_aggregator_foresee(&model->aggregator, true, layer->width)
+                                                  : WEFT_OK);
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, hal_spmm_form form, gnn_model *model)
 {
@@ -103,6 +136,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
                                                 .overlap = config->overlap,
                                                 .halo = config->halo};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
+        WEFT_TRY(foresee_aggregations(model));
     }
     if (ops->weighs_edges) {
         WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, &model->edges));

@@ -1,12 +1,25 @@
 /* gnn/pyg.c: see gnn/pyg.h. */
 #include "gnn/pyg.h"
 #include "gnn/gnn_options.def"
+#include "gnn/layers/layer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SAGE = 1, SAGE_GCN = 2, GCN = 4, MLP = 8, BATCH = 16, LAYER = 32, GAT = 64, GIN = 128, SGC = 256, JUMP = 512 };
+enum {
+    SAGE = 1,
+    SAGE_GCN = 2,
+    GCN = 4,
+    MLP = 8,
+    BATCH = 16,
+    LAYER = 32,
+    GAT = 64,
+    GIN = 128,
+    SGC = 256,
+    JUMP = 512,
+    GATV2 = 1024
+};
 
 /* How an array stands in their file; a matrix is [in, out] here, [out, in] there, and heads are [H, D] and [1, H, D]. */
 typedef enum name_shape { VECTOR = 1, MATRIX, HEADS } name_shape;
@@ -29,7 +42,12 @@ static const name_row names[] = {
     {"layer", ".weight", "convs.", ".lin.weight", MATRIX, GAT},
     {"layer", ".att_src", "convs.", ".att_src", HEADS, GAT},
     {"layer", ".att_dst", "convs.", ".att_dst", HEADS, GAT},
-    {"layer", ".bias", "convs.", ".bias", VECTOR, GAT},
+    {"layer", ".bias", "convs.", ".bias", VECTOR, GAT | GATV2},
+    {"layer", ".source", "convs.", ".lin_l.weight", MATRIX, GATV2},
+    {"layer", ".target", "convs.", ".lin_r.weight", MATRIX, GATV2},
+    {"layer", ".source_bias", "convs.", ".lin_l.bias", VECTOR, GATV2},
+    {"layer", ".target_bias", "convs.", ".lin_r.bias", VECTOR, GATV2},
+    {"layer", ".att", "convs.", ".att", HEADS, GATV2},
     {"layer", ".weight", "lins.", ".weight", MATRIX, MLP},
     {"layer", ".bias", "lins.", ".bias", VECTOR, MLP},
     {"layer", ".weight", "convs.", ".nn.lins.0.weight", MATRIX, GIN},
@@ -62,6 +80,7 @@ static unsigned models_of(const gnn_config *config)
     unsigned kind = config->kind == GNN_GCN               ? GCN
                     : config->kind == GNN_GAT             ? GAT
                     : config->kind == GNN_MLP             ? MLP
+                    : config->kind == GNN_GATV2           ? GATV2
                     : config->kind == GNN_GIN             ? GIN
                     : config->kind == GNN_SGC             ? SGC
                     : config->aggregator == GNN_SAGE_MEAN ? SAGE
@@ -118,6 +137,11 @@ static weft_status describe_norm(const train_weights *weights, const char *origi
     return WEFT_OK;
 }
 
+static bool has_heads(const gnn_config *config)
+{
+    return gnn_layer_ops_of(config->kind)->heads;
+}
+
 /* The linear map behind all layers, which are as wide as the last of them. */
 static weft_status describe_jump(const train_weights *weights, const char *origin, gnn_config *config, int *found)
 {
@@ -133,7 +157,7 @@ static weft_status describe_jump(const train_weights *weights, const char *origi
                "%s: jump0.weight has %" PRId64 " rows, expected %" PRId64 " (cat) or %" PRId64 " (max), and jump0.bias",
                origin, weight->rows, all, width);
     config->jumping = weight->rows == all ? GNN_JUMPING_CAT : GNN_JUMPING_MAX;
-    config->hidden = config->kind == GNN_GAT ? config->hidden : width;
+    config->hidden = has_heads(config) ? config->hidden : width;
     config->outputs = weight->cols;
     *found += 2;
     return WEFT_OK;
@@ -173,26 +197,41 @@ static weft_status describe_layer(const train_weights *weights, const char *orig
     return WEFT_OK;
 }
 
+/* Do the arrays of attention, besides the first matrix, fit heads of d columns? *found counts all of them. */
+static bool fits_attention(const train_weights *weights, int l, const gnn_config *config, const train_weight *weight,
+                           int64_t heads, int64_t d, int *found)
+{
+    const int64_t in = weight->rows, width = heads * d;
+    *found += config->kind == GNN_GAT ? 4 : 6;
+    if (config->kind == GNN_GAT) {
+        return has_shape(find_numbered(weights, "layer", l, ".att_dst"), heads, d) && weight->cols == width;
+    }
+    return weight->cols == width && has_shape(find_numbered(weights, "layer", l, ".target"), in, width) &&
+           has_shape(find_numbered(weights, "layer", l, ".source_bias"), 1, width) &&
+           has_shape(find_numbered(weights, "layer", l, ".target_bias"), 1, width);
+}
+
 /* Layer l with attention: heads of one width, side by side in hidden layers, their mean in the last. */
 static weft_status describe_attention(const train_weights *weights, const char *origin, int l, gnn_config *config,
                                       int *found)
 {
-    const train_weight *weight = find_numbered(weights, "layer", l, ".weight");
-    const train_weight *source = find_numbered(weights, "layer", l, ".att_src");
-    WEFT_CHECK(weight != NULL && source != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (weight or att_src)",
-               origin, l);
+    const char *matrix = config->kind == GNN_GAT ? "weight" : "source";
+    const char *vector = config->kind == GNN_GAT ? "att_src" : "att";
+    const train_weight *weight = find_numbered(weights, "layer", l, config->kind == GNN_GAT ? ".weight" : ".source");
+    const train_weight *source = find_numbered(weights, "layer", l, config->kind == GNN_GAT ? ".att_src" : ".att");
+    WEFT_CHECK(weight != NULL && source != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (%s or %s)", origin, l,
+               matrix, vector);
     const bool last = l == config->layers - 1 && config->jumping == GNN_JUMPING_NONE;
     const int64_t heads = source->rows, d = source->cols;
     const int64_t in = l == 0 ? weight->rows : config->outputs;
     const int64_t out = last ? d : heads * d;
-    WEFT_CHECK(heads >= 1 && heads <= HAL_HEADS && has_shape(weight, in, heads * d) &&
-                   has_shape(find_numbered(weights, "layer", l, ".att_dst"), heads, d) &&
+    WEFT_CHECK(heads >= 1 && heads <= HAL_HEADS && weight->rows == in &&
+                   fits_attention(weights, l, config, weight, heads, d, found) &&
                    has_shape(find_numbered(weights, "layer", l, ".bias"), 1, out),
                WEFT_ERR_DATA,
                "%s: the shapes of layer %d do not fit: its matrix is [%" PRId64 ", %" PRId64 "], its input %" PRId64
                ", with %" PRId64 " heads of %" PRId64,
                origin, l, weight->rows, weight->cols, in, heads, d);
-    *found += 4;
     WEFT_CHECK(l == 0 || last || (heads == config->heads && d == config->hidden), WEFT_ERR_DATA,
                "%s: hidden layers of %d heads of %" PRId64 " and of %" PRId64 " of %" PRId64 ": Weft's are equal",
                origin, config->heads, config->hidden, heads, d);
@@ -216,6 +255,9 @@ static void recognise(const train_weights *weights, gnn_config *config)
     }
     if (weights_find(weights, "layer0.att_src") != NULL) {
         config->kind = GNN_GAT;
+    }
+    if (weights_find(weights, "layer0.att") != NULL) {
+        config->kind = GNN_GATV2;
     }
     if (weights_find(weights, "mlp0.weight") != NULL) {
         config->kind = GNN_GIN;
@@ -244,12 +286,12 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
     config->layers = layers;
     config->hidden = 0;
     for (int l = 0; l < layers; ++l) {
-        WEFT_TRY(config->kind == GNN_GAT ? describe_attention(weights, origin, l, config, &found)
-                                         : describe_layer(weights, origin, l, config, &found));
+        WEFT_TRY(has_heads(config) ? describe_attention(weights, origin, l, config, &found)
+                                   : describe_layer(weights, origin, l, config, &found));
     }
     WEFT_TRY(describe_jump(weights, origin, config, &found));
     const int normed = config->norm == NORM_NONE ? 0 : config->jumping == GNN_JUMPING_NONE ? layers - 1 : layers;
-    const int64_t width = config->hidden * (config->kind == GNN_GAT ? config->heads : 1);
+    const int64_t width = config->hidden * (has_heads(config) ? config->heads : 1);
     for (int l = 0; l < normed; ++l) {
         WEFT_TRY(describe_norm(weights, origin, "norm", l, width, config, &found));
     }
@@ -357,20 +399,28 @@ done:
 
 static weft_status tell_model(const safetensors_file *file, const char *path, gnn_config *config)
 {
-    bool root = safetensors_find(file, "convs.0.lin_r.weight") >= 0;
-    bool sage = root || safetensors_find(file, "convs.0.lin_l.weight") >= 0;
+    bool gatv2 = safetensors_find(file, "convs.0.att") >= 0;
+    bool root = !gatv2 && safetensors_find(file, "convs.0.lin_r.weight") >= 0;
+    bool sage = root || (!gatv2 && safetensors_find(file, "convs.0.lin_l.weight") >= 0);
     bool gat = safetensors_find(file, "convs.0.att_src") >= 0;
     bool gcn = !gat && safetensors_find(file, "convs.0.lin.weight") >= 0;
     bool mlp = safetensors_find(file, "lins.0.weight") >= 0;
     bool gin = safetensors_find(file, "convs.0.nn.lins.0.weight") >= 0;
     bool map = safetensors_find(file, "lin.weight") >= 0;
-    bool sgc = map && !(sage || gat || gcn || gin || mlp);
-    WEFT_CHECK(sage + gcn + gat + mlp + gin + sgc == 1, WEFT_ERR_DATA,
+    bool sgc = map && !(sage || gat || gatv2 || gcn || gin || mlp);
+    WEFT_CHECK(sage + gcn + gat + gatv2 + mlp + gin + sgc == 1, WEFT_ERR_DATA,
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
-               "(GCN), convs.0.att_src (GAT), convs.0.nn.lins.0.weight (GIN), lins.0.weight (MLP) or lin.weight alone "
+               "(GCN), convs.0.att_src (GAT), convs.0.att (GAT with v2), convs.0.nn.lins.0.weight (GIN), lins.0.weight "
+               "(MLP) or lin.weight alone "
                "(SGConv)",
                path);
-    config->kind = sage ? GNN_SAGE : gcn ? GNN_GCN : gat ? GNN_GAT : gin ? GNN_GIN : sgc ? GNN_SGC : GNN_MLP;
+    config->kind = sage    ? GNN_SAGE
+                   : gcn   ? GNN_GCN
+                   : gat   ? GNN_GAT
+                   : gatv2 ? GNN_GATV2
+                   : gin   ? GNN_GIN
+                   : sgc   ? GNN_SGC
+                           : GNN_MLP;
     config->jumping = map && !sgc ? GNN_JUMPING_CAT : GNN_JUMPING_NONE; /* or max: the description tells */
     config->aggregator = sage && !root ? GNN_SAGE_GCN : GNN_SAGE_MEAN;
     const char *const batch = gin ? "convs.0.nn.norms.0.module.weight" : "norms.0.module.weight";

@@ -61,13 +61,13 @@ def load(path):
         model = MLP([inputs] + [hidden] * (layers - 1) + [outputs], **kwargs)
     elif option["model"] == "gcn":
         model = GCN(inputs, hidden, layers, outputs, **kwargs)
-    elif option["model"] == "gat":
+    elif option["model"] in ("gat", "gatv2"):
         heads = int(option.get("heads", option["out-heads"]))
         last_heads = heads if "jk" in kwargs else int(option["out-heads"])
         if heads != last_heads:
             sys.exit(f"load_in_pyg.py: PyG's GAT has as many heads in its last layer as in the others, this model {last_heads} "
                      f"and {heads}: train with --out-heads {heads}, or put the tensors into GATConv layers of your own")
-        model = GAT(inputs, hidden * heads, layers, outputs, heads=heads, act="elu",
+        model = GAT(inputs, hidden * heads, layers, outputs, heads=heads, act="elu", v2=option["model"] == "gatv2",
                     negative_slope=float(option.get("negative-slope", 0.2)), **kwargs)
     else:
         model = GraphSAGE(inputs, hidden, layers, outputs, root_weight=option["aggregator"] == "mean", **kwargs)

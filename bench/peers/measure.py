@@ -1,7 +1,7 @@
 """One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
 
     measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
-    measure.py epoch STORE --peer dgl|pyg --model sage|gcn --hidden 16 --epochs 5 --weights FILE.npz ...
+    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat --hidden 16 --epochs 5 --weights FILE.npz ...
 
 The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process.
 """
@@ -30,14 +30,15 @@ def peak_rss_bytes():
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
 
 
-def dgl_graph(offset, source):
+def dgl_graph(offset, source, edge_ids=False):
+    """edge_ids: numbers of the edges are stored, which DGL's kernels want where edges have values."""
     import dgl
     if not dgl.is_libxsmm_enabled():
         sys.exit("DGL runs without its LIBXSMM kernels: the comparison would flatter us")
     small = len(source) < 2**31
     dtype = torch.int32 if small else torch.int64
     graph = dgl.graph(("csc", (torch.from_numpy(offset).to(dtype), torch.from_numpy(source).to(dtype),
-                               torch.empty(0, dtype=dtype))), num_nodes=len(offset) - 1)
+                               torch.arange(len(source) if edge_ids else 0, dtype=dtype))), num_nodes=len(offset) - 1)
     return graph
 
 
@@ -90,56 +91,72 @@ def run_spmm(args):
 
 
 class Net(torch.nn.Module):
-    """Layers that take (graph, h); ReLU and dropout between them, as `weft train` does."""
+    """Layers that take (graph, h); ReLU (ELU with attention) and dropout between them, as `weft train` does."""
 
-    def __init__(self, layers, apply, dropout, input_dropout):
+    def __init__(self, args, layers, apply):
         super().__init__()
         self.layers = torch.nn.ModuleList(layers)
-        self.apply_layer, self.dropout, self.input_dropout = apply, dropout, input_dropout
+        self.apply_layer, self.dropout, self.input_dropout = apply, args.dropout, args.input_dropout
+        self.activate = F.elu if args.model == "gat" else torch.relu
 
     def forward(self, graph, h):
         h = F.dropout(h, self.input_dropout, self.training)
         for i, layer in enumerate(self.layers):
             if i > 0:
-                h = F.dropout(torch.relu(h), self.dropout, self.training)
+                h = F.dropout(self.activate(h), self.dropout, self.training)
             h = self.apply_layer(layer, graph, h)
         return h
 
 
+def shapes_of(args, widths):
+    """(d_in, d_out, heads) of each layer; heads stand side by side, and the last layer has one."""
+    inner = args.heads if args.model == "gat" else 1
+    last = len(widths) - 2
+    return [(a * (inner if k > 0 else 1), b, inner if k < last else 1) for k, (a, b) in enumerate(zip(widths, widths[1:]))]
+
+
 def dgl_net(args, widths):
-    """The network, and for each layer where its own, its neighbours' and its bias values go, seen as [d_in, d_out]."""
+    """The network, and for each layer where the parts of its weights go; matrices are seen as [d_in, d_out]."""
     import dgl.nn.pytorch as nn
-    pairs = list(zip(widths, widths[1:]))
+    shapes = shapes_of(args, widths)
+    if args.model == "gat":
+        layers = [nn.GATConv(a, b, heads) for a, b, heads in shapes]
+        places = [{"weight": l.fc.weight.data.T, "att_src": l.attn_l.data[0], "att_dst": l.attn_r.data[0],
+                   "bias": l.bias.data} for l in layers]
+        return Net(args, layers, lambda layer, g, h: layer(g, h).flatten(1)), places
     if args.model == "sage":
-        layers = [nn.SAGEConv(a, b, "mean") for a, b in pairs]
-        places = [(l.fc_self.weight.data.T, l.fc_neigh.weight.data.T, l.fc_self.bias.data) for l in layers]
+        layers = [nn.SAGEConv(a, b, "mean") for a, b, _ in shapes]
+        places = [{"self": l.fc_self.weight.data.T, "neigh": l.fc_neigh.weight.data.T, "bias": l.fc_self.bias.data}
+                  for l in layers]
     else:
-        layers = [nn.GraphConv(a, b, norm="both") for a, b in pairs]
-        places = [(None, l.weight.data, l.bias.data) for l in layers]
-    return Net(layers, lambda layer, g, h: layer(g, h), args.dropout, args.input_dropout), places
+        layers = [nn.GraphConv(a, b, norm="both") for a, b, _ in shapes]
+        places = [{"weight": l.weight.data, "bias": l.bias.data} for l in layers]
+    return Net(args, layers, lambda layer, g, h: layer(g, h)), places
 
 
 def pyg_net(args, widths):
     import torch_geometric.nn as nn
-    pairs = list(zip(widths, widths[1:]))
-    if args.model == "sage":
-        layers = [nn.SAGEConv(a, b, aggr="mean") for a, b in pairs]
-        places = [(l.lin_r.weight.data.T, l.lin_l.weight.data.T, l.lin_l.bias.data) for l in layers]
+    shapes = shapes_of(args, widths)
+    if args.model == "gat":
+        layers = [nn.GATConv(a, b, heads, add_self_loops=False) for a, b, heads in shapes]
+        places = [{"weight": l.lin.weight.data.T, "att_src": l.att_src.data[0], "att_dst": l.att_dst.data[0],
+                   "bias": l.bias.data} for l in layers]
+    elif args.model == "sage":
+        layers = [nn.SAGEConv(a, b, aggr="mean") for a, b, _ in shapes]
+        places = [{"self": l.lin_r.weight.data.T, "neigh": l.lin_l.weight.data.T, "bias": l.lin_l.bias.data} for l in layers]
     else:
         # The normalised matrix with its self-loops is made beforehand, once (normalize=False).
-        layers = [nn.GCNConv(a, b, normalize=False) for a, b in pairs]
-        places = [(None, l.lin.weight.data.T, l.bias.data) for l in layers]
-    return Net(layers, lambda layer, g, h: layer(h, g), args.dropout, args.input_dropout), places
+        layers = [nn.GCNConv(a, b, normalize=False) for a, b, _ in shapes]
+        places = [{"weight": l.lin.weight.data.T, "bias": l.bias.data} for l in layers]
+    return Net(args, layers, lambda layer, g, h: layer(h, g)), places
 
 
 def set_weights(places, path):
-    """layerK.self and layerK.neigh, or layerK.weight; and layerK.bias; matrices [d_in, d_out]."""
+    """layerK.PART of the file into the part's place; matrices [d_in, d_out], vectors of heads [heads, d_out]."""
     weights = np.load(path)
-    for k, (own, neigh, bias) in enumerate(places):
-        if own is not None:
-            own.copy_(torch.from_numpy(weights[f"layer{k}.self"]))
-        neigh.copy_(torch.from_numpy(weights[f"layer{k}.weight" if own is None else f"layer{k}.neigh"]))
-        bias.copy_(torch.from_numpy(weights[f"layer{k}.bias"]))
+    for k, layer in enumerate(places):
+        for part, place in layer.items():
+            place.copy_(torch.from_numpy(weights[f"layer{k}.{part}"]))
 
 
 def gcn_values(offset, source, rows_at_once=65536):
@@ -159,12 +176,12 @@ def run_epoch(args):
         name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
     offset, source = topology["offset"], topology["source"]
     x = torch.from_numpy(data["feature"])
-    rows = torch.from_numpy(np.flatnonzero(data["split"] == 0))
+    rows = torch.from_numpy(np.flatnonzero(weft_store.split_of(data, args.split_index) == 0))
     target = torch.from_numpy(data["label"].astype(np.int64))[rows]
     classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
     widths = [x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
     if args.peer == "dgl":
-        graph, (net, places) = dgl_graph(offset, source), dgl_net(args, widths)
+        graph, (net, places) = dgl_graph(offset, source, args.model == "gat"), dgl_net(args, widths)
     else:
         values = gcn_values(offset, source) if args.model == "gcn" else None
         graph, (net, places) = torch_csr(offset, source, values), pyg_net(args, widths)
@@ -203,7 +220,9 @@ def main():
     parser.add_argument("--peer", required=True)
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[16])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--model", choices=("sage", "gcn"), default="sage")
+    parser.add_argument("--split-index", type=int, default=0)
+    parser.add_argument("--model", choices=("sage", "gcn", "gat"), default="sage")
+    parser.add_argument("--heads", type=int, default=8, help="of the hidden layers of gat")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=5)

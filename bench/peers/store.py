@@ -14,6 +14,14 @@ def load(path, names=("offset", "source"), mmap=False):
     return store
 
 
+def split_of(store, index):
+    """The split vector [n] of that number: of `split` [n], the only one, or of [k, n]."""
+    splits = np.atleast_2d(store["split"])
+    if not 0 <= index < len(splits):
+        raise ValueError(f"split {index}: the store has 0 to {len(splits) - 1}")
+    return splits[index]
+
+
 def add_self_loops(path, folder, rows_at_once=4096):
     """Write offset.npy and source.npy of the graph with one self-loop a vertex into folder, rows kept ascending."""
     graph = load(path, mmap=True)

@@ -191,7 +191,7 @@ static weft_status tell_most(comm_exchange *x)
     weft_status status = WEFT_OK;
     const int size = comm_size(x->comm);
     int64_t *room = NULL;
-    WEFT_TRY(comm_agree(x->comm, WEFT_NEW(&room, 3 * (int64_t)size, WEFT_MEM_COMM)));
+    WEFT_TRY_GOTO(comm_agree(x->comm, WEFT_NEW(&room, 3 * (int64_t)size, WEFT_MEM_COMM)), status, done);
     int64_t *bytes = room, *send = room + size, *receive = room + 2 * (int64_t)size;
     for (int p = 0; p < size; ++p) {
         bytes[p] = (int64_t)sizeof *send;

@@ -42,6 +42,7 @@ typedef enum piece_state { PIECE_EMPTY, PIECE_UNDER_WAY, PIECE_ARRIVED, PIECE_UN
 /* The rows shared with one peer, one side. */
 typedef struct halo_piece {
     int64_t rows, first; /* first: position in the side's list */
+    int64_t most;        /* rows at creation */
     int64_t run_start;   /* first row when the rows are an ascending run, else -1 */
     /* in the exchange under way */
     bool shared, in_place;       /* through the window; or sent and received where the rows are */
@@ -58,10 +59,13 @@ typedef struct halo_buffer {
 
 /* All pieces of one side, with the buffers that their rows pass through. */
 typedef struct halo_side {
-    halo_piece *piece; /* [P] */
-    int64_t rows;
-    int32_t *index;     /* device, [rows] */
-    int64_t *id;        /* device, [rows] global ids; NULL when none were given */
+    halo_piece *piece;  /* [P] */
+    int64_t rows;       /* now */
+    int64_t most;       /* at creation */
+    bool chosen;        /* rows are some of those */
+    int32_t *index;     /* device, [most] */
+    int64_t *id;        /* device, [most] global ids; NULL when none were given */
+    int64_t *host_id;   /* what is uploaded to id, where rows are chosen */
     halo_buffer packed; /* device, rows of the exchange, packed by peer */
     halo_buffer coded;  /* device, rows of messages in fewer bits */
     halo_buffer staged; /* host, what is sent of those; none when the host sees device memory */
@@ -455,12 +459,12 @@ static weft_status device_reserve(weft_hal *hal, halo_buffer *buffer, int64_t by
     return WEFT_OK;
 }
 
-/* Room for all rows of a side, packed and, where they differ, as they are sent; kept for the next exchange. */
+/* Room for the rows of a side, packed and, where they differ, as messages carry them; kept for the next exchange. */
 static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
 {
-    const int64_t sent = side->rows * (coded_bytes > 0 ? coded_bytes : packed_bytes);
-    WEFT_TRY(device_reserve(hal, &side->packed, side->rows * packed_bytes));
-    WEFT_TRY(device_reserve(hal, &side->coded, side->rows * coded_bytes));
+    const int64_t sent = coded_bytes > 0 ? coded_bytes : packed_bytes;
+    WEFT_TRY(device_reserve(hal, &side->packed, packed_bytes));
+    WEFT_TRY(device_reserve(hal, &side->coded, coded_bytes));
     if (hal_host_visible(hal) || sent <= side->staged.capacity) {
         return WEFT_OK;
     }
@@ -474,6 +478,7 @@ static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_b
 static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
 {
     int64_t packed = 0, coded = 0;
+    int64_t most_packed = 0, most_coded = 0; /* with any choice of rows */
     const int size = comm_size(halo->comm);
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
@@ -481,10 +486,13 @@ static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
         piece->in_place = !piece->shared && piece_in_place(halo, piece, receives);
         piece->packed_at = packed;
         piece->coded_at = coded;
-        packed += piece->in_place || (piece->shared && !is_coded(halo)) ? 0 : piece->rows;
+        const bool straight = piece->shared && !is_coded(halo);
+        packed += piece->in_place || straight ? 0 : piece->rows;
         coded += is_coded(halo) && !piece->shared ? piece->rows : 0;
+        most_packed += (piece->in_place && !side->chosen) || straight ? 0 : piece->most;
+        most_coded += is_coded(halo) && !piece->shared ? piece->most : 0;
     }
-    WEFT_TRY(side_reserve(halo->hal, side, packed * halo->packed_bytes, coded * halo->row_bytes));
+    WEFT_TRY(side_reserve(halo->hal, side, most_packed * halo->packed_bytes, most_coded * halo->row_bytes));
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
         if (piece->in_place || piece->rows * halo->row_bytes == 0) {
@@ -550,23 +558,61 @@ static weft_status side_upload_ids(weft_hal *hal, halo_side *side, const int32_t
     return status;
 }
 
+static int64_t run_start_of(const int32_t *row, int64_t rows)
+{
+    int64_t start = rows > 0 ? row[0] : -1;
+    for (int64_t i = 0; i < rows && start >= 0; ++i) {
+        start = row[i] == start + i ? start : -1;
+    }
+    return start;
+}
+
 static weft_status side_create(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row)
 {
-    side->rows = offset[size];
+    side->rows = side->most = offset[size];
     WEFT_TRY(WEFT_NEW_ZERO(&side->piece, size, WEFT_MEM_COMM));
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
         piece->first = offset[p];
-        piece->rows = offset[p + 1] - offset[p];
-        piece->run_start = piece->rows > 0 ? row[piece->first] : -1;
-        for (int64_t i = 0; i < piece->rows && piece->run_start >= 0; ++i) {
-            piece->run_start = row[piece->first + i] == piece->run_start + i ? piece->run_start : -1;
-        }
+        piece->rows = piece->most = offset[p + 1] - offset[p];
+        piece->run_start = run_start_of(row + piece->first, piece->rows);
     }
     size_t bytes = (size_t)side->rows * sizeof *row;
     if (bytes > 0) {
         WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&side->index));
         WEFT_TRY(hal->mem.upload(hal, side->index, row, bytes));
+    }
+    return WEFT_OK;
+}
+
+/* Fewer rows of each piece, from its place on. */
+static weft_status side_choose(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row,
+                               const int64_t *gid)
+{
+    if (side->id != NULL && side->host_id == NULL) {
+        WEFT_TRY(WEFT_NEW(&side->host_id, side->most, WEFT_MEM_COMM));
+    }
+    side->rows = 0;
+    side->chosen = true;
+    for (int p = 0; p < size; ++p) {
+        halo_piece *piece = &side->piece[p];
+        const int32_t *chosen = row + offset[p];
+        piece->rows = offset[p + 1] - offset[p];
+        WEFT_CHECK(piece->rows >= 0 && piece->rows <= piece->most, WEFT_ERR_INTERNAL,
+                   "halo: %lld rows chosen for rank %d, which shares %lld", (long long)piece->rows, p,
+                   (long long)piece->most);
+        piece->run_start = run_start_of(chosen, piece->rows);
+        side->rows += piece->rows;
+        if (piece->rows == 0) {
+            continue;
+        }
+        WEFT_TRY(hal->mem.upload(hal, side->index + piece->first, chosen, (size_t)piece->rows * sizeof *chosen));
+        for (int64_t i = 0; side->id != NULL && i < piece->rows; ++i) {
+            side->host_id[piece->first + i] = gid[chosen[i]];
+        }
+        WEFT_TRY(side->id == NULL ? WEFT_OK
+                                  : hal->mem.upload(hal, side->id + piece->first, side->host_id + piece->first,
+                                                    (size_t)piece->rows * sizeof *side->id));
     }
     return WEFT_OK;
 }
@@ -582,6 +628,7 @@ static void side_free(weft_hal *hal, halo_side *side)
     if (side->id != NULL) {
         hal->mem.free(hal, side->id);
     }
+    weft_free(side->host_id);
     weft_free(side->piece);
 }
 
@@ -642,6 +689,14 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
 done:
     comm_halo_destroy(halo);
     return status;
+}
+
+weft_status comm_halo_choose(comm_halo *halo, const comm_halo_desc *lists)
+{
+    const int size = comm_size(halo->comm);
+    WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: rows are chosen between post and wait");
+    WEFT_TRY(side_choose(halo->hal, &halo->own, size, lists->own_offset, lists->own_row, lists->gid));
+    return side_choose(halo->hal, &halo->leaf, size, lists->leaf_offset, lists->leaf_row, lists->gid);
 }
 
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,

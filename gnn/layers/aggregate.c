@@ -247,6 +247,48 @@ static gnn_halo *reverse_halo(const gnn_aggregator *a)
     return a->under_way.transposed && !a->whole_rows ? a->sources : a->destinations;
 }
 
+weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width)
+{
+    gnn_aggregator *a = aggregator;
+    a->under_way.transposed = transposed;
+    gnn_halo *reverse = reverse_halo(a);
+    WEFT_TRY(a->sources != NULL ? gnn_halo_foresee(forward_halo(a), HALO_FORWARD, transposed, width) : WEFT_OK);
+    return reverse != NULL ? gnn_halo_foresee(reverse, HALO_REVERSE, transposed, width) : WEFT_OK;
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
+
+static gnn_halo *second_halo(const gnn_aggregator *a)
+{
+    return a->destinations != a->sources ? a->destinations : NULL;
+}
+
+bool gnn_aggregator_remembers(const gnn_aggregator *aggregator)
+{
+    return aggregator->sources != NULL && gnn_halo_buffers(aggregator->sources) > 0;
+}
+
+weft_status gnn_aggregator_state(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count)
+{
+    gnn_aggregator *a = aggregator;
+    gnn_halo *second = second_halo(a);
+    const int first = gnn_halo_buffers(a->sources);
+    *count = first + (second != NULL ? gnn_halo_buffers(second) : 0);
+    if (a->buffer == NULL) {
+        WEFT_TRY(WEFT_NEW(&a->buffer, *count, WEFT_MEM_COMM));
+    }
+    *buffer = a->buffer;
+    WEFT_TRY(gnn_halo_state(a->sources, "halo", a->buffer));
+    return second != NULL ? gnn_halo_state(second, "destinations", a->buffer + first) : WEFT_OK;
+}
+
+weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
+{
+    gnn_halo *second = second_halo(aggregator);
+    WEFT_TRY(gnn_halo_restored(aggregator->sources));
+    return second != NULL ? gnn_halo_restored(second) : WEFT_OK;
+}
+
 /* A part of the local product, or one slice of it. */
 static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, int slice, int slices)
 {
@@ -362,6 +404,7 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator)
     gnn_halo_destroy(a->sources);
     gnn_local_matrix_destroy(&a->transposed);
     gnn_local_matrix_destroy(&a->forward);
+    weft_free(a->buffer);
     destroy_scales(&a->scales);
     destroy_scales(&a->own_scales);
     memset(a, 0, sizeof *a);

@@ -79,6 +79,7 @@ typedef struct gnn_aggregator {
     gnn_vertex_scales own_scales; /* from edges among owned vertices alone: for passes without exchange */
     bool local;                   /* such a pass is under way */
     gnn_aggregation under_way;
+    sync_buffer *buffer; /* of the last gnn_aggregator_state; NULL: none */
     double build_seconds;
 } gnn_aggregator;
 
@@ -104,6 +105,12 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
  * it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the first
  * one everything is exchanged. Collective. */
 weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
+/* The next aggregation of a training pass, of `width` columns: see gnn_halo_foresee. Collective. */
+weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width);
+/* What aggregations remember from epoch to epoch, as train_model's state and restored. remembers: the same on all ranks. */
+bool gnn_aggregator_remembers(const gnn_aggregator *aggregator);
+weft_status gnn_aggregator_state(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count);
+weft_status gnn_aggregator_restored(gnn_aggregator *aggregator);
 /* Of a leg's rows in the pass that was begun last, in epochs: see gnn_halo_staleness. */
 int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator);
 /*

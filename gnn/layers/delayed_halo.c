@@ -1,6 +1,8 @@
 /* gnn/layers/delayed_halo.c: see gnn/layers/delayed_halo.h. */
 #include "gnn/layers/delayed_halo.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/grow.h"
 
@@ -95,8 +97,9 @@ static weft_status use_rows(delayed_halo *h)
 
 /* ---- legs -------------------------------------------------------------------------------------------------------- */
 
-static weft_status add_leg(delayed_halo *h, halo_direction direction, int64_t width)
+weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width)
 {
+    delayed_halo *h = halo;
     const int64_t rows = direction == HALO_FORWARD ? h->bins.leaf : h->bins.own;
     weft_status status = grow_array((void **)&h->leg, sizeof *h->leg, h->legs, &h->capacity, WEFT_MEM_COMM);
     if (status == WEFT_OK) {
@@ -111,7 +114,7 @@ static weft_status add_leg(delayed_halo *h, halo_direction direction, int64_t wi
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x)
 {
     const int number = halo->posts++;
-    WEFT_TRY(number == halo->legs ? add_leg(halo, direction, x->cols) : WEFT_OK);
+    WEFT_TRY(number == halo->legs ? delayed_halo_foresee(halo, direction, x->cols) : WEFT_OK);
     delayed_leg *leg = &halo->leg[number];
     WEFT_CHECK(leg->direction == direction && leg->rows.cols == x->cols, WEFT_ERR_INTERNAL,
                "post %d of a pass has rows of %lld elements, in an earlier epoch it had %lld", number,
@@ -174,12 +177,62 @@ int64_t delayed_halo_staleness(const delayed_halo *halo)
     return since > most ? most : since;
 }
 
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
+
+static delayed_facts facts_of(const delayed_halo *h)
+{
+    delayed_facts facts = {
+        .bins = h->bins.count, .hidden = h->hidden, .previous = h->previous, .filled = h->filled, .rows = 1};
+    for (int64_t i = 0; i < h->bins.own + h->bins.leaf; ++i) { /* by bin */
+        facts.rows = (facts.rows ^ (uint64_t)h->bins.packed_gid[i]) * 0x9e3779b97f4a7c15u;
+        facts.rows ^= facts.rows >> 29;
+    }
+    return facts;
+}
+
+int delayed_halo_buffers(const delayed_halo *halo)
+{
+    return 1 + halo->legs;
+}
+
+weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer)
+{
+    WEFT_TRY(delayed_halo_settle(halo));
+    halo->facts = facts_of(halo);
+    buffer[0] = (sync_buffer){.data = &halo->facts, .bytes = sizeof halo->facts};
+    snprintf(buffer[0].name, sizeof buffer[0].name, "%s.facts", name);
+    for (int i = 0; i < halo->legs; ++i) {
+        delayed_leg *leg = &halo->leg[i];
+        const size_t bytes = (size_t)(leg->rows.rows * leg->rows.cols) * weft_dtype_bytes(halo->dtype);
+        WEFT_TRY(leg->host == NULL ? weft_malloc(bytes, 1, WEFT_MEM_COMM, &leg->host) : WEFT_OK);
+        WEFT_TRY(bytes > 0 ? tensor_download(&leg->rows, leg->host) : WEFT_OK);
+        buffer[1 + i] = (sync_buffer){.data = leg->host, .bytes = (int64_t)bytes};
+        snprintf(buffer[1 + i].name, sizeof buffer[1 + i].name, "%s.leg%d", name, i);
+    }
+    return WEFT_OK;
+}
+
+weft_status delayed_halo_restored(delayed_halo *halo)
+{
+    const delayed_facts now = facts_of(halo), *then = &halo->facts;
+    int32_t same = then->bins == now.bins && then->hidden == now.hidden && then->rows == now.rows;
+    WEFT_TRY(comm_allreduce(halo->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
+    for (int i = 0; same && i < halo->legs; ++i) {
+        delayed_leg *leg = &halo->leg[i];
+        WEFT_TRY(leg->rows.rows > 0 ? tensor_upload(&leg->rows, leg->host) : WEFT_OK);
+    }
+    halo->previous = same ? then->previous : -1;
+    halo->filled = then->filled;
+    return WEFT_OK;
+}
+
 void delayed_halo_destroy(delayed_halo *halo)
 {
     exchanges_destroy(halo, &halo->exchanges);
     for (int i = 0; i < halo->legs; ++i) {
         exchanges_destroy(halo, &halo->leg[i].exchanges);
         tensor_destroy(&halo->leg[i].rows);
+        weft_free(halo->leg[i].host);
     }
     weft_free(halo->leg);
     halo_bins_destroy(&halo->bins);

@@ -12,7 +12,7 @@
  *      waited for   post(e) wait(e) use          rows are at most R - 1 epochs old
  *      hidden       take(e - 1) post(e) use      at most R; nobody waits for a bin that was sent a whole epoch ago
  *
- * The first pass, and one that does not follow the epoch of the pass before it (a new run, a resumed one), exchanges all
+ * The first pass, and one that does not follow the epoch of the pass before it (a new run, one resumed without its rows), exchanges all
  * bins and waits for them. A root's sum holds nothing older than twice a row's age, as its replicas' sums are made of such
  * rows themselves. The idea of bins and of computing on with what is there is from DistGNN (V. Md et al., SC 2021,
  * doi:10.1145/3458817.3480856), which leaves out the other bins' neighbours; keeping the last rows and gradients, from
@@ -23,6 +23,7 @@
 #ifndef WEFT_GNN_LAYERS_DELAYED_HALO_H
 #define WEFT_GNN_LAYERS_DELAYED_HALO_H
 
+#include "comm/sync/sync.h"
 #include "gnn/layers/halo_bins.h"
 #include "tensor/tensor.h"
 
@@ -37,7 +38,14 @@ typedef struct delayed_leg {
     weft_tensor rows;        /* as they came last, by bin */
     bin_exchanges exchanges; /* hidden: its own */
     int under_way;           /* bin; -1: none */
+    void *host;              /* the rows in host memory, for checkpoints; NULL: none yet */
 } delayed_leg;
+
+/* What the rows kept of a checkpoint are. */
+typedef struct delayed_facts {
+    int64_t bins, hidden, previous, filled;
+    uint64_t rows; /* a number for the rows and their order */
+} delayed_facts;
 
 typedef struct delayed_halo {
     weft_comm *comm;
@@ -51,6 +59,7 @@ typedef struct delayed_halo {
     int64_t epoch, filled; /* of the pass, and in which all bins were exchanged */
     int64_t previous;      /* epoch of the pass before this one; -1: none */
     bool refresh;          /* this pass exchanges all bins */
+    delayed_facts facts;   /* of what a checkpoint holds */
     int posts;             /* of this pass */
     /* the leg between post and wait */
     delayed_leg *now;
@@ -62,6 +71,8 @@ typedef struct delayed_halo {
  * Collective. */
 weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                 const part_halo *lists, int bins, bool hidden, int64_t max_width, delayed_halo *halo);
+/* The next leg of a pass, of rows of `width` elements: it then allocates nothing when it is posted. Collective. */
+weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width);
 /* A training pass; all ranks alike. Collective where a run begins. */
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
 /* As comm_halo_post_coded and comm_halo_wait, of x [n_local, width], with old rows where no new ones came. Allocates when
@@ -73,6 +84,11 @@ bool delayed_halo_arrived(const delayed_halo *halo);
 weft_status delayed_halo_settle(delayed_halo *halo);
 /* Epochs since the oldest row that the pass uses was sent. */
 int64_t delayed_halo_staleness(const delayed_halo *halo);
+/* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND". Of
+ * other bins or rows it is dropped, and the next pass exchanges everything. Collective. */
+int delayed_halo_buffers(const delayed_halo *halo);
+weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
+weft_status delayed_halo_restored(delayed_halo *halo);
 void delayed_halo_destroy(delayed_halo *halo);
 
 #endif

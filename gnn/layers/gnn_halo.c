@@ -6,11 +6,13 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "gnn/layers/delayed_halo.h"
+#include "gnn/layers/halo_draw.h"
 
 /* How a leg's rows cross. */
 typedef enum halo_way {
     WAY_NOTHING, /* not at all */
     WAY_WHOLE,   /* all of them */
+    WAY_DRAWN,   /* a random part of them */
     WAY_DELAYED,
 } halo_way;
 
@@ -21,16 +23,28 @@ struct gnn_halo {
     bool second;          /* of two halos of one aggregation */
     comm_halo *whole;     /* exchanges in the caller's matrix */
     delayed_halo delayed; /* where options ask for it */
+    halo_draw draw;       /* the same */
+    int chosen;           /* rows of `whole`: CHOSE_ALL, or those drawn for sources (0) or destinations (1) */
+    int64_t chosen_epoch; /* of the draw */
     gnn_halo_pass pass;
     int posts; /* of this pass */
     /* the leg between post and wait */
     bool posted;
     halo_way way;
+    halo_direction direction;
+    weft_tensor x;
 };
+
+enum { CHOSE_ALL = -1 };
+
+static bool draws(const gnn_halo_options *options)
+{
+    return options->sample > 0.0 && options->sample < 1.0;
+}
 
 static bool delays(const gnn_halo_options *options)
 {
-    return options->delay > 1 || options->hidden;
+    return !options->none && (options->delay > 1 || options->hidden);
 }
 
 weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
@@ -38,10 +52,11 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
 {
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(halo, 1, WEFT_MEM_GRAPH)));
     gnn_halo *h = *halo;
-    *h = (gnn_halo){.hal = hal, .n_owned = part->n_owned, .options = *options};
+    *h = (gnn_halo){.hal = hal, .n_owned = part->n_owned, .options = *options, .chosen = CHOSE_ALL};
     h->second = lists == &part->destinations;
     const comm_halo_desc desc = gnn_halo_desc(part, lists);
     WEFT_TRY(comm_halo_create(comm, hal, &desc, max_width, &h->whole));
+    WEFT_TRY(draws(options) ? comm_agree(comm, halo_draw_create(part, lists, &h->draw)) : WEFT_OK);
     return delays(options) ? delayed_halo_create(comm, hal, dtype, part, lists, options->delay > 1 ? options->delay : 1,
                                                  options->hidden, max_width, &h->delayed)
                            : WEFT_OK;
@@ -65,13 +80,38 @@ int64_t gnn_halo_staleness(const gnn_halo *halo)
 
 /* ---- one leg ---------------------------------------------------------------------------------------------------- */
 
+static bool delays_leg(const gnn_halo_options *options, bool backward)
+{
+    return delays(options) && !(backward && options->fresh_gradients);
+}
+
+weft_status gnn_halo_foresee(gnn_halo *halo, halo_direction direction, bool backward, int64_t width)
+{
+    return delays_leg(&halo->options, backward) ? delayed_halo_foresee(&halo->delayed, direction, width) : WEFT_OK;
+}
+
+int gnn_halo_buffers(const gnn_halo *halo)
+{
+    return delays(&halo->options) ? delayed_halo_buffers(&halo->delayed) : 0;
+}
+
+weft_status gnn_halo_state(gnn_halo *halo, const char *name, sync_buffer *buffer)
+{
+    return delayed_halo_state(&halo->delayed, name, buffer);
+}
+
+weft_status gnn_halo_restored(gnn_halo *halo)
+{
+    return delayed_halo_restored(&halo->delayed);
+}
+
 static halo_way way_of(const gnn_halo *halo, bool backward)
 {
     const gnn_halo_options *o = &halo->options;
     if (!halo->pass.training) {
         return WAY_WHOLE;
     }
-    return o->none ? WAY_NOTHING : delays(o) && !(backward && o->fresh_gradients) ? WAY_DELAYED : WAY_WHOLE;
+    return o->none ? WAY_NOTHING : delays_leg(o, backward) ? WAY_DELAYED : draws(o) ? WAY_DRAWN : WAY_WHOLE;
 }
 
 static weft_tensor replicas_of(const gnn_halo *halo, const weft_tensor *x)
@@ -83,6 +123,41 @@ static weft_status clear_replicas(const gnn_halo *halo, const weft_tensor *x)
 {
     weft_tensor replicas = replicas_of(halo, x);
     return replicas.rows > 0 ? tensor_zero(&replicas) : WEFT_OK;
+}
+
+/* What a leg draws depends on what its vertices are in the forward sum, so that backward is the transpose of it. */
+static weft_status choose_rows(gnn_halo *halo, halo_direction direction, bool backward)
+{
+    const int side = halo->way != WAY_DRAWN ? CHOSE_ALL : (direction == HALO_FORWARD) == backward;
+    if (side == halo->chosen && (side == CHOSE_ALL || halo->chosen_epoch == halo->pass.epoch)) {
+        return WEFT_OK;
+    }
+    const halo_draw_key key = {.seed = halo->pass.seed, .epoch = (uint32_t)halo->pass.epoch, .destinations = side == 1};
+    const comm_halo_desc rows =
+        side == CHOSE_ALL ? halo_draw_all(&halo->draw) : halo_draw_some(&halo->draw, halo->options.sample, &key);
+    halo->chosen = side;
+    halo->chosen_epoch = halo->pass.epoch;
+    return comm_halo_choose(halo->whole, &rows);
+}
+
+/* Each row drawn stands for 1 / P of them. */
+static weft_status weigh_replicas(const gnn_halo *halo)
+{
+    weft_tensor replicas = replicas_of(halo, &halo->x);
+    return replicas.rows > 0 ? tensor_axpby(0.0, &replicas, 1.0 / halo->options.sample, &replicas) : WEFT_OK;
+}
+
+static weft_status post_drawn(gnn_halo *halo, const comm_halo_code *code)
+{
+    const weft_tensor *x = &halo->x;
+    WEFT_TRY(halo->direction == HALO_FORWARD ? clear_replicas(halo, x) : weigh_replicas(halo));
+    return comm_halo_post_coded(halo->whole, halo->direction, code, x->dtype, x->data, x->ld, x->cols);
+}
+
+static weft_status wait_drawn(gnn_halo *halo)
+{
+    WEFT_TRY(comm_halo_wait(halo->whole));
+    return halo->direction == HALO_FORWARD ? weigh_replicas(halo) : WEFT_OK;
 }
 
 /* The legs of a pass have purposes of their own, as many as there are. */
@@ -102,12 +177,18 @@ weft_status gnn_halo_post(gnn_halo *halo, halo_direction direction, bool backwar
     const comm_halo_code code = code_of(halo, halo->posts++);
     halo->posted = true;
     halo->way = way_of(halo, backward);
+    halo->direction = direction;
+    halo->x = *x;
     WEFT_CHECK(direction != HALO_REVERSE_MAX || halo->way == WAY_WHOLE, WEFT_ERR_UNSUPPORTED,
                "a maximum over replicas needs all of them in every epoch");
     switch (halo->way) {
     case WAY_NOTHING:
         return direction == HALO_FORWARD ? clear_replicas(halo, x) : WEFT_OK;
+    case WAY_DRAWN:
+        WEFT_TRY(choose_rows(halo, direction, backward));
+        return post_drawn(halo, &code);
     case WAY_WHOLE:
+        WEFT_TRY(choose_rows(halo, direction, backward));
         return comm_halo_post_coded(halo->whole, direction, &code, x->dtype, x->data, x->ld, x->cols);
     default:
         return delayed_halo_post(&halo->delayed, direction, &code, x);
@@ -121,6 +202,8 @@ weft_status gnn_halo_wait(gnn_halo *halo)
     switch (halo->way) {
     case WAY_NOTHING:
         return WEFT_OK;
+    case WAY_DRAWN:
+        return wait_drawn(halo);
     case WAY_WHOLE:
         return comm_halo_wait(halo->whole);
     default:
@@ -131,7 +214,7 @@ weft_status gnn_halo_wait(gnn_halo *halo)
 bool gnn_halo_arrived(const gnn_halo *halo)
 {
     return !halo->posted || halo->way == WAY_NOTHING ||
-           (halo->way == WAY_WHOLE ? comm_halo_arrived(halo->whole) : delayed_halo_arrived(&halo->delayed));
+           (halo->way == WAY_DELAYED ? delayed_halo_arrived(&halo->delayed) : comm_halo_arrived(halo->whole));
 }
 
 void gnn_halo_destroy(gnn_halo *halo)
@@ -141,5 +224,6 @@ void gnn_halo_destroy(gnn_halo *halo)
     }
     comm_halo_destroy(halo->whole);
     delayed_halo_destroy(&halo->delayed);
+    halo_draw_destroy(&halo->draw);
     weft_free(halo);
 }

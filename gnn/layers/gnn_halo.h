@@ -4,6 +4,11 @@
  *      exact      every row on every leg: what comm/halo.h does, in the caller's matrix
  *      delay R    one of R bins a leg and epoch, in turn; the rows of the others are those that came last; hidden: also
  *                 the bin's are those of the epoch before (delayed_halo.h). Bytes: about 1 / R of the exact mode's
+ *      sample P   of each vertex' rows those that are drawn (halo_draw.h), times 1 / P where they arrive; the others count as
+ *                 nothing, so that the expectation of a sum is the sum. An epoch has two draws, for vertices as sources
+ *                 and as destinations of the forward sum, and backward has them exchanged: where partial sums return to
+ *                 roots its sums are the transposed ones, of the same weights. Where every rank holds whole rows each
+ *                 direction has a draw of its own. Bytes: P of the exact mode's
  *      none       training passes exchange nothing: a rank knows its own rows and no others
  *
  * What travels in training may be coded besides (hal_row_codec): rounded at random, keyed by the vertex's global id, the
@@ -13,6 +18,7 @@
 #define WEFT_GNN_LAYERS_GNN_HALO_H
 
 #include "comm/halo.h"
+#include "comm/sync/sync.h"
 #include "partition/part.h"
 #include "tensor/tensor.h"
 
@@ -24,6 +30,7 @@ typedef struct gnn_halo_options {
     bool hidden;          /* rows are used an epoch after the one in which they were sent */
     bool fresh_gradients; /* delay and hiding are for the rows of forward passes alone */
     bool none;
+    double sample;       /* P: the part of the rows that travels, drawn anew in every epoch; 0 and 1: all of them */
     hal_row_codec codec; /* rows in fewer bits, rounded at random */
 } gnn_halo_options;
 
@@ -62,6 +69,12 @@ weft_status gnn_halo_post(gnn_halo *halo, halo_direction direction, bool backwar
 weft_status gnn_halo_wait(gnn_halo *halo);
 /* As comm_halo_arrived; true when nothing is under way. */
 bool gnn_halo_arrived(const gnn_halo *halo);
+/* The next leg of a training pass, so that what it keeps is there before the first pass. Collective. */
+weft_status gnn_halo_foresee(gnn_halo *halo, halo_direction direction, bool backward, int64_t width);
+/* What legs remember, as delayed_halo_state has it; 0 buffers: nothing. Collective. */
+int gnn_halo_buffers(const gnn_halo *halo);
+weft_status gnn_halo_state(gnn_halo *halo, const char *name, sync_buffer *buffer);
+weft_status gnn_halo_restored(gnn_halo *halo);
 /* Epochs since the oldest row that the pass begun last uses was computed. */
 int64_t gnn_halo_staleness(const gnn_halo *halo);
 void gnn_halo_destroy(gnn_halo *halo);

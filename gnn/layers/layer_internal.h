@@ -9,7 +9,8 @@
 #include "gnn/layers/layer.h"
 #include "train/activities.h"
 
-extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc;
+extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc,
+    gnn_layer_gatv2;
 
 /* Is layer `number` the one that reads features, and are those held sparse? */
 static inline bool layer_takes_sparse(const gnn_config *config, int number)

@@ -27,7 +27,7 @@ const char *gnn_flow_text(gnn_flow flow)
 /* The part of a layer's rows that travels in a training epoch. */
 static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *layer)
 {
-    const double part = halo->delay > 1 ? 1.0 / halo->delay : 1.0;
+    const double part = halo->delay > 1 ? 1.0 / halo->delay : halo->sample > 0.0 ? halo->sample : 1.0;
     const double forward =
         layer->aggregated > 0 ? (double)(layer->width * layer->hops) / (double)layer->aggregated : 1.0;
     return halo->fresh_gradients ? forward * part + (1.0 - forward) : part;

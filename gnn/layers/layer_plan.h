@@ -27,7 +27,8 @@ enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1,
     X(GNN_MLP, "mlp")                                                                                                  \
     X(GNN_GAT, "gat")                                                                                                  \
     X(GNN_GIN, "gin")                                                                                                  \
-    X(GNN_SGC, "sgc")
+    X(GNN_SGC, "sgc")                                                                                                  \
+    X(GNN_GATV2, "gatv2")
 typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \

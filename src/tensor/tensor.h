@@ -89,6 +89,19 @@ weft_status tensor_attention_backward_targets(const tensor_attention *a, const w
 weft_status tensor_attention_backward_sources(const tensor_attention *a, const weft_tensor *x, const weft_tensor *dy,
                                               weft_tensor *dx, weft_tensor *dsource);
 
+/* The same where ends meet in every column; see dynamic_* in hal/ops.def. */
+typedef struct tensor_dynamic {
+    tensor_attention edges;        /* without source and target */
+    const weft_tensor *x, *target; /* [n, heads * d] */
+    const weft_tensor *vector;     /* [1, heads * d] */
+} tensor_dynamic;
+weft_status tensor_dynamic_highest(const tensor_dynamic *a, weft_tensor *highest);
+weft_status tensor_dynamic_forward(const tensor_dynamic *a, weft_tensor *out, weft_tensor *total);
+/* dvector: [rows, heads * d], what each row adds to the gradient of vector. */
+weft_status tensor_dynamic_backward_targets(const tensor_dynamic *a, const weft_tensor *dy, weft_tensor *dtarget,
+                                            weft_tensor *dvector);
+weft_status tensor_dynamic_backward_sources(const tensor_dynamic *a, const weft_tensor *dy, weft_tensor *dx);
+
 /* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
 typedef struct tensor_batch_norm {
     const weft_tensor *mean, *rstd, *gamma, *beta;

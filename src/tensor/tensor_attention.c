@@ -130,3 +130,69 @@ weft_status tensor_attention_backward_sources(const tensor_attention *a, const w
                                                                                  .dsource = tensor_mat(dsource),
                                                                                  .how = a->how});
 }
+
+static weft_status check_dynamic(const char *op, const tensor_dynamic *a, const weft_tensor *like)
+{
+    const int heads = a->edges.how.heads;
+    WEFT_CHECK(heads >= 1 && heads <= HAL_HEADS && a->x->cols % heads == 0, WEFT_ERR_INTERNAL,
+               "%s: %ld columns for %d heads, of which there are 1 to %d", op, (long)a->x->cols, heads, HAL_HEADS);
+    WEFT_TRY(tensor_check_alike(op, "x", a->x, like));
+    WEFT_TRY(tensor_check_same(op, "target", a->target, a->x));
+    WEFT_TRY(tensor_check_alike(op, "vector", a->vector, like));
+    return tensor_check_shape(op, "vector", a->vector, 1, a->x->cols);
+}
+
+static weft_status check_dynamic_backward(const char *op, const tensor_dynamic *a, const weft_tensor *dy)
+{
+    WEFT_TRY(check_dynamic(op, a, dy));
+    WEFT_TRY(tensor_check_same(op, "dy", dy, a->x));
+    WEFT_TRY(check_heads(op, "highest", &a->edges, a->edges.highest, dy));
+    WEFT_TRY(check_heads(op, "total", &a->edges, a->edges.total, dy));
+    return check_heads(op, "mean", &a->edges, a->edges.mean, dy);
+}
+
+/* The operands that all have. */
+#define DYNAMIC(a)                                                                                                     \
+    .x = tensor_mat((a)->x), .target = tensor_mat((a)->target), .vector = tensor_mat((a)->vector),                     \
+    .offset = offsets_of(&(a)->edges), .column = columns_of(&(a)->edges), .how = (a)->edges.how
+
+weft_status tensor_dynamic_highest(const tensor_dynamic *a, weft_tensor *highest)
+{
+    WEFT_TRY(check_dynamic("dynamic_highest", a, highest));
+    WEFT_TRY(tensor_check_shape("dynamic_highest", "highest", highest, a->edges.rows, a->edges.how.heads));
+    return hal_dynamic_highest(highest->hal, &(hal_dynamic_highest_args){DYNAMIC(a), .highest = tensor_mat(highest)});
+}
+
+weft_status tensor_dynamic_forward(const tensor_dynamic *a, weft_tensor *out, weft_tensor *total)
+{
+    WEFT_TRY(check_dynamic("dynamic_forward", a, out));
+    WEFT_TRY(check_heads("dynamic_forward", "highest", &a->edges, a->edges.highest, out));
+    WEFT_TRY(tensor_check_shape("dynamic_forward", "out", out, a->edges.rows, a->x->cols));
+    WEFT_TRY(tensor_check_shape("dynamic_forward", "total", total, a->edges.rows, a->edges.how.heads));
+    return hal_dynamic_forward(out->hal,
+                               &(hal_dynamic_forward_args){DYNAMIC(a), .highest = tensor_mat(a->edges.highest),
+                                                           .out = tensor_mat(out), .total = tensor_mat(total)});
+}
+
+weft_status tensor_dynamic_backward_targets(const tensor_dynamic *a, const weft_tensor *dy, weft_tensor *dtarget,
+                                            weft_tensor *dvector)
+{
+    WEFT_TRY(check_dynamic_backward("dynamic_backward_targets", a, dy));
+    WEFT_TRY(tensor_check_shape("dynamic_backward_targets", "dtarget", dtarget, a->edges.rows, a->x->cols));
+    WEFT_TRY(tensor_check_shape("dynamic_backward_targets", "dvector", dvector, a->edges.rows, a->x->cols));
+    return hal_dynamic_backward_targets(
+        dy->hal, &(hal_dynamic_backward_targets_args){DYNAMIC(a), .highest = tensor_mat(a->edges.highest),
+                                                      .total = tensor_mat(a->edges.total),
+                                                      .mean = tensor_mat(a->edges.mean), .dy = tensor_mat(dy),
+                                                      .dtarget = tensor_mat(dtarget), .dvector = tensor_mat(dvector)});
+}
+
+weft_status tensor_dynamic_backward_sources(const tensor_dynamic *a, const weft_tensor *dy, weft_tensor *dx)
+{
+    WEFT_TRY(check_dynamic_backward("dynamic_backward_sources", a, dy));
+    WEFT_TRY(tensor_check_shape("dynamic_backward_sources", "dx", dx, a->edges.rows, a->x->cols));
+    return hal_dynamic_backward_sources(
+        dy->hal, &(hal_dynamic_backward_sources_args){
+                     DYNAMIC(a), .highest = tensor_mat(a->edges.highest), .total = tensor_mat(a->edges.total),
+                     .mean = tensor_mat(a->edges.mean), .dy = tensor_mat(dy), .dx = tensor_mat(dx)});
+}

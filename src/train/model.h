@@ -9,6 +9,7 @@
 #define WEFT_TRAIN_MODEL_H
 
 #include "base/option_words.h"
+#include "comm/sync/sync.h"
 #include "train/param.h"
 
 /* What the loop wants to hear from a training pass, by blocks of the parameter store; models call train_need and
@@ -56,6 +57,13 @@ typedef struct train_model {
     /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.
      */
     weft_status (*backward)(void *self, const train_pass *pass, weft_tensor *dlogits);
+    /*
+     * What passes remember from epoch to epoch beside parameters, both or NULL when it is nothing, on all ranks alike:
+     * state and restored as in train/precondition.h, but for zeros where a checkpoint of other options has no buffer of
+     * that name and length. Collective.
+     */
+    weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
+    weft_status (*restored)(void *self);
 } train_model;
 
 typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;

@@ -35,6 +35,11 @@ def number(value):
     return repr(int(value)) if value == int(value) else repr(value)
 
 
+def largest_but(option):
+    """The largest value that is not the default."""
+    return next(v for v in (number(option["max"]), number(option["min"])) if v != option["default"])
+
+
 def valid_values(option):
     kind = option["type"]
     if kind == "flag":
@@ -220,7 +225,7 @@ def check_needs():
     assert len(needs) >= 25
     for option, need in needs:
         other = options[need["option"]]
-        value = number(option["max"]) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
+        value = largest_but(option) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
         absent = ["convert", "absent", "--out", "none"] if option["section"] == "convert" else ["train", "--data", "absent"]

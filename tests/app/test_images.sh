@@ -127,6 +127,35 @@ mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data 
     fail "2 ranks: $(cat err)"
 look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"
 
+# ---- no node holds all: each has its own part of them, and fetches the rest; the same bits, nothing is read twice ----
+far() { # RUN ARGUMENTS
+    local run=$1
+    shift
+    mpirun -np 4 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data photos --ranks-per-node 2 --run-dir "$run" "$@" \
+        >out 2>err || fail "$run: $(cat err)"
+}
+far whole4
+far spread4 --cache-memory 26K --loader-threads 1
+far some4 --cache-memory 10K
+same_weights whole4 spread4 || fail "images of other nodes: other weights"
+same_weights whole4 some4 || fail "images of other nodes, and of none: other weights"
+python3 - <<'CHECK' || fail "images of other nodes"
+import json
+def read(run):
+    summary = json.load(open(run + "/summary.json"))
+    assert summary["allocations_after_first_epoch"] == 0, summary["allocations_after_first_epoch"]
+    lines = [json.loads(line)["input"] for line in open(run + "/metrics.jsonl")]
+    return summary["input"], lines
+# 48 for the moments, three times 12 to test with, twice 48 to train with
+used = 48 + 3 * 12 + 2 * 48
+total, lines = read("spread4")
+assert total["decoded"] == 60 and total["from_memory"] + total["from_nodes"] == used, total
+assert total["from_nodes"] > used / 6 and lines[1]["source_bytes"] == 0 and lines[1]["decoded"] == 0, (total, lines)
+total, lines = read("some4")
+assert total["from_nodes"] > 0 and lines[1]["decoded"] > 0, (total, lines)
+assert read("whole4")[0]["from_nodes"] == 0
+CHECK
+
 # ---- files without classes are answered by name, as they are where they have classes; what is damaged is left out ----
 mkdir loose
 for file in photos/test/*/*.png; do cp "$file" loose/; done

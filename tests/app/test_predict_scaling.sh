@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # weft predict-scaling end to end: the rows of its table in three formats, halos beside those of a dry run, a better machine,
 # refusals.
+# needs: mpirun
 set -euo pipefail
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-need mpirun
 need python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -621,7 +621,17 @@ static void attention_variant(env *e, int heads, float drop)
     operand above = operand_make(e, rows, heads, POSITIVE); /* and more: no source is above */
     operand dtarget = operand_make(e, rows, heads, NOTHING);
     operand dsource = operand_make(e, rows, heads, NOTHING);
+    operand meets = operand_make(e, rows, heads * d, UNIT);
+    operand unit = operand_make(e, 1, heads * d, UNIT);
+    operand vector = operand_make(e, 1, heads * d, NOTHING); /* no score of two ends is above 1 */
+    operand most = operand_make(e, rows, heads, NOTHING);
+    operand sums = operand_make(e, rows, heads * d, NOTHING);
+    operand powers = operand_make(e, rows, heads, NOTHING);
+    operand dmeets = operand_make(e, rows, heads * d, NOTHING);
+    operand dvector = operand_make(e, rows, heads * d, NOTHING);
+    operand dsum = operand_make(e, rows, heads * d, NOTHING);
     RUN(e, axpby, .alpha = 1.0, .x = ON(positive), .beta = 1.0, .y = ON(above));
+    RUN(e, axpby, .alpha = 0.5 / (double)d, .x = ON(unit), .y = ON(vector));
     for (int b = 0; b < 2; ++b) {
         const hal_attention how = {.heads = heads,
                                    .slope = 0.2,
@@ -644,6 +654,17 @@ static void attention_variant(env *e, int heads, float drop)
                .source = mat_on(&source, b), .target = mat_on(&target, b), .highest = mat_on(&above, b),
                .total = mat_on(&positive, b), .mean = mat_on(&mean, b), .x = mat_on(&x, b), .dy = mat_on(&dy, b),
                .dx = mat_on(&dx, b), .dsource = mat_on(&dsource, b), .how = how);
+#define MEETING                                                                                                        \
+    .x = mat_on(&x, b), .target = mat_on(&meets, b), .vector = mat_on(&vector, b), .offset = ints_on(&offset, b),      \
+    .column = ints_on(&column, b), .how = how
+        RUN_ON(e, b, dynamic_highest, MEETING, .highest = mat_on(&most, b));
+        RUN_ON(e, b, dynamic_forward, MEETING, .highest = mat_on(&most, b), .out = mat_on(&sums, b),
+               .total = mat_on(&powers, b));
+        RUN_ON(e, b, dynamic_backward_targets, MEETING, .highest = mat_on(&most, b), .total = mat_on(&positive, b),
+               .mean = mat_on(&mean, b), .dy = mat_on(&dy, b), .dtarget = mat_on(&dmeets, b),
+               .dvector = mat_on(&dvector, b));
+        RUN_ON(e, b, dynamic_backward_sources, MEETING, .highest = mat_on(&above, b), .total = mat_on(&positive, b),
+               .mean = mat_on(&mean, b), .dy = mat_on(&dy, b), .dx = mat_on(&dsum, b));
     }
     operand_compare(e, &highest, 0.0);
     operand_compare(e, &out, 64.0);
@@ -651,6 +672,12 @@ static void attention_variant(env *e, int heads, float drop)
     operand_compare(e, &dtarget, 64.0 * (double)d);
     operand_compare(e, &dx, 64.0);
     operand_compare(e, &dsource, 64.0 * (double)d);
+    operand_compare(e, &most, 8.0 * (double)d);
+    operand_compare(e, &sums, 64.0 * (double)d);
+    operand_compare(e, &powers, 64.0 * (double)d);
+    operand_compare(e, &dmeets, 64.0 * (double)d);
+    operand_compare(e, &dvector, 64.0 * (double)d);
+    operand_compare(e, &dsum, 64.0 * (double)d);
 }
 
 static void case_attention(env *e)

@@ -49,7 +49,7 @@ static weft_status coded_row(const weft_comm *comm, weft_hal *ref, const comm_ha
         row[c] = (float)halo_value(g, c, comm_rank(comm));
     }
     if (direction == HALO_FORWARD) {
-        return root == comm_rank(comm) ? WEFT_OK : recoded(ref, code, g, root, row);
+        return halo_replica(size, setting, g, comm_rank(comm)) ? recoded(ref, code, g, root, row) : WEFT_OK;
     }
     for (int p = 0; root == comm_rank(comm) && p < size; ++p) {
         if (halo_replica(size, setting, g, p)) {
@@ -109,12 +109,14 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
     comm_set_stall_timeout(comm, 60.0);
     WEFT_TRY_GOTO(weft_hal_open(argument, 1, &hal), status, done);
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &ref), status, done);
-    for (int k = 0; k < 2; ++k) {
-        const halo_setting setting = {.shuffled = k == 1};
-        halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+    for (int k = 0; k < 3; ++k) {
+        const halo_setting setting = {.shuffled = k == 1, .chosen = k == 2}, all = {.shuffled = k == 1};
+        halo_build(comm_rank(comm), comm_size(comm), &all, local);
         local->max_width = CODED_WIDTH;
         const comm_halo_desc desc = halo_desc_of(local);
         WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CODED_WIDTH, &halo), status, done);
+        halo_build(comm_rank(comm), comm_size(comm), &setting, local);
+        WEFT_TRY_GOTO(k == 2 ? comm_halo_choose(halo, &desc) : WEFT_OK, status, done);
         for (hal_row_codec codec = HAL_ROWS_INT2; codec >= HAL_ROWS_BF16; --codec) {
             const comm_halo_code code = {.codec = codec, .rounding = {.seed = 3, .purpose = 130, .epoch = 2}};
             WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_FORWARD), status, done);

@@ -16,6 +16,7 @@ D^-1/2 (A + I) D^-1/2:
     gcn        S (H W) + b                       D = diag(d + 1), in-degrees on both sides
     gcn-jump   the same, 12 -> 16 -> 16 -> 16    H is added to the result of the second and third in front of their ReLU; the three
                                                  results side by side go through one linear map 48 -> 5
+    gatv2      softmax(S) (H W_s + b_s) + b, a head at a time   S[v, u] = a . LeakyReLU((H W_t + b_t)[v] + (H W_s + b_s)[u]); ELU
     gin        ReLU((A + I) H W + b) W' + b'     W' is [d_out, d_out]
     sgc        S S X W + b                       one linear map 12 -> 5
     gat        softmax(S) H W + b, a head at a time   S[v, u] = LeakyReLU(a_dst . (H W)[v] + a_src . (H W)[u]) where A + I
@@ -33,7 +34,8 @@ import numpy as np
 import torch
 
 N, F, HIDDEN, CLASSES, EPOCHS = 203, 12, 16, 5, 20
-HEADS = (4, 2)  # of gat: four of 4 side by side, then the mean of two
+HEADED = ("gat", "gatv2")
+HEADS = (4, 2)  # of those: four of 4 side by side, then the mean of two
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -98,6 +100,17 @@ def attention(edges, h, weights):
     return together + weights["bias"]
 
 
+def dynamic_attention(edges, h, weights):
+    """Every pair of vertices meets in full: [target, source, heads, columns]."""
+    heads, d = weights["att"].shape
+    source = (h @ weights["source"] + weights["source_bias"]).reshape(N, heads, d)
+    target = (h @ weights["target"] + weights["target_bias"]).reshape(N, heads, d)
+    met = torch.nn.functional.leaky_relu(target[:, None] + source[None, :], 0.2)
+    score = (met * weights["att"]).sum(-1).masked_fill((edges == 0)[:, :, None], -torch.inf)
+    together = torch.einsum("vuh,uhd->vhd", torch.softmax(score, 1), source)
+    return (together.reshape(N, -1) if weights["bias"].numel() == heads * d else together.mean(1)) + weights["bias"]
+
+
 def propagate(model, adjacency, degree, h, weights):
     eye = torch.eye(N, dtype=torch.float64)
     if model == "sage-mean":
@@ -107,6 +120,8 @@ def propagate(model, adjacency, degree, h, weights):
         return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
     if model == "gat":
         return attention(adjacency + eye, h, weights)
+    if model == "gatv2":
+        return dynamic_attention(adjacency + eye, h, weights)
     if model == "gin":
         inner = torch.relu((adjacency + eye) @ h @ weights["weight"] + weights["bias"])
         return inner @ weights["mlp.weight"] + weights["mlp.bias"]
@@ -119,7 +134,7 @@ def propagate(model, adjacency, degree, h, weights):
 
 def answer(model, adjacency, degree, x, layers):
     """The logits, of all layers."""
-    activation = torch.nn.functional.elu if model == "gat" else torch.relu
+    activation = torch.nn.functional.elu if model in HEADED else torch.relu
     if model == "sgc":
         return propagate(model, adjacency, degree, x, layers[0])
     if model == "gcn-jump":
@@ -139,11 +154,14 @@ def initial_weights(model):
     widths = {"sgc": [(F, CLASSES)], "gcn-jump": [(F, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, HIDDEN)]}
     for layer, (d_in, d_out) in enumerate(widths.get(model, [(F, HIDDEN), (HIDDEN, CLASSES)])):
         bound = (6.0 / (d_in + d_out)) ** 0.5
-        heads = HEADS[layer] if model == "gat" else 1
+        heads = HEADS[layer] if model in HEADED else 1
         d = d_out // heads if layer == 0 else d_out
         shapes = {"self": (d_in, d_out), "neigh": (d_in, d_out)} if model == "sage-mean" else {"weight": (d_in, heads * d)}
         if model == "gat":
             shapes.update({"att_src": (heads, d), "att_dst": (heads, d)})
+        if model == "gatv2":
+            shapes = {"source": (d_in, heads * d), "target": (d_in, heads * d), "att": (heads, d),
+                      "source_bias": (1, heads * d), "target_bias": (1, heads * d)}
         shapes = {f"layer{layer}.{name}": shape for name, shape in shapes.items()}
         if model == "gin":
             shapes[f"mlp{layer}.weight"] = (d_out, d_out)
@@ -194,7 +212,7 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else HERE
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
-    for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump"):
+    for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

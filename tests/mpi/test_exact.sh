@@ -77,6 +77,7 @@ assert 0 < lane["busy_s_avg"] and 0 <= lane["waited_s_avg"], lane
 PY
 done
 # Sums that nothing divides, hops one after the other, and what leads past layers.
+epochs=20
 for row in "gin" "sgc --layers 3" "sage --layers 4 --residual on --jumping max"; do
     read -r model options <<<"$row"
     name=$model-more
@@ -93,10 +94,12 @@ done
 # sooner, so fewer epochs.
 epochs=20
 settings=(--hidden 4 "${plain[@]:2}" --heads 4 --out-heads 2 --attn-dropout 0.4)
-run gat-1 1 random gat
-for place in "libra 2" "random 3" "libra 4" "metis 4" "random 8"; do
-    read -r method count <<<"$place"
-    run "gat-$method-$count" "$count" "$method" gat
-    compare gat-1 "gat-$method-$count" "$count"
+for model in gat gatv2; do
+    run "$model-1" 1 random "$model"
+    for place in "libra 2" "random 3" "libra 4" "metis 4" "random 8"; do
+        read -r method count <<<"$place"
+        run "$model-$method-$count" "$count" "$method" "$model"
+        compare "$model-1" "$model-$method-$count" "$count"
+    done
 done
 echo "exact on every rank count"

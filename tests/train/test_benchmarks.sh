@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # scripts/run_benchmark on generated graphs of the five data sets: raw files in each layout, store, partition, training on two
 # ranks, the table; what is kept is used again; the job script; refusals.
+# needs: mpirun
 set -euo pipefail
 weft=$(realpath "$1")
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-need mpirun
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

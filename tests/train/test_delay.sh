@@ -1,6 +1,6 @@
 #!/bin/bash
 # Halos by bins, in fewer bits and none at all, through the command: what is exact by definition has the same bits, what
-# is not sends as many bytes as it says, evaluates exactly, and converges; a resumed run begins with everything.
+# is not sends as many bytes as it says, evaluates exactly, and converges; a resumed run goes on to the bit.
 # needs: mpirun
 # timeout: 300
 set -u
@@ -30,11 +30,16 @@ trained none 3 --no-halo
 for codec in bf16 int8 int4 int2; do
     trained "$codec" 3 --halo-codec "$codec"
 done
+trained sampled 3 --boundary-sample 0.5
 trained both 3 --halo-codec int8 --delay 4
 trained alone 1
 trained alone-delayed 1 --delay 4
 epochs=12 trained resumed 3 --delay 4
+cp -r resumed other
 trained resumed 3 --delay 4 --resume
+trained other 3 --delay 3 --resume
+epochs=12 trained resumed-fresh 3 --delay 4 --halo-overlap epoch --fresh-gradients
+trained resumed-fresh 3 --delay 4 --halo-overlap epoch --fresh-gradients --resume
 grep -q "up to 3 epochs old" delayed.out || fail "closing lines: $(cat delayed.out)"
 
 python3 - <<'EOF' || fail "delayed halos"
@@ -43,7 +48,8 @@ def read(folder):
     lines = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
     return lines, json.load(open(folder + "/summary.json"))
 runs = {f: read(f) for f in ("exact", "one", "delayed", "none", "alone", "alone-delayed", "resumed", "bf16", "int8",
-                             "int4", "int2", "both", "hidden", "fresh", "behind")}
+                             "int4", "int2", "both", "hidden", "resumed-fresh",
+                             "other", "fresh", "behind", "sampled")}
 def evaluation(f):  # after the last epoch
     last = runs[f][0][-1]
     return last["lanes"]["halo"]["bytes"] - last["halo_bytes"]
@@ -82,6 +88,12 @@ assert losses["delayed"] != losses["exact"] and abs(gap) < 0.05 * losses["exact"
 assert all(line["halo_bytes"] == 0 for line in runs["none"][0])
 assert losses["none"] != losses["exact"]
 
+part = [line["halo_bytes"] / whole for line in runs["sampled"][0]]
+assert all(0.4 < p < 0.6 for p in part) and abs(sum(part) / 24 - 0.5) < 0.02 and len(set(part)) > 20, part
+assert evaluation("sampled") == evaluation("exact")
+assert abs(losses["sampled"][-1] - losses["exact"][-1]) < 0.1 * losses["exact"][0]
+assert runs["sampled"][1]["allocations_after_first_epoch"] == 0
+
 # Rows of 16 columns, in hidden layers and of 16 classes: 16, 8, 4 or 2 bits each, and a scale.
 for codec, row in (("bf16", 32), ("int8", 20), ("int4", 12), ("int2", 8)):
     lines, summary = runs[codec]
@@ -95,13 +107,20 @@ assert sum(line["halo_bytes"] for line in runs["both"][0][4:8]) * 64 == whole * 
 # An evaluation moves what an exact one does.
 assert evaluation("delayed") == evaluation("none") == evaluation("exact") > 0
 
-lines = runs["resumed"][0]
-assert len(lines) == 24 and lines[12]["halo_bytes"] == whole and lines[12]["staleness"] == 0, lines[12]
-assert losses["resumed"][:12] == losses["delayed"][:12]
+# Resumed to the bit; with other bins from new rows.
+for resumed, straight in (("resumed", "delayed"), ("resumed-fresh", "fresh")):
+    assert len(losses[resumed]) == 24 and losses[resumed] == losses[straight], resumed
+    for key in ("halo_bytes", "staleness"):
+        assert [line[key] for line in runs[resumed][0]] == [line[key] for line in runs[straight][0]], (resumed, key)
+lines = runs["other"][0]
+assert losses["other"][:12] == losses["delayed"][:12]
+assert lines[12]["halo_bytes"] == whole and lines[12]["staleness"] == 0 and lines[13]["halo_bytes"] < whole
 EOF
 "$weft" train --data store --model mlp --delay 4 --epochs 1 --threads 1 --run-dir mlp 2>&1 | grep -q "delay 4.*has no effect" ||
     fail "--delay with --model mlp is not warned about"
 ranks 2 "$weft" train --data store --delay 4 --fresh-gradients --dry-run 2>/dev/null |
     grep -q "MB with --delay 4 --fresh-gradients" ||
     fail "a dry run does not tell what a delay saves"
+"$weft" train --data store --delay 4 --boundary-sample 0.5 --dry-run 2>&1 | grep -q "boundary-sample leaves out rows" ||
+    fail "samples of delayed rows are not refused"
 echo "delayed halos: ok"

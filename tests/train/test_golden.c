@@ -1,6 +1,6 @@
 /*
  * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn),
- * GCN, plain and with residual and jumping connections, GIN, SGC and GAT, in double precision on one rank and on three, and in single precision on the fast backend.
+ * GCN, plain and with residual and jumping connections, GIN, SGC, GAT and GATv2, in double precision on one rank and on three, and in single precision on the fast backend.
  */
 #include <math.h>
 #include <unistd.h>
@@ -258,6 +258,7 @@ static const golden_case models[] = {
     {.file = "sgc.npz", .config = {.kind = GNN_SGC}},
     {.file = "gcn-jump.npz", .config = {.kind = GNN_GCN, .layers = 3, .residual = true, .jumping = GNN_JUMPING_CAT}},
     {.file = "gin.npz", .config = {.kind = GNN_GIN}},
+    {.file = "gatv2.npz", .config = {.kind = GNN_GATV2, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
     {.file = "gat.npz", .config = {.kind = GNN_GAT, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
 };
 
@@ -265,7 +266,7 @@ static const golden_case models[] = {
 static void run_all(weft_dtype dtype, const char *backend, int ranks, double tolerance)
 {
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
-        const int orders = models[m].config.kind == GNN_GAT ? GNN_ORDER_AUTO : GNN_ORDER_LINEAR_FIRST;
+        const int orders = models[m].config.heads > 0 ? GNN_ORDER_AUTO : GNN_ORDER_LINEAR_FIRST;
         for (int order = GNN_ORDER_AUTO; order <= orders; ++order) {
             golden_case c = models[m];
             c.config.order = (gnn_order)order;

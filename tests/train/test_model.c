@@ -220,10 +220,11 @@ static int all_configs(config_row *rows)
                                             .residual = i < 8,
                                             .jumping = (gnn_jumping)(i / 4)};
     }
-    for (int wet = 0; wet < 2; ++wet) {
+    for (int i = 0; i < 4; ++i) {
+        const bool v2 = i % 2 != 0, wet = i / 2 != 0;
         for (int norm = NORM_NONE; norm <= NORM_LAYER; ++norm) {
             rows[count].name = "model";
-            rows[count].config = (gnn_config){.kind = GNN_GAT,
+            rows[count].config = (gnn_config){.kind = v2 ? GNN_GATV2 : GNN_GAT,
                                               .layers = 1 + count % 3,
                                               .inputs = 9,
                                               .hidden = 2,

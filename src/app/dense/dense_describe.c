@@ -79,6 +79,7 @@ static void begin_input(json_writer *json, const dense_input *input)
     json_object(json, "input");
     json_int(json, "from_memory", (int64_t)input->samples[IMAGE_FROM_MEMORY]);
     json_int(json, "from_disk", (int64_t)input->samples[IMAGE_FROM_DISK]);
+    json_int(json, "from_nodes", (int64_t)input->samples[IMAGE_FROM_NODES]);
     json_int(json, "decoded", (int64_t)input->samples[IMAGE_FROM_SOURCE]);
     json_int(json, "source_bytes", (int64_t)input->source_bytes);
 }
@@ -124,9 +125,9 @@ void dense_print_figures(const workload *work, FILE *out)
 {
     const dense_job *job = work->self;
     const dense_input *all = &job->all;
-    fprintf(out, "images: %.0f from memory, %.0f from disk, %.0f decoded; %s read of the data; ",
-            all->samples[IMAGE_FROM_MEMORY], all->samples[IMAGE_FROM_DISK], all->samples[IMAGE_FROM_SOURCE],
-            number_say_bytes((uint64_t)all->source_bytes).text);
+    fprintf(out, "images: %.0f from memory, %.0f from disk, %.0f from other nodes, %.0f decoded; %s read of the data; ",
+            all->samples[IMAGE_FROM_MEMORY], all->samples[IMAGE_FROM_DISK], all->samples[IMAGE_FROM_NODES],
+            all->samples[IMAGE_FROM_SOURCE], number_say_bytes((uint64_t)all->source_bytes).text);
     fprintf(out, "waited for batches for %.3f s (avg), %.3f s (max)\n", all->wait_s / comm_size(work->context->comm),
             job->wait_s_max);
 }

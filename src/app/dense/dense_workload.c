@@ -167,7 +167,9 @@ static weft_status plan_memory(workload *work)
     for (int i = 0; i < job->sizes; ++i) {
         most = job->images[i] > most ? job->images[i] : most;
     }
-    const uint64_t batches = 2 * (uint64_t)most * (uint64_t)image_set_bytes(job->set) * sizeof(float);
+    const uint64_t image = (uint64_t)image_set_bytes(job->set);
+    const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)comm_size(context->comm) : 0;
+    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
     /* Values, gradients, two moments; packed for forward and backward. */
     const uint64_t weights = 6 * parameters;
     const uint64_t kept = sync_setup_bytes(&sync, parameters, comm_size(context->comm));

@@ -79,11 +79,21 @@ static weft_status decide(weft_options *options, const gnn_facts *facts, bool tr
     return WEFT_OK;
 }
 
+/* Facts are read where something follows from them: features that are standardised are not sparse. */
+static bool needs_facts(const weft_options *options, bool training)
+{
+    if (training && (option_is_auto(options, OPT_RECIPE) || option_is_auto(options, OPT_NORMALIZE))) {
+        return true;
+    }
+    const bool may_be_sparse = option_choice(options, OPT_FEATURE_FORM) != GNN_FEATURES_WHOLE;
+    return may_be_sparse && option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD;
+}
+
 weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options,
                                 double *density)
 {
     gnn_facts facts = {0};
-    if (comm_rank(comm) == 0) {
+    if (needs_facts(options, training) && comm_rank(comm) == 0) {
         facts = gnn_facts_of(graph);
         graph_release_pages(graph);
     }

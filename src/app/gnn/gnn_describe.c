@@ -25,7 +25,14 @@ void gnn_describe_plan(const workload *work, FILE *out)
     gnn_plan plan;
     gnn_plan_make(&job->config, job->data.part.n_owned, job->data.part.n_local, context->placement.threads,
                   WEFT_DTYPE_F32, &plan);
-    if (comm_size(context->comm) > 1) {
+    const int ranks = graph_data_ranks(context);
+    if (ranks != comm_size(context->comm)) {
+        fprintf(out,
+                "planned for %d ranks, one a node, with an assumed replication factor of %.3f; each has %lld vertices, "
+                "holds %lld, and has %lld edges\n",
+                ranks, report->replication_factor, (long long)work->shares[0], (long long)work->shares[1],
+                (long long)work->shares[3]);
+    } else if (ranks > 1) {
         fprintf(out,
                 "partition %s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, root balance %.3f\n",
                 option_text(context->options, OPT_PARTITION), report->replication_factor, report->edge_balance,
@@ -44,12 +51,15 @@ void gnn_describe_plan(const workload *work, FILE *out)
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows,
             rows * gnn_plan_halo_bytes(&plan, &(gnn_halo_options){.delay = 0}) / 1e6);
-    if (comm_size(context->comm) > 1 && halo->none) {
+    if (ranks > 1 && halo->none) {
         fputs(", which " FLAG_NO_HALO " leaves to evaluations", out);
-    } else if (comm_size(context->comm) > 1 && (halo->delay > 1 || halo->codec != HAL_ROWS_NONE)) {
+    } else if (ranks > 1 && (halo->delay > 1 || halo->sample < 1.0 || halo->codec != HAL_ROWS_NONE)) {
         fprintf(out, ", %.1f MB with", rows * gnn_plan_halo_bytes(&plan, halo) / 1e6);
         if (halo->delay > 1) {
             fprintf(out, " " FLAG_DELAY " %d%s", halo->delay, halo->fresh_gradients ? " " FLAG_FRESH_GRADIENTS : "");
+        }
+        if (halo->sample < 1.0) {
+            fprintf(out, " " FLAG_BOUNDARY_SAMPLE " %g", halo->sample);
         }
         if (halo->codec != HAL_ROWS_NONE) {
             fprintf(out, " " FLAG_HALO_CODEC " %s", option_text(context->options, OPT_HALO_CODEC));

@@ -49,19 +49,18 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
 }
 
-/* What rows pass through, and what a delayed halo keeps of each leg: at most a row for every row held. It has lists and
- * buffers of its own beside those of evaluations, and of each leg where messages have until the next epoch. */
+/* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
+ * fewer bits their rows as well; messages take no more. And what a delayed halo keeps of each leg: at most a row for every row
+ * held. It has lists and buffers of its own beside those of evaluations, and of each leg where rows have until the next epoch. */
 static uint64_t halo_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t rows = (uint64_t)f->halo_rows;
-    const uint64_t coded = plan->config.halo.codec != HAL_ROWS_NONE
-                               ? (uint64_t)hal_row_bytes(plan->config.halo.codec, plan->max_width)
-                               : 0;
-    const uint64_t passing = 2 * rows * ((uint64_t)plan->max_width * 4 + coded);
+    const uint64_t times = plan->config.halo.codec != HAL_ROWS_NONE ? 3 : 2;
+    const uint64_t passing = times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
     if ((halo->delay <= 1 && !halo->hidden) || rows == 0) {
-        return passing;
+        return passing + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
     const uint64_t bins = halo->delay > 1 ? (uint64_t)halo->delay : 1;
@@ -71,8 +70,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
             (uint64_t)(halo->fresh_gradients ? plan->layer[l].width * plan->layer[l].hops : plan->layer[l].aggregated);
     }
     const uint64_t lists = rows * 24;
-    const uint64_t through =
-        halo->hidden ? rows * (columns * 4 + columns * coded / (uint64_t)plan->max_width) : passing;
+    const uint64_t through = halo->hidden ? times * rows * columns * 4 : passing;
     return passing + lists + columns * kept * 4 + through +
            (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
 }

@@ -17,7 +17,7 @@ typedef struct gnn_memory_facts {
     const gnn_plan *plan; /* for the rank's local sizes */
     int parts;
     int64_t edges;       /* local */
-    int64_t halo_rows;   /* replica rows that it sends or receives in the larger direction */
+    int64_t halo_rows;   /* rows that it sends and receives in a leg */
     bool symmetric;      /* forward and backward share one matrix */
     bool hides;          /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
     uint64_t process;    /* resident before anything was loaded */

@@ -29,7 +29,7 @@ static gnn_config kind_of(const weft_options *options)
 /* The kinds whose arrays are no other's: two matrices a layer, vectors of attention, or two linear maps. */
 static bool shows_kind(const gnn_config *config)
 {
-    return config->kind == GNN_GAT || config->kind == GNN_GIN ||
+    return gnn_layer_ops_of(config->kind)->heads || config->kind == GNN_GIN ||
            (config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN);
 }
 
@@ -66,7 +66,7 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
     if (config->layers > 1 || !option_is_set(model->known, OPT_NORM)) {
         WEFT_TRY(saved_model_show(model, OPT_NORM, norms[config->norm]));
     }
-    if (config->kind == GNN_GAT) {
+    if (gnn_layer_ops_of(config->kind)->heads) {
         snprintf(text, sizeof text, "%d", config->out_heads);
         WEFT_TRY(saved_model_show(model, OPT_OUT_HEADS, text));
         snprintf(text, sizeof text, "%d", config->heads);

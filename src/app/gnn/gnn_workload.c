@@ -41,6 +41,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .halo = {.delay = (int)option_int(o, OPT_DELAY),
                                  .hidden = option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH,
                                  .fresh_gradients = option_flag(o, OPT_FRESH_GRADIENTS),
+                                 .sample = option_real(o, OPT_BOUNDARY_SAMPLE),
                                  .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF,
                                  .codec = option_choice(o, OPT_HALO_CODEC)}};
 }
@@ -76,7 +77,7 @@ static weft_status check_precision(const weft_options *o)
     if (option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32) {
         return WEFT_OK;
     }
-    WEFT_CHECK(strcmp(option_text(o, OPT_MODEL), "gat") != 0, WEFT_ERR_USAGE,
+    WEFT_CHECK(!gnn_layer_ops_of(gnn_kind_asked(o))->weighs_edges, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
     WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
                    option_choice(o, OPT_HALO_CODEC) == HAL_ROWS_NONE,
@@ -88,6 +89,15 @@ static weft_status check_precision(const weft_options *o)
 
 static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_NORM, OPT_DROPOUT, OPTION_NONE};
 
+static weft_status check_halo(const weft_options *o)
+{
+    const bool delays = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
+    WEFT_CHECK(!delays || option_real(o, OPT_BOUNDARY_SAMPLE) >= 1.0, WEFT_ERR_USAGE,
+               FLAG_BOUNDARY_SAMPLE " leaves out rows that " FLAG_DELAY " and " FLAG_HALO_OVERLAP
+                                    " epoch keep from earlier epochs: take one or the other");
+    return WEFT_OK;
+}
+
 static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
@@ -98,6 +108,7 @@ static weft_status gnn_open(workload *work, const char *folder)
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
     WEFT_TRY(check_precision(work->context->options));
+    WEFT_TRY(check_halo(work->context->options));
     if (gnn_layer_ops_of(gnn_kind_asked(work->context->options))->hops) {
         option_warn_idle(work->context->options, idle_with_hops, "with " FLAG_MODEL " sgc, which is one linear map");
     }
@@ -160,18 +171,20 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
 {
     const gnn_job *job = work->self;
     const app_context *context = work->context;
-    const int ranks = comm_size(context->comm);
+    const int ranks = graph_data_ranks(context);
+    const bool here = ranks == comm_size(context->comm);
     const sync_options sync = sync_options_of(context->options, gnn_workload.shards);
     gnn_plan plan;
     gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
     facts.graph = &job->data.graph;
     facts.plan = &plan;
     facts.parts = ranks;
-    facts.hides = gnn_overlaps(context->comm, job->config.overlap);
+    facts.hides = here ? gnn_overlaps(context->comm, job->config.overlap) : job->config.overlap != HALO_OVERLAP_OFF;
     facts.process = work->process;
     facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
     work->memory = gnn_memory_plan(&facts);
-    return memory_plan_check(context, &work->memory, option_size(context->options, OPT_MEMORY_LIMIT));
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    return here || limit > 0 ? memory_plan_check(context, &work->memory, limit) : WEFT_OK;
 }
 
 /* Before anything is allocated: a rank's even share without replicas, the least it will need. */
@@ -179,7 +192,7 @@ static weft_status check_memory_early(workload *work)
 {
     const gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
-    const int ranks = comm_size(work->context->comm);
+    const int ranks = graph_data_ranks(work->context);
     const int64_t n = graph->vertices / ranks;
     return check_memory(work, n, n, (gnn_memory_facts){.edges = graph->edges / ranks, .symmetric = graph->symmetric});
 }
@@ -196,10 +209,11 @@ static weft_status check_memory_of_part(workload *work)
 {
     const gnn_job *job = work->self;
     const weft_part *part = &job->data.part;
-    return check_memory(work, part->n_owned, part->n_local,
-                        (gnn_memory_facts){.edges = part->edges,
-                                           .halo_rows = halo_rows(part),
-                                           .symmetric = part->symmetric || part->whole_rows});
+    return check_memory(
+        work, part->n_owned, part->n_local,
+        (gnn_memory_facts){.edges = part->edges,
+                           .halo_rows = part->gid != NULL ? halo_rows(part) : 2 * (part->n_local - part->n_owned),
+                           .symmetric = part->symmetric || part->whole_rows});
 }
 
 /* Measured: docs/howto-halo.md. */
@@ -234,7 +248,11 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(check_memory_early(work));
-    WEFT_TRY(graph_data_cut(context, folder, &job->data));
+    if (graph_data_ranks(context) == comm_size(context->comm)) {
+        WEFT_TRY(graph_data_cut(context, folder, &job->data));
+    } else {
+        graph_data_assume(context, &job->data);
+    }
     work->shares[0] = part->n_owned;
     work->shares[1] = part->n_local;
     work->shares[2] = part->n_local - part->n_owned;

@@ -1,6 +1,7 @@
 /* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
 #include "app/gnn/graph_data.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,12 @@ bool graph_data_is_generated(const app_context *context)
     return generator_named(option_text(context->options, OPT_DATA));
 }
 
+int graph_data_ranks(const app_context *context)
+{
+    const int asked = option_flag(context->options, OPT_DRY_RUN) ? (int)option_int(context->options, OPT_DRY_RANKS) : 0;
+    return asked > 0 ? asked : comm_size(context->comm);
+}
+
 static weft_status open_store(const app_context *context, const char *folder, graph_data *data)
 {
     const weft_options *o = context->options;
@@ -47,7 +54,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     }
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
-    if (status == WEFT_OK && comm_rank(context->comm) == 0) {
+    if (status == WEFT_OK && comm_rank(context->comm) == 0 && graph_data_ranks(context) == comm_size(context->comm)) {
         /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
         bool again = data->temporary || verify;
         status = again ? graph_validate(&data->graph) : graph_validate_once(data->store, &data->graph);
@@ -325,6 +332,27 @@ weft_status graph_data_cut(const app_context *context, const char *folder, graph
     WEFT_TRY(status);
     log_partition(context, data);
     return WEFT_OK;
+}
+
+void graph_data_assume(const app_context *context, graph_data *data)
+{
+    const weft_graph *graph = &data->graph;
+    const int ranks = graph_data_ranks(context);
+    const double factor = fmin(option_real(context->options, OPT_REPLICATION), ranks);
+    const int64_t replicas = (int64_t)ceil((factor - 1.0) * (double)graph->vertices);
+    const int64_t owned = (graph->vertices + ranks - 1) / ranks;
+    data->part = (weft_part){.parts = ranks,
+                             .n_global = graph->vertices,
+                             .e_global = graph->edges,
+                             .n_owned = owned,
+                             .n_local = owned + (replicas + ranks - 1) / ranks,
+                             .edges = (graph->edges + ranks - 1) / ranks,
+                             .symmetric = graph->symmetric};
+    data->report = (partition_report){.replication_factor = factor,
+                                      .edge_balance = 1.0,
+                                      .vertex_balance = 1.0,
+                                      .root_balance = 1.0,
+                                      .rows_per_layer = 2 * replicas};
 }
 
 weft_status graph_data_release(const app_context *context, graph_data *data)

@@ -29,6 +29,11 @@ partition_options graph_data_partition_options(const app_context *context, int p
 bool graph_data_wants_clustering(const weft_options *options, const weft_graph *graph);
 /* Find or compute the partition and cut out this rank's part. Collective. */
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data);
+/* Ranks of the job, or those that a dry run plans for (option dry-ranks). */
+int graph_data_ranks(const app_context *context);
+/* In place of graph_data_cut for a dry run of other ranks than there are: the sizes of an even part with the replicas that
+ * the option replication says, each of them a source and a destination; no lists. */
+void graph_data_assume(const app_context *context, graph_data *data);
 /* Unmap the store; remove a generated one. Collective. */
 weft_status graph_data_release(const app_context *context, graph_data *data);
 /* Also after a failure: nothing generated stays. */

@@ -9,6 +9,7 @@
 #include "app/info/info.h"
 #include "base/alloc.h"
 #include "dense/net/zoo.h"
+#include "gnn/layers/layer.h"
 #include "gnn/pyg.h"
 
 static void print_tensor(const safetensors_entry *entry)
@@ -35,7 +36,7 @@ static void print_model(const gnn_config *config)
     printf("%" PRId64, config->inputs);
     if (config->hidden > 0) {
         printf(" -> ");
-        if (config->kind == GNN_GAT) {
+        if (gnn_layer_ops_of(config->kind)->heads) {
             printf("%d x ", config->heads);
         }
         printf("%" PRId64, config->hidden);

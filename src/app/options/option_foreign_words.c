@@ -38,8 +38,8 @@ const option_foreign option_foreigns[] = {
      "gradients are not clipped; --warmup N and a lower --lr keep the first epochs small"},
     {"batch-norm,batchnorm,use-bn,use-batchnorm,bn,layer-norm,layernorm,use-ln,use-layernorm",
      "--norm batch|layer normalises after each hidden layer"},
-    {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat with ELU"},
-    {"attention", "--model gat is the one with attention"},
+    {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat and gatv2 with ELU"},
+    {"attention", "--model gat and gatv2 are those with attention"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
      "--precision bf16 halves what stands between layers, --wire bf16|fp16 the gradients that cross the network; "
      "weights "

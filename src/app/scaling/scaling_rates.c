@@ -1,6 +1,7 @@
 /*
  * app/scaling/scaling_rates.c: what an edge and a row cost here, by the kernels that training runs, on a part as training
- * cuts it and at the widths of its layers. Each is run once to warm up and until some time has passed; the least counts.
+ * cuts it and at the widths of its layers. Each is run once to warm up, which counts where it takes long, and until some
+ * time has passed; the least counts.
  * Rates are checked nowhere here: `weft bench spmm` and `gemm` check results before they print theirs.
  */
 #include <math.h>
@@ -44,9 +45,10 @@ static weft_status run_once(const timed_run *run)
 static weft_status time_least(const timed_run *run, double *least)
 {
     const double begun = clock_seconds();
-    *least = INFINITY;
     WEFT_TRY(run_once(run));
-    for (int i = 0; i < MOST_RUNS && (i == 0 || clock_seconds() - begun < ENOUGH_SECONDS); ++i) {
+    const double first = clock_seconds() - begun;
+    *least = first < ENOUGH_SECONDS ? INFINITY : first;
+    for (int i = 0; i < MOST_RUNS && (!isfinite(*least) || clock_seconds() - begun < ENOUGH_SECONDS); ++i) {
         const double start = clock_seconds();
         WEFT_TRY(run_once(run));
         *least = fmin(*least, clock_seconds() - start);

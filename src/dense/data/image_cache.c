@@ -14,17 +14,22 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "comm/core/layout.h"
 #include "comm/core/window.h"
 
 enum { EMPTY, FILLING, FULL, STATES_ALIGN = 64, PIECE = 1 << 20 };
 
 struct image_cache {
-    size_t bytes;      /* of a sample */
+    size_t bytes; /* of a sample */
+    int64_t samples;
     int64_t held, per; /* samples in memory, and of each segment */
     int segments, me;
-    uint8_t **segment;   /* [segments] */
-    comm_window *window; /* that holds them; NULL: the one segment is this rank's own */
-    image_disk *disk;    /* or NULL */
+    int64_t spread;            /* samples of each memory, where they are spread; 0: they are not */
+    int units, unit;           /* memories that samples are spread over, 1: they are not; this rank's */
+    const comm_layout *layout; /* a memory is a node's; NULL: a rank's */
+    uint8_t **segment;         /* [segments] */
+    comm_window *window;       /* that holds them; NULL: the one segment is this rank's own */
+    image_disk *disk;          /* or NULL */
 };
 
 static size_t states_bytes(int64_t per)
@@ -105,6 +110,25 @@ static void touch(const image_cache *cache, int threads)
     }
 }
 
+/* Where some memory has not all, every one has as many as the smallest, of its own. Collective. */
+static weft_status spread(weft_comm *comm, bool share, image_cache *cache)
+{
+    const comm_layout *layout = comm_get_layout(comm);
+    const int units = share ? layout->nodes : comm_size(comm);
+    int64_t least = cache->held;
+    WEFT_TRY(comm_allreduce(comm, &least, 1, WEFT_DTYPE_I64, COMM_MIN));
+    if (least == cache->samples || units == 1 || least == 0) {
+        return WEFT_OK;
+    }
+    cache->units = units;
+    cache->layout = share ? layout : NULL;
+    cache->unit = share ? layout->node_of[comm_rank(comm)] : comm_rank(comm);
+    cache->spread = least;
+    const int64_t all = (cache->samples - cache->unit + units - 1) / units; /* whose home this could be */
+    cache->held = least < all ? least : all;
+    return WEFT_OK;
+}
+
 static weft_status create_segments(weft_comm *comm, const image_cache_desc *desc, image_cache *cache)
 {
     bool share;
@@ -118,7 +142,8 @@ static weft_status create_segments(weft_comm *comm, const image_cache_desc *desc
     if (status == WEFT_OK) {
         touch(cache, desc->threads);
     }
-    return comm_agree(comm, status); /* from here on all segments are EMPTY */
+    WEFT_TRY(comm_agree(comm, status)); /* from here on all segments are EMPTY */
+    return desc->spread ? spread(comm, share, cache) : WEFT_OK;
 }
 
 weft_status image_cache_create(weft_comm *comm, const image_cache_desc *desc, image_cache **out)
@@ -128,6 +153,8 @@ weft_status image_cache_create(weft_comm *comm, const image_cache_desc *desc, im
     weft_status status = WEFT_NEW_ZERO(&cache, 1, WEFT_MEM_IMAGE);
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     cache->bytes = desc->bytes;
+    cache->samples = desc->samples;
+    cache->units = 1;
     WEFT_TRY_GOTO(create_segments(comm, desc, cache), status, done);
     if (desc->disk != NULL) {
         WEFT_TRY_GOTO(image_disk_open(comm, desc->disk, &cache->disk), status, done);
@@ -158,11 +185,12 @@ void image_cache_destroy(image_cache *cache)
 /* NULL: no place in memory. */
 static uint8_t *state_of(const image_cache *cache, int64_t number, uint8_t **pixels)
 {
-    if (number >= cache->held) {
+    const int64_t place = number / cache->units;
+    if (number % cache->units != cache->unit || place >= cache->held) {
         return NULL;
     }
-    uint8_t *segment = cache->segment[number / cache->per];
-    const int64_t at = number % cache->per;
+    uint8_t *segment = cache->segment[place / cache->per];
+    const int64_t at = place % cache->per;
     *pixels = segment + states_bytes(cache->per) + (size_t)at * cache->bytes;
     return segment + at;
 }
@@ -205,6 +233,36 @@ void image_cache_put(const image_cache *cache, int64_t number, const uint8_t *pi
 int64_t image_cache_held(const image_cache *cache)
 {
     return cache->held;
+}
+
+int64_t image_cache_number(const image_cache *cache, int64_t place)
+{
+    return place * cache->units + cache->unit;
+}
+
+bool image_cache_is_spread(const image_cache *cache)
+{
+    return cache->units > 1;
+}
+
+/* The ranks of a node take turns to answer. */
+int image_cache_home(const image_cache *cache, int64_t number)
+{
+    const int unit = (int)(number % cache->units);
+    const int64_t place = number / cache->units;
+    if (place >= cache->spread) {
+        return -1;
+    }
+    if (cache->layout == NULL) {
+        return unit;
+    }
+    const int *first = &cache->layout->first[unit];
+    return cache->layout->member[first[0] + (int)(place % (first[1] - first[0]))];
+}
+
+bool image_cache_together(const image_cache *cache, int a, int b)
+{
+    return cache->layout != NULL ? cache->layout->node_of[a] == cache->layout->node_of[b] : a == b;
 }
 
 int image_cache_ranks(const image_cache *cache, int *me)

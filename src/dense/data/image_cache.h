@@ -7,7 +7,12 @@
  *      take:  memory, else disk (and into memory), else the caller makes it and puts it
  *
  * An epoch asks for every sample once, in an order without favourites, so it does not matter which ones are kept, and none
- * is ever replaced: a sample's place is its number. Memory has the first and the disk the last ones, so that what is in
+ * is ever replaced: a sample's place is its number. Where no node can hold all of them they may be spread: each has a home,
+ * a function of its number, and the nodes hold different ones, to fetch from each other (image_fetch.h).
+ *
+ *      spread over 3 nodes     node 0   0 3 6 9 ..     node 1   1 4 7 ..     node 2   2 5 8 ..      as many as memory holds
+ *
+ * Memory has the first and the disk the last ones, so that what is in
  * neither is as little as can be. A place is filled by the rank and thread that has the sample first; nobody waits.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_CACHE_H
@@ -23,6 +28,7 @@ typedef struct image_cache_desc {
     size_t bytes;                /* of each */
     uint64_t memory;             /* most bytes of this node */
     int threads;                 /* >= 1, that touch the memory first */
+    bool spread;                 /* over the nodes, where none holds all */
     const image_disk_desc *disk; /* samples and sample_bytes are these; NULL: none */
 } image_cache_desc;
 
@@ -40,8 +46,16 @@ void image_cache_put(const image_cache *cache, int64_t number, const uint8_t *pi
 
 /* Memory in which a node of so many ranks holds all samples, of so many bytes each. */
 uint64_t image_cache_bytes(int64_t samples, size_t bytes, int ranks);
-/* Samples that memory has room for, and ranks that fill it together; *me: this one among them. */
+/* Samples that memory has room for, the number of the place-th of them, and ranks that fill it together; *me: this one
+ * among them. */
 int64_t image_cache_held(const image_cache *cache);
+int64_t image_cache_number(const image_cache *cache, int64_t place);
 int image_cache_ranks(const image_cache *cache, int *me);
+
+/* Whether samples are spread; then the rank that answers for a sample, -1: no memory has a place for it; and whether two ranks
+ * read the same memory. */
+bool image_cache_is_spread(const image_cache *cache);
+int image_cache_home(const image_cache *cache, int64_t number);
+bool image_cache_together(const image_cache *cache, int a, int b);
 
 #endif

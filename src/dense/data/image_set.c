@@ -198,7 +198,7 @@ static void note_level(const image_set *set, image_level level)
     atomic_fetch_add(&set->store->samples[level], 1);
 }
 
-/* This rank's part of all samples. */
+/* This rank's part of what its memory holds. */
 static weft_status fill_cache(const image_set *set, int threads)
 {
     const image_store *store = set->store;
@@ -208,16 +208,16 @@ static weft_status fill_cache(const image_set *set, int threads)
     const int ranks = image_cache_ranks(store->cache, &me);
     weft_status status = WEFT_OK;
     char message[1024] = "";
-    hal_split_rows(first_of(store, TRAIN_SPLITS), ranks, me, &begin, &end);
+    hal_split_rows(image_cache_held(store->cache), ranks, me, &begin, &end);
 #pragma omp parallel num_threads(threads)
     {
         uint8_t *pixels = NULL;
         weft_status mine = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
 #pragma omp for schedule(dynamic, 16)
-        for (int64_t number = begin; number < end; ++number) {
+        for (int64_t place = begin; place < end; ++place) {
             image_level level;
             if (mine == WEFT_OK) {
-                mine = make(set, number, pixels, &level);
+                mine = make(set, image_cache_number(store->cache, place), pixels, &level);
                 if (!store->stored) {
                     note_level(set, level);
                 }
@@ -287,20 +287,23 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
                                    .bytes = disk.sample_bytes,
                                    .memory = options->memory > store->kept ? options->memory - store->kept : 0,
                                    .threads = options->threads,
+                                   .spread = !store->stored,
                                    .disk = options->cache_folder != NULL && !store->stored ? &disk : NULL};
     return image_cache_create(comm, &desc, &store->cache);
 }
 
-/* What a reader keeps to make samples of, on every rank, goes as soon as the node has them all: its ranks fill the cache
- * together. Collective. */
+/*
+ * Memories are filled at once, by their ranks together, where samples are spread, so that all know what is there; and where a
+ * reader keeps on every rank what it makes them of, and a node has room for all: then that goes. Collective.
+ */
 static weft_status drain(weft_comm *comm, int threads, image_set *set)
 {
     image_store *store = set->store;
-    if (store->kept == 0 || store->cache == NULL) {
+    if (store->cache == NULL || (store->kept == 0 && !image_set_is_spread(set))) {
         return WEFT_OK;
     }
     const bool all = image_cache_held(store->cache) == first_of(store, TRAIN_SPLITS);
-    weft_status status = all ? fill_cache(set, threads) : WEFT_OK;
+    weft_status status = all || image_set_is_spread(set) ? fill_cache(set, threads) : WEFT_OK;
     WEFT_TRY(comm_agree(comm, status)); /* nobody asks for a sample that is not there */
     if (all) {
         store->close(store->self);
@@ -391,6 +394,34 @@ int32_t image_set_label(const image_set *set, int split, int64_t index)
     return find(set, &split, &index)->label[index];
 }
 
+bool image_set_is_spread(const image_set *set)
+{
+    return set->store->cache != NULL && image_cache_is_spread(set->store->cache);
+}
+
+int image_set_server(const image_set *set, int split, int64_t index, int reader)
+{
+    if (!image_set_is_spread(set)) {
+        return -1;
+    }
+    const image_cache *cache = set->store->cache;
+    find(set, &split, &index);
+    const int home = image_cache_home(cache, first_of(set->store, split) + index);
+    return home >= 0 && reader >= 0 && image_cache_together(cache, home, reader) ? -1 : home;
+}
+
+weft_status image_set_serve(const image_set *set, int split, int64_t index, uint8_t *pixels)
+{
+    image_level level;
+    find(set, &split, &index);
+    return make(set, first_of(set->store, split) + index, pixels, &level);
+}
+
+void image_set_note_fetched(const image_set *set)
+{
+    note_level(set, IMAGE_FROM_NODES);
+}
+
 const char *image_set_file(const image_set *set, int split, int64_t index)
 {
     const image_store *store = set->store;
@@ -409,11 +440,16 @@ image_use image_set_use(const image_set *set)
 
 /* ---- moments --------------------------------------------------------------------------------------------------- */
 
-/* sum[0..] of values, sum[CHANNELS_MAX..] of squares */
-static weft_status add_up(const image_set *set, int64_t begin, int64_t end, uint8_t *pixels, int64_t *sum)
+/* What this rank has at hand, and of the rest its part. sum[0..] of values, sum[CHANNELS_MAX..] of squares */
+static weft_status add_up(const image_set *set, int64_t begin, int64_t end, int64_t samples, int rank, uint8_t *pixels,
+                          int64_t *sum)
 {
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = 0; i < samples; ++i) {
         int32_t label;
+        const int home = image_set_server(set, IMAGE_TRAIN, i, -1);
+        if (home >= 0 ? home != rank : i < begin || i >= end) {
+            continue;
+        }
         WEFT_TRY(image_set_read(set, IMAGE_TRAIN, i, pixels, &label));
         for (int64_t p = 0; p < image_set_bytes(set); ++p) {
             const int64_t c = p % set->channels;
@@ -434,7 +470,7 @@ weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean
     hal_split_rows(samples, comm_size(comm), comm_rank(comm), &begin, &end);
     weft_status status = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK) {
-        status = add_up(set, begin, end, pixels, sum);
+        status = add_up(set, begin, end, samples, comm_rank(comm), pixels, sum);
     }
     weft_free(pixels);
     WEFT_TRY(comm_agree(comm, status));

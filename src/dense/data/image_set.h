@@ -67,8 +67,14 @@ typedef struct image_set {
     struct image_store *store;       /* the room's own: image_store.h */
 } image_set;
 
-/* Where a sample came from: kept by this node, or read (or made) and decoded. */
-typedef enum image_level { IMAGE_FROM_MEMORY, IMAGE_FROM_DISK, IMAGE_FROM_SOURCE, IMAGE_LEVELS } image_level;
+/* Where a sample came from: kept by this node, by another, or read (or made) and decoded. */
+typedef enum image_level {
+    IMAGE_FROM_MEMORY,
+    IMAGE_FROM_DISK,
+    IMAGE_FROM_NODES,
+    IMAGE_FROM_SOURCE,
+    IMAGE_LEVELS
+} image_level;
 
 /* What reading cost a rank since its set was opened. */
 typedef struct image_use {
@@ -100,6 +106,17 @@ weft_status image_set_read(const image_set *set, int split, int64_t index, uint8
 int32_t image_set_label(const image_set *set, int split, int64_t index);
 /* The name of its file, below the path of the set, which keeps it; NULL: it has none of its own any more. */
 const char *image_set_file(const image_set *set, int split, int64_t index);
+
+/*
+ * Samples that no node could hold all of are spread over the nodes' memories when a set is opened, each at a home
+ * (image_fetch.h). The rank that answers for one which `reader` has not in its own memory; -1: nobody need, or can. reader -1:
+ * the one that answers, whoever asks. Any thread.
+ */
+bool image_set_is_spread(const image_set *set);
+int image_set_server(const image_set *set, int split, int64_t index, int reader);
+/* Pixels for another rank, as image_set_read, which counts them among those that this rank uses; and those that came. */
+weft_status image_set_serve(const image_set *set, int split, int64_t index, uint8_t *pixels);
+void image_set_note_fetched(const image_set *set);
 
 /* Of this rank. Any thread. */
 image_use image_set_use(const image_set *set);

@@ -3,6 +3,10 @@
  *
  * A slot is a batch of this rank, being filled or in use. Filling is a job: its rows are taken one by one by whoever
  * works on it, so that a slow image holds up nobody else. The caller and the loaders meet under one lock, twice a batch.
+ *
+ * Where images are spread over the nodes a batch is two jobs: rows at hand while the others travel, then these. Only the caller
+ * talks to other ranks, and posts ahead only inside an epoch, of which all know how it goes on: nothing is on its way when a
+ * training ends.
  */
 #include "dense/data/image_source.h"
 
@@ -14,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "dense/data/image_order.h"
+#include "dense/data/image_fetch.h"
 
 const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = ACTIVITY_COMPUTES}};
 
@@ -40,6 +44,7 @@ typedef struct slot {
     image_batch batch;
     train_targets targets;
     /* the job */
+    bool away;                   /* rows of other nodes, else those at hand */
     atomic_llong next;           /* row that nobody works on */
     atomic_int status;           /* the first failure, */
     char message[MESSAGE_BYTES]; /* written by whoever sets it */
@@ -53,11 +58,13 @@ struct image_source {
     train_source source;
     slot slot[SLOTS];
     int slots;
+    int64_t rows;      /* most of a batch */
     int ahead;         /* the slot that is filled next, or being filled */
     bool filling;      /* a job is posted and was not waited for */
     bool evaluates[2]; /* an evaluation followed the epoch before, and this one */
     double wait_seconds;
-    uint8_t **scratch; /* [workers] a sample each */
+    image_fetch *fetch; /* NULL: all rows are at hand */
+    uint8_t **scratch;  /* [workers] a sample each */
     int workers;
     /* loaders */
     pthread_t *thread;
@@ -100,10 +107,15 @@ static int64_t outputs_of(const image_source_options *options)
     return options->set->classes > 0 ? options->set->classes : options->outputs;
 }
 
+static image_share share_at(const image_source *s, bool training, image_turn turn, int rank)
+{
+    return training ? image_order_part(s->options.set->count[IMAGE_TRAIN], s->options.batch, turn, s->ranks, rank)
+                    : image_order_part(s->evaluated, eval_batch(s), turn, s->ranks, rank);
+}
+
 static image_share share_of(const image_source *s, bool training, image_turn turn)
 {
-    return training ? image_order_part(s->options.set->count[IMAGE_TRAIN], s->options.batch, turn, s->ranks, s->rank)
-                    : image_order_part(s->evaluated, eval_batch(s), turn, s->ranks, s->rank);
+    return share_at(s, training, turn, s->rank);
 }
 
 /* The sample at a position of the batch's order. [out] its number over all splits. */
@@ -128,12 +140,19 @@ static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_
     int64_t index;
     sample_at(s, to, to->share.begin + row, &split, &index, &to->id[row]);
     to->split[row] = (uint8_t)split;
-    WEFT_TRY(image_set_read(s->options.set, split, index, scratch, &to->label[row]));
+    const uint8_t *pixels = scratch;
+    if (to->away) {
+        pixels = image_fetch_pixels(s->fetch, row);
+        to->label[row] = image_set_label(s->options.set, split, index);
+        image_set_note_fetched(s->options.set);
+    } else {
+        WEFT_TRY(image_set_read(s->options.set, split, index, scratch, &to->label[row]));
+    }
     float *out = to->pixels + row * a->crop_height * a->crop_width * a->channels;
     if (to->key.training) {
-        augment_train(a, to->key.seed, to->key.epoch, to->id[row], scratch, out);
+        augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
     } else {
-        augment_plain(a, scratch, out);
+        augment_plain(a, pixels, out);
     }
     return WEFT_OK;
 }
@@ -145,6 +164,9 @@ static void work_on(const image_source *s, slot *to, int worker)
         const int64_t row = atomic_fetch_add(&to->next, 1);
         if (row >= to->share.count || atomic_load(&to->status) != WEFT_OK) {
             return;
+        }
+        if (s->fetch != NULL && image_fetch_is_away(s->fetch, row) != to->away) {
+            continue;
         }
         int none = WEFT_OK;
         const weft_status status = fill_row(s, to, row, s->scratch[worker]);
@@ -220,18 +242,34 @@ static void stop_loaders(image_source *s)
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------ */
 
-/* Begin to fill the slot ahead; without loaders it is filled when this returns. */
-static void post(image_source *s, const batch_key *key)
+static void set_failed(slot *to, weft_status status)
+{
+    if (status != WEFT_OK && atomic_load(&to->status) == WEFT_OK) {
+        atomic_store(&to->status, (int)status);
+        snprintf(to->message, sizeof to->message, "%s", weft_error_message());
+    }
+}
+
+static image_share share_of_rank(const void *self, int rank)
+{
+    const image_source *s = self;
+    const slot *at = &s->slot[s->ahead];
+    return share_at(s, at->key.training, at->key.turn, rank);
+}
+
+static void sample_of_fetch(const void *self, int64_t position, int *split, int64_t *index)
+{
+    const image_source *s = self;
+    int64_t id;
+    sample_at(s, &s->slot[s->ahead], position, split, index, &id);
+}
+
+/* The rows at hand, or away, of the slot ahead; without loaders they are done when this returns. */
+static void run_job(image_source *s, bool away)
 {
     slot *to = &s->slot[s->ahead];
-    to->key = *key;
-    to->share = share_of(s, key->training, key->turn);
-    if (key->training) {
-        to->order = image_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
-    }
+    to->away = away;
     atomic_store(&to->next, 0);
-    atomic_store(&to->status, WEFT_OK);
-    s->filling = true;
     if (s->threads > 0) {
         pthread_mutex_lock(&s->lock);
         s->job += 1;
@@ -244,7 +282,7 @@ static void post(image_source *s, const batch_key *key)
     work_on(s, to, omp_get_thread_num());
 }
 
-static void await(image_source *s)
+static void await_job(image_source *s)
 {
     if (s->threads > 0) {
         pthread_mutex_lock(&s->lock);
@@ -252,6 +290,35 @@ static void await(image_source *s)
             pthread_cond_wait(&s->finished, &s->lock);
         }
         pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* Begin to fill the slot ahead. */
+static void post(image_source *s, const batch_key *key)
+{
+    slot *to = &s->slot[s->ahead];
+    to->key = *key;
+    to->share = share_of(s, key->training, key->turn);
+    if (key->training) {
+        to->order = image_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
+    }
+    atomic_store(&to->status, WEFT_OK);
+    s->filling = true;
+    if (s->fetch != NULL) {
+        const image_fetch_batch batch = {.self = s, .share = share_of_rank, .sample = sample_of_fetch};
+        set_failed(to, image_fetch_post(s->fetch, &batch));
+    }
+    run_job(s, false);
+}
+
+static void await(image_source *s)
+{
+    slot *to = &s->slot[s->ahead];
+    await_job(s);
+    if (s->fetch != NULL) {
+        set_failed(to, image_fetch_wait(s->fetch));
+        run_job(s, true);
+        await_job(s);
     }
     s->filling = false;
 }
@@ -285,6 +352,12 @@ static batch_key guess_next(const image_source *s, const batch_key *now, const t
     }
     return (batch_key){
         .training = true, .seed = pass->seed, .epoch = pass->epoch + 1, .turn = {.parts = parts_of(&s->options)}};
+}
+
+/* The same epoch, or the same evaluation. */
+static bool goes_on(const batch_key *now, const batch_key *next)
+{
+    return next->training == now->training && (next->turn.step > 0 || next->turn.part > 0);
 }
 
 /* ---- batches --------------------------------------------------------------------------------------------------- */
@@ -384,7 +457,9 @@ static weft_status prepare(image_source *s, const train_pass *pass, train_batch 
     if (s->threads > 0) {
         const batch_key next = guess_next(s, &key, pass);
         s->ahead = (s->ahead + 1) % s->slots;
-        post(s, &next);
+        if (s->fetch == NULL || goes_on(&key, &next)) {
+            post(s, &next);
+        }
     }
     return WEFT_OK;
 }
@@ -483,8 +558,9 @@ static weft_status create_parts(image_source *s)
     const int64_t train_rows = ceil_share(ceil_share(whole, whole, parts_of(o)), whole, s->ranks);
     const int64_t eval_rows = ceil_share(eval_batch(s), s->evaluated, s->ranks);
     s->slots = o->loaders > 0 ? SLOTS : 1;
+    s->rows = train_rows > eval_rows ? train_rows : eval_rows;
     for (int i = 0; i < s->slots; ++i) {
-        WEFT_TRY(create_slot(s, train_rows > eval_rows ? train_rows : eval_rows, &s->slot[i]));
+        WEFT_TRY(create_slot(s, s->rows, &s->slot[i]));
     }
     s->workers = o->loaders > 0 ? o->loaders : o->threads;
     WEFT_TRY(WEFT_NEW_ZERO(&s->scratch, s->workers, WEFT_MEM_WORKSPACE));
@@ -511,6 +587,7 @@ weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_sour
         status = create_parts(s);
     }
     status = comm_agree(comm, status);
+    status = status == WEFT_OK ? image_fetch_create(comm, options->set, s->rows, &s->fetch) : status;
     if (status != WEFT_OK) {
         image_source_destroy(s);
         return status;
@@ -533,6 +610,7 @@ void image_source_destroy(image_source *s)
     }
     weft_free(s->scratch);
     weft_free(s->thread);
+    image_fetch_destroy(s->fetch);
     pthread_cond_destroy(&s->finished);
     pthread_cond_destroy(&s->posted);
     pthread_mutex_destroy(&s->lock);

@@ -7,7 +7,8 @@
  * A training step takes the batch of (seed, epoch, step); each rank its share of it (image_order.h). An evaluation goes
  * over the validation and then the test images, without augmentation, and `split_host` and the masks say which is
  * which. Without loader threads the caller's OpenMP threads fill the batch when it is asked for. What comes next is
- * guessed; a wrong guess (another seed, a resumed training) costs time and changes nothing.
+ * guessed; a wrong guess (another seed, a resumed training) costs time and changes nothing. Images that other nodes keep come
+ * from there (image_fetch.h): then asking for a batch is collective.
  *
  *      image_source *source;
  *      WEFT_TRY(image_source_create(comm, hal, &options, &source));

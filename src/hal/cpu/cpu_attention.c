@@ -126,8 +126,74 @@ static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_atten
     return edge_rows(hal, &job);
 }
 
+static void dynamic_highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->dynamic_highest(args, first, end);
+}
+
+static weft_status cpu_dynamic_highest(weft_hal *hal, const hal_dynamic_highest_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const edge_job job = {
+        .run = dynamic_highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+static void dynamic_forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->dynamic_forward(args, first, end);
+}
+
+static weft_status cpu_dynamic_forward(weft_hal *hal, const hal_dynamic_forward_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const edge_job job = {
+        .run = dynamic_forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = 2 * a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+/* The operands that both directions have. */
+#define DYNAMIC_BACKWARD(a)                                                                                            \
+    .x = &(a)->x, .target = &(a)->target, .vector = &(a)->vector, .offset = &(a)->offset, .column = &(a)->column,      \
+    .highest = &(a)->highest, .total = &(a)->total, .mean = &(a)->mean, .dy = &(a)->dy, .how = &(a)->how
+
+static void dynamic_targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->dynamic_backward_targets(args, first, end);
+}
+
+static weft_status cpu_dynamic_backward_targets(weft_hal *hal, const hal_dynamic_backward_targets_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dtarget = &a->dtarget, .dvector = &a->dvector};
+    const edge_job job = {.run = dynamic_targets_rows,
+                          .args = &whole,
+                          .offset = &a->offset,
+                          .rows = a->dtarget.rows,
+                          .width = 3 * a->x.cols};
+    return edge_rows(hal, &job);
+}
+
+static void dynamic_sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    kernels->dynamic_backward_sources(args, first, end);
+}
+
+static weft_status cpu_dynamic_backward_sources(weft_hal *hal, const hal_dynamic_backward_sources_args *a)
+{
+    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
+    const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dx = &a->dx};
+    const edge_job job = {
+        .run = dynamic_sources_rows, .args = &whole, .offset = &a->offset, .rows = a->dx.rows, .width = 3 * a->x.cols};
+    return edge_rows(hal, &job);
+}
+
 void cpu_attention_ops(hal_ops *ops)
 {
+    ops->dynamic_highest = cpu_dynamic_highest;
+    ops->dynamic_forward = cpu_dynamic_forward;
+    ops->dynamic_backward_targets = cpu_dynamic_backward_targets;
+    ops->dynamic_backward_sources = cpu_dynamic_backward_sources;
     ops->head_dot = cpu_head_dot;
     ops->head_scale = cpu_head_scale;
     ops->attention_highest = cpu_attention_highest;

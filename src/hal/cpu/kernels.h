@@ -89,6 +89,13 @@ typedef struct cpu_cell_kernels {
                           void *dx);
 } cpu_cell_kernels;
 
+/* What both directions of dynamic attention read backward, and what one of them writes. */
+typedef struct cpu_dynamic_backward {
+    const hal_mat *x, *target, *vector, *offset, *column, *highest, *total, *mean, *dy;
+    const hal_mat *dtarget, *dvector, *dx;
+    const hal_attention *how;
+} cpu_dynamic_backward;
+
 typedef struct cpu_kernels {
     cpu_cell_kernels f32, bf16;
 
@@ -128,6 +135,10 @@ typedef struct cpu_kernels {
     void (*attention_backward_targets)(const hal_attention_backward_sources_args *a, const hal_mat *dtarget,
                                        int64_t first, int64_t end);
     void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, int64_t first, int64_t end);
+    void (*dynamic_highest)(const hal_dynamic_highest_args *a, int64_t first, int64_t end);
+    void (*dynamic_forward)(const hal_dynamic_forward_args *a, int64_t first, int64_t end);
+    void (*dynamic_backward_targets)(const cpu_dynamic_backward *a, int64_t first, int64_t end);
+    void (*dynamic_backward_sources)(const cpu_dynamic_backward *a, int64_t first, int64_t end);
 
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);

@@ -9,6 +9,8 @@
 
 #include "hal/cpu/kernels_attention_body.h"
 
+#include "hal/cpu/kernels_dynamic_body.h"
+
 /* A structure's initialiser must be constant: names, not copies of a table. */
 #define CELLS_OF(type)                                                                                                 \
     {                                                                                                                  \
@@ -68,6 +70,10 @@ const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .attention_forward = attention_forward,
                              .attention_backward_targets = attention_backward_targets,
                              .attention_backward_sources = attention_backward_sources,
+                             .dynamic_highest = dynamic_highest,
+                             .dynamic_forward = dynamic_forward,
+                             .dynamic_backward_targets = dynamic_backward_targets,
+                             .dynamic_backward_sources = dynamic_backward_sources,
                              .adam = adam,
                              .sgd = sgd,
                              .sum_squares = sum_squares,

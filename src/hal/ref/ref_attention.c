@@ -56,6 +56,7 @@ static double leaky(double x, double slope)
 #define LOWEST      (-FLT_MAX)
 #define TYPED(name) name##_f32
 #include "hal/ref/ref_attention_body.h"
+#include "hal/ref/ref_dynamic_body.h"
 #undef real
 #undef LOWEST
 #undef TYPED
@@ -64,6 +65,7 @@ static double leaky(double x, double slope)
 #define LOWEST      (-DBL_MAX)
 #define TYPED(name) name##_f64
 #include "hal/ref/ref_attention_body.h"
+#include "hal/ref/ref_dynamic_body.h"
 #undef real
 #undef LOWEST
 #undef TYPED

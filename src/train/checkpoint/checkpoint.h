@@ -10,8 +10,8 @@
  *     best.npz                          parameters at the best validation score of the run; absent before the first
  *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
  *     rank-00000.npz ...                where ranks differ (every --sync but allreduce, local state, parameters that are
- *                                       not replicated, a preconditioner): a rank's own parameters and moments, and
- *                                       what mode and preconditioner remember
+ *                                       not replicated, a preconditioner, old rows of other ranks): a rank's own
+ *                                       parameters and moments, and what mode, preconditioner and model remember
  *
  * A checkpoint is a folder that is complete or absent (base/file.h). Rank 0 writes and reads; what other ranks hold
  * comes to it through the communicator, one rank at a time, so no shared file system is needed and memory is bounded by

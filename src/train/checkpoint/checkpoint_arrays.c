@@ -139,9 +139,18 @@ static weft_status read_piece(const char *path, npz_file *npz, const checkpoint_
     npy_array array = {0};
     const int64_t length = piece->bytes / piece->item_bytes;
     int member = npz_find(npz, piece->name);
+    if (piece->optional) {
+        memset(data, 0, (size_t)piece->bytes);
+        if (member < 0) {
+            return WEFT_OK;
+        }
+    }
     WEFT_CHECK(member >= 0, WEFT_ERR_DATA, "%s: no array \"%s\": " FLAG_SYNC " or the model has other options", path,
                piece->name);
     WEFT_TRY(npz_read_header(npz, member, &header));
+    if (piece->optional && header.count != length) {
+        return WEFT_OK;
+    }
     WEFT_CHECK(header.kind == kind_of(piece) && header.item_bytes == piece->item_bytes && header.dims == 1 &&
                    header.count == length,
                WEFT_ERR_DATA, "%s: \"%s\" has %lld elements of %d bytes, expected %lld of %d", path, piece->name,

@@ -72,6 +72,7 @@ typedef struct checkpoint_piece {
     char name[64];
     int item_bytes; /* 1, or a float of 4 or 8 */
     int64_t bytes;
+    bool optional; /* zeros where a file has none of this length */
 } checkpoint_piece;
 
 /* data: the pieces one after the other. */

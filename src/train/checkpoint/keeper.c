@@ -13,10 +13,11 @@
 
 #define LONG_S 5.0 /* a checkpoint that takes longer is told */
 
-void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
-                 weft_tensor *best_own, train_keeper *keeper)
+void keeper_open(weft_comm *comm, const train_checkpoints *plan, const train_model *model, train_replica *replica,
+                 weft_tensor *best, weft_tensor *best_own, train_keeper *keeper)
 {
-    *keeper = (train_keeper){.comm = comm, .plan = plan, .replica = replica, .best = best, .best_own = best_own};
+    *keeper = (train_keeper){
+        .comm = comm, .plan = plan, .model = model, .replica = replica, .best = best, .best_own = best_own};
     keeper->written_at = keeper->step_at = clock_seconds();
 }
 
@@ -80,7 +81,7 @@ static checkpoint_facts facts_of(const train_keeper *keeper)
                               .ranks = comm_size(keeper->comm),
                               .threads = plan->threads,
                               .dtype = replica->params->dtype,
-                              .has_ranks = replica_differs(replica),
+                              .has_ranks = keeper_ranks_differ(keeper),
                               .optimizer_steps = replica->optimizer.step};
 }
 

@@ -39,6 +39,7 @@ enum { KEEPER_WISHES = 2 };
 typedef struct train_keeper {
     weft_comm *comm;
     const train_checkpoints *plan; /* NULL: no checkpoints */
+    const train_model *model;
     train_replica *replica;
     weft_tensor *best, *best_own;
     double written_at, step_at; /* clock_seconds() of the last checkpoint, and of the last wish */
@@ -54,9 +55,9 @@ typedef struct keeper_place {
     int evaluations; /* from the step's end to that of the step after it, with its own */
 } keeper_place;
 
-/* replica, best and best_own, of a rank's own parameters, live as long as the keeper. */
-void keeper_open(weft_comm *comm, const train_checkpoints *plan, train_replica *replica, weft_tensor *best,
-                 weft_tensor *best_own, train_keeper *keeper);
+/* model, replica, best and best_own, of a rank's own parameters, live as long as the keeper. */
+void keeper_open(weft_comm *comm, const train_checkpoints *plan, const train_model *model, train_replica *replica,
+                 weft_tensor *best, weft_tensor *best_own, train_keeper *keeper);
 /* What this rank wants after the step that is under way, to be summed over ranks, and the sums. */
 void keeper_wish(train_keeper *keeper, keeper_place place, double wish[KEEPER_WISHES]);
 void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES]);

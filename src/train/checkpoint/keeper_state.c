@@ -44,10 +44,11 @@ static void add_tensor(rank_state *s, const char *prefix, const char *name, weft
     snprintf(piece->name, sizeof piece->name, "%s%s", prefix, name);
 }
 
-static void add_buffers(rank_state *s, const char *prefix, const sync_buffer *buffer, int count)
+static void add_buffers(rank_state *s, const char *prefix, const sync_buffer *buffer, int count, bool optional)
 {
     for (int i = 0; i < count; ++i) {
         checkpoint_piece *piece = add_piece(s, 1, buffer[i].bytes, (piece_place){.data = buffer[i].data});
+        piece->optional = optional;
         snprintf(piece->name, sizeof piece->name, "%s%s", prefix, buffer[i].name);
     }
 }
@@ -57,18 +58,22 @@ _Static_assert(sizeof slot_names / sizeof *slot_names == OPTIMIZER_SLOTS &&
                    CHECKPOINT_FILES - FILE_FIRST == OPTIMIZER_SLOTS,
                "every slot of the optimiser has a name and a file");
 
-/* kept: what the mode remembers; the preconditioner's own list follows it. */
+/* kept: what the mode remembers; the lists of preconditioner and model follow it. Collective. */
 static weft_status state_create(const train_keeper *k, const sync_buffer *kept, int count, rank_state *s)
 {
     train_replica *r = k->replica;
     train_optimizer *optimizer = &r->optimizer;
     const train_preconditioner *p = r->preconditioner;
-    const sync_buffer *turned = NULL;
-    int turns = 0;
+    const train_model *model = k->model;
+    const sync_buffer *turned = NULL, *held = NULL;
+    int turns = 0, holds = 0;
     if (p != NULL && p->state != NULL) {
         WEFT_TRY(p->state(p->self, &turned, &turns));
     }
-    const int most = 3 + 2 * OPTIMIZER_SLOTS + count + turns;
+    if (model->state != NULL) {
+        WEFT_TRY(model->state(model->self, &held, &holds));
+    }
+    const int most = 3 + 2 * OPTIMIZER_SLOTS + count + turns + holds;
     WEFT_TRY(WEFT_NEW(&s->piece, most, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&s->place, most, WEFT_MEM_WORKSPACE));
     add_tensor(s, "", "parameters", &r->params->value);
@@ -83,8 +88,9 @@ static weft_status state_create(const train_keeper *k, const sync_buffer *kept, 
         }
         add_tensor(s, "own_", "best", k->best_own);
     }
-    add_buffers(s, "", kept, count);
-    add_buffers(s, "preconditioner.", turned, turns);
+    add_buffers(s, "", kept, count, false);
+    add_buffers(s, "preconditioner.", turned, turns, false);
+    add_buffers(s, "model.", held, holds, true);
     return weft_malloc((size_t)s->bytes, 1, WEFT_MEM_WORKSPACE, (void **)&s->data);
 }
 
@@ -117,9 +123,10 @@ static weft_status state_fill(rank_state *s)
     return WEFT_OK;
 }
 
-static weft_status state_spill(const train_replica *r, const rank_state *s)
+static weft_status state_spill(const train_keeper *k, const rank_state *s)
 {
-    const train_preconditioner *p = r->preconditioner;
+    const train_preconditioner *p = k->replica->preconditioner;
+    const train_model *model = k->model;
     const unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
         if (s->place[i].tensor != NULL) {
@@ -129,7 +136,8 @@ static weft_status state_spill(const train_replica *r, const rank_state *s)
         }
         next += s->piece[i].bytes;
     }
-    return p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK;
+    WEFT_TRY(p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK);
+    return model->restored != NULL ? model->restored(model->self) : WEFT_OK;
 }
 
 /* Rank 0 learns how long everybody's pieces are. Collective. */
@@ -300,7 +308,7 @@ weft_status keeper_gather(train_keeper *k, checkpoint_writer *writer, bool best,
     status = state_create(k, kept, count, &s);
     status = status == WEFT_OK ? state_fill(&s) : status;
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
-    if (replica_differs(k->replica)) {
+    if (keeper_ranks_differ(k)) {
         WEFT_TRY_GOTO(gather_ranks(k, &s, writer, written), status, done);
     }
     if (writer != NULL && *written == WEFT_OK) {
@@ -374,7 +382,7 @@ static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_sta
     for (int q = 0; q < comm_size(k->comm); ++q) {
         WEFT_TRY_GOTO(scatter_rank(k, s, q, ck, piece, from, receives), status, done);
     }
-    status = state_spill(k->replica, s);
+    status = state_spill(k, s);
 done:
     weft_free(piece);
     weft_free(from);
@@ -403,9 +411,8 @@ static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, in
                 ck->path, ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
         } else if (ck->has_ranks && !same) {
             log_warn("the checkpoint is of %d ranks with " FLAG_SYNC
-                     " %s%s: going on from the mean of its replicas on %d with %s%s; what the mode or a preconditioner "
-                     "remembered is "
-                     "dropped",
+                     " %s%s: going on from the mean of its replicas on %d with %s%s; what mode, preconditioner or "
+                     "model remembered is dropped",
                      ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
         }
     }

@@ -591,7 +591,7 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
         status = sync_agree_steps(comm, options->epochs, &l.epochs);
     }
     if (status == WEFT_OK) {
-        keeper_open(comm, options->checkpoints, &l.replica, &l.best, &l.best_own, &l.keeper);
+        keeper_open(comm, options->checkpoints, model, &l.replica, &l.best, &l.best_own, &l.keeper);
         status = all_runs(&l, result);
     }
     if (status == WEFT_OK) {

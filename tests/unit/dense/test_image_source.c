@@ -3,6 +3,7 @@
  * same pixels, which are those of the set's file changed by its own draws; labels and masks belong to them.
  */
 #include "base/log.h"
+#include "comm/core/layout.h"
 #include "dense/data/image_order.h"
 #include "dense/data/image_source.h"
 #include "support/image_bytes.h"
@@ -33,6 +34,9 @@ typedef struct source_case {
     const char *folder, *backend;
     int loaders;
     int64_t batch;
+    uint64_t memory; /* of a node; 0: enough */
+    int per_node;    /* ranks; 0: all */
+    int64_t samples[IMAGE_LEVELS];
     bool evaluate;
     seen epoch[EPOCHS], evaluation;
     uint64_t late_allocations;
@@ -151,16 +155,17 @@ static weft_status train(weft_comm *comm, weft_hal *hal, source_case *c, const i
     }
     WEFT_CHECK(image_source_wait_seconds(source) > 0, WEFT_ERR_INTERNAL, "no time passed");
     image_source_destroy(source);
-    return status;
+    return comm_agree(comm, status); /* whatever others allocate comes after the count */
 }
 
 static weft_status run_rank(weft_comm *comm, void *argument)
 {
     source_case *c = argument;
-    const image_options options = {.threads = 1, .valid = APART, .seed = 4};
+    const image_options options = {.threads = 1, .valid = APART, .seed = 4, .memory = c->memory};
     weft_hal *hal = NULL;
     image_set *set = NULL;
     WEFT_TRY(weft_hal_open(c->backend, 1, &hal));
+    WEFT_TRY(c->per_node > 0 ? comm_imitate_nodes(comm, c->per_node) : WEFT_OK);
     weft_status status = image_set_open(comm, c->folder, &options, &set);
     if (status == WEFT_OK) {
         const image_source_options wanted = {.set = set,
@@ -170,6 +175,13 @@ static weft_status run_rank(weft_comm *comm, void *argument)
                                              .loaders = c->loaders,
                                              .threads = 2};
         status = train(comm, hal, c, &wanted);
+    }
+    if (status == WEFT_OK) {
+        image_use use = image_set_use(set);
+        status = comm_allreduce(comm, use.samples, IMAGE_LEVELS, WEFT_DTYPE_I64, COMM_SUM);
+        if (comm_rank(comm) == 0) {
+            memcpy(c->samples, use.samples, sizeof use.samples);
+        }
     }
     image_set_close(set);
     weft_hal_close(hal);
@@ -261,6 +273,52 @@ static void test_batches_are_the_same_for_all_ranks(void **state)
     free(one);
 }
 
+/* Memories that hold a part of the images each: the same batches, every image decoded once as long as there is a place for it. */
+static void test_nodes_fetch_from_each_other(void **state)
+{
+    static const char made[] = "synth:images,n=37,test=11,size=6,channels=1,classes=10";
+    static const struct {
+        int ranks, per_node, loaders;
+        uint64_t memory;
+        int64_t placed; /* images that some memory has */
+    } cases[] = {{2, 1, 0, 1000, 48}, {4, 1, 0, 520, 48}, {4, 1, 2, 520, 48},     {4, 2, 1, 1040, 48},
+                 {3, 1, 1, 260, 15},  {4, 3, 0, 520, 12}, {3, 2, 1, 1 << 20, 48}, {4, 2, 1, 100, 0}};
+    source_case *one = calloc(1, sizeof *one);
+    (void)state;
+    assert_non_null(one);
+    *one = (source_case){.folder = made, .backend = "cpu", .batch = BATCH, .evaluate = true};
+    ASSERT_OK(comm_thread_run(1, run_rank, one));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        source_case *c = calloc(1, sizeof *c);
+        assert_non_null(c);
+        *c = (source_case){.folder = made,
+                           .backend = i == 2 ? "shadow:ref" : "cpu",
+                           .batch = BATCH,
+                           .evaluate = true,
+                           .loaders = cases[i].loaders,
+                           .memory = cases[i].memory,
+                           .per_node = cases[i].per_node};
+        ASSERT_OK(comm_thread_run(cases[i].ranks, run_rank, c));
+        assert_memory_equal(c->epoch, one->epoch, sizeof one->epoch);
+        assert_memory_equal(&c->evaluation, &one->evaluation, sizeof one->evaluation);
+        const int64_t asked = EPOCHS * (TRAINED + TESTED);
+        const int64_t got = c->samples[IMAGE_FROM_MEMORY] + c->samples[IMAGE_FROM_NODES];
+        if (cases[i].memory < 1 << 20 && cases[i].placed > 0) {
+            assert_int_equal(got + c->samples[IMAGE_FROM_SOURCE], asked + cases[i].placed); /* these to fill memories */
+            assert_true(c->samples[IMAGE_FROM_NODES] > asked / 12);
+        } else {
+            assert_int_equal(c->samples[IMAGE_FROM_NODES], 0);
+        }
+        if (cases[i].placed == TRAINED + TESTED && cases[i].memory < 1 << 20) {
+            assert_int_equal(got, asked);
+            assert_int_equal(c->samples[IMAGE_FROM_SOURCE], TRAINED + TESTED);
+        }
+        free(c);
+    }
+    free(one);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 static weft_status jump(weft_comm *comm, void *argument)
 {
     source_case *c = argument;
@@ -347,12 +405,14 @@ static void test_no_batch_is_refused(void **state)
 
 static weft_status make_only(weft_comm *comm, void *argument)
 {
-    const image_options options = {.threads = 1};
+    const bool made = strncmp(argument, "synth:", 6) == 0;
+    const image_options options = {.threads = 1, .memory = made ? 1000 : 0};
     weft_hal *hal = NULL;
     image_set *set = NULL;
     image_source *source = NULL;
     weft_status status = weft_hal_open("shadow:ref", 1, &hal);
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(made ? comm_imitate_nodes(comm, 1) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(image_set_open(comm, argument, &options, &set), status, done);
     const image_source_options wanted = {
         .set = set, .augment = change(set), .batch = BATCH, .loaders = 2, .threads = 1};
@@ -365,25 +425,33 @@ done:
 }
 
 /* Each once, on one of two ranks: both end with that, and nothing is left. */
-static void test_every_allocation_may_fail(void **state)
+static void fail_each(char *path)
 {
-    put_split(*state, "train", TRAINED, 0);
     const uint64_t before = weft_mem_usage_total().allocations;
-    ASSERT_OK(comm_thread_run(2, make_only, *state));
+    ASSERT_OK(comm_thread_run(2, make_only, path));
     const uint64_t all = weft_mem_usage_total().allocations - before;
     for (uint64_t n = 1; n <= all; ++n) {
         weft_alloc_fail_after(n);
-        const weft_status status = comm_thread_run(2, make_only, *state);
+        const weft_status status = comm_thread_run(2, make_only, path);
         weft_alloc_fail_after(0);
         assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
         assert_int_equal(weft_mem_usage_total().current_bytes, 0);
     }
 }
 
+static void test_every_allocation_may_fail(void **state)
+{
+    char made[] = "synth:images,n=37,size=6,channels=1,classes=10";
+    put_split(*state, "train", TRAINED, 0);
+    fail_each(*state);
+    fail_each(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_batches_are_the_same_for_all_ranks, folder_setup, folder_teardown),
+        cmocka_unit_test(test_nodes_fetch_from_each_other),
         cmocka_unit_test_setup_teardown(test_any_step_may_be_asked_for, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_no_batch_is_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, folder_setup, folder_teardown),

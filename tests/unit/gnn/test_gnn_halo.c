@@ -248,6 +248,130 @@ static void test_no_halo(void **state)
     }
 }
 
+/* ---- drawn rows -------------------------------------------------------------------------------------------------- */
+
+enum { DRAWS = 300 };
+
+/* Over the epochs of a job, by roots: sums and sums of squares of each element, and of y . S x and x . S^T y. */
+typedef struct drawn {
+    setting s;
+    double (*sum)[2][VERTICES][WIDTH], (*squares)[2][VERTICES][WIDTH];
+    double product[DRAWS][2];
+    int64_t bytes, whole; /* of rank 0 in training, and in one pass that evaluates */
+} drawn;
+
+static weft_status run_draws(weft_comm *comm, weft_hal *hal, const weft_part *part, drawn *d)
+{
+    weft_status status = WEFT_OK;
+    gnn_aggregator a = {.hal = NULL};
+    weft_tensor x = {0}, out = {0};
+    WEFT_TRY_GOTO(gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &d->s.options, &a), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &x), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &out), status, done);
+    for (int e = 0; e <= DRAWS; ++e) { /* the last one evaluates */
+        const gnn_halo_pass pass = {.training = e < DRAWS, .epoch = 1 + e, .seed = 5};
+        const int64_t before = (int64_t)comm_lane_stats(comm, COMM_LANE_HALO).bytes_sent;
+        double product[2] = {0.0, 0.0};
+        WEFT_TRY_GOTO(gnn_aggregator_begin(&a, &pass), status, done);
+        for (int t = 0; t < 2; ++t) {
+            WEFT_TRY_GOTO(run_direction(&a, part, &d->s, 0, t, &x, &out), status, done);
+            for (int64_t i = 0; i < part->n_owned * WIDTH; ++i) {
+                const int64_t v = part->gid[i / WIDTH], c = i % WIDTH;
+                const double value = (double)d->s.result[0][t][v][c];
+                product[t] += value * x_of(0, !t, v, c);
+                (*d->sum)[t][v][c] += e < DRAWS ? value : 0.0;
+                (*d->squares)[t][v][c] += e < DRAWS ? value * value : 0.0;
+            }
+        }
+        WEFT_TRY_GOTO(comm_allreduce(comm, product, 2, WEFT_DTYPE_F64, COMM_SUM), status, done);
+        const int64_t sent = (int64_t)comm_lane_stats(comm, COMM_LANE_HALO).bytes_sent - before;
+        if (comm_rank(comm) == 0) {
+            memcpy(d->product[e % DRAWS], product, e < DRAWS ? sizeof product : 0);
+            d->bytes += e < DRAWS ? sent : 0;
+            d->whole = sent;
+        }
+    }
+done:
+    gnn_aggregator_destroy(&a);
+    tensor_destroy(&x);
+    tensor_destroy(&out);
+    return status;
+}
+
+static weft_status run_drawing_rank(weft_comm *comm, void *argument)
+{
+    drawn *d = argument;
+    weft_hal *hal = NULL;
+    weft_part part = {0};
+    comm_set_stall_timeout(comm, 20.0);
+    weft_status status = weft_hal_open(d->s.backend, 1, &hal);
+    status =
+        status == WEFT_OK ? part_extract(&d->s.graph->graph, &d->s.partition, comm_rank(comm), NULL, &part) : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? run_draws(comm, hal, &part, d) : status;
+    part_destroy(&part);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* The mean over draws is the sum over all edges, within 5 of its standard deviations; what evaluates is that sum. */
+static void check_mean(const drawn *d, const char *what)
+{
+    double sum[VERTICES][WIDTH];
+    double spread = 0.0;
+    for (int t = 0; t < 2; ++t) {
+        expect(&d->s, 0, t, sum);
+        for (int i = 0; i < VERTICES * WIDTH; ++i) {
+            const int v = i / WIDTH, c = i % WIDTH;
+            const double mean = (*d->sum)[t][v][c] / DRAWS;
+            const double variance = fmax((*d->squares)[t][v][c] / DRAWS - mean * mean, 0.0);
+            if (!(fabs(mean - sum[v][c]) <= 5.0 * sqrt(variance / DRAWS) + 2e-5) ||
+                !(fabs((double)d->s.result[0][t][v][c] - sum[v][c]) <= 2e-5)) {
+                fail_msg("%s%s: vertex %d column %d has mean %.5g, deviation %.3g, and %.7g in an evaluation, not %.7g",
+                         what, t ? ", transposed" : "", v, c, mean, sqrt(variance), (double)d->s.result[0][t][v][c],
+                         sum[v][c]);
+            }
+            spread += variance;
+        }
+    }
+    assert_true(spread > 1.0);
+}
+
+static void test_drawn_rows(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"random", "edgecut", "libra", "random"};
+    for (int k = 0; k < 4; ++k) {
+        static drawn d;
+        test_graph graph = test_graph_random(VERTICES, EDGES, k < 2, 9);
+        const partition_options cut = {.method = methods[k], .parts = 3, .seed = 1, .balance = 1.2, .threads = 1};
+        partition_report report;
+        memset(&d, 0, sizeof d);
+        d.s.backend = k == 3 ? "shadow" : "cpu";
+        d.s.graph = &graph;
+        d.s.options = (gnn_aggregator_options){.max_width = WIDTH,
+                                               .normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC,
+                                               .overlap = k < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF,
+                                               .halo.sample = 0.5};
+        d.s.result = calloc(1, sizeof *d.s.result);
+        d.sum = calloc(1, sizeof *d.sum);
+        d.squares = calloc(1, sizeof *d.squares);
+        ASSERT_OK(partition_compute(&graph.graph, &cut, &d.s.partition, &report));
+        ASSERT_OK(comm_thread_run(3, run_drawing_rank, &d));
+        check_mean(&d, methods[k]);
+        assert_in_range(d.bytes * 100 / (DRAWS * d.whole), 48, 52);
+        for (int e = 0; e < DRAWS && k != 1; ++e) { /* y . S x = x . S^T y in every epoch, where sums return to roots */
+            assert_true(fabs(d.product[e][0] - d.product[e][1]) <= 1e-4 * (1.0 + fabs(d.product[e][0])));
+            assert_true(e == 0 || d.product[e][0] != d.product[e - 1][0]);
+        }
+        partition_destroy(&d.s.partition);
+        test_graph_free(&graph);
+        free(d.s.result);
+        free(d.sum);
+        free(d.squares);
+    }
+}
+
 /* Ids that follow the graph's structure, runs and strides, leave no bin much fuller than another. */
 static void test_bins_are_even(void **state)
 {
@@ -267,8 +391,9 @@ static void test_bins_are_even(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delay_undirected), cmocka_unit_test(test_delay_directed), cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_no_halo),          cmocka_unit_test(test_bins_are_even),
+        cmocka_unit_test(test_delay_undirected), cmocka_unit_test(test_delay_directed),
+        cmocka_unit_test(test_hidden),           cmocka_unit_test(test_no_halo),
+        cmocka_unit_test(test_drawn_rows),       cmocka_unit_test(test_bins_are_even),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

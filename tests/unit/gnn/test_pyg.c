@@ -78,12 +78,27 @@ static const char *const jump_names[] = {"convs.0.bias",
                                          "norms.1.module.running_var",
                                          NULL};
 
+static const char *const gatv2_names[] = {"convs.0.att",
+                                          "convs.0.bias",
+                                          "convs.0.lin_l.weight",
+                                          "convs.0.lin_l.bias",
+                                          "convs.0.lin_r.weight",
+                                          "convs.0.lin_r.bias",
+                                          "convs.1.att",
+                                          "convs.1.bias",
+                                          "convs.1.lin_l.weight",
+                                          "convs.1.lin_l.bias",
+                                          "convs.1.lin_r.weight",
+                                          "convs.1.lin_r.bias",
+                                          NULL};
+
 static const pyg_case cases[] = {
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN, .norm = NORM_BATCH}, sage_names},
     {{.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN, .norm = NORM_LAYER}, sage_gcn_names},
     {{.kind = GNN_GCN, .norm = NORM_NONE}, gcn_names},
     {{.kind = GNN_GAT, .norm = NORM_NONE}, gat_names}, /* one head of 4, then two of 3 */
     {{.kind = GNN_MLP, .norm = NORM_BATCH}, mlp_names},
+    {{.kind = GNN_GATV2, .norm = NORM_NONE}, gatv2_names},
     {{.kind = GNN_GIN, .norm = NORM_LAYER}, gin_names},
     {{.kind = GNN_SGC, .norm = NORM_NONE}, sgc_names},                               /* one map 5 -> 3 */
     {{.kind = GNN_GCN, .norm = NORM_BATCH, .jumping = GNN_JUMPING_CAT}, jump_names}, /* 5 -> 4 -> 4, 8 -> 3 */
@@ -133,9 +148,20 @@ static train_weights *make_weights(const gnn_config *config)
     for (int l = 0; l < (one ? 1 : 2); ++l) {
         char name[32];
         bool self = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
-        snprintf(name, sizeof name, "layer%d.%s", l, self ? "self" : "weight");
-        const int64_t heads = config->kind == GNN_GAT ? 1 + l : 1;
+        const bool v2 = config->kind == GNN_GATV2;
+        snprintf(name, sizeof name, "layer%d.%s", l, self ? "self" : v2 ? "source" : "weight");
+        const int64_t heads = v2 || config->kind == GNN_GAT ? 1 + l : 1;
         add(weights, name, width[l], heads * width[l + 1]);
+        if (v2) {
+            snprintf(name, sizeof name, "layer%d.target", l);
+            add(weights, name, width[l], heads * width[l + 1]);
+            snprintf(name, sizeof name, "layer%d.source_bias", l);
+            add(weights, name, 1, heads * width[l + 1]);
+            snprintf(name, sizeof name, "layer%d.target_bias", l);
+            add(weights, name, 1, heads * width[l + 1]);
+            snprintf(name, sizeof name, "layer%d.att", l);
+            add(weights, name, heads, width[l + 1]);
+        }
         if (config->kind == GNN_GAT) {
             snprintf(name, sizeof name, "layer%d.att_src", l);
             add(weights, name, heads, width[l + 1]);
@@ -193,7 +219,7 @@ static void check_case(void **state, const pyg_case *c)
     ASSERT_OK(pyg_read(file, path, after, &read));
     assert_int_equal(read.kind, config.kind);
     assert_true(read.kind != GNN_SAGE || read.aggregator == config.aggregator);
-    assert_true(read.kind != GNN_GAT || (read.heads == 1 && read.out_heads == 2));
+    assert_true(read.heads == 0 || (read.heads == 1 && read.out_heads == 2));
     assert_true(read.layers == config.layers && read.inputs == 5 && read.hidden == config.hidden && read.outputs == 3 &&
                 read.norm == config.norm && read.jumping == config.jumping);
     assert_int_equal(after->count, before->count);

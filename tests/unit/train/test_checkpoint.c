@@ -35,6 +35,10 @@ static void close_model(small_model *m)
 }
 
 /* Epoch e of the training, or a step of the next: parameters are e, moments 10 e, the rank's bytes 100 + e. */
+static const checkpoint_piece pieces[] = {{.name = "parameters", .item_bytes = 8, .bytes = 16},
+                                          {.name = "residual of bucket 0", .item_bytes = 1, .bytes = 3},
+                                          {.name = "nothing", .item_bytes = 1, .bytes = 0}};
+
 static weft_status write_place(void **state, small_model *m, checkpoint_place place)
 {
     int64_t epoch = place.trained;
@@ -58,7 +62,6 @@ static weft_status write_place(void **state, small_model *m, checkpoint_place pl
                                     .dtype = m->params.dtype,
                                     .has_ranks = true,
                                     .optimizer_steps = epoch};
-    const checkpoint_piece pieces[] = {{"parameters", 8, 16}, {"residual of bucket 0", 1, 3}, {"nothing", 1, 0}};
     unsigned char bytes[19];
     memset(bytes, 100 + (int)epoch, sizeof bytes);
     WEFT_TRY(checkpoint_writer_begin(in_folder(state, "ckpt"), place, &writer));
@@ -100,9 +103,13 @@ static void test_round_trip(void **state)
         double value = 0;
         float narrow = 0;
         unsigned char bytes[19] = {0};
-        const checkpoint_piece pieces[] = {{"parameters", 8, 16}, {"residual of bucket 0", 1, 3}, {"nothing", 1, 0}};
-        const checkpoint_piece longer[] = {{"residual of bucket 0", 1, 4}};
-        const checkpoint_piece other[] = {{"residual of bucket 1", 1, 3}};
+        const checkpoint_piece longer[] = {{.name = "residual of bucket 0", .item_bytes = 1, .bytes = 4}};
+        const checkpoint_piece other[] = {{.name = "residual of bucket 1", .item_bytes = 1, .bytes = 3}};
+        const checkpoint_piece perhaps[] = {
+            {.name = "residual of bucket 1", .item_bytes = 1, .bytes = 3, .optional = true},
+            {.name = "residual of bucket 0", .item_bytes = 1, .bytes = 3, .optional = true},
+            {.name = "residual of bucket 0", .item_bytes = 1, .bytes = 4, .optional = true},
+        };
         open_model(&m, f64 == 1 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32);
         ASSERT_OK(write_epoch(state, &m, 7));
         ASSERT_OK(checkpoint_open(in_folder(state, "ckpt/epoch-00000007"), &ck));
@@ -122,6 +129,8 @@ static void test_round_trip(void **state)
         ASSERT_MESSAGE("3 elements of 1 bytes, expected 4");
         ASSERT_STATUS(checkpoint_read_rank(path, other, 1, bytes), WEFT_ERR_DATA);
         ASSERT_MESSAGE("residual of bucket 1");
+        ASSERT_OK(checkpoint_read_rank(path, perhaps, 3, bytes));
+        assert_memory_equal(bytes, "\0\0\0kkk\0\0\0\0", 10); /* 107 */
         checkpoint_close(ck);
         close_model(&m);
         ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
