@@ -1,13 +1,13 @@
 /*
  * gnn/pyg.h: weights under the names of PyTorch Geometric's models, as safetensors.
  *
- * The models are torch_geometric.nn's GraphSAGE, GCN, GAT, GIN and MLP and its SGConv (names of the first two and of MLP checked against 2.8): load_state_dict takes the
- * file as it is. PyTorch keeps a linear map as [out, in], Weft as [in, out]; the table of names in pyg.c says what is
- * transposed. GraphSAGE with the aggregator gcn is GraphSAGE(root_weight=False) on a graph with a self-loop at every
- * vertex, under the same names less lin_r. GAT is
- * GAT(act="elu"), whose hidden_channels count all heads; it has as many in its last layer, so --out-heads must equal --heads
- * for it (layers of one's own, GATConv, take any). GIN's eps is 0; jumping connections are their jk, whose linear map is "lin".
- * They have no residual connections. Batch norm's num_batches_tracked is neither written nor needed.
+ * The models are torch_geometric.nn's GraphSAGE, GCN, GAT, GIN and MLP and its layer SGConv (names of GraphSAGE, GCN and MLP
+ * checked against 2.8): load_state_dict takes the file as it is. PyTorch keeps a linear map as [out, in], Weft as [in, out];
+ * the table of names in pyg.c says what is transposed. GraphSAGE with the aggregator gcn is GraphSAGE(root_weight=False) on a
+ * graph with a self-loop at every vertex, under the same names less lin_r. GAT is GAT(act="elu"), gatv2 with v2=True, whose
+ * hidden_channels count all heads; it has as many in its last layer, so --out-heads must equal --heads for it (layers of one's
+ * own, GATConv, take any). GIN's eps is 0. Jumping connections are their jk, whose linear map is "lin"; residual connections
+ * they have none. Batch norm's num_batches_tracked is neither written nor needed.
  *
  *     python/load_in_pyg.py MODEL.safetensors STORE
  */
@@ -20,9 +20,9 @@
 
 /*
  * Layers, widths, normalisation and (for self-weights) kind and aggregator, from names and shapes alone.
- *   config  [in, out]  layers, inputs, heads and out_heads (gat), hidden (0 with one layer), outputs and norm are set; kind, aggregator and
- *                      jumping too when the names tell them, else they stay and must fit; layers stays with sgc, whose
- *                      hops no weight tells
+ *   config  [in, out]  layers, inputs, heads and out_heads (attention), hidden (0 with one layer), outputs and norm are set;
+ *                      kind, aggregator and jumping too when the names tell them, else they stay and must fit; layers
+ *                      stays with sgc, whose hops no weight tells
  * WEFT_ERR_DATA: an array is missing, left over, or does not fit its neighbours.
  */
 weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config);

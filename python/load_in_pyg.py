@@ -51,7 +51,7 @@ def load(path):
     kwargs = {"norm": norm, "norm_kwargs": {"mode": "node"} if norm == "layer_norm" else None}
     first = ("convs.0.lin.weight", "convs.0.lin_l.weight", "convs.0.nn.lins.0.weight", "lins.0.weight")
     inputs = next(state[name].shape[1] for name in first if name in state)
-    ends = ("lin.bias", *(f"{at}.{layers - 1}.{end}" for at in ("convs", "lins") for end in ("lin_l.bias", "nn.lins.1.bias", "bias")))
+    ends = ("lin.bias", f"lins.{layers - 1}.bias", *(f"convs.{layers - 1}.{end}" for end in ("nn.lins.1.bias", "bias", "lin_l.bias")))
     outputs = next(state[name].shape[0] for name in ends if name in state)
     if option.get("jumping", "none") != "none" and option["model"] != "mlp":
         kwargs["jk"] = option["jumping"]

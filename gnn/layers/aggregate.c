@@ -64,6 +64,16 @@ static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
     return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, false, vector) : WEFT_OK;
 }
 
+static bool is_symmetric(gnn_normalisation normalisation)
+{
+    return normalisation == GNN_NORM_SYMMETRIC || normalisation == GNN_NORM_SYMMETRIC_OTHERS;
+}
+
+static bool counts_self(gnn_normalisation normalisation)
+{
+    return normalisation != GNN_NORM_MEAN && normalisation != GNN_NORM_SYMMETRIC_OTHERS;
+}
+
 /* What a rank makes for itself, without talking. degree: [n_owned]. */
 static weft_status create_own_scales(gnn_aggregator *a, const int64_t *degree, gnn_normalisation normalisation,
                                      gnn_vertex_scales *scales)
@@ -87,18 +97,21 @@ static weft_status create_own_scales(gnn_aggregator *a, const int64_t *degree, g
         case GNN_NORM_SYMMETRIC:
             scale[i] = 1.0 / sqrt(edges + 1.0);
             break;
+        case GNN_NORM_SYMMETRIC_OTHERS:
+            scale[i] = edges > 0 ? 1.0 / sqrt(edges) : 0.0;
+            break;
         }
     }
     if (normalisation != GNN_NORM_SUM_SELF) {
         WEFT_TRY_GOTO(vector_upload(a, scale, &scales->post), status, done);
     }
-    if (normalisation == GNN_NORM_SYMMETRIC) {
+    if (is_symmetric(normalisation)) {
         WEFT_TRY_GOTO(vector_upload(a, scale, &scales->pre), status, done);
         for (int64_t i = 0; i < a->n_owned; ++i) {
             scale[i] *= scale[i];
         }
     }
-    if (normalisation != GNN_NORM_MEAN) {
+    if (counts_self(normalisation)) {
         status = vector_upload(a, scale, &scales->diag);
     }
 done:
@@ -124,7 +137,7 @@ static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *pa
 /* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
 static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    const bool symmetric = options->normalisation == GNN_NORM_SYMMETRIC;
+    const bool symmetric = is_symmetric(options->normalisation);
     weft_status status = create_own_scales(a, part->in_degree, options->normalisation, &a->scales);
     if (status == WEFT_OK && options->halo.none) {
         status = create_scales_of_owned(a, part, options->normalisation);

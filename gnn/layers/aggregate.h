@@ -47,10 +47,11 @@ extern const weft_activity ACTIVITY_AGGREGATE[1];
 extern const weft_activity ACTIVITY_HALO[1];
 
 typedef enum gnn_normalisation {
-    GNN_NORM_MEAN,      /* sum over in-neighbours / in-degree; isolated: 0 */
-    GNN_NORM_MEAN_SELF, /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
-    GNN_NORM_SYMMETRIC, /* D^-1/2 (A + I) D^-1/2, D = in-degree + 1: Kipf, Welling 2017, arXiv 1609.02907 */
-    GNN_NORM_SUM_SELF   /* sum + self: GIN with eps = 0 */
+    GNN_NORM_MEAN,             /* sum over in-neighbours / in-degree; isolated: 0 */
+    GNN_NORM_MEAN_SELF,        /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
+    GNN_NORM_SYMMETRIC,        /* D^-1/2 (A + I) D^-1/2, D = in-degree + 1: Kipf, Welling 2017, arXiv 1609.02907 */
+    GNN_NORM_SYMMETRIC_OTHERS, /* D^-1/2 A D^-1/2, D = in-degree; without in-edges: 0 */
+    GNN_NORM_SUM_SELF          /* sum + self: GIN with eps = 0 */
 } gnn_normalisation;
 
 /* An aggregation between begin and end. */

@@ -1,7 +1,8 @@
 /*
  * gnn/layers/attention.h: what layers with attention over edges share, whatever scores an edge: gat_layer.c, gatv2_layer.c.
  *
- *     y[v] = sum over u of weight(u, v) * dropout * z[u], a head at a time, v among the u's;   out = heads side by side, or their mean, + b
+ *     y[v] = sum over u of weight(u, v) * dropout * z[u], a head at a time, v among the u's
+ *     out  = heads side by side, or their mean, + b
  *
  * D columns a head; `sums` and the output matrix of a layer have places for what edges need:
  *

@@ -16,7 +16,7 @@ static weft_status exchanges_create(const delayed_halo *h, int64_t max_width, bi
                  : status;
     WEFT_TRY(comm_agree(h->comm, status));
     for (int b = 0; b < h->bins.count; ++b) {
-        WEFT_TRY(comm_halo_create(h->comm, h->hal, &h->bins.bin[b].lists, max_width, &exchanges->of_bin[b]));
+        WEFT_TRY(comm_halo_create(h->comm, h->hal, &h->bins.bin[b].lists, max_width, &exchanges->of_bin[b].halo));
     }
     return WEFT_OK;
 }
@@ -24,7 +24,7 @@ static weft_status exchanges_create(const delayed_halo *h, int64_t max_width, bi
 static void exchanges_destroy(const delayed_halo *h, bin_exchanges *exchanges)
 {
     for (int b = 0; exchanges->of_bin != NULL && b < h->bins.count; ++b) {
-        comm_halo_destroy(exchanges->of_bin[b]); /* messages under way read and write what follows */
+        comm_halo_destroy(exchanges->of_bin[b].halo); /* messages under way read and write what follows */
     }
     weft_free(exchanges->of_bin);
     tensor_destroy(&exchanges->packed);
@@ -61,7 +61,7 @@ static weft_status post_bin(delayed_halo *h, int b)
         .x = tensor_mat(&h->x), .index = hal_column_from(rows, WEFT_DTYPE_I32, packed.rows), .y = tensor_mat(&packed)};
     WEFT_TRY(packed.rows > 0 ? hal_gather_rows(h->hal, &args) : WEFT_OK);
     leg->under_way = b;
-    return comm_halo_post_coded(exchanges->of_bin[b], leg->direction, &h->code, h->dtype, exchanges->packed.data,
+    return comm_halo_post_coded(exchanges->of_bin[b].halo, leg->direction, &h->code, h->dtype, exchanges->packed.data,
                                 packed.cols, packed.cols);
 }
 
@@ -76,7 +76,7 @@ static weft_status take_bin(delayed_halo *h, delayed_leg *leg)
     const bool to_own = !sends_own(leg);
     weft_tensor received = packed_side(h, leg, b, to_own);
     WEFT_TRY(to_own ? tensor_zero(&received) : WEFT_OK);
-    WEFT_TRY(comm_halo_wait(exchanges_of(h, leg)->of_bin[b]));
+    WEFT_TRY(comm_halo_wait(exchanges_of(h, leg)->of_bin[b].halo));
     leg->under_way = -1;
     weft_tensor kept =
         tensor_view(&leg->rows, to_own ? bin->first_own : bin->first_leaf, received.rows, 0, received.cols);
@@ -140,7 +140,7 @@ weft_status delayed_halo_wait(delayed_halo *halo)
 bool delayed_halo_arrived(const delayed_halo *halo)
 {
     const delayed_leg *leg = halo->now;
-    return (halo->hidden && !halo->refresh) || comm_halo_arrived(exchanges_of(halo, leg)->of_bin[leg->under_way]);
+    return (halo->hidden && !halo->refresh) || comm_halo_arrived(exchanges_of(halo, leg)->of_bin[leg->under_way].halo);
 }
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */

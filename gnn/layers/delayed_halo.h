@@ -27,10 +27,14 @@
 #include "gnn/layers/halo_bins.h"
 #include "tensor/tensor.h"
 
+typedef struct bin_exchange {
+    comm_halo *halo;
+} bin_exchange;
+
 /* The exchanges of all bins, and the matrix that their rows pass through. */
 typedef struct bin_exchanges {
-    weft_tensor packed; /* [largest bin, widest row] */
-    comm_halo **of_bin; /* [bins] */
+    weft_tensor packed;   /* [largest bin, widest row] */
+    bin_exchange *of_bin; /* [bins] */
 } bin_exchanges;
 
 typedef struct delayed_leg {

@@ -27,10 +27,13 @@ const char *gnn_flow_text(gnn_flow flow)
 /* The part of a layer's rows that travels in a training epoch. */
 static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *layer)
 {
-    const double part = halo->delay > 1 ? 1.0 / halo->delay : halo->sample > 0.0 ? halo->sample : 1.0;
-    const double forward =
-        layer->aggregated > 0 ? (double)(layer->width * layer->hops) / (double)layer->aggregated : 1.0;
-    return halo->fresh_gradients ? forward * part + (1.0 - forward) : part;
+    if (halo->delay <= 1) {
+        return halo->sample > 0.0 ? halo->sample : 1.0;
+    }
+    const double forward = (double)(layer->width * layer->hops);
+    const double backward = layer->aggregated > 0 ? 1.0 - forward / (double)layer->aggregated : 0.0;
+    const double whole = halo->fresh_gradients ? backward : 0.0;
+    return whole + (1.0 - whole) / halo->delay;
 }
 
 double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)

@@ -82,7 +82,7 @@ typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 typedef enum train_precision { TRAIN_PRECISIONS(CHOICE_VALUE) } train_precision;
 
 /* Where a row belongs: train, valid, test, or nowhere. */
-enum { TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };
+enum { TRAIN_SPLIT_TRAIN = 0, TRAIN_SPLITS = 3, TRAIN_SPLIT_NONE = 255 };
 
 /* Of a batch; where the whole of the data is one, of all rows. */
 typedef struct train_targets {

@@ -23,9 +23,10 @@ reddit 0.003 1
 arxiv 0.01 2
 products 0.0005 1
 proteins 0.006 1
-papers100m 0.00001 1
+papers100m 0.00001 2
 SETS
-compgen -G "arxiv/arxiv.weft/partition-*-2-*" >/dev/null || fail "no partition is kept"
+compgen -G "arxiv/arxiv.weft/partition-auto-2-*" >/dev/null &&
+    compgen -G "papers100m/papers100m.weft/partition-expand-2-*" >/dev/null || fail "no partition is kept"
 [ -f proteins/raw/proteins/raw/edge-feat.csv.gz ] && [ -f papers100m/raw/papers100m/raw/data.npz ] &&
     [ -f reddit/raw/reddit/reddit_graph.npz ] || fail "not the layouts of the data sets"
 

@@ -61,6 +61,9 @@ static weft_status check_fit(const predict_job *p)
     return weights_assign(&p->model->weights, p->model->path, here->model->params);
 }
 
+static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
+                                                   OPTION_NONE};
+
 static weft_status load(predict_job *p, bool answers)
 {
     app_context *context = &p->context;
@@ -69,6 +72,12 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    work->smooths = option_flag(p->asked, OPT_SMOOTH);
+    if (!work->smooths) {
+        option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
+    }
+    WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
+               FLAG_SMOOTH " follows edges, of which %s have none: leave it out", work->ops->data);
     WEFT_TRY(comm_setup(context, false));
     WEFT_TRY(work->ops->open(work, p->scratch));
     WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
@@ -94,6 +103,13 @@ static train_metric metric_of(const weft_options *options, train_loss loss)
                                                                                         : TRAIN_METRIC_ACCURACY;
 }
 
+/* In both of their places. */
+static weft_status smooth(predict_job *p, weft_tensor *view)
+{
+    WEFT_TRY(p->work.ops->smooth(&p->work, p->asked, p->logits));
+    return comm_agree(p->context.comm, tensor_upload(view, p->logits));
+}
+
 static weft_status score(predict_job *p)
 {
     const workload *work = &p->work;
@@ -101,6 +117,9 @@ static weft_status score(predict_job *p)
     weft_tensor view;
     weft_status status = predictions_logits(&p->context, work->model, &work->source, &view, &p->logits);
     status = comm_agree(p->context.comm, status);
+    if (status == WEFT_OK && work->smooths) {
+        status = smooth(p, &view);
+    }
     if (status == WEFT_OK) {
         status = score_table_make(&p->context, targets, metric_of(p->options, targets->loss),
                                   option_choice(p->asked, OPT_SCORED_SPLIT), &view, p->logits, &p->table);

@@ -353,10 +353,12 @@ static void dense_end(workload *work)
     weft_free(job);
 }
 
-static const option_id idle[] = {OPT_SPLIT_INDEX,  OPT_NORMALIZE,      OPT_LAYERS,        OPT_HIDDEN, OPT_AGGREGATOR,
-                                 OPT_NORM,         OPT_DROPOUT,        OPT_INPUT_DROPOUT, OPT_ORDER,  OPT_PARTITION,
-                                 OPT_BALANCE,      OPT_PARTITION_SEED, OPT_REORDER,       OPT_SPMM,   OPT_DECAY_LAYERS,
-                                 OPT_HALO_OVERLAP, OPTION_NONE};
+static const option_id idle[] = {
+    OPT_SPLIT_INDEX, OPT_NORMALIZE,     OPT_LAYERS,       OPT_HIDDEN,          OPT_AGGREGATOR, OPT_NORM,
+    OPT_DROPOUT,     OPT_INPUT_DROPOUT, OPT_ORDER,        OPT_PARTITION,       OPT_BALANCE,    OPT_PARTITION_SEED,
+    OPT_REORDER,     OPT_SPMM,          OPT_DECAY_LAYERS, OPT_HALO_OVERLAP,    OPT_DELAY,      OPT_FRESH_GRADIENTS,
+    OPT_RESIDUAL,    OPT_JUMPING,       OPT_FEATURE_FORM, OPT_BOUNDARY_SAMPLE, OPT_HALO,       OPT_HALO_CODEC,
+    OPTION_NONE};
 
 const workload_ops dense_workload = {
     .takes = dense_takes,

@@ -15,6 +15,7 @@ typedef struct gnn_job {
     gnn_config config;
     bool labels_needed;
     gnn_model model;
+    gnn_aggregator smoother; /* or zeroed */
     gnn_labels labels;
 } gnn_job;
 

@@ -59,7 +59,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     const uint64_t times = plan->config.halo.codec != HAL_ROWS_NONE ? 3 : 2;
     const uint64_t passing = times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
-    if ((halo->delay <= 1 && !halo->hidden) || rows == 0) {
+    if ((halo->delay <= 1 && !halo->hidden) || rows == 0 || plan->max_width == 0) {
         return passing + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
@@ -75,6 +75,16 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
            (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
 }
 
+/* An aggregation matrix of its own, two matrices of answers there and three on the host. */
+static uint64_t smoothing_bytes(const gnn_memory_facts *f)
+{
+    const gnn_plan *plan = f->plan;
+    const uint64_t answers = 4 * (uint64_t)plan->config.outputs;
+    const uint64_t matrix = matrix_bytes(plan->n_local, f->edges) * (f->symmetric ? 1 : 2);
+    return f->smooths ? matrix + (uint64_t)plan->n_local * (128 + 2 * answers) + 3 * (uint64_t)plan->n_owned * answers
+                      : 0;
+}
+
 memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -82,7 +92,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t process = f->process + LAZY_BYTES;
     const uint64_t mapped = mapped_bytes(f);
     const uint64_t edges = (uint64_t)f->edges * 4 + local * 16;
-    const uint64_t matrix = aggregation_bytes(f);
+    const uint64_t smoothing = smoothing_bytes(f);
+    const uint64_t matrix = aggregation_bytes(f) + smoothing;
     const uint64_t communication = halo_bytes(f) + f->sync_bytes;
     const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * 4 : 0); /* a copy of a part */
     const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
@@ -94,7 +105,10 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     memory_plan_add(&memory, "process", process);
     memory_plan_add(&memory, "mapped graph (while loading)", mapped);
     memory_plan_add(&memory, "local edges (until the matrix is built)", edges);
-    memory_plan_add(&memory, "aggregation matrix", matrix);
+    memory_plan_add(&memory, "aggregation matrix", matrix - smoothing);
+    if (f->smooths) {
+        memory_plan_add(&memory, "smoothing", smoothing);
+    }
     memory_plan_add(&memory, "features", plan->feature_bytes);
     memory_plan_add(&memory, "activations", plan->activation_bytes);
     memory_plan_add(&memory, "parameters and optimiser", plan->parameter_bytes);

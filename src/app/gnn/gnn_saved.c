@@ -67,10 +67,11 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
         WEFT_TRY(saved_model_show(model, OPT_NORM, norms[config->norm]));
     }
     if (gnn_layer_ops_of(config->kind)->heads) {
+        const bool jumps = config->jumping != GNN_JUMPING_NONE; /* then no layer is the last of its kind */
         snprintf(text, sizeof text, "%d", config->out_heads);
-        WEFT_TRY(saved_model_show(model, OPT_OUT_HEADS, text));
+        WEFT_TRY(jumps ? WEFT_OK : saved_model_show(model, OPT_OUT_HEADS, text));
         snprintf(text, sizeof text, "%d", config->heads);
-        WEFT_TRY(config->layers > 1 ? saved_model_show(model, OPT_HEADS, text) : WEFT_OK);
+        WEFT_TRY(jumps || config->layers > 1 ? saved_model_show(model, OPT_HEADS, text) : WEFT_OK);
     }
     snprintf(text, sizeof text, "%" PRId64, config->hidden);
     return config->hidden > 0 ? saved_model_show(model, OPT_HIDDEN, text) : WEFT_OK;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "dense/dense_options.def"
+#include "gnn/smooth.h"
 
 /* ---- what the options ask for ---- */
 
@@ -87,7 +88,7 @@ static weft_status check_precision(const weft_options *o)
     return WEFT_OK;
 }
 
-static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_NORM, OPT_DROPOUT, OPTION_NONE};
+static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_DROPOUT, OPTION_NONE}; /* recipes set the norm */
 
 static weft_status check_halo(const weft_options *o)
 {
@@ -181,6 +182,7 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
     facts.parts = ranks;
     facts.hides = here ? gnn_overlaps(context->comm, job->config.overlap) : job->config.overlap != HALO_OVERLAP_OFF;
     facts.process = work->process;
+    facts.smooths = work->smooths;
     facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
     work->memory = gnn_memory_plan(&facts);
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
@@ -299,6 +301,34 @@ static weft_status load_features(workload *work)
     return gnn_load_features(context->comm, graph, &job->data.part, scaling, &features);
 }
 
+static weft_status create_smoother(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const gnn_aggregator_options options = {.normalisation = GNN_NORM_SYMMETRIC_OTHERS,
+                                            .form = option_choice(context->options, OPT_SPMM),
+                                            .max_width = job->config.outputs,
+                                            .overlap = job->config.overlap};
+    return gnn_aggregator_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->data.part, &options,
+                                 &job->smoother);
+}
+
+static weft_status gnn_smooth(workload *work, const weft_options *asked, float *logits)
+{
+    gnn_job *job = work->self;
+    const train_targets *targets = &job->labels.targets;
+    const gnn_smoothing smoothing = {.correct_alpha = option_real(asked, OPT_CORRECT_ALPHA),
+                                     .smooth_alpha = option_real(asked, OPT_SMOOTH_ALPHA),
+                                     .iterations = (int)option_int(asked, OPT_SMOOTH_ITERATIONS)};
+    WEFT_CHECK(targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
+               FLAG_SMOOTH " spreads classes; graph %s has binary tasks: leave it out", work->name);
+    WEFT_CHECK(targets->counted[TRAIN_SPLIT_TRAIN] > 0, WEFT_ERR_DATA,
+               FLAG_SMOOTH " needs labels of training vertices, of which graph %s has none: leave it out, or take the "
+                           "store that the model was trained on",
+               work->name);
+    return gnn_correct_and_smooth(&job->smoother, targets, &smoothing, logits);
+}
+
 static weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -309,8 +339,13 @@ static weft_status gnn_build(workload *work)
     WEFT_TRY(choices_of(context, &choices));
     memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
     activity_begin(ACTIVITY_PREPARE);
-    weft_status status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
-                                          option_choice(o, OPT_SPMM), &job->model);
+    weft_status status =
+        work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
+    activity_end(ACTIVITY_PREPARE);
+    WEFT_TRY(comm_agree(context->comm, status));
+    activity_begin(ACTIVITY_PREPARE);
+    status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
+                              option_choice(o, OPT_SPMM), &job->model);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_LOAD);
@@ -335,6 +370,7 @@ static void gnn_end(workload *work)
 {
     gnn_job *job = work->self;
     gnn_labels_destroy(&job->labels);
+    gnn_aggregator_destroy(&job->smoother);
     gnn_model_destroy(&job->model);
     weft_free(job);
 }
@@ -365,6 +401,7 @@ const workload_ops gnn_workload = {
     .decide = gnn_decide,
     .plan = gnn_plan_job,
     .build = gnn_build,
+    .smooth = gnn_smooth,
     .release = gnn_release,
     .abandon = gnn_abandon,
     .end = gnn_end,

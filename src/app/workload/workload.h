@@ -69,6 +69,9 @@ typedef struct workload_ops {
     weft_status (*plan)(workload *work, const char *folder, int64_t outputs);
     /* The model, its input and its targets. Collective. */
     weft_status (*build)(workload *work);
+    /* Improve a trained model's answers by the training labels; asked: of the command. logits: [rows of this rank, outputs]; what
+     * comes out is used as logits are. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
+    weft_status (*smooth)(workload *work, const weft_options *asked, float *logits);
     /* The data are not read any more; what was generated is removed. Collective. */
     weft_status (*release)(workload *work);
     /* The same for a job that ends, as far as this rank can alone; also after release. */
@@ -112,6 +115,7 @@ struct workload {
 
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
+    bool smooths;            /* its maker will call ops->smooth */
     bool labelled;           /* they say what to answer with */
     int64_t malformed;       /* rows of them that were left out */
 

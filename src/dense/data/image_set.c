@@ -302,7 +302,12 @@ static weft_status drain(weft_comm *comm, int threads, image_set *set)
     if (store->cache == NULL || (store->kept == 0 && !image_set_is_spread(set))) {
         return WEFT_OK;
     }
-    const bool all = image_cache_held(store->cache) == first_of(store, TRAIN_SPLITS);
+    const int64_t held = image_cache_held(store->cache);
+    const bool all = held == first_of(store, TRAIN_SPLITS);
+    if (image_set_is_spread(set)) {
+        log_info("%s: each memory keeps %lld of %lld images, decoded now; the others are fetched", set->name,
+                 (long long)held, (long long)first_of(store, TRAIN_SPLITS));
+    }
     weft_status status = all || image_set_is_spread(set) ? fill_cache(set, threads) : WEFT_OK;
     WEFT_TRY(comm_agree(comm, status)); /* nobody asks for a sample that is not there */
     if (all) {

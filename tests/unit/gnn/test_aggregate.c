@@ -145,9 +145,10 @@ static void expect(const setting *s, double *sum, double *magnitude)
     degrees_of(g, degree);
     for (int64_t i = 0; i < g->vertices * s->width; ++i) {
         const int64_t v = i / s->width, c = i % s->width;
-        const double self = s->options.normalisation == GNN_NORM_MEAN       ? 0.0
-                            : s->options.normalisation == GNN_NORM_SUM_SELF ? 1.0
-                                                                            : 1.0 / (degree[v] + 1.0);
+        const double self =
+            s->options.normalisation == GNN_NORM_MEAN || s->options.normalisation == GNN_NORM_SYMMETRIC_OTHERS ? 0.0
+            : s->options.normalisation == GNN_NORM_SUM_SELF                                                    ? 1.0
+                                                            : 1.0 / (degree[v] + 1.0);
         sum[i] = s->beta * y_of(s, v, c) + self * x_of(s, v, c);
         magnitude[i] = s->beta * fabs(y_of(s, v, c)) + self * fabs(x_of(s, v, c));
     }
@@ -156,6 +157,8 @@ static void expect(const setting *s, double *sum, double *magnitude)
             const int64_t u = g->source32[e];
             const double weight = s->options.normalisation == GNN_NORM_SUM_SELF ? 1.0
                                   : s->options.normalisation == GNN_NORM_MEAN   ? 1.0 / degree[v]
+                                  : s->options.normalisation == GNN_NORM_SYMMETRIC_OTHERS
+                                      ? (degree[u] > 0 ? 1.0 / sqrt(degree[u] * degree[v]) : 0.0)
                                   : s->options.normalisation == GNN_NORM_MEAN_SELF
                                       ? 1.0 / (degree[v] + 1.0)
                                       : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
@@ -223,7 +226,7 @@ static void check_graph(const test_graph *graph, int turns, bool narrow)
                      .beta = k / 4 % 2,
                      .narrow = narrow,
                      .transposed = k / 2 % 2 == 1};
-        s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)((k + k / 4) % 4),
+        s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)((k + k / 4) % 5),
                                              .form = (hal_spmm_form)(k / 7 % 4),
                                              .max_width = MOST_WIDTH,
                                              .overlap = k % 4 == 3 ? HALO_OVERLAP_OFF : HALO_OVERLAP_ON};

@@ -61,16 +61,34 @@ static row_grid grid_around_zero(const float *x, int64_t cols, float levels, uin
     return (row_grid){.inverse = scale > 0.0f ? 1.0f / scale : 0.0f, .least = -levels, .most = levels};
 }
 
+/* Whole numbers in the order of the finite float32s: compilers turn their minimum and maximum into vectors. */
+static int32_t place_of(float x)
+{
+    int32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+}
+
+static float float_at(int32_t place)
+{
+    const int32_t bits = place ^ (int32_t)((uint32_t)(place >> 31) >> 1);
+    float x = 0.0f;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* Of int2. */
 static row_grid grid_of_four(const float *x, int64_t cols, uint8_t *y)
 {
     const float top = scale_of(x, cols, 1.0f);
-    float low = x[0], high = x[0];
-#pragma omp simd reduction(min : low) reduction(max : high)
+    int32_t least = INT32_MAX, most = INT32_MIN;
+#pragma omp simd reduction(min : least) reduction(max : most)
     for (int64_t j = 0; j < cols; ++j) {
-        low = x[j] < low ? x[j] : low;
-        high = x[j] > high ? x[j] : high;
+        const int32_t place = place_of(x[j]);
+        least = place < least ? place : least;
+        most = place > most ? place : most;
     }
+    const float low = float_at(least), high = float_at(most);
     const float width = high - bf16_to_float(bf16_below(low));
     const bool finite = isfinite(top) && isfinite(width), zeros = top == 0.0f;
     const uint16_t grid[2] = {finite && !zeros ? bf16_below(low + 0.0f) : 0, /* one zero of the two */
