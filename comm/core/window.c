@@ -257,10 +257,8 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
     }
     WEFT_TRY_GOTO(pool_find(comm, bytes, unfit, &found), status, done);
     if (found < 0) {
-        comm_window *made = NULL;
-        WEFT_TRY_GOTO(comm_window_create(comm, bytes, &made), status, done);
+        WEFT_TRY_GOTO(comm_window_create(comm, bytes, &pool->entry[pool->count].window), status, done);
         found = pool->count++;
-        pool->entry[found] = (struct pooled_window){.window = made};
     }
     pool->entry[found].used = true;
     *window = pool->entry[found].window;

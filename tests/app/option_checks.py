@@ -239,7 +239,8 @@ def check_needs():
             warned = "%s --%s %s (command line): it belongs to --%s %s" % (
                 given, other["name"], wrong, other["name"], "|".join(need["choices"]))
         assert warned in run(*absent, "--%s=%s" % (option["name"], value), *idle)[2], warned
-        assert given not in run(*absent, "--%s=%s" % (option["name"], value), *useful)[2], warned
+        beside = given + (" " if need["choices"] != ["*"] else "")
+        assert beside not in run(*absent, "--%s=%s" % (option["name"], value), *useful)[2], warned
     # From a config file the default's value is no choice of the user's: --print-config writes it down.
     with open("defaults.conf", "w") as file:
         file.write("topk-density = 0.01\nmomentum = 0\n")

@@ -33,10 +33,10 @@ seconds=$(sed -n 's/.*"epoch_s": *\([0-9.e-]*\).*/\1/p' probe.run/metrics.jsonl 
     awk '{v[NR] = $1} END {print v[int(NR / 2) + 1]}')
 epochs=$(awk -v s="$seconds" 'BEGIN {n = int(8 / s); print n < 40 ? 40 : n}')
 for ranks in 1 2; do
-    launch=() # two ranks that wait for each other on taken CPUs take far longer
+    launch=() # two ranks that wait for each other on taken CPUs take longer
     [ $ranks -eq 1 ] || launch=(mpirun --oversubscribe --bind-to none -np 2)
     had=$(ticks) began=$EPOCHREALTIME
-    taskset -c "${cpus[0]},${cpus[1]}" "${launch[@]}" "$work/trained-here" train --data store --epochs $((ranks == 1 ? epochs : epochs / 8)) \
+    taskset -c "${cpus[0]},${cpus[1]}" "${launch[@]}" "$work/trained-here" train --data store --epochs $((ranks == 1 ? epochs : epochs / 3)) \
         --eval-every 0 --checkpoint-every 0 --run-dir run$ranks >out$ranks 2>err$ranks || fail "$(tail -3 err$ranks)"
     advice=$(grep 'advice: .*other processes had' out$ranks) || fail "$ranks ranks: no line about others: $(tail -12 out$ranks)"
     ended=$EPOCHREALTIME

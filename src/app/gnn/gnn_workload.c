@@ -90,9 +90,15 @@ static weft_status check_precision(const weft_options *o)
 
 static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_DROPOUT, OPTION_NONE}; /* recipes set the norm */
 
+static const option_id idle_without_delay[] = {OPT_FRESH_GRADIENTS, OPTION_NONE};
+
 static weft_status check_halo(const weft_options *o)
 {
     const bool delays = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
+    if (!delays) {
+        option_warn_idle(o, idle_without_delay,
+                         "without " FLAG_DELAY " of 2 or more or " FLAG_HALO_OVERLAP " epoch, which make rows old");
+    }
     WEFT_CHECK(!delays || option_real(o, OPT_BOUNDARY_SAMPLE) >= 1.0, WEFT_ERR_USAGE,
                FLAG_BOUNDARY_SAMPLE " leaves out rows that " FLAG_DELAY " and " FLAG_HALO_OVERLAP
                                     " epoch keep from earlier epochs: take one or the other");

@@ -31,8 +31,7 @@ static checkpoint_piece *add_piece(rank_state *s, int item_bytes, int64_t bytes,
     checkpoint_piece *piece = &s->piece[s->pieces];
     s->place[s->pieces] = place;
     s->pieces += 1;
-    piece->item_bytes = item_bytes;
-    piece->bytes = bytes;
+    *piece = (checkpoint_piece){.item_bytes = item_bytes, .bytes = bytes};
     s->bytes += bytes;
     return piece;
 }

@@ -501,7 +501,7 @@ static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int stri
 
 /* ---- sparse features: numbers in CSR, masked as they are read -------------------------------------------------- */
 
-enum { FEATURE_VECTORS = MAX_VECTORS < 8 ? MAX_VECTORS : 8, FEATURE_CHUNK = 256, FEATURE_AHEAD = 4 };
+enum { FEATURE_VECTORS = 8, FEATURE_CHUNK = 256, FEATURE_AHEAD = 4 };
 
 /* kept[count] = the values from entry e of row `row` on, 0 where dropout takes them. */
 static void keep_values(const sparse_features *m, int64_t row, int64_t e, int64_t count, float *kept)
