@@ -1,5 +1,7 @@
-/* app/predict/answer_table.c: see app/predict/answers.h. */
+/* app/predict/answer_table.c: see app/predict/answer_table.h. */
 #include "app/predict/answer_table.h"
+
+#include <math.h>
 
 #include "base/alloc.h"
 #include "io/npy.h"
@@ -37,13 +39,21 @@ static weft_status describe(const answer_table_desc *desc, int64_t rows, answer_
     return table_grid_add(&a->head, facts);
 }
 
+/* What a class is ranked by: a number, also of a model that answers with NaN. */
+static float rank_of(const float *row, int64_t class)
+{
+    return row[class] >= 0.0F ? row[class] : -1.0F;
+}
+
 /* The likeliest class behind `before`, -1: of all; of equal ones the first. */
 static int64_t next_class(const float *row, int64_t classes, int64_t before)
 {
     int64_t best = -1;
     for (int64_t k = 0; k < classes; ++k) {
-        const bool left = before < 0 || row[k] < row[before] || (row[k] == row[before] && k > before);
-        best = left && (best < 0 || row[k] > row[best]) ? k : best;
+        const float here = rank_of(row, k);
+        const float last = before < 0 ? INFINITY : rank_of(row, before);
+        const bool left = here < last || (here == last && k > before);
+        best = left && (best < 0 || here > rank_of(row, best)) ? k : best;
     }
     return best;
 }
