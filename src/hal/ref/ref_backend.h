@@ -10,6 +10,7 @@
 #define WEFT_HAL_REF_REF_BACKEND_H
 
 #include "base/half.h"
+#include "base/philox.h"
 #include "hal/hal.h"
 
 /* An element of a matrix of floating-point numbers, for operations whose operands have types of their own. */
@@ -46,6 +47,21 @@ static inline void ref_store(const hal_mat *mat, int64_t row, int64_t col, doubl
         ((float *)mat->data)[at] = (float)x;
         break;
     }
+}
+
+/* Whether dropout keeps element (row, column); the definition stands in base/philox.h. */
+static inline bool dropout_keeps(const hal_dropout *dropout, int64_t row, int64_t column)
+{
+    const int64_t *row_id = dropout->row_id.source;
+    int64_t id = row_id != NULL ? row_id[row] : dropout->row_base + row;
+    philox_block block = philox4x32(
+        philox_counter((uint32_t)(column / 8), (uint64_t)id, dropout->purpose, dropout->epoch), dropout->seed);
+    return philox_lane16(block, (unsigned)(column % 8)) >= philox_dropout_threshold(dropout->probability);
+}
+
+static inline bool dropout_is_on(const hal_dropout *dropout)
+{
+    return dropout->probability > 0.0F;
 }
 
 /* Fill every table with the reference operations. */

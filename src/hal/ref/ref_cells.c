@@ -7,23 +7,7 @@
 #include <math.h>
 
 #include "base/half.h"
-#include "base/philox.h"
 #include "hal/ref/ref_backend.h"
-
-/* Whether dropout keeps element (row, column); the definition stands in base/philox.h. */
-static bool dropout_keeps(const hal_dropout *dropout, int64_t row, int64_t column)
-{
-    const int64_t *row_id = dropout->row_id.source;
-    int64_t id = row_id != NULL ? row_id[row] : dropout->row_base + row;
-    philox_block block = philox4x32(
-        philox_counter((uint32_t)(column / 8), (uint64_t)id, dropout->purpose, dropout->epoch), dropout->seed);
-    return philox_lane16(block, (unsigned)(column % 8)) >= philox_dropout_threshold(dropout->probability);
-}
-
-static bool dropout_is_on(const hal_dropout *dropout)
-{
-    return dropout->probability > 0.0F;
-}
 
 #define cell        float
 #define real        float

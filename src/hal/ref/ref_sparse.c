@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/philox.h"
 #include "hal/ref/ref_backend.h"
 
 struct hal_spmm {
@@ -54,15 +53,10 @@ weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
 /* 0, or what element (row, column) of the features is multiplied by. */
 static double feature_kept(const hal_dropout *dropout, int64_t row, int64_t column)
 {
-    if (dropout->probability <= 0.0F) {
+    if (!dropout_is_on(dropout)) {
         return 1.0;
     }
-    const int64_t *row_id = dropout->row_id.source;
-    const int64_t id = row_id != NULL ? row_id[row] : dropout->row_base + row;
-    const philox_block block = philox4x32(
-        philox_counter((uint32_t)(column / 8), (uint64_t)id, dropout->purpose, dropout->epoch), dropout->seed);
-    const bool keeps = philox_lane16(block, (unsigned)(column % 8)) >= philox_dropout_threshold(dropout->probability);
-    return keeps ? 1.0 / (1.0 - (double)dropout->probability) : 0.0;
+    return dropout_keeps(dropout, row, column) ? 1.0 / (1.0 - (double)dropout->probability) : 0.0;
 }
 
 weft_status ref_feature_product_mixed(const hal_feature_product_args *args)
