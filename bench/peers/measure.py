@@ -1,7 +1,8 @@
 """One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
 
     measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
-    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat --hidden 16 --epochs 5 --weights FILE.npz ...
+    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat|gin --hidden 16 --epochs 5 --weights FILE.npz ...
+    measure.py accuracy STORE --peer pyg --model ... --epochs 200 --seeds 10 ...
 
 The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process.
 """
@@ -115,6 +116,16 @@ def shapes_of(args, widths):
     return [(a * (inner if k > 0 else 1), b, inner if k < last else 1) for k, (a, b) in enumerate(zip(widths, widths[1:]))]
 
 
+def sum_and_mlp(a, b):
+    """What GIN applies to a sum over neighbours."""
+    return torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.ReLU(), torch.nn.Linear(b, b))
+
+
+def mlp_places(mlp):
+    return {"weight": mlp[0].weight.data.T, "bias": mlp[0].bias.data,
+            "mlp.weight": mlp[2].weight.data.T, "mlp.bias": mlp[2].bias.data}
+
+
 def dgl_net(args, widths):
     """The network, and for each layer where the parts of its weights go; matrices are seen as [d_in, d_out]."""
     import dgl.nn.pytorch as nn
@@ -124,7 +135,10 @@ def dgl_net(args, widths):
         places = [{"weight": l.fc.weight.data.T, "att_src": l.attn_l.data[0], "att_dst": l.attn_r.data[0],
                    "bias": l.bias.data} for l in layers]
         return Net(args, layers, lambda layer, g, h: layer(g, h).flatten(1)), places
-    if args.model == "sage":
+    if args.model == "gin":
+        layers = [nn.GINConv(sum_and_mlp(a, b), "sum") for a, b, _ in shapes]
+        places = [mlp_places(l.apply_func) for l in layers]
+    elif args.model == "sage":
         layers = [nn.SAGEConv(a, b, "mean") for a, b, _ in shapes]
         places = [{"self": l.fc_self.weight.data.T, "neigh": l.fc_neigh.weight.data.T, "bias": l.fc_self.bias.data}
                   for l in layers]
@@ -141,6 +155,9 @@ def pyg_net(args, widths):
         layers = [nn.GATConv(a, b, heads, add_self_loops=False) for a, b, heads in shapes]
         places = [{"weight": l.lin.weight.data.T, "att_src": l.att_src.data[0], "att_dst": l.att_dst.data[0],
                    "bias": l.bias.data} for l in layers]
+    elif args.model == "gin":
+        layers = [nn.GINConv(sum_and_mlp(a, b)) for a, b, _ in shapes]
+        places = [mlp_places(l.nn) for l in layers]
     elif args.model == "sage":
         layers = [nn.SAGEConv(a, b, aggr="mean") for a, b, _ in shapes]
         places = [{"self": l.lin_r.weight.data.T, "neigh": l.lin_l.weight.data.T, "bias": l.lin_l.bias.data} for l in layers]
@@ -152,11 +169,13 @@ def pyg_net(args, widths):
 
 
 def set_weights(places, path):
-    """layerK.PART of the file into the part's place; matrices [d_in, d_out], vectors of heads [heads, d_out]."""
+    """layerK.PART of the file, mlpK.PART for mlp.PART, into the part's place; matrices [d_in, d_out], vectors of heads
+    [heads, d_out]."""
     weights = np.load(path)
     for k, layer in enumerate(places):
         for part, place in layer.items():
-            place.copy_(torch.from_numpy(weights[f"layer{k}.{part}"]))
+            block, _, name = part.rpartition(".")
+            place.copy_(torch.from_numpy(weights[f"{block or 'layer'}{k}.{name}"]))
 
 
 def gcn_values(offset, source, rows_at_once=65536):
@@ -170,36 +189,95 @@ def gcn_values(offset, source, rows_at_once=65536):
     return torch.from_numpy(values)
 
 
+class Problem:
+    """A store's graph as a peer takes it, and what is learned on it."""
+
+    def __init__(self, args):
+        data = weft_store.load(args.store, ("feature", "label", "split"))
+        topology = weft_store.load(args.store) if args.topology is None else {
+            name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
+        offset, source = topology["offset"], topology["source"]
+        self.x = torch.from_numpy(normalized(data["feature"], args.normalize))
+        split = weft_store.split_of(data, args.split_index)
+        known = data["label"] >= 0
+        self.rows = [torch.from_numpy(np.flatnonzero((split == part) & known)) for part in range(3)]
+        self.label = torch.from_numpy(data["label"].astype(np.int64))
+        classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
+        self.widths = [self.x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
+        if args.peer == "dgl":
+            self.graph = dgl_graph(offset, source, args.model == "gat")
+        else:
+            self.graph = torch_csr(offset, source, gcn_values(offset, source) if args.model == "gcn" else None)
+
+    def net(self, args):
+        return (dgl_net if args.peer == "dgl" else pyg_net)(args, self.widths)
+
+    def step(self, net, optimizer):
+        loss = F.cross_entropy(net(self.graph, self.x)[self.rows[0]], self.label[self.rows[0]])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+
+def normalized(x, how):
+    if how == "row":
+        total = x.sum(1, keepdims=True, dtype=np.float64)
+        return (x * np.divide(1, total, out=np.zeros_like(total), where=total != 0)).astype(np.float32)
+    if how == "standard":
+        std = x.std(0, dtype=np.float64)
+        return ((x - x.mean(0, dtype=np.float64)) / np.where(std > 1e-6, std, np.inf)).astype(np.float32)
+    return x
+
+
+def adam(args, net):
+    return torch.optim.Adam(net.parameters(), lr=args.lr, weight_decay=args.weight_decay)
+
+
 def run_epoch(args):
-    data = weft_store.load(args.store, ("feature", "label", "split"))
-    topology = weft_store.load(args.store) if args.topology is None else {
-        name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
-    offset, source = topology["offset"], topology["source"]
-    x = torch.from_numpy(data["feature"])
-    rows = torch.from_numpy(np.flatnonzero(weft_store.split_of(data, args.split_index) == 0))
-    target = torch.from_numpy(data["label"].astype(np.int64))[rows]
-    classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
-    widths = [x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
-    if args.peer == "dgl":
-        graph, (net, places) = dgl_graph(offset, source, args.model == "gat"), dgl_net(args, widths)
-    else:
-        values = gcn_values(offset, source) if args.model == "gcn" else None
-        graph, (net, places) = torch_csr(offset, source, values), pyg_net(args, widths)
-    del topology, offset, source
+    problem = Problem(args)
+    net, places = problem.net(args)
     set_weights(places, args.weights)
     torch.manual_seed(0)
-    optimizer = torch.optim.Adam(net.parameters(), lr=args.lr, weight_decay=args.weight_decay)
+    optimizer = adam(args, net)
     seconds, losses = [], []
     net.train()
     for _ in range(args.epochs):
         start = time.perf_counter()
-        loss = F.cross_entropy(net(graph, x)[rows], target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+        losses.append(problem.step(net, optimizer))
         seconds.append(time.perf_counter() - start)
     return {"seconds": seconds, "losses": losses}
+
+
+def score(logits, label):
+    """Accuracy in percent; of two classes the area under the ROC curve, by ranks, ties shared."""
+    if logits.shape[1] > 2:
+        return 100.0 * (logits.argmax(1) == label).double().mean().item()
+    from scipy.stats import rankdata
+    rank, positive = rankdata((logits[:, 1] - logits[:, 0]).numpy()), label.numpy() == 1
+    count = positive.sum()
+    return 100.0 * (rank[positive].sum() - count * (count + 1) / 2) / (count * (len(positive) - count))
+
+
+def run_accuracy(args):
+    """Test score where the validation score is best, the first of equals, for each seed."""
+    problem = Problem(args)
+    scores = []
+    for seed in range(args.seeds):
+        torch.manual_seed(seed)
+        net, _ = problem.net(args)
+        optimizer = adam(args, net)
+        best = (-1.0, 0.0)
+        for _ in range(args.epochs):
+            net.train()
+            problem.step(net, optimizer)
+            net.eval()
+            with torch.no_grad():
+                logits = net(problem.graph, problem.x)
+            valid, test = (score(logits[rows], problem.label[rows]) for rows in problem.rows[1:])
+            best = (valid, test) if valid > best[0] else best
+        scores.append(best[1])
+    return {"scores": scores}
 
 
 def versions(peer):
@@ -215,13 +293,13 @@ def versions(peer):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("spmm", "epoch"))
+    parser.add_argument("what", choices=("spmm", "epoch", "accuracy"))
     parser.add_argument("store")
     parser.add_argument("--peer", required=True)
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[16])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--split-index", type=int, default=0)
-    parser.add_argument("--model", choices=("sage", "gcn", "gat"), default="sage")
+    parser.add_argument("--model", choices=("sage", "gcn", "gat", "gin"), default="sage")
     parser.add_argument("--heads", type=int, default=8, help="of the hidden layers of gat")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=16)
@@ -231,10 +309,12 @@ def main():
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--weight-decay", type=float, default=5e-4)
     parser.add_argument("--weights")
+    parser.add_argument("--seeds", type=int, default=10, help="of accuracy: 0 and on")
+    parser.add_argument("--normalize", choices=("none", "row", "standard"), default="none")
     parser.add_argument("--topology", help="folder with offset.npy and source.npy to use instead (self-loops added)")
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    result = run_spmm(args) if args.what == "spmm" else run_epoch(args)
+    result = {"spmm": run_spmm, "epoch": run_epoch, "accuracy": run_accuracy}[args.what](args)
     result.update(peak_rss_bytes=peak_rss_bytes(), versions=versions(args.peer), threads=torch.get_num_threads())
     print(json.dumps(result))
 
