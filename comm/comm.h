@@ -41,6 +41,7 @@ typedef enum comm_lane {
     COMM_LANE_CONTROL,
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
+    COMM_LANE_SAMPLES, /* what the next steps read: images that other nodes keep */
     COMM_LANE_SHADOW,
     COMM_LANE_ALARM, /* the inquest after a stall (comm/core/inquest.h) */
     COMM_LANES

@@ -85,7 +85,7 @@ static weft_status plan(weft_comm *comm, int64_t rows, image_fetch *f)
         f->count[r] = r == f->rank ? 0 : rows;
     }
     const comm_exchange_desc desc = {
-        .lane = COMM_LANE_HALO, .element_bytes = image_set_bytes(f->set), .most = f->count, .name = "images"};
+        .lane = COMM_LANE_SAMPLES, .element_bytes = image_set_bytes(f->set), .most = f->count, .name = "images"};
     return comm_exchange_plan(comm, &desc, &f->exchange);
 }
 
