@@ -131,7 +131,7 @@ def dgl_net(args, widths):
     import dgl.nn.pytorch as nn
     shapes = shapes_of(args, widths)
     if args.model == "gat":
-        layers = [nn.GATConv(a, b, heads) for a, b, heads in shapes]
+        layers = [nn.GATConv(a, b, heads, attn_drop=args.attn_dropout) for a, b, heads in shapes]
         places = [{"weight": l.fc.weight.data.T, "att_src": l.attn_l.data[0], "att_dst": l.attn_r.data[0],
                    "bias": l.bias.data} for l in layers]
         return Net(args, layers, lambda layer, g, h: layer(g, h).flatten(1)), places
@@ -152,7 +152,7 @@ def pyg_net(args, widths):
     import torch_geometric.nn as nn
     shapes = shapes_of(args, widths)
     if args.model == "gat":
-        layers = [nn.GATConv(a, b, heads, add_self_loops=False) for a, b, heads in shapes]
+        layers = [nn.GATConv(a, b, heads, add_self_loops=False, dropout=args.attn_dropout) for a, b, heads in shapes]
         places = [{"weight": l.lin.weight.data.T, "att_src": l.att_src.data[0], "att_dst": l.att_dst.data[0],
                    "bias": l.bias.data} for l in layers]
     elif args.model == "gin":
@@ -305,6 +305,7 @@ def main():
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--attn-dropout", type=float, default=0.0)
     parser.add_argument("--input-dropout", type=float, default=0.0)
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--weight-decay", type=float, default=5e-4)
