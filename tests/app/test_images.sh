@@ -164,13 +164,18 @@ echo "no image" >loose/note.txt
 answer() { # OUT DATA ARGUMENTS
     local out=$1 data=$2
     shift 2
-    "$@" "$weft" predict --data "$data" --checkpoint photos1 --threads 1 --pin off --top 2 --format csv --out "$out" >out 2>err ||
+    "$@" "$weft" predict --data "$data" --checkpoint "${model:-photos1}" --threads 1 --pin off --top 2 --format csv --out "$out" >out 2>err ||
         fail "predict $data: $(cat err)"
 }
 answer known photos
 answer first loose
 answer third loose mpirun -np 3 --oversubscribe --bind-to none
 answer single loose/50.png
+# An exported model, and a run that has not ended, know the classes too.
+"$weft" export photos1 --out photos.safetensors --quiet || fail "export"
+cp -r photos1 unended && rm unended/weights.npz
+model=photos.safetensors answer exported loose
+model=unended answer unended-answers loose
 "$weft" predict --data loose --checkpoint photos1 --threads 1 --pin off --format json --out fourth >first.json 2>err || fail "predict: $(cat err)"
 [ "$(grep -c "cut.png: malformed PNG file" err)" -eq 1 ] || fail "a damaged file: $(cat err)"
 python3 - <<'CHECK' || fail "answers of loose images"
@@ -192,6 +197,8 @@ for i, row in enumerate(first):
     assert abs(float(row["probability"]) - line[best]) < 1e-6
     same = known[row["file"]]
     assert row["name"] == same["name"] and abs(float(row["probability"]) - float(same["probability"])) < 1e-5, (row, same)
+assert [row["name"] for row in read("exported")] == [row["name"] for row in first]
+assert all(row["name"] in "abc" and row["name_2"] in "abc" for row in read("unended-answers"))
 for other in ("third", "single"):
     for row in read(other):
         mine = next(a for a in first if a["file"] == row["file"])

@@ -64,32 +64,6 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* One block: pointers, then texts. */
-static weft_status note_class_names(saved_model *model, const json_value *data)
-{
-    const json_value *names = data != NULL ? json_find(data, WORKLOAD_CLASS_NAMES) : NULL;
-    size_t bytes = 0;
-    size_t count = 0;
-    if (names == NULL || names->kind != JSON_ARRAY || model->class_name != NULL) {
-        return WEFT_OK;
-    }
-    for (const json_value *name = names->child; name != NULL; name = name->next, ++count) {
-        WEFT_CHECK(name->kind == JSON_TEXT, WEFT_ERR_DATA, "%s: %s of its run.json are no texts", model->path,
-                   WORKLOAD_CLASS_NAMES);
-        bytes += strlen(name->text) + 1;
-    }
-    WEFT_TRY(weft_malloc(count * sizeof(char *) + bytes + 1, 1, WEFT_MEM_GENERAL, (void **)&model->class_name));
-    char *to = (char *)(model->class_name + count);
-    count = 0;
-    for (const json_value *name = names->child; name != NULL; name = name->next) {
-        const size_t length = strlen(name->text) + 1;
-        model->class_name[count++] = memcpy(to, name->text, length);
-        to += length;
-    }
-    model->named = (int64_t)count;
-    return WEFT_OK;
-}
-
 static weft_status read_run(saved_model *model, const char *path, const json_value *root)
 {
     const json_value *options = json_find(root, "options");
@@ -104,7 +78,7 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
         }
     }
     const json_value *data = json_find(root, workload_of(model->known)->data);
-    WEFT_TRY(note_class_names(model, data));
+    WEFT_TRY(class_names_from_json(path, data, &model->classes));
     return note_loss(model, path, data);
 }
 
@@ -126,6 +100,18 @@ static weft_status describe_by_run(saved_model *model)
     return status;
 }
 
+/* What a checkpoint of the run does not say. */
+static weft_status name_classes(saved_model *model, const char *record)
+{
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(record, JSON_MAX, &document, &root));
+    weft_status status =
+        class_names_from_json(record, json_find(root, workload_of(model->known)->data), &model->classes);
+    json_free(document);
+    return status;
+}
+
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file)
 {
     for (int i = 0; i < RECORDED; ++i) {
@@ -136,7 +122,7 @@ static weft_status describe_by_metadata(saved_model *model, const safetensors_fi
             WEFT_TRY(note(model, model->path, recorded[i], text));
         }
     }
-    return WEFT_OK;
+    return class_names_from_metadata(model->path, file, &model->classes);
 }
 
 /* ---- weights ---- */
@@ -208,7 +194,9 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
         return read_file(model, given, alone);
     }
     WEFT_TRY(file_path(record, "%s/run.json", path));
-    return read_checkpoint(model, path, file_exists(record), alone);
+    const bool recorded_run = file_exists(record);
+    WEFT_TRY(read_checkpoint(model, path, recorded_run, alone));
+    return recorded_run && !alone ? name_classes(model, record) : WEFT_OK;
 }
 
 /* ---- what the options of the command add ---- */
@@ -274,7 +262,7 @@ void saved_model_close(saved_model *model)
     if (model != NULL) {
         weights_destroy(&model->weights);
         option_destroy(model->known);
-        weft_free(model->class_name);
+        class_names_free(&model->classes);
         weft_free(model);
     }
 }
@@ -319,9 +307,11 @@ done:
 
 weft_status saved_model_export(const saved_model *model, const char *path)
 {
-    safetensors_text texts[RECORDED + 2];
-    char keys[RECORDED][64];
+    weft_status status = WEFT_OK;
+    safetensors_text *texts = NULL;
+    char keys[RECORDED][64], *class_keys = NULL;
     int count = 0;
+    WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + model->classes.count, WEFT_MEM_GENERAL), status, done);
     texts[count++] = (safetensors_text){"format", "pt"};
     for (int i = 0; i < RECORDED; ++i) {
         if (option_is_set(model->known, recorded[i])) {
@@ -329,5 +319,11 @@ weft_status saved_model_export(const saved_model *model, const char *path)
             texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
         }
     }
-    return workload_of(model->known)->write_named(model, path, texts, count);
+    WEFT_TRY_GOTO(class_names_to_metadata(&model->classes, texts + count, &class_keys), status, done);
+    count += (int)model->classes.count;
+    status = workload_of(model->known)->write_named(model, path, texts, count);
+done:
+    weft_free(class_keys);
+    weft_free(texts);
+    return status;
 }

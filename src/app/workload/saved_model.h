@@ -14,6 +14,7 @@
 #define WEFT_APP_WORKLOAD_SAVED_MODEL_H
 
 #include "app/options/app_options.h"
+#include "app/workload/class_names.h"
 #include "base/file.h"
 #include "comm/comm.h"
 #include "train/weights.h"
@@ -24,8 +25,7 @@ typedef struct saved_model {
     weft_options *known; /* of the command train; option_is_set tells which are known */
     int layers;          /* as the weights show, with the next two; 0: nobody looked */
     int64_t inputs, outputs;
-    char **class_name; /* [named] on the rank that opened it, as run.json tells; NULL: not known */
-    int64_t named;
+    class_names classes; /* on the rank that opened it */
 } saved_model;
 
 /*

@@ -1,0 +1,30 @@
+/*
+ * app/workload/class_names.h: what the classes of a model are called, where its makers said so.
+ *
+ * run.json has them as an array of texts (WORKLOAD_CLASS_NAMES) of what describes the data; a .safetensors of weft export as one metadata
+ * text each, "weft.class.0", "weft.class.1" and so on.
+ */
+#ifndef WEFT_APP_WORKLOAD_CLASS_NAMES_H
+#define WEFT_APP_WORKLOAD_CLASS_NAMES_H
+
+#include "io/json.h"
+#include "io/safetensors.h"
+
+enum { CLASS_NAMES_MAX = 100000 };
+
+typedef struct class_names {
+    char **text; /* [count]; NULL: not known */
+    int64_t count;
+} class_names;
+
+/* data: the object of run.json, or NULL. origin: the file that is read, for messages. WEFT_ERR_DATA: names that are no texts, or
+ * more than CLASS_NAMES_MAX. */
+weft_status class_names_from_json(const char *origin, const json_value *data, class_names *names);
+weft_status class_names_from_metadata(const char *origin, const safetensors_file *file, class_names *names);
+
+/* [out] texts: [names->count], which point into names and *keys. *keys: the caller's, for weft_free. */
+weft_status class_names_to_metadata(const class_names *names, safetensors_text *texts, char **keys);
+
+void class_names_free(class_names *names);
+
+#endif
