@@ -29,9 +29,9 @@ set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
-# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 20 seconds for what graphs, options and models come
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 12 seconds for what graphs, options and models come
 # in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 20 CACHE STRING "Seconds of each fuzz target in the tests")
+set(WEFT_FUZZ_SECONDS 12 CACHE STRING "Seconds of each fuzz target in the tests")
 set(fuzz_short json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)

@@ -118,6 +118,15 @@ static weft_status foresee_aggregations(gnn_model *model)
     return WEFT_OK;
 }
 
+/* What a trial of forms may take: the memory of features and activations, which come later, less the part's edges and
+ * the forms on trial, which go before. */
+static uint64_t trial_bytes(const gnn_plan *plan, const weft_part *part)
+{
+    const uint64_t later = plan->feature_bytes + plan->activation_bytes;
+    const uint64_t now = 12 * (uint64_t)part->edges;
+    return later > now ? later - now : 0;
+}
+
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, hal_spmm_form form, gnn_model *model)
 {
@@ -130,9 +139,12 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
     if (ops->normalisation != NULL) {
         const gnn_aggregator_options options = {.normalisation = ops->normalisation(config),
-                                                .form = form,
-                                                .forms = config->forms,
-                                                .max_width = model->plan.max_width,
+                                                .forms = {.form = form,
+                                                          .letters = config->forms,
+                                                          .by_rule = config->forms_by_rule,
+                                                          .max_width = model->plan.max_width,
+                                                          .width = gnn_plan_epoch_width(&model->plan),
+                                                          .operand_bytes = trial_bytes(&model->plan, part)},
                                                 .overlap = config->overlap,
                                                 .halo = config->halo};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));

@@ -33,8 +33,10 @@ typedef struct weft_part {
     int64_t *gid;    /* [n_local] global ids */
     int64_t *offset; /* [n_local + 1] local CSR, rows = destinations */
     int32_t *source; /* [edges] local source ids, ascending in a row */
+    float *weight;   /* [edges] of the local edges; NULL: all are 1 */
     int64_t *in_degree;     /* [n_owned] degrees in the whole graph, multiplicity counted */
     int64_t *out_degree;    /* [n_owned] */
+    double *in_weight;      /* [n_owned] weights of all edges into the vertex, added up; NULL without weights */
     part_halo sources;      /* replicas that are a source of a local edge: forward before aggregating */
     part_halo destinations; /* replicas that are a destination of a local edge: reverse after aggregating */
 } weft_part;
@@ -47,8 +49,9 @@ typedef struct weft_part {
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          weft_part *out);
-/* The transposed local CSR (rows = sources), for parts of which neither is true. Arrays are the caller's, from base/alloc.h. */
-weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination);
+/* The transposed local CSR (rows = sources), for parts of which neither is true. Arrays are the caller's, from base/alloc.h.
+ * weight: NULL, or where those of the entries go, NULL of a part without. */
+weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination, float **weight);
 /* Free the CSR arrays once the backend has built its own form of them. */
 void part_release_edges(weft_part *part);
 void part_destroy(weft_part *part);

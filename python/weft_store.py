@@ -35,8 +35,8 @@ import numpy as np
 __all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
            "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
-FORMAT, VERSION = "weft-graph", 1
-ARRAYS = ("offset", "source", "feature", "label", "target", "split")
+FORMAT, VERSION, VERSION_WEIGHTED = "weft-graph", 1, 2
+ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split")
 TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -218,9 +218,9 @@ def read_manifest(path: _PathLike) -> Dict[str, Any]:
     """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
     name = os.path.join(os.fspath(path), "manifest.json")
     manifest = _read_json(name)
-    if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-        raise ValueError("%s: format %r, version %r; expected %r, %d" %
-                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION))
+    if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, VERSION_WEIGHTED):
+        raise ValueError("%s: format %r, version %r; expected %r, %d or %d" %
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_WEIGHTED))
     for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
         value = manifest.setdefault(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -233,6 +233,8 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
     """Types and shape of each array that the counts ask for."""
     n, splits = manifest["vertices"], manifest["splits"]
     arrays = {"offset": (("int64",), (n + 1,)), "source": (("int32", "int64"), (manifest["edges"],))}
+    if manifest.get("weighted"):
+        arrays["weight"] = (("float32",), (manifest["edges"],))
     if manifest["features"]:
         arrays["feature"] = (("float32",), (n, manifest["features"]))
     if manifest["classes"]:
@@ -245,7 +247,7 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
 
 
 def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
-    """The arrays of a graph store by name: offset, source and, where there are such, feature, label, target, split.
+    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split.
 
     mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
     Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
@@ -461,6 +463,41 @@ def _sorted_rows(source: np.ndarray, destination: np.ndarray, n: int, symmetrize
     return offset, lower.astype(np.int32), told
 
 
+def _weights(edge_weight: Any, given: Sequence[np.ndarray], offset: np.ndarray, source: np.ndarray,
+             both_ways: bool) -> Tuple[np.ndarray, bool]:
+    """float32, one for each edge of the store, and whether both directions weigh the same. Self-loops that were dropped are
+    passed over."""
+    weight = _array(edge_weight)
+    if weight.ndim == 2 and weight.shape[1] == 1:
+        weight = weight[:, 0]
+    if weight.shape != (len(given[0]),) or weight.dtype.kind not in "biuf":
+        raise ValueError("edge_weight: %s %s, expected numbers [%d]" % (weight.dtype, weight.shape, len(given[0])))
+    weight = np.ascontiguousarray(weight, dtype="<f4")
+    smallest = np.finfo(np.float32).tiny
+    _first_bad("edge_weight", (weight == 0) | ((weight >= smallest) & np.isfinite(weight)), weight,
+               "is no weight: 0, or from %g up" % smallest)
+    destination = np.repeat(np.arange(len(offset) - 1, dtype=np.uint64), np.diff(offset))
+    keys = destination << np.uint64(32) | source.astype(np.uint64)
+    stored = np.full(len(source), np.nan, dtype=np.float32)
+    ends = [np.asarray(end).astype(np.uint64) for end in given]
+    for upper, lower in [ends[::-1], ends] if both_ways else [ends[::-1]]:
+        wanted = upper << np.uint64(32) | lower
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        kept = keys[at] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        at, value = at[kept], weight[kept]
+        before = stored[at]
+        stored[at] = value
+        differs = (stored[at] != value) | (~np.isnan(before) & (before != value))
+        if differs.any():
+            first = int(np.flatnonzero(kept)[np.argmax(differs)])
+            raise ValueError("edge_weight, row %d: the edge %d -> %d has other weights too: add up what comes twice%s" %
+                             (first, given[0][first], given[1][first],
+                              ", or keep directions that differ apart with symmetrize=False" if both_ways else ""))
+    turned = np.searchsorted(keys, source.astype(np.uint64) << np.uint64(32) | destination)
+    turned = np.minimum(turned, max(len(keys) - 1, 0))
+    return stored, bool(np.all(stored[turned] == stored)) if len(keys) else True
+
+
 def _feature(x: Any, n: int) -> np.ndarray:
     feature = _array(x)
     if feature.ndim != 2 or feature.shape[0] != n or feature.shape[1] == 0 or feature.dtype.kind not in "biuf":
@@ -588,14 +625,15 @@ def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, 
 
 
 def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
-                val_mask: Any = None, test_mask: Any = None, *, num_nodes: Optional[int] = None,
-                num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
+                val_mask: Any = None, test_mask: Any = None, *, edge_weight: Any = None,
+                num_nodes: Optional[int] = None, num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
                 name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
                 force: bool = False, quiet: bool = False) -> Dict[str, Any]:
     """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
 
     edge_index   integers [2, e]: edges edge_index[0] -> edge_index[1], whose destinations aggregate (as in PyG); or two
                  arrays [e]. They are sorted, duplicates dropped
+    edge_weight  numbers [e], 0 or above: sums over neighbours multiply by them. Reverses that are added weigh the same
     symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
     self_loops   keep self-loops, which are dropped otherwise: gcn and sage-gcn add their own
     x            features [n, f], finite
@@ -616,6 +654,10 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     arrays: Dict[str, np.ndarray] = {}
     counts = {"features": 0, "classes": 0, "tasks": 0, "splits": 0}
     arrays["offset"], arrays["source"], told = _sorted_rows(*edges, n, symmetrize, self_loops)
+    symmetric = bool(symmetrize or told["symmetric"])
+    if edge_weight is not None:
+        arrays["weight"], alike = _weights(edge_weight, edges, arrays["offset"], arrays["source"], symmetrize)
+        symmetric = symmetric and alike
     if x is not None:
         arrays["feature"] = _feature(x, n)
         counts["features"] = arrays["feature"].shape[1]
@@ -627,10 +669,10 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     if split is not None:
         arrays["split"] = split
         counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
-    manifest = {"format": FORMAT, "version": VERSION,
+    manifest = {"format": FORMAT, "version": VERSION if edge_weight is None else VERSION_WEIGHTED,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
-                "symmetric": bool(symmetrize or told["symmetric"]), **counts,
+                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **counts,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
     if not quiet:
@@ -642,6 +684,7 @@ def _tell(goal: str, manifest: Dict[str, Any], told: Dict[str, int]) -> None:
     form = "symmetric" if manifest["symmetric"] else "directed"
     form += " as given" if not told["added"] else ": %(added)d reverses were added (symmetrize=False adds none)" % told
     lines = ["%(vertices)d vertices, %(edges)d edges, %(features)d features, %(classes)d classes" % manifest, form]
+    lines += ["edges have weights"] if manifest.get("weighted") else []
     if told["loops"] or told["repeats"]:
         lines.append("%(loops)d self-loops and %(repeats)d duplicates were dropped" % told)
     print("\n".join("weft_store: %s: %s" % (goal, line) for line in lines), file=sys.stderr)
@@ -656,7 +699,7 @@ def _short(text: str, limit: int) -> str:
 
 
 class EdgeDataWarning(UserWarning):
-    """Weights, features or types of edges are left out of a store, which has none."""
+    """Features or types of edges, or weights by another name, are left out of a store, which has none."""
 
 
 def _check_types(name: str, vertices: Sequence[str], edges: Sequence[Any], cure: str) -> None:
@@ -670,14 +713,15 @@ def _warn_of_edge_data(data: Mapping[str, Any]) -> None:
     names = [name for name, value in data.items() if value is not None and
              not (name in ("edge_weight", "weight") and np.all(_array(value) == 1))]
     if names:
-        warnings.warn("%s: left out, as a store has no edge weights or other data of edges" % ", ".join(names),
+        warnings.warn("%s: left out, as a store has no data of edges but weights (edge_weight)" % ", ".join(names),
                       EdgeDataWarning, stacklevel=3)
 
 
 def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
     """Write the store of a homogeneous torch_geometric.data.Data: edge_index, x, y, train_mask, val_mask, test_mask.
 
-    `options` are those of write_store. Data of edges are left out, with an EdgeDataWarning.
+    `options` are those of write_store. edge_weight is taken, unless all are 1; other data of edges are left out, with an
+    EdgeDataWarning.
     """
     _check_types("data", getattr(data, "node_types", ()), getattr(data, "edge_types", ()), "data.to_homogeneous()")
     if getattr(data, "edge_index", None) is None:
@@ -687,18 +731,22 @@ def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
     keys = data.to_dict() if hasattr(data, "to_dict") else vars(data)
     names = ["edge_attr", "edge_weight", *(data.edge_attrs() if hasattr(data, "edge_attrs") else ()),
              *(key for key in keys if key.startswith("edge_"))]
-    _warn_of_edge_data({name: getattr(data, name, None) for name in names if name != "edge_index"})
+    _warn_of_edge_data({name: getattr(data, name, None) for name in names if name not in ("edge_index", "edge_weight")})
+    weight = getattr(data, "edge_weight", None)
     chosen = {key: getattr(data, key, None) for key in ("x", "y", "train_mask", "val_mask", "test_mask")}
     chosen["num_nodes"] = getattr(data, "num_nodes", None)
+    chosen["edge_weight"] = None if weight is None or np.all(_array(weight) == 1) else weight
     chosen.update(options)
     return write_store(path, data.edge_index, **chosen)
 
 
 def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str = "label", train: str = "train_mask",
-             valid: str = "val_mask", test: str = "test_mask", **options: Any) -> Dict[str, Any]:
+             valid: str = "val_mask", test: str = "test_mask", weight: Optional[str] = None,
+             **options: Any) -> Dict[str, Any]:
     """Write the store of a homogeneous DGLGraph; the names are those of its ndata. What is absent is left out.
 
-    `options` are those of write_store. Data of edges (edata) are left out, with an EdgeDataWarning.
+    `options` are those of write_store. weight: the name in edata of the weights of edges; other data of edges are left
+    out, with an EdgeDataWarning.
     """
     _check_types("graph", getattr(graph, "ntypes", ()), getattr(graph, "canonical_etypes", ()),
                  "dgl.to_homogeneous(graph, ndata=[...])")
@@ -706,10 +754,13 @@ def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str =
         _refuse("graph", graph, "a DGLGraph")
     if getattr(graph, "is_block", False):
         raise ValueError("graph is a block, part of a sampled mini-batch: hand in the whole graph")
-    _warn_of_edge_data(graph.edata)
+    if weight is not None and weight not in graph.edata:
+        raise ValueError("weight: edata has no %r" % weight)
+    _warn_of_edge_data({name: value for name, value in graph.edata.items() if name != weight})
     names = {"x": feature, "y": label, "train_mask": train, "val_mask": valid, "test_mask": test}
     chosen = {key: graph.ndata[name] if name in graph.ndata else None for key, name in names.items()}
     chosen["num_nodes"] = int(graph.num_nodes())
+    chosen["edge_weight"] = graph.edata[weight] if weight is not None else None
     chosen.update(options)
     return write_store(path, graph.edges(), **chosen)
 

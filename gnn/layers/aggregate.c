@@ -74,16 +74,16 @@ static bool counts_self(gnn_normalisation normalisation)
     return normalisation != GNN_NORM_MEAN && normalisation != GNN_NORM_SYMMETRIC_OTHERS;
 }
 
-/* What a rank makes for itself, without talking. degree: [n_owned]. */
-static weft_status create_own_scales(gnn_aggregator *a, const int64_t *degree, gnn_normalisation normalisation,
+/* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added up. */
+static weft_status create_own_scales(gnn_aggregator *a, const double *degree, gnn_normalisation normalisation,
                                      gnn_vertex_scales *scales)
 {
     weft_status status = WEFT_OK;
     double *scale = NULL;
     WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
-        assert(degree[i] >= 0);
-        double edges = (double)degree[i];
+        const double edges = degree[i];
+        assert(edges >= 0.0);
         switch (normalisation) {
         case GNN_NORM_MEAN:
             scale[i] = edges > 0 ? 1.0 / edges : 0.0;
@@ -122,14 +122,31 @@ done:
 /* Edges between owned vertices, by destination. */
 static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
 {
-    int64_t *degree = NULL;
+    double *degree = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
         for (int64_t e = part->offset[i]; e < part->offset[i + 1]; ++e) {
-            degree[i] += part->source[e] < a->n_owned;
+            const double weight = part->weight != NULL ? (double)part->weight[e] : 1.0;
+            degree[i] += part->source[e] < a->n_owned ? weight : 0.0;
         }
     }
     weft_status status = create_own_scales(a, degree, normalisation, &a->own_scales);
+    weft_free(degree);
+    return status;
+}
+
+/* All edges into owned vertices, wherever they lie. */
+static weft_status create_scales_of_all(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
+{
+    double *degree = NULL;
+    if (part->in_weight != NULL) {
+        return create_own_scales(a, part->in_weight, normalisation, &a->scales);
+    }
+    WEFT_TRY(WEFT_NEW(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < a->n_owned; ++i) {
+        degree[i] = (double)part->in_degree[i];
+    }
+    weft_status status = create_own_scales(a, degree, normalisation, &a->scales);
     weft_free(degree);
     return status;
 }
@@ -138,7 +155,7 @@ static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *pa
 static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
     const bool symmetric = is_symmetric(options->normalisation);
-    weft_status status = create_own_scales(a, part->in_degree, options->normalisation, &a->scales);
+    weft_status status = create_scales_of_all(a, part, options->normalisation);
     if (status == WEFT_OK && options->halo.none) {
         status = create_scales_of_owned(a, part, options->normalisation);
     }
@@ -149,7 +166,7 @@ static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const
 
 static weft_status create_halos(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    WEFT_TRY(gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->sources, options->max_width, &options->halo,
+    WEFT_TRY(gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->sources, options->forms.max_width, &options->halo,
                              &a->sources));
     if (a->whole_rows) {
         return WEFT_OK;
@@ -161,11 +178,9 @@ static weft_status create_halos(gnn_aggregator *a, const weft_part *part, const 
         a->destinations = a->sources;
         return WEFT_OK;
     }
-    return gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->destinations, options->max_width, &options->halo,
-                           &a->destinations);
+    return gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->destinations, options->forms.max_width,
+                           &options->halo, &a->destinations);
 }
-
-static const char unknown_forms[] = "--------";
 
 void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1])
 {
@@ -174,23 +189,40 @@ void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS
     forms[GNN_FORMS] = '\0';
 }
 
+/* Which of the matrices there will be here. */
+static void list_roles(const gnn_aggregator *a, bool has[GNN_FORMS])
+{
+    const int half = GNN_FORMS / 2;
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        has[role] = (role < half || !a->shares) && (a->overlaps || role % half == 0);
+    }
+}
+
 static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
-    const char *forms = options->forms != NULL && options->forms[0] != '\0' ? options->forms : unknown_forms;
+    const hal_csr csr = {.rows = part->n_local,
+                         .cols = part->n_local,
+                         .offset = part->offset,
+                         .column = part->source,
+                         .value = part->weight};
     const int64_t cut_at = a->overlaps ? part->n_owned : part->n_local;
-    WEFT_TRY(gnn_local_matrix_create(a->hal, &csr, cut_at, options->form, forms, options->max_width, &a->forward));
-    if (a->shares) {
-        return WEFT_OK;
-    }
+    bool has[GNN_FORMS];
+    gnn_form_choice choice;
+    list_roles(a, has);
+    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, &options->forms, has, &choice));
+    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at, &a->forward));
     int64_t *offset = NULL;
     int32_t *destination = NULL;
-    WEFT_TRY(part_transpose(part, &offset, &destination));
-    const hal_csr back = {.rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination};
-    weft_status status = gnn_local_matrix_create(a->hal, &back, cut_at, options->form, forms + GNN_FORMS / 2,
-                                                 options->max_width, &a->transposed);
+    float *weight = NULL;
+    weft_status status = a->shares ? WEFT_OK : part_transpose(part, &offset, &destination, &weight);
+    const hal_csr back = {
+        .rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination, .value = weight};
+    status = gnn_local_matrix_create(&choice, GNN_FORMS / 2, status, a->shares || status != WEFT_OK ? NULL : &back,
+                                     cut_at, &a->transposed);
     weft_free(offset);
     weft_free(destination);
+    weft_free(weight);
+    a->forms = choice.figures;
     return status;
 }
 
@@ -203,7 +235,7 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator)
 {
     double start = clock_seconds();
-    assert(part->n_owned >= 0 && part->n_owned <= part->n_local && options->max_width >= 0);
+    assert(part->n_owned >= 0 && part->n_owned <= part->n_local && options->forms.max_width >= 0);
     *aggregator =
         (gnn_aggregator){.comm = comm,
                          .hal = hal,
@@ -232,9 +264,23 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 
 /* ---- one pass --------------------------------------------------------------------------------------------------- */
 
+/* What ACTIVITY_AGGREGATE was booked since the training pass before this one began. */
+static void note_epoch(gnn_aggregator *a)
+{
+    const double booked = activity_get(ACTIVITY_AGGREGATE).seconds;
+    const double seconds = booked - a->booked;
+    if (a->passes++ > 0 && (a->epoch_seconds == 0.0 || seconds < a->epoch_seconds)) {
+        a->epoch_seconds = seconds;
+    }
+    a->booked = booked;
+}
+
 weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
 {
     gnn_aggregator *a = aggregator;
+    if (pass->training) {
+        note_epoch(a);
+    }
     if (a->sources == NULL) {
         return WEFT_OK;
     }

@@ -46,6 +46,7 @@
 extern const weft_activity ACTIVITY_AGGREGATE[1];
 extern const weft_activity ACTIVITY_HALO[1];
 
+/* Of a part whose edges have weights a sum is over weight times row, and a degree the sum of the weights; self weighs 1. */
 typedef enum gnn_normalisation {
     GNN_NORM_MEAN,             /* sum over in-neighbours / in-degree; isolated: 0 */
     GNN_NORM_MEAN_SELF,        /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
@@ -82,14 +83,16 @@ typedef struct gnn_aggregator {
     gnn_aggregation under_way;
     sync_buffer *buffer; /* of the last gnn_aggregator_state; NULL: none */
     double build_seconds;
+    gnn_form_figures forms; /* what the matrices' forms were chosen by */
+    int64_t passes;         /* of training that began */
+    double booked;          /* ACTIVITY_AGGREGATE when the last of them did */
+    double epoch_seconds;   /* of local products between two of them, the least; 0: none is over */
 } gnn_aggregator;
 
 typedef struct gnn_aggregator_options {
     gnn_normalisation normalisation;
-    hal_spmm_form form;
-    const char *forms;    /* instead of it: what gnn_aggregator_forms told earlier; NULL or "": nothing */
-    int64_t max_width;    /* widest matrix that will be aggregated */
-    halo_overlap overlap; /* AUTO: where messages move while the rank computes */
+    gnn_forms_asked forms; /* letters: what gnn_aggregator_forms told earlier */
+    halo_overlap overlap;  /* AUTO: where messages move while the rank computes */
     gnn_halo_options halo;
 } gnn_aggregator_options;
 

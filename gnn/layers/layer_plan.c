@@ -36,6 +36,20 @@ static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *laye
     return whole + (1.0 - whole) / halo->delay;
 }
 
+int64_t gnn_plan_epoch_width(const gnn_plan *plan)
+{
+    int64_t most = 0;
+    int64_t width = 0;
+    for (int l = 0; l < plan->layers; ++l) {
+        const gnn_layer_plan *layer = &plan->layer[l];
+        if (layer->aggregated > most) {
+            most = layer->aggregated;
+            width = layer->width;
+        }
+    }
+    return width;
+}
+
 double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
 {
     double bytes = 0.0;

@@ -15,6 +15,7 @@
 #define WEFT_GNN_LAYERS_LAYER_PLAN_H
 
 #include "base/option_words.h"
+#include "gnn/layers/form_choice.h"
 #include "gnn/layers/gnn_halo.h"
 #include "train/norm.h"
 
@@ -43,6 +44,13 @@ typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage
 typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
 /* How features are held: all of them, or those that are not 0 (tensor/tensor_features.h). */
+/* Whether the weights of a store's edges count; auto: where there are some and the model has a use for them. */
+#define GNN_EDGE_WEIGHTS(X)                                                                                            \
+    X(GNN_WEIGHTS_AUTO, "auto")                                                                                        \
+    X(GNN_WEIGHTS_ON, "on")                                                                                            \
+    X(GNN_WEIGHTS_OFF, "off")
+typedef enum gnn_edge_weights { GNN_EDGE_WEIGHTS(CHOICE_VALUE) } gnn_edge_weights;
+
 #define GNN_FEATURE_FORMS(X)                                                                                           \
     X(GNN_FEATURES_AUTO, "auto") /* not decided yet (gnn/facts.h) */                                                   \
     X(GNN_FEATURES_WHOLE, "whole")                                                                                     \
@@ -62,9 +70,6 @@ typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
     X(GNN_JUMPING_MAX, "max")
 typedef enum gnn_jumping { GNN_JUMPINGS(CHOICE_VALUE) } gnn_jumping;
 
-/* Letters of a part's prepared matrices, of both directions. */
-enum { GNN_FORMS = 8 };
-
 typedef struct gnn_config {
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
@@ -83,6 +88,7 @@ typedef struct gnn_config {
     halo_overlap overlap;      /* how, not what: no part of a saved model */
     gnn_halo_options halo;     /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
+    bool forms_by_rule;        /* the same: without either, nothing is measured */
 } gnn_config;
 
 typedef enum gnn_flow {
@@ -140,6 +146,8 @@ struct gnn_plan {
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan);
 const char *gnn_flow_text(gnn_flow flow);
+/* Of the matrix that an epoch aggregates most; 0: none, but maybe one before the first. */
+int64_t gnn_plan_epoch_width(const gnn_plan *plan);
 
 /* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such rows),
  * in both directions of all layers, as `halo` lets them travel: all of them, one in `delay`, coded, or none. */

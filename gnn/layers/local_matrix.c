@@ -25,7 +25,7 @@ static int64_t first_from(const hal_csr *csr, int64_t row, int64_t column)
 
 /* Rows [row, row + rows) and columns [column, column + cols) as a matrix of their own. */
 static weft_status cut_out(const hal_csr *csr, int64_t row, int64_t column, hal_csr *out, int64_t **offsets,
-                           int32_t **columns)
+                           int32_t **columns, float **values)
 {
     int64_t *offset = NULL;
     WEFT_TRY(WEFT_NEW(&offset, out->rows + 1, WEFT_MEM_WORKSPACE));
@@ -35,15 +35,21 @@ static weft_status cut_out(const hal_csr *csr, int64_t row, int64_t column, hal_
         offset[r + 1] = offset[r] + first_from(csr, row + r, column + out->cols) - first_from(csr, row + r, column);
     }
     WEFT_TRY(WEFT_NEW(columns, offset[out->rows], WEFT_MEM_WORKSPACE));
+    WEFT_TRY(csr->value != NULL ? WEFT_NEW(values, offset[out->rows], WEFT_MEM_WORKSPACE) : WEFT_OK);
     for (int64_t r = 0; r < out->rows; ++r) {
-        const int32_t *from = csr->column + first_from(csr, row + r, column);
+        const int64_t first = first_from(csr, row + r, column);
+        const int32_t *from = csr->column + first;
         for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
             (*columns)[e] = *from++ - (int32_t)column;
             assert((*columns)[e] >= 0 && (*columns)[e] < out->cols); /* ascending, or the cut lies elsewhere */
         }
+        for (int64_t e = offset[r]; csr->value != NULL && e < offset[r + 1]; ++e) {
+            (*values)[e] = csr->value[first + e - offset[r]];
+        }
     }
     out->offset = offset;
     out->column = *columns;
+    out->value = *values;
     return WEFT_OK;
 }
 
@@ -52,59 +58,55 @@ static int64_t first_row(const gnn_local_matrix *matrix, gnn_side side)
     return side == GNN_OWNED ? 0 : matrix->rows[GNN_OWNED];
 }
 
-static const char form_letter[] = {
-    [HAL_SPMM_AUTO] = '-', [HAL_SPMM_ROWS] = 'r', [HAL_SPMM_BLOCKS] = 'b', [HAL_SPMM_LISTS] = 'l'};
-
-static hal_spmm_form form_of(char letter, hal_spmm_form otherwise)
-{
-    for (int form = HAL_SPMM_ROWS; form <= HAL_SPMM_LISTS; ++form) {
-        if (form_letter[form] == letter) {
-            return (hal_spmm_form)form;
-        }
-    }
-    return otherwise;
-}
-
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES])
 {
     for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
         const hal_spmm *part = matrix->part[i / GNN_SIDES][i % GNN_SIDES];
-        forms[i] = form_letter[part != NULL ? matrix->hal->sparse.spmm_info(matrix->hal, part).form : HAL_SPMM_AUTO];
+        forms[i] =
+            gnn_form_letter(part != NULL ? matrix->hal->sparse.spmm_info(matrix->hal, part).form : HAL_SPMM_AUTO);
     }
 }
 
-static weft_status create_part(gnn_local_matrix *matrix, const hal_csr *csr, gnn_side rows, gnn_side sources,
-                               hal_spmm_form form, int64_t max_width)
+static weft_status create_part(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, gnn_side rows,
+                               gnn_side sources, gnn_local_matrix *matrix)
 {
-    weft_status status = WEFT_OK;
     int64_t *offset = NULL;
     int32_t *column = NULL;
+    float *value = NULL;
     hal_csr part = {.rows = matrix->rows[rows], .cols = matrix->rows[sources]};
-    WEFT_TRY_GOTO(cut_out(csr, first_row(matrix, rows), first_row(matrix, sources), &part, &offset, &column), status,
-                  done);
-    matrix->edges[rows][sources] = part.offset[part.rows];
-    status = matrix->hal->sparse.spmm_create(matrix->hal, &part, form, max_width, &matrix->part[rows][sources]);
-done:
+    if (status == WEFT_OK) {
+        status = cut_out(csr, first_row(matrix, rows), first_row(matrix, sources), &part, &offset, &column, &value);
+    }
+    const bool has = status == WEFT_OK;
+    matrix->edges[rows][sources] = has ? part.offset[part.rows] : 0;
+    status = gnn_form_create(choice, role, status, has ? &part : NULL, &matrix->part[rows][sources]);
     weft_free(offset);
     weft_free(column);
+    weft_free(value);
     return status;
 }
 
-weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t cut_at, hal_spmm_form form,
-                                    const char *forms, int64_t max_width, gnn_local_matrix *matrix)
+weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
+                                    int64_t cut_at, gnn_local_matrix *matrix)
 {
-    assert(csr->rows == csr->cols && cut_at >= 0 && cut_at <= csr->rows);
-    *matrix = (gnn_local_matrix){.hal = hal, .rows = {cut_at, csr->rows - cut_at}};
-    if (cut_at == csr->rows) {
-        matrix->edges[GNN_OWNED][GNN_OWNED] = csr->offset[csr->rows];
-        return hal->sparse.spmm_create(hal, csr, form_of(forms[0], form), max_width,
-                                       &matrix->part[GNN_OWNED][GNN_OWNED]);
+    assert(csr == NULL || (csr->rows == csr->cols && cut_at >= 0 && cut_at <= csr->rows));
+    const bool cut = csr != NULL && cut_at < csr->rows;
+    *matrix = (gnn_local_matrix){.hal = NULL};
+    if (csr != NULL) {
+        *matrix = (gnn_local_matrix){.hal = choice->hal, .rows = {cut_at, csr->rows - cut_at}};
     }
-    for (gnn_side rows = GNN_OWNED; rows < GNN_SIDES; ++rows) {
-        for (gnn_side sources = GNN_OWNED; sources < GNN_SIDES; ++sources) {
-            WEFT_TRY(
-                create_part(matrix, csr, rows, sources, form_of(forms[rows * GNN_SIDES + sources], form), max_width));
+    for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
+        const gnn_side rows = (gnn_side)(i / GNN_SIDES);
+        const gnn_side sources = (gnn_side)(i % GNN_SIDES);
+        if (cut) {
+            WEFT_TRY(create_part(choice, first_role + i, status, csr, rows, sources, matrix));
+            continue;
         }
+        const bool whole = csr != NULL && i == 0;
+        if (whole) {
+            matrix->edges[rows][sources] = csr->offset[csr->rows];
+        }
+        WEFT_TRY(gnn_form_create(choice, first_role + i, status, whole ? csr : NULL, &matrix->part[rows][sources]));
     }
     return WEFT_OK;
 }

@@ -10,11 +10,12 @@
  * Cut in four, everything in the left column can be computed while the sources' rows are on their way, and everything
  * in the lower row while partial sums travel back (gnn/layers/aggregate.h). The four hold the edges of the whole once; what a
  * cut costs is a second pass over the sums of the rows that have sources of both kinds, and in the blocked forms a
- * packed strip of the owned columns more. Each chooses its own form.
+ * packed strip of the owned columns more. Each has its own form (gnn/layers/form_choice.h).
  */
 #ifndef WEFT_GNN_LAYERS_LOCAL_MATRIX_H
 #define WEFT_GNN_LAYERS_LOCAL_MATRIX_H
 
+#include "gnn/layers/form_choice.h"
 #include "tensor/tensor.h"
 
 /* Rows of a part, as rows or as sources. */
@@ -33,12 +34,13 @@ typedef struct gnn_scales {
 } gnn_scales;
 
 /*
- * csr: square, columns ascending in each row. cut_at: number of owned rows, the first ones; csr->rows: the whole.
- * forms: [GNN_SIDES * GNN_SIDES] letters, by rows, then by sources: r(ows), b(locks), l(ists), anything else: `form`.
- * WEFT_MEM_WORKSPACE of 4 bytes an edge of the largest part of a cut while it is built.
+ * csr: square, columns ascending in each row; NULL: there is nothing to prepare here, *matrix is empty. cut_at: number of
+ * owned rows, the first ones; csr->rows: the whole. first_role: of GNN_SIDES * GNN_SIDES roles, by rows, then by sources.
+ * status: as for gnn_form_create, which this calls once a role.
+ * WEFT_MEM_WORKSPACE of 4 bytes an edge, 8 with values, of the largest part of a cut while it is built.
  */
-weft_status gnn_local_matrix_create(weft_hal *hal, const hal_csr *csr, int64_t cut_at, hal_spmm_form form,
-                                    const char *forms, int64_t max_width, gnn_local_matrix *matrix);
+weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
+                                    int64_t cut_at, gnn_local_matrix *matrix);
 /* The letters of what was prepared, '-' where nothing was. */
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES]);
 /* Slices worth looking up between: a millisecond or so each. */

@@ -31,7 +31,7 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edg
         edges->out_column = edges->in_column;
         return WEFT_OK;
     }
-    WEFT_TRY(part_transpose(part, &offset, &column));
+    WEFT_TRY(part_transpose(part, &offset, &column, NULL));
     weft_status status = upload_csr(hal, part, offset, column, &edges->out_offset, &edges->out_column);
     weft_free(offset);
     weft_free(column);

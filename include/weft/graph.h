@@ -38,10 +38,11 @@ typedef struct weft_graph_arrays {
     int64_t classes;         /* labels are 0 .. classes - 1; 0: none */
     int64_t tasks;           /* columns of target; 0: none */
     int64_t splits;          /* rows of split; 1 or 0 in an open graph */
-    bool symmetric;          /* the edge set equals its transpose */
+    bool symmetric;          /* the edge set, with its weights, equals its transpose */
     const int64_t *offset;   /* [n + 1], offset[0] = 0, offset[n] = e */
     const int32_t *source;   /* [e] */
     const int64_t *source64; /* [e] instead of source, in stores that hold 64-bit ids; never written */
+    const float *weight;     /* [e], 0 or a normal number above; NULL: every edge weighs 1 */
     const float *feature;    /* [n, f] row-major, finite */
     const int32_t *label;    /* [n], -1 = unlabelled */
     const float *target;     /* [n, tasks] row-major instead of label, NaN = unlabelled */

@@ -4,7 +4,7 @@
  *   1. scan    one pass over edge_part and the sources marks: local sources and destinations, and for each owned vertex
  *              the other parts that hold it as a source or as a destination
  *   2. number  owned vertices first, then replicas by the part of their root; inside a group by `order` or global id
- *   3. edges   local CSR, sources mapped to local ids and sorted in each row
+ *   3. edges   local CSR, sources mapped to local ids and sorted in each row, weights with them
  *   4. halo    the lists of rows shared with each peer. Both sides list a pair's rows in the same order because both
  *              follow `order` (or the global id) inside a group
  *
@@ -193,6 +193,35 @@ static void count_row(const extract_state *state, int64_t id)
     state->part->offset[id + 1] = count;
 }
 
+/* Place of local source u in the sorted row `id`, in which no source stands twice. */
+static int64_t place_in_row(const weft_part *part, int64_t id, int32_t u)
+{
+    int64_t low = part->offset[id], high = part->offset[id + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (part->source[middle] < u) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    assert(low < part->offset[id + 1] && part->source[low] == u);
+    return low;
+}
+
+static void weigh_row(const extract_state *state, int64_t id)
+{
+    const weft_graph *graph = state->graph;
+    const weft_part *part = state->part;
+    const int64_t v = part->gid[id];
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+        if (is_local(state, e)) {
+            const int32_t u = state->local[vertex_set_place(&state->held, graph_source(graph, e))];
+            part->weight[place_in_row(part, id, u)] = graph->weight[e];
+        }
+    }
+}
+
 static void fill_row(const extract_state *state, int64_t id)
 {
     const weft_graph *graph = state->graph;
@@ -210,6 +239,9 @@ static void fill_row(const extract_state *state, int64_t id)
     if (!ascending) {
         sort_ids(part->source + part->offset[id], at - part->offset[id], part->n_local);
     }
+    if (part->weight != NULL) {
+        weigh_row(state, id);
+    }
 }
 
 static weft_status cut_edges(extract_state *state)
@@ -226,6 +258,7 @@ static weft_status cut_edges(extract_state *state)
     }
     part->edges = part->offset[part->n_local];
     WEFT_TRY(WEFT_NEW(&part->source, part->edges, WEFT_MEM_GRAPH));
+    WEFT_TRY(state->graph->weight != NULL ? WEFT_NEW(&part->weight, part->edges, WEFT_MEM_GRAPH) : WEFT_OK);
 #pragma omp parallel num_threads(split_threads(part->edges, state->threads))
     {
         int t = omp_get_thread_num(), team = omp_get_num_threads();
@@ -284,6 +317,25 @@ static weft_status list_own(const extract_state *state, const uint64_t *marks, p
     assert(halo->own_offset[part->parts - 1] == halo->own_offset[part->parts]); /* every list is full */
     memmove(halo->own_offset + 1, halo->own_offset, (size_t)part->parts * sizeof halo->own_offset[0]);
     halo->own_offset[0] = 0;
+    return WEFT_OK;
+}
+
+/* In the order of the graph's row, whatever the partition. */
+static weft_status add_weights(const extract_state *state)
+{
+    weft_part *part = state->part;
+    const weft_graph *graph = state->graph;
+    if (graph->weight == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&part->in_weight, part->n_owned, WEFT_MEM_GRAPH));
+    for (int64_t id = 0; id < part->n_owned; ++id) {
+        double sum = 0.0;
+        for (int64_t e = graph->offset[part->gid[id]]; e < graph->offset[part->gid[id] + 1]; ++e) {
+            sum += (double)graph->weight[e];
+        }
+        part->in_weight[id] = sum;
+    }
     return WEFT_OK;
 }
 
@@ -354,6 +406,7 @@ static weft_status run_phases(extract_state *state, const int32_t *order)
     WEFT_TRY(list_own(state, state->peer_source, &state->part->sources));
     WEFT_TRY(list_own(state, state->peer_target, &state->part->destinations));
     WEFT_TRY(copy_degrees(state));
+    WEFT_TRY(add_weights(state));
     state->part->whole_rows = has_whole_rows(state);
     return check_symmetry(state);
 }

@@ -10,7 +10,8 @@
 enum { TRANSPOSE_THREADS = 8 }; /* every thread reads all edges: more of them only share the bandwidth */
 
 /* Each thread places the edges of its own range of sources: no conflicts, and rows come out ascending. */
-static void place_edges(const weft_part *part, const int64_t *offset, int threads, int64_t *next, int32_t *destination)
+static void place_edges(const weft_part *part, const int64_t *offset, int threads, int64_t *next, int32_t *destination,
+                        float *weight)
 {
 #pragma omp parallel num_threads(threads)
     {
@@ -21,6 +22,9 @@ static void place_edges(const weft_part *part, const int64_t *offset, int thread
             for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
                 int64_t u = part->source[e];
                 if (u >= low && u < high) {
+                    if (weight != NULL) {
+                        weight[next[u]] = part->weight[e];
+                    }
                     destination[next[u]++] = (int32_t)v;
                 }
             }
@@ -28,15 +32,22 @@ static void place_edges(const weft_part *part, const int64_t *offset, int thread
     }
 }
 
-weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination)
+weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination, float **weight)
 {
     weft_status status = WEFT_OK;
     int64_t *next = NULL, n = part->n_local;
+    float *moved = NULL;
     *offset = NULL;
     *destination = NULL;
+    if (weight != NULL) {
+        *weight = NULL;
+    }
     WEFT_CHECK(part->offset != NULL, WEFT_ERR_INTERNAL, "part %d: its edges have been released", part->part);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(destination, part->edges, WEFT_MEM_GRAPH), status, done);
+    if (weight != NULL && part->weight != NULL) {
+        WEFT_TRY_GOTO(WEFT_NEW(&moved, part->edges, WEFT_MEM_GRAPH), status, done);
+    }
     WEFT_TRY_GOTO(WEFT_NEW(&next, n + 1, WEFT_MEM_GRAPH), status, done);
     for (int64_t e = 0; e < part->edges; ++e) {
         assert(part->source[e] >= 0 && part->source[e] < n);
@@ -47,14 +58,19 @@ weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **de
     }
     memcpy(next, *offset, (size_t)(n + 1) * sizeof next[0]);
     int threads = split_threads(part->edges, omp_get_max_threads());
-    place_edges(part, *offset, threads < TRANSPOSE_THREADS ? threads : TRANSPOSE_THREADS, next, *destination);
+    place_edges(part, *offset, threads < TRANSPOSE_THREADS ? threads : TRANSPOSE_THREADS, next, *destination, moved);
 done:
     weft_free(next);
     if (status != WEFT_OK) {
         weft_free(*offset);
         weft_free(*destination);
+        weft_free(moved);
         *offset = NULL;
         *destination = NULL;
+        moved = NULL;
+    }
+    if (weight != NULL) {
+        *weight = moved;
     }
     return status;
 }
@@ -63,8 +79,10 @@ void part_release_edges(weft_part *part)
 {
     weft_free(part->offset);
     weft_free(part->source);
+    weft_free(part->weight);
     part->offset = NULL;
     part->source = NULL;
+    part->weight = NULL;
 }
 
 static void halo_free(part_halo *halo)
@@ -80,6 +98,7 @@ void part_destroy(weft_part *part)
     weft_free(part->gid);
     weft_free(part->in_degree);
     weft_free(part->out_degree);
+    weft_free(part->in_weight);
     part_release_edges(part);
     halo_free(&part->sources);
     halo_free(&part->destinations);

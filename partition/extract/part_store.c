@@ -3,18 +3,20 @@
  *
  *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric, whole_rows
  *                   key     uint8 [32]  hash of the graph's hash and of size and time of edge_part.npy and root.npy
- *                   and the arrays of weft_part by name
+ *                   and the arrays of weft_part by name, weight and in_weight where edges weigh
  *
  * Every member has a CRC, its length must be what the facts say, and every index is compared with its bound: a damaged
  * file is cut anew, never a wrong answer. About 4 bytes an edge on disk.
  */
 #include "partition/part_store.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "io/npy.h"
 #include "partition/partition_store.h"
 
@@ -31,7 +33,7 @@ typedef struct part_array {
     void **data;
 } part_array;
 
-enum { FIXED_ARRAYS = 9, ARRAYS = 13 };
+enum { FIXED_ARRAYS = 9, ARRAYS = 13, WEIGHT_ARRAYS = 2 };
 
 /* The arrays whose lengths the facts tell. */
 static void list_fixed(weft_part *p, part_array list[ARRAYS])
@@ -48,6 +50,13 @@ static void list_fixed(weft_part *p, part_array list[ARRAYS])
         {"destinations_leaf_offset", 8, p->parts + 1, INT64_MAX, (void **)&p->destinations.leaf_offset},
     };
     memcpy(list, fixed, sizeof fixed);
+}
+
+/* float32 and float64: of a graph whose edges have weights. */
+static void list_weights(weft_part *p, part_array list[WEIGHT_ARRAYS])
+{
+    list[0] = (part_array){"weight", 4, p->edges, 0, (void **)&p->weight};
+    list[1] = (part_array){"in_weight", 8, p->n_owned, 0, (void **)&p->in_weight};
 }
 
 /* Those whose lengths stand in the offsets. */
@@ -84,6 +93,11 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
     char folder[FILE_PATH_MAX];
     WEFT_TRY(partition_folder(store_path, options, folder));
     memcpy(key, graph->hash, sizeof graph->hash);
+    if (graph->weight != NULL) { /* or they were left out of this job's view of the graph */
+        char text[sizeof graph->hash + 16];
+        const int length = snprintf(text, sizeof text, "%s weighted", key);
+        file_hash(text, (size_t)length, key);
+    }
     WEFT_TRY(mix_file(folder, "edge_part.npy", key));
     WEFT_TRY(mix_file(folder, "root.npy", key));
     return file_path(path, "%s/part-%d%s.npz", folder, part, clustered ? "-clustered" : "");
@@ -91,7 +105,7 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
 
 /* ---- writing ---- */
 
-static weft_status add_arrays(npz_writer *writer, const weft_part *part, const char key[33])
+static weft_status add_arrays(npz_writer *writer, const weft_part *part, bool weighted, const char key[33])
 {
     const int64_t facts[FACTS] = {PART_VERSION,  part->part,    part->parts, part->n_global,  part->e_global,
                                   part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
@@ -105,6 +119,10 @@ static weft_status add_arrays(npz_writer *writer, const weft_part *part, const c
     for (int i = 0; i < ARRAYS; i++) {
         WEFT_TRY(npz_writer_add(writer, list[i].name, 'i', list[i].item_bytes, 1, &list[i].count, *list[i].data));
     }
+    list_weights(&view, list);
+    for (int i = 0; weighted && i < WEIGHT_ARRAYS; i++) {
+        WEFT_TRY(npz_writer_add(writer, list[i].name, 'f', list[i].item_bytes, 1, &list[i].count, *list[i].data));
+    }
     return WEFT_OK;
 }
 
@@ -116,7 +134,7 @@ weft_status part_save(const char *store_path, const weft_graph *graph, const par
     WEFT_CHECK(part->offset != NULL, WEFT_ERR_INTERNAL, "part %d: its edges have been released", part->part);
     WEFT_TRY(locate(store_path, graph, options, part->part, clustered, path, key));
     WEFT_TRY(npz_writer_open(path, &writer));
-    weft_status status = add_arrays(writer, part, key);
+    weft_status status = add_arrays(writer, part, graph->weight != NULL, key);
     if (status != WEFT_OK) {
         npz_writer_discard(writer);
         return status;
@@ -218,7 +236,24 @@ done:
     return status;
 }
 
-static weft_status read_arrays(npz_file *npz, const char *path, weft_part *part)
+/* As graph_validate wants them; sums of a hub may pass what a float32 holds. */
+static weft_status read_weights(npz_file *npz, const char *path, weft_part *part)
+{
+    part_array list[WEIGHT_ARRAYS];
+    list_weights(part, list);
+    for (int i = 0; i < WEIGHT_ARRAYS; i++) {
+        WEFT_TRY(read_member(npz, path, list[i].name, 'f', list[i].item_bytes, list[i].count, list[i].data));
+        for (int64_t e = 0; e < list[i].count; e++) {
+            const double value = i == 0 ? (double)part->weight[e] : part->in_weight[e];
+            WEFT_CHECK(value >= 0.0 && value <= DBL_MAX, WEFT_ERR_DATA,
+                       "%s[%s], row %" PRId64 ": %g is not finite, or below 0", path, list[i].name, e,
+                       number_plain(value));
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_arrays(npz_file *npz, const char *path, bool weighted, weft_part *part)
 {
     part_array list[ARRAYS];
     list_fixed(part, list);
@@ -230,7 +265,8 @@ static weft_status read_arrays(npz_file *npz, const char *path, weft_part *part)
         WEFT_TRY(check_ascends(path, list[i].name, *list[i].data, part->parts));
     }
     list_rows(part, list);
-    return read_list(npz, path, list, FIXED_ARRAYS, ARRAYS);
+    WEFT_TRY(read_list(npz, path, list, FIXED_ARRAYS, ARRAYS));
+    return weighted ? read_weights(npz, path, part) : WEFT_OK;
 }
 
 weft_status part_load(const char *store_path, const weft_graph *graph, const partition_options *options, int part,
@@ -244,7 +280,7 @@ weft_status part_load(const char *store_path, const weft_graph *graph, const par
     WEFT_TRY(npz_open(path, &npz));
     weft_status status = read_facts(npz, path, key, graph, options, part, out);
     if (status == WEFT_OK) {
-        status = read_arrays(npz, path, out);
+        status = read_arrays(npz, path, graph->weight != NULL, out);
     }
     npz_close(npz);
     if (status != WEFT_OK) {

@@ -43,6 +43,7 @@ weft_status method_expand(const partition_job *job, weft_partition *partition);
 weft_status method_edgecut(const partition_job *job, weft_partition *partition);
 weft_status method_random(const partition_job *job, weft_partition *partition);
 weft_status method_2d(const partition_job *job, weft_partition *partition);
+weft_status method_stream(const partition_job *job, weft_partition *partition);
 weft_status method_libra(const partition_job *job, weft_partition *partition);
 
 #endif

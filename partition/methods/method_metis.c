@@ -13,7 +13,8 @@
  * once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial sums back). Where
  * nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few ranks, H is below
  * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
- * would need partial sums anyway: vertex-cut.
+ * would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes to the method
+ * stream, and the log says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.
@@ -163,39 +164,87 @@ static weft_status choose_kind(const partition_job *job, const uint16_t *node_pa
     return WEFT_OK;
 }
 
+/* ---- what METIS cannot take ---- */
+
+/* Bytes of pairs and their parts, and of the adjacency where the graph is not one already. entries: both directions. */
+static uint64_t pairs_memory(const weft_graph *graph, int64_t entries)
+{
+    const uint64_t pair = sizeof(int32_t) + sizeof(uint16_t), adjacent = graph->symmetric ? 0 : 2 * sizeof(int32_t);
+    return (uint64_t)(entries / 2) * (pair + adjacent) + 2 * (uint64_t)graph->vertices * sizeof(int64_t);
+}
+
+/* The same failures as the steps to come would have, before they take memory. */
+static weft_status check_pairs(const partition_job *job)
+{
+    const weft_graph *graph = job->graph;
+    const int64_t most = graph->symmetric ? graph->edges : 2 * graph->edges;
+    const uint64_t need = pairs_memory(graph, most);
+    WEFT_CHECK(graph->vertices < INT32_MAX, WEFT_ERR_UNSUPPORTED, "%lld vertices: METIS takes fewer than 2^31",
+               (long long)graph->vertices);
+    WEFT_CHECK(job->memory_limit == 0 || need <= job->memory_limit, WEFT_ERR_RESOURCE,
+               "pairs of %lld edges need up to %.2f GiB, %.2f GiB are left", (long long)graph->edges,
+               (double)need / (double)(1 << 30), (double)job->memory_limit / (double)(1 << 30));
+    return WEFT_OK;
+}
+
+static weft_status check_cut(const partition_job *job, const pair_list *list)
+{
+    WEFT_CHECK(list->pairs <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "%lld pairs: the vertex cover takes fewer than 2^31",
+               (long long)list->pairs);
+    return metis_check_size(list->vertices, 2 * list->pairs, job->memory_limit);
+}
+
+static weft_status stream_instead(const partition_job *job, weft_partition *partition)
+{
+    log_info("partition: %s; the method stream is taken", weft_error_message());
+    weft_error_clear();
+    return method_stream(job, partition);
+}
+
+/* ---- both ---- */
+
 /* Roots are chosen after a vertex-cut, so their array holds METIS's parts until then: what an edge-cut has as roots. */
-static weft_status cut(const partition_job *job, bool either, weft_partition *partition)
+static weft_status cut_pairs(const partition_job *job, bool either, const pair_list *list, weft_partition *partition)
 {
     weft_status status = WEFT_OK;
-    pair_list list = {0};
     uint16_t *pair_part = NULL;
     int64_t replicas = 0;
     refine_result result = {0};
-    WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list.pairs, WEFT_MEM_PARTITION), status, done);
-    if (metis_takes(list.vertices, job->parts)) {
-        WEFT_TRY_GOTO(best_cut(job, &list, partition->root, pair_part, &replicas), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list->pairs, WEFT_MEM_PARTITION), status, done);
+    if (metis_takes(list->vertices, job->parts)) {
+        WEFT_TRY_GOTO(best_cut(job, list, partition->root, pair_part, &replicas), status, done);
         WEFT_TRY_GOTO(either ? choose_kind(job, partition->root, replicas) : WEFT_OK, status, done);
     } else {
         log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
-                 (long long)list.vertices, job->parts);
-        WEFT_TRY_GOTO(by_libra(job, &list, pair_part, &result), status, done);
+                 (long long)list->vertices, job->parts);
+        WEFT_TRY_GOTO(by_libra(job, list, pair_part, &result), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {
-        status = pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+        status = pair_list_spread(list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
     }
 done:
     weft_free(pair_part);
-    pair_list_free(&list);
     return status;
 }
 
 weft_status method_metis(const partition_job *job, weft_partition *partition)
 {
-    return cut(job, false, partition);
+    pair_list list = {0};
+    WEFT_TRY(pair_list_build(job->graph, job->threads, &list));
+    weft_status status = cut_pairs(job, false, &list, partition);
+    pair_list_free(&list);
+    return status;
 }
 
 weft_status method_auto(const partition_job *job, weft_partition *partition)
 {
-    return cut(job, true, partition);
+    pair_list list = {0};
+    if (check_pairs(job) != WEFT_OK) {
+        return stream_instead(job, partition);
+    }
+    WEFT_TRY(pair_list_build(job->graph, job->threads, &list));
+    const bool takes = !metis_takes(list.vertices, job->parts) || check_cut(job, &list) == WEFT_OK;
+    weft_status status = takes ? cut_pairs(job, true, &list, partition) : WEFT_OK;
+    pair_list_free(&list);
+    return takes ? status : stream_instead(job, partition);
 }

@@ -25,11 +25,11 @@ enum { CONSTRAINTS = 2 };
 
 enum { BYTES_PER_ENTRY = (int)(40 * sizeof(idx_t) / sizeof(int32_t)), ANNOUNCE_FROM_MIB = 256 };
 
-uint64_t metis_memory(const adjacency *adjacent)
+uint64_t metis_memory(int64_t vertices, int64_t entries)
 {
-    uint64_t copies = 4 * (uint64_t)adjacent->vertices * sizeof(idx_t); /* offsets, weights, answer */
-    copies += sizeof(idx_t) == sizeof(int32_t) ? 0 : (uint64_t)adjacent->entries * sizeof(idx_t);
-    return copies + (uint64_t)adjacent->entries * BYTES_PER_ENTRY + ((uint64_t)16 << 20);
+    uint64_t copies = 4 * (uint64_t)vertices * sizeof(idx_t); /* offsets, weights, answer */
+    copies += sizeof(idx_t) == sizeof(int32_t) ? 0 : (uint64_t)entries * sizeof(idx_t);
+    return copies + (uint64_t)entries * BYTES_PER_ENTRY + ((uint64_t)16 << 20);
 }
 
 static uint64_t mix(uint64_t x)
@@ -63,27 +63,33 @@ static weft_status check_adjacency(const adjacency *adjacent, int threads)
     return WEFT_OK;
 }
 
+weft_status metis_check_size(int64_t vertices, int64_t entries, uint64_t memory_limit)
+{
+    WEFT_CHECK(
+        sizeof(idx_t) > 4 || entries + vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+        "%lld adjacency entries: this build of METIS counts up to 2^31; use the method stream, or a METIS with 64-bit "
+        "indices",
+        (long long)entries);
+    const uint64_t need = metis_memory(vertices, entries);
+    WEFT_CHECK(
+        memory_limit == 0 || need <= memory_limit, WEFT_ERR_RESOURCE,
+        "METIS would need about %.2f GiB (40 bytes for each of %lld adjacency entries), %.2f GiB are left: use the "
+        "method stream, or a machine with more memory",
+        (double)need / (double)(1 << 30), (long long)entries, (double)memory_limit / (double)(1 << 30));
+    return WEFT_OK;
+}
+
 static weft_status check_limits(const adjacency *adjacent, int parts, uint64_t memory_limit)
 {
+    const uint64_t need = metis_memory(adjacent->vertices, adjacent->entries);
     WEFT_CHECK(metis_takes(adjacent->vertices, parts), WEFT_ERR_UNSUPPORTED,
                "METIS cannot cut %lld vertices into %d parts without leaving some empty: use at most %lld parts, or "
                "the method libra",
                (long long)adjacent->vertices, parts, (long long)(adjacent->vertices / 8));
-    int64_t weight = adjacent->entries + adjacent->vertices;
-    WEFT_CHECK(
-        sizeof(idx_t) > 4 || weight <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-        "%lld adjacency entries: this build of METIS counts up to 2^31; use the method libra, or a METIS with 64-bit "
-        "indices",
-        (long long)adjacent->entries);
-    double need = (double)metis_memory(adjacent) / (double)(1 << 30);
-    WEFT_CHECK(
-        memory_limit == 0 || metis_memory(adjacent) <= memory_limit, WEFT_ERR_RESOURCE,
-        "METIS would need about %.2f GiB (40 bytes for each of %lld adjacency entries), %.2f GiB are left: use the "
-        "method libra, or a machine with more memory",
-        need, (long long)adjacent->entries, (double)memory_limit / (double)(1 << 30));
-    if (metis_memory(adjacent) >= (uint64_t)ANNOUNCE_FROM_MIB << 20) {
+    WEFT_TRY(metis_check_size(adjacent->vertices, adjacent->entries, memory_limit));
+    if (need >= (uint64_t)ANNOUNCE_FROM_MIB << 20) {
         log_info("METIS: %lld vertices, %lld entries, %d parts; expects to need %.2f GiB",
-                 (long long)adjacent->vertices, (long long)adjacent->entries, parts, need);
+                 (long long)adjacent->vertices, (long long)adjacent->entries, parts, (double)need / (double)(1 << 30));
     }
     return WEFT_OK;
 }
@@ -230,7 +236,7 @@ weft_status metis_partition(const adjacency *adjacent, int parts, uint64_t seed,
     WEFT_TRY(check_adjacency(adjacent, threads));
     WEFT_TRY_GOTO(fill_call(adjacent, parts, seed, &call), status, done);
     WEFT_TRY_GOTO(child_shared_alloc(bytes, (void **)&call.part), status, done);
-    WEFT_TRY_GOTO(run_child(&call, metis_memory(adjacent)), status, done);
+    WEFT_TRY_GOTO(run_child(&call, metis_memory(adjacent->vertices, adjacent->entries)), status, done);
     WEFT_TRY_GOTO(copy_answer(&call, parts, part), status, done);
     status = repair_empty(adjacent, parts, part);
 done:

@@ -16,7 +16,11 @@ static inline bool metis_takes(int64_t vertices, int parts)
 }
 
 /* What a call is expected to need beyond the adjacency itself. */
-uint64_t metis_memory(const adjacency *adjacent);
+uint64_t metis_memory(int64_t vertices, int64_t entries);
+
+/* Can METIS count so many entries, and has it the memory? memory_limit: bytes, 0 = do not look.
+ * WEFT_ERR_UNSUPPORTED: counts above 2^31; WEFT_ERR_RESOURCE: would exceed memory_limit. */
+weft_status metis_check_size(int64_t vertices, int64_t entries, uint64_t memory_limit);
 
 /*
  * Node partition with balanced degrees and balanced numbers of vertices. [out] part [vertices], the caller's; no

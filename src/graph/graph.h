@@ -7,6 +7,7 @@
  *
  *   offset   int64 [n + 1]          feature  float32 [n, f]   (f = 0: none)
  *   source   int32 or int64 [e]     label    int32 [n] (-1 = unlabelled) or float32 [n, tasks] (NaN = unlabelled)
+ *   weight   float32 [e], 0 or a normal number above, in the order of source; without it every edge weighs 1
  *   split    uint8 [n] 0 train, 1 valid, 2 test, 255 none;   several splits: uint8 [k, n], one is chosen at opening
  */
 #ifndef WEFT_GRAPH_GRAPH_H
@@ -29,10 +30,11 @@ typedef struct weft_graph {
     int64_t classes;  /* classes of integer labels, or 0 */
     int64_t tasks;    /* columns of float labels, or 0 */
     int64_t splits;   /* how many split vectors the store holds */
-    bool symmetric;   /* the edge set equals its transpose */
+    bool symmetric;   /* the edge set equals its transpose, and so do its weights */
     const int64_t *offset;
     const int32_t *source32; /* exactly one of source32, source64 is set (when e > 0) */
     const int64_t *source64;
+    const float *weight; /* of each edge; NULL: all are 1 */
     const float *feature;
     const int32_t *label;
     const float *target;  /* float labels [n, tasks] */
@@ -65,6 +67,7 @@ typedef struct graph_arrays {
     bool symmetric;
     const int64_t *offset;
     const int32_t *source;
+    const float *weight; /* [edges] */
     const float *feature;
     const int32_t *label;
     const float *target;
@@ -90,8 +93,8 @@ weft_status graph_validate_labels(const weft_graph *graph);
  * split alone. Leaves STORE/checked.json where it may. */
 weft_status graph_validate_once(const char *store, const weft_graph *graph);
 
-/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or -1. Rows must ascend. [out] row v.
- */
+/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or, where edges have weights, one of another
+ * weight; or -1. Rows must ascend. [out] row v. */
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row);
 
 #endif

@@ -74,7 +74,8 @@ static weft_status read_array(const char *name, const json_value *value, graph_m
         id++;
     }
     WEFT_CHECK(id < GRAPH_ARRAYS && value->kind == JSON_OBJECT, WEFT_ERR_DATA,
-               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, feature, label, target, split",
+               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature, label, "
+               "target, split",
                name, value->key);
     graph_manifest_array *entry = &manifest->arrays[id];
     WEFT_CHECK(entry->present, WEFT_ERR_DATA, "%s: array \"%s\" is listed, but the counts say that there is none", name,
@@ -111,6 +112,7 @@ static void name_arrays(graph_manifest *manifest)
     const bool present[GRAPH_ARRAYS] = {
         [GRAPH_OFFSET] = true,
         [GRAPH_SOURCE] = true,
+        [GRAPH_WEIGHT] = manifest->weighted,
         [GRAPH_FEATURE] = manifest->features > 0,
         [GRAPH_LABEL] = manifest->classes > 0,
         [GRAPH_TARGET] = manifest->tasks > 0,
@@ -132,9 +134,15 @@ static weft_status read_root(const char *name, const json_value *root, graph_man
     WEFT_CHECK(strcmp(format, FORMAT) == 0, WEFT_ERR_DATA, "%s: format \"%.64s\", expected \"" FORMAT "\"", name,
                format);
     WEFT_TRY(json_get_int(name, root, "version", 0, INT64_MAX, &version));
-    WEFT_CHECK(version == GRAPH_VERSION, WEFT_ERR_UNSUPPORTED,
-               "%s: version %" PRId64 " of the graph store; this build reads version %d", name, version, GRAPH_VERSION);
+    WEFT_CHECK(version >= GRAPH_VERSION && version <= GRAPH_VERSION_WEIGHTED, WEFT_ERR_UNSUPPORTED,
+               "%s: version %" PRId64 " of the graph store; this build reads versions %d to %d", name, version,
+               GRAPH_VERSION, GRAPH_VERSION_WEIGHTED);
     WEFT_TRY(read_counts(name, root, manifest));
+    WEFT_TRY(json_find(root, "weighted") != NULL ? json_get_bool(name, root, "weighted", &manifest->weighted)
+                                                 : WEFT_OK);
+    WEFT_CHECK(!manifest->weighted || version == GRAPH_VERSION_WEIGHTED, WEFT_ERR_DATA,
+               "%s: \"weighted\" belongs to version %d of the graph store, this is version %" PRId64, name,
+               GRAPH_VERSION_WEIGHTED, version);
     WEFT_TRY(optional_text(name, root, "name", manifest->name, sizeof manifest->name));
     WEFT_TRY(optional_text(name, root, "origin", manifest->origin, sizeof manifest->origin));
     name_arrays(manifest);
@@ -201,11 +209,14 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
     json_text(&json, "format", FORMAT);
-    json_int(&json, "version", GRAPH_VERSION);
+    json_int(&json, "version", manifest->weighted ? GRAPH_VERSION_WEIGHTED : GRAPH_VERSION);
     json_text(&json, "name", manifest->name);
     json_int(&json, "vertices", manifest->vertices);
     json_int(&json, "edges", manifest->edges);
     json_bool(&json, "symmetric", manifest->symmetric);
+    if (manifest->weighted) {
+        json_bool(&json, "weighted", true);
+    }
     json_int(&json, "features", manifest->features);
     json_int(&json, "classes", manifest->classes);
     json_int(&json, "tasks", manifest->tasks);

@@ -14,6 +14,7 @@
 #define GRAPH_ARRAY_LIST(X)                                                                                            \
     X(GRAPH_OFFSET, "offset")                                                                                          \
     X(GRAPH_SOURCE, "source")                                                                                          \
+    X(GRAPH_WEIGHT, "weight")                                                                                          \
     X(GRAPH_FEATURE, "feature")                                                                                        \
     X(GRAPH_LABEL, "label")                                                                                            \
     X(GRAPH_TARGET, "target")                                                                                          \
@@ -28,7 +29,9 @@ typedef enum graph_array {
 
 extern const char *const graph_array_names[GRAPH_ARRAYS];
 
-enum { GRAPH_VERSION = 1, GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
+/* A store with weights is one of the second version: a program that reads the first alone would leave them out. */
+enum { GRAPH_VERSION = 1, GRAPH_VERSION_WEIGHTED = 2 };
+enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
 
 typedef struct graph_manifest_array {
     bool present;
@@ -43,6 +46,7 @@ typedef struct graph_manifest_array {
 typedef struct graph_manifest {
     int64_t vertices, edges, features, classes, tasks, splits;
     bool symmetric;
+    bool weighted;
     char name[GRAPH_NAME_BYTES];
     char origin[GRAPH_ORIGIN_BYTES];
     graph_manifest_array arrays[GRAPH_ARRAYS];

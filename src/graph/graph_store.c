@@ -128,6 +128,9 @@ static weft_status check_arrays(const char *store, const graph_manifest *m, cons
     WEFT_TRY(expect(store, m, mapping, GRAPH_SOURCE, 'i', wide ? 8 : 4, 1, m->edges, 0));
     WEFT_CHECK(wide || n <= INT32_MAX, WEFT_ERR_DATA, "%s: %" PRId64 " vertices need 64-bit ids in the source array",
                store, n);
+    if (m->weighted) {
+        WEFT_TRY(expect(store, m, mapping, GRAPH_WEIGHT, 'f', 4, 1, m->edges, 0));
+    }
     if (m->features > 0) {
         WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE, 'f', 4, 2, n, m->features));
     }
@@ -174,6 +177,7 @@ static void fill_graph(const graph_manifest *m, struct graph_mapping *mapping, i
         .offset = arrays[GRAPH_OFFSET].data,
         .source32 = wide || m->edges == 0 ? NULL : arrays[GRAPH_SOURCE].data,
         .source64 = wide && m->edges > 0 ? arrays[GRAPH_SOURCE].data : NULL,
+        .weight = m->weighted ? arrays[GRAPH_WEIGHT].data : NULL,
         .feature = m->features > 0 ? arrays[GRAPH_FEATURE].data : NULL,
         .label = m->classes > 0 ? arrays[GRAPH_LABEL].data : NULL,
         .target = m->tasks > 0 ? arrays[GRAPH_TARGET].data : NULL,

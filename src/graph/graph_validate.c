@@ -5,6 +5,7 @@
  * not depend on the number of threads. Cost: one read of every array, plus one walk over the entries with a cursor a
  * row when the graph says that it is symmetric.
  */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -76,17 +77,25 @@ static int64_t lower_bound(const weft_graph *graph, int64_t v, int64_t u)
     return low;
 }
 
-static bool row_has(const weft_graph *graph, int64_t v, int64_t u)
+/* Do these two edges weigh the same? */
+static bool weigh_alike(const weft_graph *graph, int64_t e, int64_t f)
 {
-    int64_t e = lower_bound(graph, v, u);
-    return e < graph->offset[v + 1] && graph_source(graph, e) == u;
+    return graph->weight == NULL || graph->weight[e] == graph->weight[f];
 }
 
-/* The first of the entries begin .. end - 1, all of row v, whose reverse is missing, or -1. */
+/* Entry e of row v has its reverse, of its weight. */
+static bool goes_both_ways(const weft_graph *graph, int64_t v, int64_t e)
+{
+    const int64_t u = graph_source(graph, e);
+    const int64_t f = lower_bound(graph, u, v);
+    return f < graph->offset[u + 1] && graph_source(graph, f) == v && weigh_alike(graph, e, f);
+}
+
+/* The first of the entries begin .. end - 1, all of row v, whose reverse is missing or weighs other, or -1. */
 static int64_t first_one_way_among(const weft_graph *graph, int64_t v, int64_t begin, int64_t end)
 {
     for (int64_t e = begin; e < end; e++) {
-        if (!row_has(graph, graph_source(graph, e), v)) {
+        if (!goes_both_ways(graph, v, e)) {
             return e;
         }
     }
@@ -108,7 +117,8 @@ static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t en
     for (int64_t v = begin; v < end; v++) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
             int64_t u = graph_source(graph, e);
-            if (cursor[u] == graph->offset[u + 1] || graph_source(graph, cursor[u]) != v) {
+            if (cursor[u] == graph->offset[u + 1] || graph_source(graph, cursor[u]) != v ||
+                !weigh_alike(graph, e, cursor[u])) {
                 return false;
             }
             cursor[u]++;
@@ -167,6 +177,12 @@ int64_t graph_first_one_way(const weft_graph *graph, int64_t *row)
     return first_one_way_among(graph, *row, graph->offset[*row], graph->offset[*row + 1]);
 }
 
+static bool weight_is_good(const weft_graph *graph, int64_t e)
+{
+    const float weight = graph->weight[e];
+    return weight == 0.0F || (weight >= FLT_MIN && weight <= FLT_MAX); /* not of NaN */
+}
+
 static bool label_is_good(const weft_graph *graph, int64_t v)
 {
     return graph->label[v] >= -1 && graph->label[v] < graph->classes;
@@ -219,8 +235,18 @@ static weft_status check_structure(const weft_graph *graph)
                          "; the ids of a row must ascend, each once",
                          name, e, v, u, graph_source(graph, e - 1));
     }
+    if (graph->weight != NULL) {
+        const int64_t e = first_bad(graph, graph->edges, weight_is_good);
+        WEFT_CHECK(e == graph->edges, WEFT_ERR_DATA,
+                   "graph '%s': weight, entry %" PRId64 ": %g; weights are 0, or from %g to %g", name, e,
+                   number_plain((double)graph->weight[e]), (double)FLT_MIN, (double)FLT_MAX);
+    }
     if (graph->symmetric) {
         int64_t e = graph_first_one_way(graph, &v);
+        WEFT_CHECK(e < 0 || graph->weight == NULL, WEFT_ERR_DATA,
+                   "graph '%s': source, entry %" PRId64 ": the edge %" PRId64 " -> %" PRId64
+                   " has no reverse of its weight (%g), but the graph says that it is symmetric",
+                   name, e, graph_source(graph, e), v, number_plain((double)graph->weight[e]));
         WEFT_CHECK(e < 0, WEFT_ERR_DATA,
                    "graph '%s': source, entry %" PRId64 ": the edge %" PRId64 " -> %" PRId64
                    " has no reverse, but the graph says that it is symmetric",

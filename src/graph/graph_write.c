@@ -103,6 +103,9 @@ static weft_status write_all(store_writer *store, const graph_arrays *a)
     int64_t n = a->vertices;
     WEFT_TRY(write_array(store, GRAPH_OFFSET, 'i', 8, 1, n + 1, 0, a->offset));
     WEFT_TRY(write_array(store, GRAPH_SOURCE, 'i', 4, 1, a->edges, 0, a->source));
+    if (a->weight != NULL) {
+        WEFT_TRY(write_array(store, GRAPH_WEIGHT, 'f', 4, 1, a->edges, 0, a->weight));
+    }
     if (a->feature != NULL) {
         WEFT_TRY(write_array(store, GRAPH_FEATURE, 'f', 4, 2, n, a->features, a->feature));
     } else if (store->manifest->features > 0) {
@@ -135,6 +138,7 @@ static weft_status fill_manifest(const char *path, const graph_arrays *a, graph_
         .tasks = a->target != NULL ? a->tasks : 0,
         .splits = a->split != NULL ? a->splits : 0,
         .symmetric = a->symmetric,
+        .weighted = a->weight != NULL,
     };
     WEFT_CHECK((a->label == NULL || a->classes > 0) && (a->target == NULL || a->tasks > 0) &&
                    (a->split == NULL || a->splits > 0) && (a->label == NULL || a->target == NULL),
@@ -169,7 +173,7 @@ weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&manifest, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(fill_manifest(path, arrays, manifest), status, done);
     WEFT_TRY_GOTO(folder_begin(path, force, temporary), status, done);
-    double bytes = (double)arrays->edges * 4 + (double)arrays->vertices * 8 +
+    double bytes = (double)arrays->edges * (arrays->weight != NULL ? 8 : 4) + (double)arrays->vertices * 8 +
                    (double)arrays->vertices * (double)manifest->features * 4;
     store_writer store = {
         .folder = temporary, .manifest = manifest, .progress = log_progress_begin("write store", "bytes", bytes)};

@@ -230,11 +230,12 @@ static inline int64_t hal_row_bytes(hal_row_codec codec, int64_t cols)
 }
 
 /* ---- sparse -------------------------------------------------------------------------------------------------- */
-/* Unweighted adjacency, rows = destinations, columns = sources; host arrays that must outlive spmm_create only. */
+/* Adjacency, rows = destinations, columns = sources; host arrays that must outlive spmm_create only. */
 typedef struct hal_csr {
     int64_t rows, cols;
     const int64_t *offset; /* host [rows + 1], offset[0] = 0 */
     const int32_t *column; /* host [offset[rows]], each in [0, cols); any order within a row, duplicates count */
+    const float *value;    /* host [offset[rows]], what each entry multiplies by; NULL: all are 1 */
 } hal_csr;
 
 #define HAL_SPMM_FORMS(X)                                                                                              \
@@ -253,14 +254,47 @@ typedef struct hal_spmm_info {
     double build_seconds; /* including the measurement */
 } hal_spmm_info;
 
+enum { HAL_SPMM_KINDS = HAL_SPMM_LISTS + 1 }; /* entries of what is listed by form */
+
+/* What the forms of one matrix would cost; by form. */
+typedef struct hal_spmm_trial {
+    double seconds[HAL_SPMM_KINDS];     /* of a run of d columns, measured or scaled from a sample; 0: not tried */
+    double expected[HAL_SPMM_KINDS];    /* by a rule, each in the same unit; 0: it knows nothing */
+    hal_spmm *prepared[HAL_SPMM_KINDS]; /* whole, on the way; NULL: not prepared */
+} hal_spmm_trial;
+
+typedef struct hal_spmm_request {
+    int64_t max_d;          /* as for spmm_create */
+    int64_t d;              /* columns that will be run most; 0: max_d */
+    bool by_rule;           /* nothing is measured: the same answer in every run */
+    uint64_t operand_bytes; /* that may be taken for a while: what the caller's own operands will take; a gigabyte is
+                             * taken unasked. Too little for d columns: fewer are run */
+} hal_spmm_request;
+
 typedef struct hal_sparse_ops {
-    /* max_d: widest d that will be run (sizes the packing buffer). form: AUTO or forced.
+    /* max_d: widest d that will be run (sizes the packing buffer). form: AUTO (tried, picked and taken here) or forced;
+     * WEFT_ERR_UNSUPPORTED where it holds no values.
      * Multiplies (hal_spmm_run) by A; call it with the transposed CSR for A^T (equal to A for symmetric graphs: share
      * it). */
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
+    /* The first half of AUTO: what each form costs here. Whoever knows what other ranks measured adds it up, picks
+     * (hal_spmm_pick) and takes (hal_spmm_take), while csr lives. A backend with one form says nothing and prepares
+     * nothing. Nothing is left prepared on failure. */
+    weft_status (*spmm_try)(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
     void (*spmm_destroy)(weft_hal *hal, hal_spmm *spmm);
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);
 } hal_sparse_ops;
+
+/* The form with the least seconds, 0 being one that was not tried; the one that is expected to cost least where that is as
+ * good up to what repetitions differ by, so that one matrix gets one form in every run, and where nothing was tried. Rows
+ * where nothing is known. */
+hal_spmm_form hal_spmm_pick(const double seconds[HAL_SPMM_KINDS], const double expected[HAL_SPMM_KINDS]);
+/* The matrix in this form, prepared in the trial or now; the trial's others are destroyed. [out] *spmm: spmm_destroy;
+ * NULL on failure. */
+weft_status hal_spmm_take(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_trial *trial, hal_spmm_form form,
+                          hal_spmm **spmm);
+/* What a trial prepared is destroyed. */
+void hal_spmm_trial_end(weft_hal *hal, hal_spmm_trial *trial);
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 /* A batch of images is a matrix [images * height * width, channels]: pixel (n, y, x) is row (n * height + y) * width +

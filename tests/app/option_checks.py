@@ -210,6 +210,8 @@ def check_sources():
                 entry = {"value": "standard", "source": "data"}
             if name == "feature-form":  # what is standardised is nowhere 0
                 entry = {"value": "whole", "source": "data"}
+            if name == "edge-weights":  # auto: a generated graph has none
+                entry = {"value": "off", "source": "data"}
             if name == "model":  # auto: of a graph
                 entry = {"value": "sage", "source": "data"}
             if name == "choices":  # the reference backend has one form

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A second job starts from what the first one left beside the store: the check of the graph and the parts as they were
-# cut. It computes the same bits, and what is damaged is made anew. needs: mpirun
+# cut, and from the form of aggregation that the first one measured. It computes the same bits, and what is damaged is made
+# anew. needs: mpirun
 set -euo pipefail
 weft=$1
 source_dir=$2
@@ -10,6 +11,7 @@ need python3
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
+export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.02 --out store -q
 parts=store/partition-libra-2-0
 
@@ -85,6 +87,34 @@ if [ "$(id -u)" -ne 0 ]; then
   chmod -R a-w store
   train readonly --balance 1.5
 fi
+
+# Forms of aggregation are measured once, where there are edges enough.
+"$weft" convert synth:quickstart,scale=0.12 --out more -q
+measured='form of aggregation: [a-z]*, measured in'
+records() { ls cache/weft/forms-*.json 2>/dev/null || true; }
+forms() {
+  local name=$1
+  shift
+  ranks 2 "$weft" train --data more --partition random --hidden "${hidden:-8}" --epochs 3 --threads 1 --calibrate never --run-dir "$name" \
+    "$@" >"$name.out" 2>"$name.err" || fail "$name: $(tail -3 "$name.err")"
+}
+forms named --spmm rows
+forms fixed --reproducible
+[ -z "$(records)" ] || fail "a job that does not measure keeps $(records)"
+forms once
+grep -q "$measured" once.err || fail "forms are not measured: $(cat once.err)"
+record=$(records)
+[ -s "$record" ] || fail "what was measured is not kept: $record"
+forms twice
+grep -q "form of aggregation: [a-z]* (remembered: $work/$record)" twice.err || fail "forms are not remembered: $(cat twice.err)"
+same once twice
+hidden=24 forms wider
+grep -q "$measured" wider.err || fail "another width is not measured: $(cat wider.err)"
+sed -i 's/"forms": *"./"forms":"-/' "$record"
+forms thrice
+grep -q "measured again: .*$record: \"check\"" thrice.err && grep -q "$measured" thrice.err ||
+  fail "a damaged record is not replaced: $(cat thrice.err)"
+grep -q '"forms": *"[rbl]' "$record" || fail "what was measured again is not kept: $(cat "$record")"
 
 python3 - <<'PY'
 import json

@@ -610,15 +610,14 @@ static double spmm_value(void *context)
     return dot(c->w, c->out, M * N);
 }
 
-/* The gradient of post A pre is pre A^T post. The graph: edge r <- c when (r * 7 + c * 5) % 3 == 0, one of them twice.
- */
-static void test_spmm(void **state)
+/* The gradient of post A pre is pre A^T post. The graph: edge r <- c when (r * 7 + c * 5) % 3 == 0, one of them twice. */
+static void check_spmm(bool weighted)
 {
-    (void)state;
     spmm_context c;
     hal_csr csr[2];
     int64_t offset[2][M + 1];
     int32_t column[2][M * M + 2];
+    float value[2][M * M + 2];
     for (int t = 0; t < 2; ++t) {
         int64_t count = 0;
         for (int r = 0; r < M; ++r) {
@@ -627,6 +626,7 @@ static void test_spmm(void **state)
                 int to = t == 0 ? r : s;
                 int from = t == 0 ? s : r;
                 if ((to * 7 + from * 5) % 3 == 0) {
+                    value[t][count] = value[t][count + 1] = (float)(to * 5 + from * 3) / 8.0F - 1.0F;
                     column[t][count++] = s;
                     column[t][count] = s;
                     count += to == 1 && from == 1 ? 1 : 0;
@@ -634,7 +634,8 @@ static void test_spmm(void **state)
             }
         }
         offset[t][M] = count;
-        csr[t] = (hal_csr){.rows = M, .cols = M, .offset = offset[t], .column = column[t]};
+        csr[t] = (hal_csr){
+            .rows = M, .cols = M, .offset = offset[t], .column = column[t], .value = weighted ? value[t] : NULL};
     }
     hal_spmm *transposed = NULL;
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr[0], HAL_SPMM_AUTO, N, &c.matrix));
@@ -652,9 +653,16 @@ static void test_spmm(void **state)
                                   .diag = mat(c.diag, M, 1),
                                   .out = mat(dx, M, N)};
     ASSERT_OK(hal_spmm_run(hal, &backward));
-    check_gradient("spmm", spmm_value, &c, c.x, dx, M * N);
+    check_gradient(weighted ? "weighted spmm" : "spmm", spmm_value, &c, c.x, dx, M * N);
     hal->sparse.spmm_destroy(hal, c.matrix);
     hal->sparse.spmm_destroy(hal, transposed);
+}
+
+static void test_spmm(void **state)
+{
+    (void)state;
+    check_spmm(false);
+    check_spmm(true);
 }
 
 /* ---- optimisers -------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ typedef struct graph {
     int64_t rows, cols;
     int64_t *offset;
     int32_t *column;
+    float *value; /* or NULL */
 } graph;
 
 static uint64_t random_state = 1;
@@ -54,6 +55,17 @@ static void free_graph(graph *g)
 {
     free(g->offset);
     free(g->column);
+    free(g->value);
+}
+
+/* Weights of both signs: what a product is does not depend on what they mean. */
+static void weigh_graph(graph *g)
+{
+    const int64_t entries = g->offset[g->rows];
+    g->value = malloc((size_t)(entries + 1) * sizeof *g->value);
+    for (int64_t e = 0; g->value != NULL && e < entries; e++) {
+        g->value[e] = e % 13 == 0 ? 0.0F : (float)random_value();
+    }
 }
 
 enum { GRAPHS = 12, MAX_ROWS = 6000 };
@@ -261,7 +273,8 @@ static double expected_at(const graph *g, const operands *o, int64_t r, int64_t 
     double magnitude = 0.0;
     for (int64_t e = g->offset[r]; e < g->offset[r + 1]; e++) {
         int32_t c = g->column[e];
-        double term = (a->pre != NULL ? (double)o->pre[c] : 1.0) * (double)o->x[c * a->ldx + j];
+        const double weight = g->value != NULL ? (double)g->value[e] : 1.0;
+        double term = weight * (a->pre != NULL ? (double)o->pre[c] : 1.0) * (double)o->x[c * a->ldx + j];
         sum += term;
         magnitude += fabs(term);
     }
@@ -360,7 +373,7 @@ enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 static void check_graph(weft_hal *hal, const graph *g, hal_spmm_form form, int64_t max_d)
 {
-    hal_csr csr = {.rows = g->rows, .cols = g->cols, .offset = g->offset, .column = g->column};
+    hal_csr csr = {.rows = g->rows, .cols = g->cols, .offset = g->offset, .column = g->column, .value = g->value};
     hal_spmm *spmm = NULL;
     char what[96];
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, max_d, &spmm));
@@ -403,8 +416,30 @@ static void check_backend(const char *resource, int threads)
             check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
         }
         check_graph(hal, &g, HAL_SPMM_LISTS, 16);
+        weigh_graph(&g);
+        check_graph(hal, &g, HAL_SPMM_ROWS, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
+        check_graph(hal, &g, HAL_SPMM_AUTO, 16);
         free_graph(&g);
     }
+    weft_hal_close(hal);
+}
+
+/* What has no place for weights says so. */
+static void test_forms_without_weights(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    hal_spmm *spmm = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
+    graph g = make_graph(6);
+    weigh_graph(&g);
+    const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column, .value = g.value};
+    for (int form = HAL_SPMM_BLOCKS; form <= HAL_SPMM_LISTS; form++) {
+        ASSERT_STATUS(hal->sparse.spmm_create(hal, &csr, (hal_spmm_form)form, 4, &spmm), WEFT_ERR_UNSUPPORTED);
+        ASSERT_MESSAGE("take rows");
+        assert_null(spmm);
+    }
+    free_graph(&g);
     weft_hal_close(hal);
 }
 
@@ -594,24 +629,71 @@ static void test_refusals(void **state)
     weft_hal_close(hal);
 }
 
-/* The choice is a function of the seconds alone; what is expected wins when it is as good. */
+/* The choice is a function of the figures alone; what is expected wins when it is as good, and where nothing was timed. */
 static void test_pick(void **state)
 {
     (void)state;
     static const struct {
-        double rows, blocks, lists;
-        hal_spmm_form expected, picked;
+        double seconds[HAL_SPMM_KINDS], expected[HAL_SPMM_KINDS];
+        hal_spmm_form picked;
     } cases[] = {
-        {1.0, 2.0, 3.0, HAL_SPMM_ROWS, HAL_SPMM_ROWS},    {1.0, 2.0, 3.0, HAL_SPMM_LISTS, HAL_SPMM_ROWS},
-        {3.0, 1.0, 1.5, HAL_SPMM_LISTS, HAL_SPMM_BLOCKS}, {1.04, 2.0, 1.0, HAL_SPMM_ROWS, HAL_SPMM_ROWS}, /* alike */
-        {1.04, 2.0, 1.0, HAL_SPMM_LISTS, HAL_SPMM_LISTS}, {1.07, 2.0, 1.0, HAL_SPMM_ROWS, HAL_SPMM_LISTS},
-        {0.0, 2.0, 3.0, HAL_SPMM_ROWS, HAL_SPMM_BLOCKS}, /* 0: not tried */
-        {5.0, 0.0, 0.0, HAL_SPMM_LISTS, HAL_SPMM_ROWS},
+        {{0, 1.0, 2.0, 3.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_ROWS},
+        {{0, 1.0, 2.0, 3.0}, {0, 6.0, 0, 5.0}, HAL_SPMM_ROWS},
+        {{0, 3.0, 1.0, 1.5}, {0, 6.0, 0, 5.0}, HAL_SPMM_BLOCKS},
+        {{0, 1.04, 2.0, 1.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_ROWS}, /* alike */
+        {{0, 1.04, 2.0, 1.0}, {0, 6.0, 0, 5.0}, HAL_SPMM_LISTS},
+        {{0, 1.07, 2.0, 1.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_LISTS},
+        {{0, 0, 2.0, 3.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_BLOCKS}, /* 0: not tried */
+        {{0, 5.0, 0, 0}, {0, 6.0, 0, 5.0}, HAL_SPMM_ROWS},
+        {{0, 1.0, 0, 1.04}, {0}, HAL_SPMM_ROWS}, /* nothing expected */
+        {{0}, {0, 6.0, 0, 5.0}, HAL_SPMM_LISTS},
+        {{0}, {0}, HAL_SPMM_ROWS}, /* nothing timed, nothing known */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const double seconds[SPMM_FORMS] = {0.0, cases[i].rows, cases[i].blocks, cases[i].lists};
-        assert_int_equal(spmm_pick(seconds, cases[i].expected), cases[i].picked);
+        assert_int_equal(hal_spmm_pick(cases[i].seconds, cases[i].expected), cases[i].picked);
     }
+}
+
+/* By the rule nothing is timed and the answer is the same every time; what is taken is what was picked, and nothing else
+ * stays. */
+static void test_try(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, COLS = 4000, DEGREE = 100 };
+    static int64_t degree[ROWS];
+    weft_hal *hal = NULL;
+    hal_spmm *spmm = NULL;
+    hal_spmm_trial rule, again, timed;
+    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
+    for (int r = 0; r < ROWS; r++) {
+        degree[r] = DEGREE;
+    }
+    random_state = 7;
+    graph g = new_graph("regular", ROWS, COLS, degree);
+    const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+    const uint64_t live = weft_mem_usage_total().current_bytes;
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300, .by_rule = true}, &rule));
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300, .by_rule = true}, &again));
+    assert_memory_equal(&rule, &again, sizeof rule);
+    assert_true(rule.expected[HAL_SPMM_ROWS] > 0.0 && rule.expected[HAL_SPMM_LISTS] > 0.0);
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300, .d = 16}, &timed)); /* a narrow strip */
+    hal_spmm_trial_end(hal, &timed);
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300}, &timed));
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        assert_true(rule.seconds[form] == 0.0 && rule.prepared[form] == NULL);
+        assert_true(timed.seconds[form] > 0.0 && timed.expected[form] == rule.expected[form]);
+        assert_int_equal(hal->sparse.spmm_info(hal, timed.prepared[form]).form, form);
+    }
+    ASSERT_OK(hal_spmm_take(hal, &csr, 300, &timed, HAL_SPMM_LISTS, &spmm));
+    assert_int_equal(hal->sparse.spmm_info(hal, spmm).form, HAL_SPMM_LISTS);
+    assert_null(timed.prepared[HAL_SPMM_ROWS]);
+    hal->sparse.spmm_destroy(hal, spmm);
+    ASSERT_OK(hal_spmm_take(hal, &csr, 300, &rule, HAL_SPMM_BLOCKS, &spmm)); /* not prepared: now */
+    assert_int_equal(hal->sparse.spmm_info(hal, spmm).form, HAL_SPMM_BLOCKS);
+    hal->sparse.spmm_destroy(hal, spmm);
+    assert_int_equal(weft_mem_usage_total().current_bytes, live);
+    free_graph(&g);
+    weft_hal_close(hal);
 }
 
 static double seconds_of_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, const float *x, float *out,
@@ -658,7 +740,7 @@ static void test_trial(void **state)
         double taken = 0.0;
         hal_spmm_form became = HAL_SPMM_AUTO;
         for (int attempt = 0; attempt < 4 && (attempt == 0 || taken > 2.0 * best); attempt++) {
-            for (int form = HAL_SPMM_ROWS; form < SPMM_FORMS; form++) {
+            for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
                 const double seconds = seconds_of_form(hal, &csr, (hal_spmm_form)form, x, out, D, &became);
                 assert_int_equal(became, form);
                 best = form == HAL_SPMM_ROWS || seconds < best ? seconds : best;
@@ -752,6 +834,7 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms_without_weights),
         cmocka_unit_test(test_base),
         cmocka_unit_test(test_avx2),
         cmocka_unit_test(test_avx512),
@@ -761,6 +844,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_allocation_failures),
         cmocka_unit_test(test_pick),
+        cmocka_unit_test(test_try),
         cmocka_unit_test(test_trial),
         cmocka_unit_test(test_trial_allocation_failures),
     };

@@ -125,6 +125,63 @@ turn --labels l.npy --random-split 60/20/20 --seed 4
 ! cmp -s first.npy o/split.npy
 grep -qF 'split 0: 180 train, 60 valid, 60 test, 0 none' <<<"$("$weft" info o)"
 
+# ---- weights of edges ----
+# The same ones in every container, each undirected edge once; what is written is what the rule says of every entry.
+python3 - <<'PY'
+import gzip, struct, zipfile
+def npy(descr, shape, data):
+    text = repr({"descr": descr, "fortran_order": False, "shape": shape})
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode() + data
+def archive(name, **arrays):
+    with zipfile.ZipFile(name, "w") as z:
+        for key, (descr, code, shape, values) in arrays.items():
+            z.writestr(key + ".npy", npy(descr, shape, b"".join(struct.pack("<" + code, x) for x in values)))
+edges = sorted({tuple(map(int, line.split())) for line in open("g.edge-list") if line[0].isdigit()})
+weight = [((min(e) * 31 + max(e) * 17) % 9) / 4 for e in edges]
+m, n = len(edges), 300
+lines = "".join(f"{u}\t{v}\t{w!r}\n" for (u, v), w in zip(edges, weight))
+open("w.txt", "w").write("# from to weight time\nfrom to weight\n" + lines)
+open("w.txt.gz", "wb").write(gzip.compress(lines.replace("\n", " 7\r\n").encode()))
+open("w.mtx", "w").write(f"%%MatrixMarket matrix coordinate real symmetric\n% made\n{n} {n} {m}\n" +
+                         "".join(f"{v + 1} {u + 1} {w:e}\n" for (u, v), w in zip(edges, weight)))
+ids = [[e[k] for e in edges] for k in (0, 1)]
+offset = [sum(u < v for u in ids[0]) for v in range(n + 1)]
+text = lambda word: ("|S3", "3s", (), [word])
+column = lambda values: ("<i8", "q", (len(values),), values)
+data = ("<f4", "f", (m,), weight)
+archive("coo.npz", row=column(ids[0]), col=column(ids[1]), data=("<f8", "d", (m,), weight), format=text(b"coo"))
+archive("csr.npz", indptr=column(offset), indices=column(ids[1]), data=data, format=text(b"csr"))
+archive("csc.npz", indptr=column(offset), indices=column(ids[1]), data=data, format=text(b"csc"))
+archive("adj.npz", adj_indptr=column(offset), adj_indices=column(ids[1]), adj_data=data)
+archive("pairs.npz", edges=("<i8", "q", (m, 2), [i for e in edges for i in e]), weights=data)
+PY
+for weights in w.txt w.txt.gz w.mtx coo.npz csr.npz csc.npz adj.npz pairs.npz; do
+  turn --edge-weights $weights
+  same ref o offset source
+  grep -qF 'weights of edges: yes' <<<"$("$weft" info o --check)"
+  [ -e first-weight.npy ] || cp o/weight.npy first-weight.npy
+  cmp first-weight.npy o/weight.npy || { echo "$weights: other weights"; exit 1; }
+done
+"$weft" convert w.mtx --edge-weights input --out own -q 2>log.txt
+same o own offset source weight
+python3 - <<'PY'
+import struct
+def data(name):
+    raw = open(f"own/{name}.npy", "rb").read()
+    return raw[10 + int.from_bytes(raw[8:10], "little"):]
+offset = struct.unpack("<301q", data("offset"))
+source = struct.unpack(f"<{offset[-1]}i", data("source"))
+weight = struct.unpack(f"<{offset[-1]}f", data("weight"))
+for v in range(300):
+    for e in range(offset[v], offset[v + 1]):
+        assert weight[e] == ((min(v, source[e]) * 31 + max(v, source[e]) * 17) % 9) / 4, (v, source[e], weight[e])
+PY
+# Directions that weigh differently make a graph that is not symmetric; a loop and a second mention of one weight do no harm.
+printf '0 1 2\n1 0 3\n1 2 0.5\n1 2 0.5\n2 1 0.5\n2 2 9\n' >two-ways.txt
+"$weft" convert two-ways.txt --symmetrize off --edge-weights input --out two-ways -q 2>log.txt
+grep -qF 'symmetric: no' <<<"$("$weft" info two-ways --check)"
+
 # ---- faults ----
 # expect CODE TEXT OPTION FILE: fails so and leaves nothing.
 expect() {
@@ -156,6 +213,22 @@ expect 66 'absent.csv' --features absent.csv
 expect 66 'is a folder' --features lists
 expect 65 'lacks train.csv' --splits ref
 expect 2 'expected shares of train, valid and test' --random-split 60/40
+expect 66 'absent.txt' --edge-weights absent.txt
+expect 65 'g.edge-list: line' --edge-weights g.edge-list # has two fields a line
+expect 65 'pattern' --edge-weights g.matrix-market
+sed '9s/\t[^\t]*$/\t-1/' w.txt >negative.txt
+expect 65 'negative.txt: line 9: -1 of the edge' --edge-weights negative.txt
+sed '9s/\t[^\t]*$/\t1e-60/' w.txt >tiny.txt
+expect 65 'tiny.txt: line 9: 1e-60 of the edge' --edge-weights tiny.txt
+sed '9s/^[0-9]*/300/' w.txt >beyond.txt
+expect 65 'beyond.txt: line 9: vertex 300: vertices are 0 to 299' --edge-weights beyond.txt
+{ cat w.txt; echo '299 298 1'; } >more.txt
+expect 65 'which the graph does not have' --edge-weights more.txt
+awk 'NR == 9 { u = $1; v = $2 } !(u "" != "" && (($1 == u && $2 == v) || ($1 == v && $2 == u)))' w.txt >fewer.txt
+expect 65 'fewer.txt: has no weight for the edge' --edge-weights fewer.txt
+awk 'NR == 9 { print $2, $1, $3 + 1 } { print }' w.txt >twice.txt
+expect 65 'or keep directions that differ apart with --symmetrize off' --edge-weights twice.txt
+expect 65 'no weights that are known' --edge-weights f.npz
 got=0; "$weft" convert synth:rmat,scale=5 --splits s.npy --out bad 2>stderr.txt || got=$?
 [ "$got" -eq 2 ] && grep -qF -- "--splits adds to a data set's files" stderr.txt
 echo "separate files agree"

@@ -18,6 +18,7 @@ D^-1/2 (A + I) D^-1/2:
                                                  results side by side go through one linear map 48 -> 5
     gatv2      softmax(S) (H W_s + b_s) + b, a head at a time   S[v, u] = a . LeakyReLU((H W_t + b_t)[v] + (H W_s + b_s)[u]); ELU
     gin        ReLU((A + I) H W + b) W' + b'     W' is [d_out, d_out]
+    *-weighted the same with A[v, u] = weight of the edge (some are 0) and d(v) = sum of the weights into v
     sgc        S S X W + b                       one linear map 12 -> 5
     gat        softmax(S) H W + b, a head at a time   S[v, u] = LeakyReLU(a_dst . (H W)[v] + a_src . (H W)[u]) where A + I
                                                  has an edge; ELU in place of ReLU
@@ -79,11 +80,17 @@ def make_graph():
             "label": label, "split": split}
 
 
-def operators(graph):
+def edge_weights(graph):
+    rng = Lcg(20261123)
+    return np.array([rng.below(9) / 4 for _ in graph["source"]], dtype=np.float32)
+
+
+def operators(graph, weight):
     """A [N, N] and in-degrees [N, 1] as float64."""
     adjacency = torch.zeros(N, N, dtype=torch.float64)
     for v in range(N):
-        adjacency[v, graph["source"][graph["offset"][v]:graph["offset"][v + 1]].astype(np.int64)] = 1
+        row = slice(graph["offset"][v], graph["offset"][v + 1])
+        adjacency[v, graph["source"][row].astype(np.int64)] = torch.from_numpy(weight[row].astype(np.float64))
     return adjacency, adjacency.sum(1, keepdim=True)
 
 
@@ -114,7 +121,7 @@ def dynamic_attention(edges, h, weights):
 def propagate(model, adjacency, degree, h, weights):
     eye = torch.eye(N, dtype=torch.float64)
     if model == "sage-mean":
-        mean = adjacency @ h / degree.clamp(min=1)
+        mean = adjacency @ h / torch.where(degree > 0, degree, 1.0)
         return h @ weights["self"] + mean @ weights["neigh"] + weights["bias"]
     if model == "sage-gcn":
         return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
@@ -178,8 +185,10 @@ def initial_weights(model):
     return weights
 
 
-def train(model, graph):
-    adjacency, degree = operators(graph)
+def train(name, graph):
+    model = name.removesuffix("-weighted")
+    weight = edge_weights(graph) if model != name else np.ones(len(graph["source"]), dtype=np.float32)
+    adjacency, degree = operators(graph, weight)
     x = torch.from_numpy(graph["feature"].astype(np.float64))
     rows = torch.from_numpy(np.flatnonzero(graph["split"] == 0))
     target = torch.from_numpy(graph["label"].astype(np.int64))[rows]
@@ -187,11 +196,13 @@ def train(model, graph):
     params = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
     optimizer = torch.optim.Adam(params.values(), lr=0.01, weight_decay=5e-4)
     frozen = {f"init.{name}": value for name, value in start.items()}
+    if model != name:
+        frozen["edge_weight"] = weight
     losses = []
     for epoch in range(EPOCHS):
         layers = [{}, {}, {}]
-        for name, p in params.items():
-            part, kind = name.split(".")
+        for key, p in params.items():
+            part, kind = key.split(".")
             layers[int(part[-1])][kind if part.startswith("layer") else f"{part[:-1]}.{kind}"] = p
         logits = answer(model, adjacency, degree, x, [layer for layer in layers if layer])
         loss = torch.nn.functional.cross_entropy(logits[rows], target)
@@ -212,7 +223,8 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else HERE
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
-    for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2"):
+    for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2", "sage-mean-weighted",
+                  "gcn-weighted", "gin-weighted"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

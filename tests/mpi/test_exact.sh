@@ -89,6 +89,34 @@ for row in "gin" "sgc --layers 3" "sage --layers 4 --residual on --jumping max";
         compare "$name-1" "$name-$count" "$count"
     done
 done
+# Edges that weigh: sums, degrees and both directions of the matrix; of a graph whose directions weigh alike, and of one without.
+epochs=20
+"$weft" convert synth:quickstart,scale=0.03 --out "$work/plain" --quiet
+"$weft" convert "$work/plain" --to edge-list --out "$work/edges.txt" --quiet 2>"$work/convert.err"
+awk '{ print $1, $2, ($1 * 31 + $2 * 17 + 5) % 9 / 4 }' "$work/edges.txt" >"$work/weighted.txt"
+for way in on off; do
+    "$weft" convert "$work/weighted.txt" --vertices 3000 --symmetrize $way --edge-weights input --out "$work/weighted-$way" \
+        --features "$work/plain/feature.npy" --labels "$work/plain/label.npy" --splits "$work/plain/split.npy" \
+        --quiet 2>"$work/convert.err" || fail "$(cat "$work/convert.err")"
+done
+for model in sage gcn gin sgc; do
+    run "$model-weighted-1" 1 random "$model" --data "$work/weighted-on"
+    for place in "libra 2" "edgecut 3 --halo-overlap on" "metis 4" "random 8"; do
+        read -r method count options <<<"$place"
+        # shellcheck disable=SC2086
+        run "$model-weighted-$count" "$count" "$method" "$model" --data "$work/weighted-on" $options
+        compare "$model-weighted-1" "$model-weighted-$count" "$count"
+    done
+    run "$model-oneway-1" 1 random "$model" --data "$work/weighted-off"
+    run "$model-oneway-3" 3 libra "$model" --data "$work/weighted-off"
+    compare "$model-oneway-1" "$model-oneway-3" 3
+done
+run ignored 1 random gcn --data "$work/weighted-on" --edge-weights off
+python3 - "$work/ignored" "$work/gcn-weighted-1" <<'PY' || fail "weights change nothing"
+import json, sys
+off, on = (json.loads(open(d + "/metrics.jsonl").readline())["loss"] for d in sys.argv[1:3])
+assert abs(off - on) > 1e-4, (off, on)
+PY
 # Attention over split vertices: dropout of edges by their ends, maxima and sums over all parts. Exponentials let rounding grow
 # sooner, so fewer epochs.
 epochs=20

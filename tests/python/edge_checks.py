@@ -113,6 +113,38 @@ def check_log():
         assert parts or not told.getvalue()
 
 
+# ---- weights ----
+
+def check_weights():
+    """Every edge of the store weighs what a dictionary of the given ones says."""
+    rng = np.random.default_rng(5)
+    for trial in range(40):
+        n, m = int(rng.integers(2, 12)), int(rng.integers(1, 60))
+        edges = rng.integers(0, n, (2, m))
+        symmetrize, loops = trial % 2 == 0, trial % 4 < 2
+        ends = np.sort(edges, axis=0) if symmetrize or trial % 3 == 0 else edges
+        weight = ((ends[0] * 31 + ends[1] * 17) % 9 / 4).astype([np.float64, np.float32][trial % 2])
+        manifest = weft_store.write_store("weights", edges, edge_weight=weight, num_nodes=n, symmetrize=symmetrize,
+                                          self_loops=loops, force=True, quiet=True)
+        expected = {}
+        for u, v, w in zip(*edges.tolist(), weight.tolist()):
+            if u != v or loops:
+                expected[u, v] = w
+                expected.update({(v, u): w} if symmetrize else {})
+        store = weft_store.read_store("weights", verify=True)
+        written = dict(zip(map(tuple, weft_store.edge_index_of(store).T.tolist()), store["weight"].tolist()))
+        assert written == expected and manifest["weighted"] and manifest["version"] == 2
+        assert manifest["symmetric"] == all(expected.get((v, u)) == w for (u, v), w in expected.items())
+    pair = np.array([[0, 1], [1, 0]])
+    for value, part in [([1, 2], "symmetrize=False"), ([1, -1], "row 1: -1.0 is no weight"), ([1], "expected numbers [2]"),
+                        ([1, np.nan], "row 1: nan"), ([1, np.inf], "row 1: inf")]:
+        refused(part, weft_store.write_store, "refused", pair, edge_weight=np.array(value))
+    refused("add up", weft_store.write_store, "refused", np.array([[0, 0], [1, 1]]), edge_weight=np.array([1, 2]),
+            symmetrize=False)
+    kept = weft_store.write_store("kept", pair, edge_weight=np.array([1, 2]), symmetrize=False, quiet=True)
+    assert not kept["symmetric"]
+
+
 # ---- objects of other packages ----
 
 def check_edge_data():
@@ -130,7 +162,7 @@ def check_edge_data():
         assert all(one.category is weft_store.EdgeDataWarning and one.filename == __file__ for one in caught), caught
         return [str(one.message).split(": left out")[0] for one in caught]
 
-    for data, names in [({}, []), ({"edge_weight": ones}, []), ({"edge_weight": halves}, ["edge_weight"]),
+    for data, names in [({}, []), ({"edge_weight": ones}, []), ({"edge_weight": halves}, []),
                         ({"edge_attr": ones, "edge_weight": ones}, ["edge_attr"]),
                         ({"edge_attr": np.zeros((2, 3)), "edge_type": ones}, ["edge_attr, edge_type"]),
                         ({"flow": halves}, ["flow"])]:
@@ -140,6 +172,12 @@ def check_edge_data():
                          ({"w": ones}, ["w"])]:
         graph = types.SimpleNamespace(edges=lambda: tuple(edges), num_nodes=lambda: 3, ndata={}, edata=edata)
         assert left_out(weft_store.from_dgl, graph) == names, names
+    for function, graph, more in [(weft_store.from_pyg, Graph(edge_index=edges, num_nodes=3, edge_weight=halves), {}),
+                                  (weft_store.from_dgl, types.SimpleNamespace(
+                                      edges=lambda: tuple(edges), num_nodes=lambda: 3, ndata={}, edata={"w": halves}),
+                                   {"weight": "w"})]:
+        function(graph, "edge-data", force=True, quiet=True, **more)
+        assert np.array_equal(weft_store.read_store("edge-data")["weight"], np.full(4, 0.5))
 
 
 def check_wrong_types():
@@ -189,6 +227,6 @@ def check_wrong_types():
     assert sorted(os.listdir(".")) == before, "a refused graph left something behind"
 
 
-for check in [check_rows_against_sets, check_memory, check_log, check_edge_data, check_wrong_types]:
+for check in [check_rows_against_sets, check_memory, check_log, check_weights, check_edge_data, check_wrong_types]:
     check()
     print("%s: ok" % check.__name__)

@@ -148,7 +148,7 @@ def check_reading():
     np.save("flipped/feature.npy", np.ones((2, 3), dtype=np.float32))
     refused("holds float32 (2, 3), expected float32 (2, 2)", weft_store.read_store, "flipped")
     manifest = json.load(open("flipped/manifest.json"))
-    for key, value, part in [("version", 2, "version 2"), ("vertices", -1, "'vertices' is -1"),
+    for key, value, part in [("version", 3, "version 3"), ("vertices", -1, "'vertices' is -1"),
                              ("arrays", {"offset": {"file": "../offset.npy"}}, "is not a plain file name")]:
         with open("flipped/manifest.json", "w") as file:
             json.dump({**manifest, key: value}, file)

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "graph/graph.h"
+#include "support/edge_weights.h"
 #include "support/test.h"
 
 /* A deterministic stream of 32-bit draws. */
@@ -24,6 +25,7 @@ typedef struct labelled_graph {
     weft_graph graph;
     int64_t *offset;
     int32_t *source;
+    float *weight; /* for graph.weight, of a test that wants it */
     float *feature;
     int32_t *label;
     float *target;
@@ -123,6 +125,7 @@ static inline void labelled_graph_make(const labelled_graph_spec *spec, labelled
     g->graph.symmetric = !spec->directed;
     snprintf(g->graph.name, sizeof g->graph.name, "test");
     labelled_graph_edges(g, edge, count);
+    g->weight = test_weights(&g->graph);
     labelled_graph_values(g, spec, &random);
     weft_free(edge);
 }
@@ -131,6 +134,7 @@ static inline void labelled_graph_free(labelled_graph *g)
 {
     weft_free(g->offset);
     weft_free(g->source);
+    free(g->weight);
     weft_free(g->feature);
     weft_free(g->label);
     weft_free(g->target);

@@ -1,6 +1,6 @@
 /*
  * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn), GCN, plain
- * and with residual and jumping connections, GIN, SGC, GAT and GATv2, in double precision on one rank and on three, and in single
+ * and with residual and jumping connections, GIN, SGC, GAT and GATv2, and three of them over edges with weights, in double precision on one rank and on three, and in single
  * precision on the fast backend.
  */
 #include <math.h>
@@ -194,9 +194,16 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     snprintf(path, sizeof path, "%s/tests/golden/%s", WEFT_SOURCE_DIR, c->file);
     snprintf(weights, sizeof weights, "/tmp/weft-golden-%ld-%d.npz", (long)getpid(), comm_rank(comm));
     ASSERT_OK(npz_open(path, &npz));
+    weft_graph weighted = *graph;
+    npy_array weight = {0};
+    if (npz_find(npz, "edge_weight") >= 0) {
+        weight = read_member(npz, "edge_weight");
+        assert_int_equal(weight.header.count, graph->edges);
+        weighted.weight = weight.data;
+    }
     ASSERT_OK(weft_hal_open(c->backend, 1, &hal));
     ASSERT_OK(partition_compute(graph, &options, &partition, &report));
-    ASSERT_OK(part_extract(graph, &partition, comm_rank(comm), NULL, &part));
+    ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, &part));
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
     ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));
@@ -226,6 +233,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     free(initial);
     weft_free(result.run);
     npy_array_free(&loss);
+    npy_array_free(&weight);
     gnn_labels_destroy(&labels);
     gnn_model_destroy(model);
     free(model);
@@ -258,6 +266,9 @@ static const golden_case models[] = {
     {.file = "gcn.npz", .config = {.kind = GNN_GCN}},
     {.file = "sgc.npz", .config = {.kind = GNN_SGC}},
     {.file = "gcn-jump.npz", .config = {.kind = GNN_GCN, .layers = 3, .residual = true, .jumping = GNN_JUMPING_CAT}},
+    {.file = "sage-mean-weighted.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN}},
+    {.file = "gcn-weighted.npz", .config = {.kind = GNN_GCN}},
+    {.file = "gin-weighted.npz", .config = {.kind = GNN_GIN}},
     {.file = "gin.npz", .config = {.kind = GNN_GIN}},
     {.file = "gatv2.npz", .config = {.kind = GNN_GATV2, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
     {.file = "gat.npz", .config = {.kind = GNN_GAT, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},

@@ -2,6 +2,7 @@
  * Graph networks against independent oracles, in double precision on the reference backend:
  *   - gradients against central finite differences of the loss, dropout on;
  *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner.
+ * Edges have weights in some of them.
  * timeout: 300
  */
 #include <math.h>
@@ -306,6 +307,8 @@ static void test_gradients(void **state)
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
         rows[i].config.density = i % 4 < 2 ? 0.7 : 0.0;
+        undirected.graph.weight = i % 3 == 0 ? undirected.weight : NULL;
+        directed.graph.weight = i % 3 == 0 ? directed.weight : NULL;
         check_gradients(i % 2 == 0 ? &undirected : &directed, rows[i].config, TRAIN_LOSS_XENT, CLASSES);
     }
     labelled_graph_free(&undirected);
@@ -401,6 +404,7 @@ static void test_ranks_equal_one_rank(void **state)
     }
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
+        graph[i % 3].graph.weight = i / 3 % 2 != 0 ? graph[i % 3].weight : NULL;
         check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
         if (i % 2 == 0) { /* a device whose results appear late */
             check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "base/log.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_lines.h"
 
 enum { BATCH = 4096, DIGITS_MAX = 18 };
@@ -212,7 +213,10 @@ weft_status edge_text_read(text_source *source, const char *path, int64_t vertic
                     "%s: line %" PRId64 ": '%.40s': expected two vertex ids", path, text_source_line_number(source),
                     line);
     if (rules.columns > 2) {
-        log_warn("%s: what follows the two ids of each line (weights, times) is not used", path);
+        log_warn(
+            "%s: what follows the two ids of each line (weights, times) is not used as long as " FLAG_CONVERT_WEIGHTS
+            " does not name the file: its third field is a weight then",
+            path);
     }
     text_source_unread(source);
     status = edge_text_parse(source, &rules, into);

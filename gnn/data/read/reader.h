@@ -67,6 +67,7 @@ typedef struct convert_options {
     /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/read/reader_attach.c). */
     const char *feature_path, *label_path;
     const char *split_path;
+    const char *weight_path;  /* gnn/data/read/reader_weights.h; "input": the input itself */
     const char *random_split; /* "60/20/20": parts drawn with `seed`, when the input has no split; or NULL */
     uint64_t seed;
     int split_index; /* keep this one of the input's splits only; -1 = all */

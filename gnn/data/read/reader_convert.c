@@ -18,6 +18,7 @@
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_csr.h"
+#include "gnn/data/read/reader_weights.h"
 
 /* The length of a name without one of these endings. */
 static size_t without(const char *name, size_t length, const char *const *endings)
@@ -117,6 +118,9 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
     if (loops > 0) {
         log_info("%s: %" PRId64 " self-loops in the input, %" PRId64 " kept", a->name, loops, kept_loops);
     }
+    if (a->weight != NULL) {
+        log_info("%s: edges have weights", a->name);
+    }
     log_split(a);
     log_info("%s: written", store);
 }
@@ -139,6 +143,7 @@ static void describe_origin(const char *input, const convert_options *options, c
     } files[] = {{FLAG_FEATURES, options->feature_path},
                  {FLAG_LABELS, options->label_path},
                  {FLAG_SPLIT, options->split_path},
+                 {FLAG_CONVERT_WEIGHTS, options->weight_path},
                  {FLAG_RANDOM_SPLIT, options->random_split}};
     int used = snprintf(origin, 1024,
                         "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
@@ -176,6 +181,7 @@ static weft_status validate(const char *input, const graph_arrays *a)
                         .tasks = a->tasks,
                         .offset = a->offset,
                         .source32 = a->source,
+                        .weight = a->weight,
                         .feature = a->feature,
                         .label = a->label,
                         .target = a->target};
@@ -195,6 +201,27 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
     a->features = features_width(*made);
     a->fill_features = features_fill;
     a->fill_self = *made;
+    return WEFT_OK;
+}
+
+/* What edges weigh, if that is asked for; a graph whose directions weigh differently is not symmetric. */
+static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse, int64_t memory,
+                                const csr_graph *csr, graph_arrays *a, float **weight)
+{
+    const char *path = options->weight_path;
+    int64_t row;
+    if (path == NULL) {
+        return WEFT_OK;
+    }
+    path = strcmp(path, "input") == 0 ? input : path;
+    WEFT_TRY(reader_weights(path, csr, add_reverse, memory, weight));
+    a->weight = *weight;
+    const weft_graph graph = {.vertices = csr->vertices,
+                              .edges = csr->entries,
+                              .offset = csr->offset,
+                              .source32 = csr->source,
+                              .weight = *weight};
+    a->symmetric = a->symmetric && (add_reverse || csr->entries == 0 || graph_first_one_way(&graph, &row) < 0);
     return WEFT_OK;
 }
 
@@ -228,12 +255,15 @@ static weft_status write_store(const char *input, const char *store, const conve
     a.offset = csr.offset;
     a.source = csr.source;
     features_made *made = NULL;
+    float *weight = NULL;
     weft_status status;
+    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw->memory_bytes, &csr, &a, &weight), status, done);
     WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
     log_graph(store, loops, &a);
 done:
+    weft_free(weight);
     features_free(made);
     csr_graph_free(&csr);
     return status;

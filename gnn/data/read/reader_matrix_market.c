@@ -7,7 +7,7 @@
  *   ROWS COLUMNS ENTRIES
  *   i j [value]          from 1; an edge i -> j, and j -> i as well where the matrix is (skew-)symmetric
  *
- * Values are read over: a graph store has no weights.
+ * Values are read over here: gnn/data/read/reader_weights.c makes weights of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_text.h"
@@ -101,7 +102,8 @@ static weft_status read_entries(const char *path, text_source *source, char *lin
     WEFT_TRY(read_banner(path, line, &rules.columns, &both));
     WEFT_TRY(read_sizes(path, source, line, &raw->vertices, &entries));
     if (rules.columns > 2) {
-        log_info("%s: the values of the matrix are not used as weights", path);
+        log_info("%s: the values of the matrix are weights where " FLAG_CONVERT_WEIGHTS " names the file, else unused",
+                 path);
     }
     rules.vertices = raw->vertices;
     WEFT_TRY(edge_text_parse(source, &rules, raw->arcs));

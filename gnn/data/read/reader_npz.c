@@ -204,7 +204,7 @@ done:
     return status;
 }
 
-/* Weights have no place in a graph store: say so when they are not all 1. */
+/* Said when they are not all 1. */
 static weft_status look_at_weights(const reader_npz *npz, const char *prefix, int64_t edges)
 {
     char name[64];
@@ -219,8 +219,9 @@ static weft_status look_at_weights(const reader_npz *npz, const char *prefix, in
         i++;
     }
     if (i < edges) {
-        log_warn("%s[%s]: edge weights are ignored (the first other than 1 is %g, row %" PRId64 ")", npz->path, name,
-                 number_plain((double)weight[i]), i);
+        log_warn("%s[%s]: edge weights are used where " FLAG_CONVERT_WEIGHTS
+                 " names the file, else dropped (the first other than 1 is %g, row %" PRId64 ")",
+                 npz->path, name, number_plain((double)weight[i]), i);
     }
     weft_free(weight);
     return WEFT_OK;

@@ -42,6 +42,9 @@ static weft_status check_fits(const weft_graph *graph, const writer_format *form
     WEFT_CHECK(format->directed || graph->symmetric, WEFT_ERR_USAGE,
                FLAG_TO " %s: %s is directed, which the format cannot tell; choose matrix-market or edge-list",
                format->name, graph->name);
+    if (graph->weight != NULL) {
+        log_warn("%s carries no weights of edges: those of %s are not written", format->name, graph->name);
+    }
     int lost = held_by(graph) & ~format->carries & ~WRITER_CLASSES;
     if (lost != 0) {
         log_info("%s carries no%s%s%s: only the rest of %s is written", format->name,

@@ -29,7 +29,7 @@ static bool is_store(const char *input)
 /* Options that only say how a file is read fit neither a generated graph nor a store. */
 static weft_status refuse_files(const weft_options *options, const char *input)
 {
-    static const option_id ids[] = {OPT_FEATURES, OPT_LABELS, OPT_SPLIT, OPT_RANDOM_SPLIT};
+    static const option_id ids[] = {OPT_FEATURES, OPT_LABELS, OPT_SPLIT, OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         WEFT_CHECK(option_text(options, ids[i])[0] == '\0', WEFT_ERR_USAGE,
                    "--%s adds to a data set's files; %s has its own", option_row_of(ids[i])->name, input);
@@ -53,6 +53,7 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .feature_path = text_or_null(options, OPT_FEATURES),
         .label_path = text_or_null(options, OPT_LABELS),
         .split_path = text_or_null(options, OPT_SPLIT),
+        .weight_path = text_or_null(options, OPT_CONVERT_WEIGHTS),
         .random_split = text_or_null(options, OPT_RANDOM_SPLIT),
         .seed = (uint64_t)option_int(options, OPT_CONVERT_SEED),
         .split_index = (int)option_int(options, OPT_KEEP_SPLIT),

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "app/gnn/gnn_job.h"
 #include "base/log.h"
+#include "gnn/aggregation_options.def"
 #include "gnn/facts.h"
 #include "gnn/gnn_options.def"
 
@@ -56,11 +58,43 @@ static weft_status decide_form(weft_options *options, const gnn_facts *facts)
     return option_decide(options, OPT_FEATURE_FORM, sparse ? "sparse" : "whole");
 }
 
-static weft_status decide(weft_options *options, const gnn_facts *facts, bool training)
+/* Attention makes weights of its own, and networks without a graph have no edges. */
+static weft_status decide_weights(weft_options *options, const weft_graph *graph)
+{
+    const char *model = option_text(options, OPT_MODEL);
+    const gnn_edge_weights asked = option_choice(options, OPT_EDGE_WEIGHTS);
+    const bool takes = gnn_layer_ops_of(gnn_kind_asked(options))->normalisation != NULL;
+    WEFT_CHECK(asked != GNN_WEIGHTS_ON || graph->weight != NULL, WEFT_ERR_DATA,
+               FLAG_EDGE_WEIGHTS " on: %s has no weights (weight.npy): weft convert INPUT " FLAG_EDGE_WEIGHTS
+                                 " FILE --out STORE takes them; off counts every edge as 1",
+               graph->name);
+    WEFT_CHECK(asked != GNN_WEIGHTS_ON || takes, WEFT_ERR_USAGE,
+               FLAG_EDGE_WEIGHTS " on: " FLAG_MODEL " %s has no use for weights: take sage, gcn, gin or sgc, or leave "
+                                 "them out with " FLAG_EDGE_WEIGHTS " off",
+               model);
+    const bool used = graph->weight != NULL && takes && asked != GNN_WEIGHTS_OFF;
+    const hal_spmm_form form = option_choice(options, OPT_SPMM);
+    WEFT_CHECK(!used || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_USAGE,
+               FLAG_SPMM " %s holds no weights of edges, which %s has: take rows or auto, or leave the weights out "
+                         "with " FLAG_EDGE_WEIGHTS " off",
+               option_text(options, OPT_SPMM), graph->name);
+    if (asked != GNN_WEIGHTS_AUTO) {
+        return WEFT_OK;
+    }
+    if (graph->weight != NULL && !takes) {
+        log_warn("the weights of %s's edges are left out: " FLAG_MODEL " %s has no use for them", graph->name, model);
+    } else if (used) {
+        log_info("edges count by their weights (" FLAG_EDGE_WEIGHTS " auto; off counts each as 1)");
+    }
+    return option_decide(options, OPT_EDGE_WEIGHTS, used ? "on" : "off");
+}
+
+static weft_status decide(weft_options *options, const weft_graph *graph, const gnn_facts *facts, bool training)
 {
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(option_decide(options, OPT_MODEL, "sage"));
     }
+    WEFT_TRY(decide_weights(options, graph));
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     }
@@ -99,5 +133,5 @@ weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool t
     }
     WEFT_TRY(comm_bcast(comm, 0, &facts, (int64_t)sizeof facts));
     *density = gnn_density(&facts);
-    return comm_agree(comm, decide(options, &facts, training));
+    return comm_agree(comm, decide(options, graph, &facts, training));
 }

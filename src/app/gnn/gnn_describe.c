@@ -14,6 +14,7 @@ void gnn_describe_data(const workload *work, json_writer *json)
     json_int(json, "features", graph->features);
     json_int(json, "classes", graph->classes);
     json_bool(json, "symmetric", graph->symmetric);
+    json_bool(json, "weighted", job->weighted);
 }
 
 void gnn_describe_plan(const workload *work, FILE *out)

@@ -4,6 +4,7 @@
 
 #include "app/gnn/gnn_workload.h"
 #include "app/gnn/graph_data.h"
+#include "app/gnn/job_forms.h"
 #include "gnn/dataset.h"
 #include "gnn/gnn_model.h"
 
@@ -11,12 +12,14 @@
 typedef struct gnn_job {
     graph_data data;
     weft_graph facts; /* of the graph, also once it is closed; no arrays */
+    bool weighted;    /* edges count by their weights */
     double density;   /* share of the features that are not 0, where features are held so */
     gnn_config config;
     bool labels_needed;
     gnn_model model;
     gnn_aggregator smoother; /* or zeroed */
     gnn_labels labels;
+    job_forms forms; /* of the model's aggregation */
 } gnn_job;
 
 /* What decided options ask for, and what a model of these labels answers with; in app/gnn/gnn_workload.c. */

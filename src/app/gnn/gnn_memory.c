@@ -7,12 +7,15 @@
  * few hundred vertices. */
 #define LAZY_BYTES ((uint64_t)4 << 20)
 
-/* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, plus row pointers; see
- * hal_spmm_form. Rows that meet many edges go to blocks. */
-static uint64_t matrix_bytes(int64_t rows, int64_t edges)
+/* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row pointers; see
+ * hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
+static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted)
 {
     double a_row = rows > 0 ? (double)edges / (double)rows : 0.0;
     uint64_t pointers = 8 * (uint64_t)rows;
+    if (weighted) {
+        return 8 * (uint64_t)edges + pointers;
+    }
     if (a_row > 64.0) {
         uint64_t blocks = (uint64_t)rows / 16384 + 1;
         return 2 * (uint64_t)edges + 4 * (uint64_t)rows * blocks;
@@ -26,13 +29,19 @@ static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
     return ab > c ? ab : c;
 }
 
+static bool is_weighted(const gnn_memory_facts *f)
+{
+    return f->graph->weight != NULL;
+}
+
 /* Pages of the graph and its partition, while the part is cut out. */
 static uint64_t mapped_bytes(const gnn_memory_facts *f)
 {
     const uint64_t id_bytes = f->graph->source64 != NULL ? 8 : 4;
     const uint64_t e = (uint64_t)f->graph->edges;
     const uint64_t n = (uint64_t)f->graph->vertices;
-    return e * id_bytes + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
+    const uint64_t weight_bytes = is_weighted(f) ? 4 : 0;
+    return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
 
 /* Both directions, with the packing buffer. */
@@ -46,7 +55,7 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
         return csr * (f->symmetric ? 1 : 2) + 8 * (uint64_t)f->plan->n_local;
     }
     const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);
-    return matrix_bytes(f->plan->n_local, f->edges) * (f->symmetric ? 1 : 2) + packing;
+    return matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2) + packing;
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
@@ -80,7 +89,7 @@ static uint64_t smoothing_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t answers = 4 * (uint64_t)plan->config.outputs;
-    const uint64_t matrix = matrix_bytes(plan->n_local, f->edges) * (f->symmetric ? 1 : 2);
+    const uint64_t matrix = matrix_bytes(plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2);
     return f->smooths ? matrix + (uint64_t)plan->n_local * (128 + 2 * answers) + 3 * (uint64_t)plan->n_owned * answers
                       : 0;
 }
@@ -91,11 +100,12 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t local = (uint64_t)plan->n_local;
     const uint64_t process = f->process + LAZY_BYTES;
     const uint64_t mapped = mapped_bytes(f);
-    const uint64_t edges = (uint64_t)f->edges * 4 + local * 16;
+    const uint64_t edge_bytes = is_weighted(f) ? 8 : 4;
+    const uint64_t edges = (uint64_t)f->edges * edge_bytes + local * 16;
     const uint64_t smoothing = smoothing_bytes(f);
     const uint64_t matrix = aggregation_bytes(f) + smoothing;
     const uint64_t communication = halo_bytes(f) + f->sync_bytes;
-    const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * 4 : 0); /* a copy of a part */
+    const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * edge_bytes : 0); /* a copy of a part */
     const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
                               communication + plan->setup_bytes + local * 24;
     memory_plan memory = {

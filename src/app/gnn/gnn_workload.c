@@ -139,6 +139,10 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     gnn_job *job = work->self;
     double density;
     WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &density));
+    job->weighted = option_choice(options, OPT_EDGE_WEIGHTS) == GNN_WEIGHTS_ON;
+    if (!job->weighted) {
+        job->data.graph.weight = NULL; /* for everything that follows */
+    }
     job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? density : 0.0;
     return WEFT_OK;
 }
@@ -312,8 +316,9 @@ static weft_status create_smoother(workload *work)
     gnn_job *job = work->self;
     const app_context *context = work->context;
     const gnn_aggregator_options options = {.normalisation = GNN_NORM_SYMMETRIC_OTHERS,
-                                            .form = option_choice(context->options, OPT_SPMM),
-                                            .max_width = job->config.outputs,
+                                            .forms = {.form = option_choice(context->options, OPT_SPMM),
+                                                      .by_rule = option_flag(context->options, OPT_REPRODUCIBLE),
+                                                      .max_width = job->config.outputs},
                                             .overlap = job->config.overlap};
     return gnn_aggregator_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->data.part, &options,
                                  &job->smoother);
@@ -344,6 +349,10 @@ static weft_status gnn_build(workload *work)
     run_choices choices;
     WEFT_TRY(choices_of(context, &choices));
     memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
+    job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
+    if (gnn_layer_ops_of(job->config.kind)->normalisation != NULL) {
+        WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
+    }
     activity_begin(ACTIVITY_PREPARE);
     weft_status status =
         work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
@@ -354,6 +363,7 @@ static weft_status gnn_build(workload *work)
                               option_choice(o, OPT_SPMM), &job->model);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
+    job_forms_tell(context, &job->model.aggregator, &job->forms);
     activity_begin(ACTIVITY_LOAD);
     status = load_features(work);
     if (status == WEFT_OK) {
@@ -370,6 +380,12 @@ static weft_status gnn_build(workload *work)
     gnn_aggregator_forms(&job->model.aggregator, work->forms);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
+}
+
+static weft_status gnn_gather_figures(const workload *work)
+{
+    gnn_job *job = work->self;
+    return job_forms_judge(work->context, &job->model.aggregator, &job->forms);
 }
 
 static void gnn_end(workload *work)
@@ -413,6 +429,7 @@ const workload_ops gnn_workload = {
     .end = gnn_end,
     .describe_data = gnn_describe_data,
     .describe_plan = gnn_describe_plan,
+    .gather_figures = gnn_gather_figures,
     .summarise = gnn_summarise,
     .recognise = gnn_recognise,
     .read_named = gnn_read_named,

@@ -311,9 +311,10 @@ weft_status graph_data_open(const app_context *context, const char *folder, grap
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
     const weft_graph *g = &data->graph;
-    log_info("graph %s: %lld vertices, %lld edges (%s), %lld features, %lld %s", g->name, (long long)g->vertices,
-             (long long)g->edges, g->symmetric ? "symmetric" : "directed", (long long)g->features,
-             (long long)(g->target != NULL ? g->tasks : g->classes), g->target != NULL ? "tasks" : "classes");
+    log_info("graph %s: %lld vertices, %lld edges (%s%s), %lld features, %lld %s", g->name, (long long)g->vertices,
+             (long long)g->edges, g->symmetric ? "symmetric" : "directed", g->weight != NULL ? ", weighted" : "",
+             (long long)g->features, (long long)(g->target != NULL ? g->tasks : g->classes),
+             g->target != NULL ? "tasks" : "classes");
     graph_release_pages(&data->graph);
     return WEFT_OK;
 }

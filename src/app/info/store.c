@@ -83,8 +83,9 @@ static weft_status print_splits(const char *store, int64_t splits)
 static void print_manifest(const graph_manifest *m)
 {
     info_text("name", m->name);
-    printf("vertices: %" PRId64 "\nedges (directed): %" PRId64 "\nsymmetric: %s\nfeatures: %" PRId64 "\n", m->vertices,
-           m->edges, m->symmetric ? "yes" : "no", m->features);
+    printf("vertices: %" PRId64 "\nedges (directed): %" PRId64
+           "\nsymmetric: %s\nweights of edges: %s\nfeatures: %" PRId64 "\n",
+           m->vertices, m->edges, m->symmetric ? "yes" : "no", m->weighted ? "yes" : "no", m->features);
     if (m->origin[0] != '\0') {
         info_text("origin", m->origin);
     }

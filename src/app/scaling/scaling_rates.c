@@ -72,7 +72,11 @@ static int same_width(const gnn_plan *plan, int layer)
 weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gnn_plan *plan, hal_spmm_form form,
                                   double *seconds)
 {
-    const hal_csr csr = {.rows = part->n_local, .cols = part->n_local, .offset = part->offset, .column = part->source};
+    const hal_csr csr = {.rows = part->n_local,
+                         .cols = part->n_local,
+                         .offset = part->offset,
+                         .column = part->source,
+                         .value = part->weight};
     timed_run run = {.hal = hal};
     void *x = NULL, *out = NULL;
     weft_status status = WEFT_OK;

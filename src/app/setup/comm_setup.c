@@ -121,14 +121,6 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
     return WEFT_OK;
 }
 
-/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged. */
-static void describe_machine(const app_context *context, char *text, size_t bytes)
-{
-    const machine *m = &context->machine;
-    snprintf(text, bytes, "%s, L2 %llu KiB, L3 %llu KiB, %d threads", m->model, (unsigned long long)m->l2_bytes >> 10,
-             (unsigned long long)m->l3_bytes >> 10, context->placement.threads);
-}
-
 weft_status comm_setup(app_context *context, bool measure)
 {
     weft_comm *comm = context->comm;
@@ -145,7 +137,7 @@ weft_status comm_setup(app_context *context, bool measure)
         WEFT_TRY(comm_imitate_nodes(comm, ranks_per_node));
     }
     char described[sizeof key.machine];
-    describe_machine(context, described, sizeof described);
+    app_machine_text(context, described, sizeof described);
     weft_status status = model_key_of(comm, described, &key);
     status = status == WEFT_OK ? find_model(context, &key, when, &source) : status;
     model_key_free(&key);

@@ -283,6 +283,13 @@ static void close_own(app_context *context)
     comm_destroy(context->comm);
 }
 
+void app_machine_text(const app_context *context, char *text, size_t bytes)
+{
+    const machine *m = &context->machine;
+    snprintf(text, bytes, "%s, L2 %llu KiB, L3 %llu KiB, %d threads", m->model, (unsigned long long)m->l2_bytes >> 10,
+             (unsigned long long)m->l3_bytes >> 10, context->placement.threads);
+}
+
 void app_context_close(app_context *context)
 {
     option_destroy(context->decided);

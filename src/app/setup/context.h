@@ -45,6 +45,9 @@ weft_status app_context_open(const weft_options *options, app_context *context);
  */
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
                                     const char *name, app_context *context);
+/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged: processor,
+ * caches, threads. */
+void app_machine_text(const app_context *context, char *text, size_t bytes);
 /* Collective. */
 void app_context_close(app_context *context);
 

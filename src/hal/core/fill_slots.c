@@ -27,6 +27,15 @@ static weft_status stub_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_
     return refuse(hal, "spmm_create");
 }
 
+/* Of a backend with one form: nothing to choose, so nothing to say. */
+static weft_status stub_spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request,
+                                 hal_spmm_trial *trial)
+{
+    (void)hal, (void)csr, (void)request;
+    *trial = (hal_spmm_trial){.seconds = {0}};
+    return WEFT_OK;
+}
+
 /* Nothing was created, so there is nothing to destroy or to tell. */
 static void stub_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
 {
@@ -141,6 +150,7 @@ void hal_fill_slots(weft_hal *hal)
         hal->sparse = from.sparse;
         hal->op.spmm_run = from.op.spmm_run;
     }
+    hal->sparse.spmm_try = hal->sparse.spmm_try != NULL ? hal->sparse.spmm_try : stub_spmm_try;
     if (hal->image.conv_create == NULL) {
         hal->image = from.image;
         hal->op.conv_forward = from.op.conv_forward;

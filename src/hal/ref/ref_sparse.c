@@ -12,6 +12,7 @@ struct hal_spmm {
     int64_t rows, cols, max_d;
     int64_t *offset;
     int32_t *column;
+    float *value; /* or NULL */
     double build_seconds;
 };
 
@@ -39,12 +40,13 @@ weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
             double sum = 0.0;
             for (int64_t e = spmm->offset[r]; e < spmm->offset[r + 1]; ++e) {
                 const int64_t c = spmm->column[e];
-                sum += (args->pre.source != NULL ? ref_load(&args->pre, c, 0) : 1.0) * ref_load(&args->x, c, j);
+                const double value = spmm->value != NULL ? (double)spmm->value[e] : 1.0;
+                sum += value * (args->pre.source != NULL ? ref_load(&args->pre, c, 0) : 1.0) * ref_load(&args->x, c, j);
             }
-            double value = args->beta == 0.0 ? 0.0 : args->beta * ref_load(&args->out, r, j);
-            value += post * sum;
-            value += args->diag.source != NULL ? ref_load(&args->diag, r, 0) * ref_load(&args->x, r, j) : 0.0;
-            ref_store(&args->out, r, j, value);
+            double result = args->beta == 0.0 ? 0.0 : args->beta * ref_load(&args->out, r, j);
+            result += post * sum;
+            result += args->diag.source != NULL ? ref_load(&args->diag, r, 0) * ref_load(&args->x, r, j) : 0.0;
+            ref_store(&args->out, r, j, result);
         }
     }
     return WEFT_OK;
@@ -88,6 +90,7 @@ static void ref_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
     }
     weft_free(spmm->offset);
     weft_free(spmm->column);
+    weft_free(spmm->value);
     weft_free(spmm);
 }
 
@@ -109,6 +112,12 @@ static weft_status ref_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_f
     if (entries > 0) {
         memcpy(spmm->column, csr->column, (size_t)entries * sizeof *spmm->column);
     }
+    if (csr->value != NULL) {
+        WEFT_TRY_GOTO(WEFT_NEW(&spmm->value, entries, WEFT_MEM_MATRIX), status, done);
+        if (entries > 0) {
+            memcpy(spmm->value, csr->value, (size_t)entries * sizeof *spmm->value);
+        }
+    }
     spmm->build_seconds = clock_seconds() - start;
     *out = spmm;
     spmm = NULL;
@@ -121,9 +130,10 @@ static hal_spmm_info ref_spmm_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal;
     uint64_t entries = (uint64_t)spmm->offset[spmm->rows];
+    uint64_t entry_bytes = sizeof *spmm->column + (spmm->value != NULL ? sizeof *spmm->value : 0);
     return (hal_spmm_info){.form = HAL_SPMM_ROWS,
                            .block_cols = spmm->cols,
-                           .bytes = ((uint64_t)spmm->rows + 1) * sizeof(int64_t) + entries * sizeof(int32_t),
+                           .bytes = ((uint64_t)spmm->rows + 1) * sizeof(int64_t) + entries * entry_bytes,
                            .build_seconds = spmm->build_seconds};
 }
 

@@ -125,6 +125,13 @@ static weft_status shadow_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spm
     return inner->sparse.spmm_create(inner, csr, form, max_d, spmm);
 }
 
+static weft_status shadow_spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request,
+                                   hal_spmm_trial *trial)
+{
+    weft_hal *inner = state_of(hal)->inner;
+    return inner->sparse.spmm_try(inner, csr, request, trial);
+}
+
 static void shadow_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
 {
     weft_hal *inner = state_of(hal)->inner;
@@ -192,8 +199,10 @@ static void fill_ops(weft_hal *hal)
                                    .wait = shadow_event_wait,
                                    .sync = shadow_sync,
                                    .destroy = shadow_event_destroy};
-    hal->sparse = (hal_sparse_ops){
-        .spmm_create = shadow_spmm_create, .spmm_destroy = shadow_spmm_destroy, .spmm_info = shadow_spmm_info};
+    hal->sparse = (hal_sparse_ops){.spmm_create = shadow_spmm_create,
+                                   .spmm_try = shadow_spmm_try,
+                                   .spmm_destroy = shadow_spmm_destroy,
+                                   .spmm_info = shadow_spmm_info};
     hal->image = (hal_image_ops){
         .conv_create = shadow_conv_create, .conv_destroy = shadow_conv_destroy, .conv_info = shadow_conv_info};
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = shadow_##name;

@@ -12,6 +12,7 @@
 #include "base/half.h"
 #include "gnn/layers/aggregate.h"
 #include "partition/partition.h"
+#include "support/edge_weights.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -129,10 +130,18 @@ static weft_status run_rank(weft_comm *comm, void *argument)
 
 /* ---- the oracle -------------------------------------------------------------------------------------------------- */
 
+static double weight_of(const weft_graph *g, int64_t e)
+{
+    return g->weight != NULL ? (double)g->weight[e] : 1.0;
+}
+
 static void degrees_of(const weft_graph *g, double *degree)
 {
     for (int64_t v = 0; v < g->vertices; ++v) {
-        degree[v] = (double)(g->offset[v + 1] - g->offset[v]);
+        degree[v] = 0.0;
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            degree[v] += weight_of(g, e);
+        }
     }
 }
 
@@ -155,13 +164,14 @@ static void expect(const setting *s, double *sum, double *magnitude)
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
             const int64_t u = g->source32[e];
-            const double weight = s->options.normalisation == GNN_NORM_SUM_SELF ? 1.0
-                                  : s->options.normalisation == GNN_NORM_MEAN   ? 1.0 / degree[v]
-                                  : s->options.normalisation == GNN_NORM_SYMMETRIC_OTHERS
-                                      ? (degree[u] > 0 ? 1.0 / sqrt(degree[u] * degree[v]) : 0.0)
-                                  : s->options.normalisation == GNN_NORM_MEAN_SELF
-                                      ? 1.0 / (degree[v] + 1.0)
-                                      : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
+            const double scale = s->options.normalisation == GNN_NORM_SUM_SELF ? 1.0
+                                 : s->options.normalisation == GNN_NORM_MEAN   ? (degree[v] > 0 ? 1.0 / degree[v] : 0.0)
+                                 : s->options.normalisation == GNN_NORM_SYMMETRIC_OTHERS
+                                     ? (degree[u] * degree[v] > 0 ? 1.0 / sqrt(degree[u] * degree[v]) : 0.0)
+                                 : s->options.normalisation == GNN_NORM_MEAN_SELF
+                                     ? 1.0 / (degree[v] + 1.0)
+                                     : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
+            const double weight = scale * weight_of(g, e);
             const int64_t to = s->transposed ? u : v, from = s->transposed ? v : u;
             for (int64_t c = 0; c < s->width; ++c) {
                 sum[to * s->width + c] += weight * x_of(s, from, c);
@@ -186,13 +196,13 @@ static void check_setting(setting *s, int ranks, const char *method)
     const double units = s->narrow ? (ranks + 3) * 0x1p-9 : 0.0; /* as gnn/layers/aggregate.h says */
     for (int64_t i = 0; i < g->vertices * s->width; ++i) {
         if (!(fabs((double)s->result[i] - sum[i]) <= 2e-5 + units * magnitude[i])) {
-            fail_msg(
-                "%s, %d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column %lld is "
-                "%.7g, not %.7g",
-                s->narrow ? "bf16" : "f32", ranks, method, s->backend, (int)s->options.form,
-                (int)s->options.normalisation, (int)s->options.overlap, (long long)s->width, s->beta,
-                s->transposed ? ", transposed" : "", (long long)(i / s->width), (long long)(i % s->width),
-                (double)s->result[i], sum[i]);
+            fail_msg("%s%s, %d ranks, %s, %s, form %d, norm %d, overlap %d, width %lld, beta %g%s: vertex %lld column "
+                     "%lld is "
+                     "%.7g, not %.7g",
+                     s->narrow ? "bf16" : "f32", g->weight != NULL ? ", weighted" : "", ranks, method, s->backend,
+                     (int)s->options.forms.form, (int)s->options.normalisation, (int)s->options.overlap,
+                     (long long)s->width, s->beta, s->transposed ? ", transposed" : "", (long long)(i / s->width),
+                     (long long)(i % s->width), (double)s->result[i], sum[i]);
         }
     }
     if (s->options.overlap == HALO_OVERLAP_ON && ranks > 1 &&
@@ -218,6 +228,7 @@ static void check_graph(const test_graph *graph, int turns, bool narrow)
     static const char *const methods[] = {"random", "libra", "edgecut", "2d"};
     static const char *const backends[] = {"cpu", "ref", "shadow"};
     static const int64_t widths[] = {1, 16, MOST_WIDTH};
+    const bool weighted = graph->graph.weight != NULL; /* held by one form */
     for (int k = 0; k < turns; ++k) {
         setting s = {.graph = graph,
                      .backend = backends[k / 2 % 3],
@@ -227,19 +238,30 @@ static void check_graph(const test_graph *graph, int turns, bool narrow)
                      .narrow = narrow,
                      .transposed = k / 2 % 2 == 1};
         s.options = (gnn_aggregator_options){.normalisation = (gnn_normalisation)((k + k / 4) % 5),
-                                             .form = (hal_spmm_form)(k / 7 % 4),
-                                             .max_width = MOST_WIDTH,
+                                             .forms.form = weighted ? HAL_SPMM_AUTO : (hal_spmm_form)(k / 7 % 4),
+                                             .forms.max_width = MOST_WIDTH,
                                              .overlap = k % 4 == 3 ? HALO_OVERLAP_OFF : HALO_OVERLAP_ON};
         check_setting(&s, ranks[k % 5], methods[k / 5 % 4]);
     }
+}
+
+/* As it is, and with weights. */
+static void check_both(test_graph *graph)
+{
+    check_graph(graph, 60, false);
+    check_graph(graph, 30, true);
+    float *weight = test_weights(&graph->graph);
+    graph->graph.weight = weight;
+    check_graph(graph, 60, false);
+    check_graph(graph, 30, true);
+    free(weight);
 }
 
 static void test_symmetric(void **state)
 {
     (void)state;
     test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
-    check_graph(&graph, 60, false);
-    check_graph(&graph, 30, true);
+    check_both(&graph);
     test_graph_free(&graph);
 }
 
@@ -247,8 +269,7 @@ static void test_directed(void **state)
 {
     (void)state;
     test_graph graph = test_graph_random(VERTICES, EDGES, false, 6);
-    check_graph(&graph, 60, false);
-    check_graph(&graph, 30, true);
+    check_both(&graph);
     test_graph_free(&graph);
 }
 
@@ -348,7 +369,8 @@ static void check_hiding(hiding what)
     partition_report report;
     float result[VERTICES * 4];
     hiding_job job = {.s = {.graph = &graph, .width = 4, .result = result}, .what = what};
-    job.s.options = (gnn_aggregator_options){.form = HAL_SPMM_ROWS, .max_width = 4, .overlap = HALO_OVERLAP_ON};
+    job.s.options =
+        (gnn_aggregator_options){.forms = {.form = HAL_SPMM_ROWS, .max_width = 4}, .overlap = HALO_OVERLAP_ON};
     ASSERT_OK(partition_compute(&graph.graph, &cut, &job.s.partition, &report));
     ASSERT_OK(comm_thread_run(2, run_hooked, &job));
     assert_true(atomic_load(&job.waited)); /* there are boundary edges, and they are computed by themselves */

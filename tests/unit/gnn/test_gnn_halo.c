@@ -172,7 +172,7 @@ static void check_setting(setting *s, int ranks, const char *method)
     partition_report report;
     double sum[VERTICES][WIDTH];
     s->result = calloc(PASSES, sizeof *s->result);
-    s->options.max_width = WIDTH;
+    s->options.forms.max_width = WIDTH;
     ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
     ASSERT_OK(comm_thread_run(ranks, run_rank, s));
     for (int i = 0; i < PASSES * 2 * VERTICES; ++i) {
@@ -349,7 +349,7 @@ static void test_drawn_rows(void **state)
         memset(&d, 0, sizeof d);
         d.s.backend = k == 3 ? "shadow" : "cpu";
         d.s.graph = &graph;
-        d.s.options = (gnn_aggregator_options){.max_width = WIDTH,
+        d.s.options = (gnn_aggregator_options){.forms.max_width = WIDTH,
                                                .normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC,
                                                .overlap = k < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF,
                                                .halo.sample = 0.5};

@@ -118,6 +118,40 @@ static void test_float_targets_and_a_single_split(void **state)
     npy_map_close(&map);
 }
 
+static const float weight[] = {0.5F, 0.5F, 0.0F, 0.0F, 2.25F, 2.25F}; /* as 0-1, 1-2, 2-3 go both ways */
+
+static void test_weights_of_edges(void **state)
+{
+    graph_arrays arrays = sample();
+    arrays.weight = weight;
+    ASSERT_OK(graph_store_write(in_folder(state, "store"), &arrays, false));
+    weft_graph graph;
+    ASSERT_OK(graph_open(in_folder(state, "store"), 0, true, &graph));
+    assert_memory_equal(graph.weight, weight, sizeof weight);
+    ASSERT_OK(graph_validate(&graph));
+    graph_close(&graph);
+    size_t bytes;
+    uint8_t *manifest = get_file(in_folder(state, "store/manifest.json"), &bytes);
+    assert_non_null(strstr((const char *)manifest, "\"version\": 2")); /* for readers that know no weights */
+    free(manifest);
+    const int64_t shape[1] = {6};
+    float other[6];
+    memcpy(other, weight, sizeof other);
+    other[5] = 3.0F;
+    ASSERT_OK(npy_write(in_folder(state, "store/weight.npy"), 'f', 4, 1, shape, other));
+    ASSERT_STATUS(graph_open(in_folder(state, "store"), 0, true, &graph), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("weight.npy: checksum");
+    const int64_t few[1] = {5};
+    ASSERT_OK(npy_write(in_folder(state, "store/weight.npy"), 'f', 4, 1, few, other));
+    ASSERT_STATUS(graph_open(in_folder(state, "store"), 0, false, &graph), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("weight.npy");
+    graph_arrays plain = sample();
+    ASSERT_OK(graph_store_write(in_folder(state, "plain"), &plain, false));
+    ASSERT_OK(graph_open(in_folder(state, "plain"), 0, true, &graph));
+    assert_null(graph.weight);
+    graph_close(&graph);
+}
+
 static void test_structure_alone(void **state)
 {
     const int64_t none[3] = {0, 0, 0};
@@ -319,6 +353,9 @@ static void test_bad_manifests_are_refused(void **state)
         {"{" COUNTS ", \"features\": 4}", "expected float32 (5, 4)"},
         {"{" COUNTS ", \"tasks\": 1}", "target.npy"},
         {"{" COUNTS ", \"splits\": 3}", "expected uint8 (3, 5)"},
+        {"{" COUNTS ", \"weighted\": true}", "belongs to version 2"},
+        {"{" COUNTS ", \"weighted\": 1}", "weighted"},
+        {"{" COUNTS ", \"arrays\": {\"weight\": {}}}", "weight"},
         {"{\"format\": \"weft-graph\", \"version\": 1, \"vertices\": 4, \"edges\": 6, \"symmetric\": true}",
          "expected int64 (5,)"},
         {"{\"format\": \"weft-graph\", \"version\": 1, \"vertices\": 5, \"edges\": 7, \"symmetric\": true}",
@@ -335,7 +372,7 @@ static void test_bad_manifests_are_refused(void **state)
         ASSERT_MESSAGE(cases[i].message);
         ASSERT_MESSAGE("store");
     }
-    const char *future = "{\"format\": \"weft-graph\", \"version\": 2}";
+    const char *future = "{\"format\": \"weft-graph\", \"version\": 3}";
     put_file(in_folder(state, "store/manifest.json"), future, strlen(future));
     weft_graph graph;
     ASSERT_STATUS(graph_open(in_folder(state, "store"), 0, true, &graph), WEFT_ERR_UNSUPPORTED);
@@ -349,6 +386,7 @@ static void test_validation_names_the_first_offence(void **state)
     float x[15];
     int32_t l[5];
     uint8_t p[5];
+    float w[6];
     weft_graph good = {.vertices = 5,
                        .edges = 6,
                        .features = 3,
@@ -356,13 +394,14 @@ static void test_validation_names_the_first_offence(void **state)
                        .symmetric = true,
                        .offset = o,
                        .source32 = s,
+                       .weight = w,
                        .feature = x,
                        .label = l,
                        .split = p,
                        .name = "g"};
 #define RESET()                                                                                                        \
     (memcpy(o, offset, sizeof o), memcpy(s, source, sizeof s), memcpy(x, feature, sizeof x),                           \
-     memcpy(l, label, sizeof l), memcpy(p, split, sizeof p))
+     memcpy(l, label, sizeof l), memcpy(p, split, sizeof p), memcpy(w, weight, sizeof w))
 #define REFUSED(change, text)                                                                                          \
     do {                                                                                                               \
         RESET();                                                                                                       \
@@ -380,6 +419,11 @@ static void test_validation_names_the_first_offence(void **state)
     REFUSED((s[3] = 3, s[4] = 1), "entry 4 (row 2): vertex 1 after 3");
     REFUSED(s[2] = 0, "entry 2 (row 1): vertex 0 after 0");
     REFUSED(s[5] = 1, "entry 4: the edge 3 -> 2 has no reverse");
+    REFUSED(w[2] = -1.0F, "weight, entry 2: -1");
+    REFUSED(w[3] = NAN, "weight, entry 3: nan");
+    REFUSED(w[3] = INFINITY, "weight, entry 3: inf");
+    REFUSED(w[1] = 1e-40F, "weight, entry 1: 9.99995e-41");
+    REFUSED(w[5] = 2.5F, "entry 4: the edge 3 -> 2 has no reverse of its weight (2.25)");
     REFUSED((l[3] = 2, l[4] = 9), "label, row 3: 2");
     REFUSED(l[4] = -2, "label, row 4: -2");
     REFUSED((p[2] = 3, p[4] = 4), "split, row 2: 3");
@@ -430,6 +474,7 @@ int main(void)
         FOLDER_TEST(test_round_trip),
         FOLDER_TEST(test_hash_names_the_content),
         FOLDER_TEST(test_float_targets_and_a_single_split),
+        FOLDER_TEST(test_weights_of_edges),
         FOLDER_TEST(test_structure_alone),
         FOLDER_TEST(test_64_bit_ids_are_read),
         FOLDER_TEST(test_hash_without_checksums_follows_the_files),

@@ -1,9 +1,12 @@
-/* Libra's rule replayed step by step; refinement's bookkeeping, balance and promise; counts against a plain array. */
+/* Libra's rule replayed step by step; refinement's bookkeeping, balance and promise; counts against a plain array; the
+ * stream's bounds, closed forms and refusals. */
 #include "base/log.h"
 #include "base/sort.h"
 #include "partition/cover/counts.h"
 #include "partition/cover/refine.h"
 #include "partition/methods/libra.h"
+#include "partition/partition.h"
+#include "partition/stream/edge_stream.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -228,6 +231,133 @@ static void test_counts_follow_moves(void **state)
     test_graph_free(&g);
 }
 
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
+
+/* Replicas of edge_part, self-loops left out; the most edges of a part. */
+static int64_t count_streamed(const weft_graph *g, int parts, const uint16_t *edge_part, int64_t *most)
+{
+    char *held = calloc((size_t)(g->vertices * parts) + 1, 1);
+    int64_t *load = calloc((size_t)parts, sizeof *load), replicas = 0;
+    *most = 0;
+    for (int64_t v = 0; v < g->vertices; ++v) {
+        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+            const int64_t u = graph_source(g, e);
+            assert_int_equal(edge_part[e] == PARTITION_NO_PART, u == v);
+            if (u != v) {
+                assert_true(edge_part[e] < parts);
+                held[u * parts + edge_part[e]] = held[v * parts + edge_part[e]] = 1;
+                *most = ++load[edge_part[e]] > *most ? load[edge_part[e]] : *most;
+            }
+        }
+    }
+    for (int64_t i = 0; i < g->vertices * parts; ++i) {
+        replicas += held[i];
+    }
+    free(held);
+    free(load);
+    return replicas;
+}
+
+/* No part exceeds its share by more than one pair, repetitions included, and 64-bit sources give the same parts. */
+static void test_stream_keeps_its_balance(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {2, 3, 16, 64, 65, 1000};
+    for (int c = 0; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        const int64_t edges = g.graph.edges;
+        int64_t *wide = malloc((size_t)edges * sizeof *wide + 1);
+        for (int64_t e = 0; e < edges; ++e) {
+            wide[e] = g.source[e];
+        }
+        weft_graph copy = g.graph;
+        copy.source32 = NULL;
+        copy.source64 = wide;
+        uint16_t *part = malloc((size_t)edges * sizeof *part + 1), *again = malloc((size_t)edges * sizeof *again + 1);
+        for (int k = 0; k < 6; ++k) {
+            int64_t most = 0;
+            ASSERT_OK(edge_stream_assign(&g.graph, parts_tried[k], 1.05, part));
+            count_streamed(&g.graph, parts_tried[k], part, &most);
+            const int64_t repeated = c == TEST_GRAPHS - 1 ? 8 : 2; /* edges of a pair */
+            assert_true(most <= (int64_t)(1.05 * (double)edges / parts_tried[k]) + 1 + repeated);
+            ASSERT_OK(edge_stream_assign(&copy, parts_tried[k], 1.05, again));
+            assert_memory_equal(part, again, (size_t)edges * sizeof *part);
+        }
+        free(again);
+        free(part);
+        free(wide);
+        test_graph_free(&g);
+    }
+}
+
+/* Cliques whose ids are interleaved, each joined to the next by one pair: as many parts need one replica for each of those
+ * pairs at most; a star's leaves are held once. */
+static void test_stream_finds_what_is_there(void **state)
+{
+    (void)state;
+    enum { CLIQUES = 8, SIZE = 20, LEAVES = 400 };
+    test_edges edges = {0};
+    for (int64_t c = 0; c < CLIQUES; ++c) {
+        for (int64_t i = 0; i < SIZE; ++i) {
+            for (int64_t j = 0; j < i; ++j) {
+                test_edge(&edges, i * CLIQUES + c, j * CLIQUES + c);
+            }
+        }
+        test_edge(&edges, c, CLIQUES + (c + 1) % CLIQUES);
+    }
+    test_graph g = test_graph_build((int64_t)CLIQUES * SIZE, &edges, true, false);
+    uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
+    int64_t most = 0;
+    ASSERT_OK(edge_stream_assign(&g.graph, CLIQUES, 1.05, part));
+    assert_true(count_streamed(&g.graph, CLIQUES, part, &most) <= CLIQUES * SIZE + CLIQUES);
+    free(part);
+    test_graph_free(&g);
+    for (int64_t v = 1; v <= LEAVES; ++v) {
+        test_edge(&edges, v, 0);
+    }
+    g = test_graph_build(LEAVES + 1, &edges, true, false);
+    part = malloc((size_t)g.graph.edges * sizeof *part);
+    ASSERT_OK(edge_stream_assign(&g.graph, 4, 1.05, part));
+    assert_int_equal(count_streamed(&g.graph, 4, part, &most), LEAVES + 4);
+    free(part);
+    test_graph_free(&g);
+}
+
+/* Fewer replicas than the one-pass method needs, on communities with shuffled ids; vertices even. */
+static void test_stream_beside_libra(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(4000, 60000, 20, 80, 13);
+    pair_list list;
+    int64_t most = 0;
+    ASSERT_OK(pair_list_build(&g.graph, 1, &list));
+    uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
+    ASSERT_OK(libra_assign(&list, 8, 1, 1, pair_part));
+    const int64_t libra = count_replicas(&list, 8, pair_part, &most);
+    uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
+    ASSERT_OK(edge_stream_assign(&g.graph, 8, 1.05, part));
+    const int64_t stream = count_streamed(&g.graph, 8, part, &most);
+    print_message("8 parts: Libra %lld replicas, stream %lld\n", (long long)libra, (long long)stream);
+    assert_true(stream < libra - libra / 5);
+    free(part);
+    free(pair_part);
+    pair_list_free(&list);
+    test_graph_free(&g);
+}
+
+static void test_stream_refuses_false_symmetry(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(60, 300, false, 3);
+    uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
+    g.graph.symmetric = true;
+    ASSERT_STATUS(edge_stream_assign(&g.graph, 3, 1.05, part), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("convert it again");
+    free(part);
+    test_graph_free(&g);
+}
+
 static int ascending(const void *a, const void *b)
 {
     return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
@@ -262,6 +392,10 @@ int main(void)
         cmocka_unit_test(test_refinement_never_adds_replicas),
         cmocka_unit_test(test_balance_from_the_worst_case),
         cmocka_unit_test(test_counts_follow_moves),
+        cmocka_unit_test(test_stream_keeps_its_balance),
+        cmocka_unit_test(test_stream_finds_what_is_there),
+        cmocka_unit_test(test_stream_beside_libra),
+        cmocka_unit_test(test_stream_refuses_false_symmetry),
         cmocka_unit_test(test_sort),
     };
     log_set_level(LOG_WARN);

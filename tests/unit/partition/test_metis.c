@@ -115,7 +115,7 @@ static void test_memory_limit_is_kept(void **state)
     uint16_t part[200];
     ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 1 << 20, part), WEFT_ERR_RESOURCE);
     ASSERT_MESSAGE("GiB");
-    ASSERT_OK(metis_partition(&a, 4, 0, 2, metis_memory(&a), part));
+    ASSERT_OK(metis_partition(&a, 4, 0, 2, metis_memory(a.vertices, a.entries), part));
     a.entries = INT64_C(3) << 30; /* counts are looked at before the arrays */
     ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("2^31");

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "io/npy.h"
 #include "partition/part_store.h"
+#include "support/edge_weights.h"
 #include "support/folder.h"
 #include "support/graphs.h"
 #include "support/test.h"
@@ -48,6 +49,11 @@ static void same_part(const weft_part *a, const weft_part *b)
     same_bytes(a->source, b->source, a->edges, 4);
     same_bytes(a->in_degree, b->in_degree, a->n_owned, 8);
     same_bytes(a->out_degree, b->out_degree, a->n_owned, 8);
+    assert_int_equal(a->weight != NULL, b->weight != NULL);
+    if (a->weight != NULL) {
+        same_bytes(a->weight, b->weight, a->edges, 4);
+        same_bytes(a->in_weight, b->in_weight, a->n_owned, 8);
+    }
     same_halo(&a->sources, &b->sources, a->parts);
     same_halo(&a->destinations, &b->destinations, a->parts);
 }
@@ -89,6 +95,7 @@ static void test_round_trip(void **state)
 
 typedef struct kept_part {
     test_graph g;
+    float *weight;
     partition_options options;
     weft_partition partition;
     partition_report report;
@@ -100,6 +107,7 @@ static kept_part keep_one(void **state)
 {
     kept_part k = {.options = options_of("random", 2)};
     k.g = test_graph_random(30, 60, true, 9);
+    k.g.graph.weight = k.weight = test_weights(&k.g.graph);
     ASSERT_OK(partition_compute(&k.g.graph, &k.options, &k.partition, &k.report));
     ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
     ASSERT_OK(part_extract(&k.g.graph, &k.partition, 1, NULL, &k.cut));
@@ -112,6 +120,7 @@ static void drop_one(kept_part *k)
 {
     part_destroy(&k->cut);
     partition_destroy(&k->partition);
+    free(k->weight);
     test_graph_free(&k->g);
 }
 
@@ -163,7 +172,10 @@ static void test_false_indices(void **state)
                        {(int32_t *)&copy.offset[1], INT32_MAX},
                        {(int32_t *)&copy.offset[copy.n_local], (int32_t)copy.edges - 1},
                        {&copy.sources.own_row[0], (int32_t)copy.n_owned},
-                       {&copy.sources.leaf_row[0], (int32_t)copy.n_local}};
+                       {&copy.sources.leaf_row[0], (int32_t)copy.n_local},
+                       {(int32_t *)&copy.weight[0], INT32_MIN + 1}, /* below 0 */
+                       {(int32_t *)&copy.weight[1], 0x7f800000},    /* infinite */
+                       {(int32_t *)&copy.in_weight[0] + 1, -1}};    /* not a number */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (wrong[i].at == NULL) {
             fail_msg("array %zu is empty", i);
@@ -188,6 +200,9 @@ static void test_foreign_parts(void **state)
     k.g.graph.hash[0] = '0';
     ASSERT_OK(part_load(*state, &k.g.graph, &k.options, 1, false, &kept));
     part_destroy(&kept);
+    k.g.graph.weight = NULL; /* a job that leaves the weights out */
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    k.g.graph.weight = k.weight;
     /* Somebody edits the partition. */
     const char *root = in_folder(state, "partition-random-2-3/root.npy");
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};

@@ -6,10 +6,13 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "partition/methods/method.h"
+#include "partition/methods/metis_call.h"
 #include "partition/part.h"
 #include "partition/partition_options.def"
+#include "support/edge_weights.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -171,7 +174,8 @@ static void check_product(const weft_graph *g, const weft_part *part, int parts,
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
             int64_t u = graph_source(g, e);
-            expected[transposed ? u : v] += value_of(transposed ? v : u);
+            const double weight = g->weight != NULL ? (double)g->weight[e] : 1.0;
+            expected[transposed ? u : v] += weight * value_of(transposed ? v : u);
         }
     }
     double **x = calloc((size_t)parts, sizeof *x), **y = calloc((size_t)parts, sizeof *y);
@@ -186,17 +190,28 @@ static void check_product(const weft_graph *g, const weft_part *part, int parts,
     for (int p = 0; p < parts; ++p) {
         int64_t *offset = part[p].offset;
         int32_t *column = part[p].source;
+        float *weight = part[p].weight;
         if (transposed && !part[p].symmetric) {
-            ASSERT_OK(part_transpose(&part[p], &offset, &column));
+            ASSERT_OK(part_transpose(&part[p], &offset, &column, &weight));
         }
         for (int64_t i = 0; i < part[p].n_local; ++i) {
             for (int64_t e = offset[i]; e < offset[i + 1]; ++e) {
-                y[p][i] += x[p][column[e]];
+                y[p][i] += (weight != NULL ? (double)weight[e] : 1.0) * x[p][column[e]];
             }
         }
         if (offset != part[p].offset) {
             weft_free(offset);
             weft_free(column);
+            weft_free(weight);
+        }
+        assert_true(part[p].n_owned == 0 || (part[p].in_weight != NULL) == (g->weight != NULL));
+        for (int64_t i = 0; g->weight != NULL && i < part[p].n_owned; ++i) {
+            const int64_t v = part[p].gid[i];
+            double sum = 0.0;
+            for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+                sum += (double)g->weight[e];
+            }
+            ASSERT_NEAR(part[p].in_weight[i], sum, 0);
         }
     }
     reverse(part, transposed ? sources_of : destinations_of, parts, y);
@@ -220,14 +235,16 @@ static void check_gather(const weft_graph *g, const weft_part *part, int parts)
     double *expected = calloc((size_t)g->vertices + 1, sizeof *expected);
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
-            expected[graph_source(g, e)] += value_of(v);
+            const double weight = g->weight != NULL ? (double)g->weight[e] : 1.0;
+            expected[graph_source(g, e)] += weight * value_of(v);
         }
     }
     for (int p = 0; p < parts; ++p) {
         for (int64_t i = 0; i < part[p].n_local; ++i) {
             double sum = 0;
             for (int64_t e = part[p].offset[i]; e < part[p].offset[i + 1]; ++e) {
-                sum += value_of(part[p].gid[part[p].source[e]]);
+                const double weight = part[p].weight != NULL ? (double)part[p].weight[e] : 1.0;
+                sum += weight * value_of(part[p].gid[part[p].source[e]]);
             }
             ASSERT_NEAR(sum, i < part[p].n_owned ? expected[part[p].gid[i]] : 0, 0);
         }
@@ -295,6 +312,13 @@ static void check_method(const partition_method *method)
                 check_pairs_together(&g.graph, &p);
             }
             check_parts(&g.graph, &p, NULL);
+            if (c < TEST_GRAPHS - 1) { /* the last one has edges twice, which no store with weights has */
+                float *weight = test_weights(&g.graph);
+                g.graph.weight = weight;
+                check_parts(&g.graph, &p, NULL);
+                g.graph.weight = NULL;
+                free(weight);
+            }
             partition_destroy(&p);
         }
         test_graph_free(&g);
@@ -346,6 +370,35 @@ static void test_auto(void **state)
     assert_true(made[true] > 0);
 }
 
+/* Where METIS cannot count, or lacks the memory, auto takes the stream; metis says why it cannot. */
+static void test_auto_without_metis(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_communities(2000, 9000, 10, 80, 8);
+    partition_options options = options_for("auto", 4);
+    weft_partition p, stream;
+    options.memory_limit = clock_rss_bytes() + (8 << 20); /* METIS asks for 16 MiB at least */
+    ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
+    options.method = "metis";
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &stream, NULL), WEFT_ERR_RESOURCE);
+    ASSERT_MESSAGE("stream");
+    options.memory_limit = 0;
+    options.method = "stream";
+    ASSERT_OK(partition_compute(&g.graph, &options, &stream, NULL));
+    assert_memory_equal(p.edge_part, stream.edge_part, (size_t)g.graph.edges * sizeof p.edge_part[0]);
+    assert_memory_equal(p.root, stream.root, (size_t)g.graph.vertices * sizeof p.root[0]);
+    partition_destroy(&stream);
+    partition_destroy(&p);
+    options.memory_limit = 1;
+    options.method = "auto";
+    ASSERT_STATUS(partition_compute(&g.graph, &options, &p, NULL), WEFT_ERR_RESOURCE);
+    ASSERT_MESSAGE("random");
+    ASSERT_STATUS(metis_check_size(1000000, INT64_C(3) << 30, 0), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(metis_check_size(1000000, 8000000, 320000000), WEFT_ERR_RESOURCE);
+    ASSERT_OK(metis_check_size(1000000, 8000000, 400000000));
+    test_graph_free(&g);
+}
+
 /* Local ids follow an order when one is given, on both sides of every halo. */
 static void test_extract_follows_an_order(void **state)
 {
@@ -376,6 +429,13 @@ static void test_extract_follows_an_order(void **state)
             }
             part_destroy(&part);
             check_parts(&g.graph, &p, order);
+            if (c < TEST_GRAPHS - 1) {
+                float *weight = test_weights(&g.graph);
+                g.graph.weight = weight;
+                check_parts(&g.graph, &p, order);
+                g.graph.weight = NULL;
+                free(weight);
+            }
             partition_destroy(&p);
         }
         order[0] = order[1];
@@ -395,6 +455,8 @@ static void test_extract_sees_lost_symmetry(void **state)
 {
     (void)state;
     test_graph g = test_graph_random(200, 1500, true, 9);
+    float *weight = test_weights(&g.graph);
+    g.graph.weight = weight;
     partition_options options = options_for("random", 3);
     weft_partition p;
     ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
@@ -413,10 +475,11 @@ static void test_extract_sees_lost_symmetry(void **state)
         part_release_edges(&part[q]);
         int64_t *offset = NULL;
         int32_t *column = NULL;
-        ASSERT_STATUS(part_transpose(&part[q], &offset, &column), WEFT_ERR_INTERNAL);
+        ASSERT_STATUS(part_transpose(&part[q], &offset, &column, NULL), WEFT_ERR_INTERNAL);
         part_destroy(&part[q]);
     }
     partition_destroy(&p);
+    free(weight);
     test_graph_free(&g);
 }
 
@@ -594,6 +657,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_auto_without_metis),
         cmocka_unit_test(test_extract_follows_an_order),
         cmocka_unit_test(test_extract_sees_lost_symmetry),
         cmocka_unit_test(test_same_bits_for_any_threads),

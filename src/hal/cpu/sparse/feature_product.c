@@ -8,25 +8,13 @@
 #include "hal/cpu/sparse/spmm.h"
 #include "hal/table/op_table.h"
 
-/* Columns of the next strip: a power of two of vectors, or what is left of one. */
-static int strip_width(const spmm_kernels *kernels, int64_t left)
-{
-    const int64_t vectors = (left + kernels->lanes - 1) / kernels->lanes;
-    int64_t widest = kernels->feature_vectors;
-    while (widest > vectors) {
-        widest /= 2;
-    }
-    const int64_t width = widest * kernels->lanes;
-    return (int)(width < left ? width : left);
-}
-
 static void run_rows(const hal_feature_product_args *a, const spmm_kernels *kernels, const sparse_features *m,
                      int64_t begin, int64_t end)
 {
     const bool narrow = a->x.dtype == WEFT_DTYPE_BF16;
     const bool narrow_out = a->y.dtype == WEFT_DTYPE_BF16;
     for (int64_t column = 0; column < a->y.cols;) {
-        const int width = strip_width(kernels, a->y.cols - column);
+        const int width = spmm_feature_strip(kernels, a->y.cols - column);
         const spmm_pass pass = {
             .x = (const char *)a->x.source + (size_t)column * weft_dtype_bytes(a->x.dtype),
             .ldx = a->x.ld,
@@ -53,7 +41,8 @@ weft_status cpu_feature_product(weft_hal *hal, const hal_feature_product_args *a
                                .column = a->column.source,
                                .value = a->value.source,
                                .transposed = a->transposed,
-                               .dropout = a->dropout.probability > 0.0F ? &a->dropout : NULL};
+                               .dropout = a->dropout.probability > 0.0F ? &a->dropout : NULL,
+                               .ahead = SPMM_FEATURE_EDGES};
     if (rows == 0 || a->y.cols == 0) {
         return WEFT_OK;
     }

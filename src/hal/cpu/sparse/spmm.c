@@ -7,6 +7,7 @@
  *   ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
  *           are prefetched into the second-level cache while near ones are added. Strips of up to 16 vectors, so that a
  *           far source is fetched in one piece; large outputs are written past the caches. 4 bytes an edge.
+ *           Of edges with weights, ROWS is one list with a weight each (spmm_weighted.c).
  *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
  *           [cols, 32] with `pre` applied; a block's strip (1 MiB for 8,192 sources) stays in the second-level cache
  *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
@@ -79,6 +80,9 @@ void spmm_free(hal_spmm *spmm)
     weft_free(spmm->by_row.start);
     weft_free(spmm->by_row.far);
     weft_free(spmm->by_row.near);
+    weft_free(spmm->weighted.offset);
+    weft_free(spmm->weighted.column);
+    weft_free(spmm->weighted.value);
     weft_free(spmm->by_block.chunk);
     weft_free(spmm->by_block.column);
     weft_free(spmm->by_block.row_start);
@@ -172,7 +176,9 @@ weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, 
     weft_status status = WEFT_OK;
     assert(form != HAL_SPMM_AUTO);
     WEFT_TRY_GOTO(spmm_begin(hal, csr, form, max_d, &spmm), status, done);
-    if (form == HAL_SPMM_ROWS) {
+    if (csr->value != NULL) {
+        WEFT_TRY_GOTO(spmm_build_weighted(spmm, csr), status, done);
+    } else if (form == HAL_SPMM_ROWS) {
         WEFT_TRY_GOTO(spmm_build_rows(spmm, csr), status, done);
     } else if (form == HAL_SPMM_BLOCKS) {
         WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
@@ -188,14 +194,35 @@ done:
     return status;
 }
 
+static weft_status check_matrix(const weft_hal *hal, const hal_csr *csr, int64_t max_d)
+{
+    WEFT_CHECK(max_d >= 0, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld", (long long)max_d);
+    return check_csr(csr, hal->threads);
+}
+
+static weft_status op_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial)
+{
+    *trial = (hal_spmm_trial){.seconds = {0}};
+    WEFT_TRY(check_matrix(hal, csr, request->max_d));
+    return csr->value != NULL ? WEFT_OK : spmm_try(hal, csr, request, trial); /* rows alone hold values */
+}
+
+static weft_status prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **out)
+{
+    hal_spmm_trial trial = {.seconds = {0}};
+    WEFT_TRY(spmm_try(hal, csr, &(hal_spmm_request){.max_d = max_d}, &trial));
+    return hal_spmm_take(hal, csr, max_d, &trial, hal_spmm_pick(trial.seconds, trial.expected), out);
+}
+
 static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
 {
     double started = clock_seconds();
     *out = NULL;
-    WEFT_CHECK(max_d >= 0, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld", (long long)max_d);
-    WEFT_TRY(check_csr(csr, hal->threads));
-    WEFT_TRY(form == HAL_SPMM_AUTO ? spmm_prepare_auto(hal, csr, max_d, out)
-                                   : spmm_prepare(hal, csr, form, max_d, out));
+    WEFT_TRY(check_matrix(hal, csr, max_d));
+    WEFT_CHECK(csr->value == NULL || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_UNSUPPORTED,
+               "blocks and lists of an aggregation matrix hold no weights of edges: take rows");
+    form = csr->value != NULL ? HAL_SPMM_ROWS : form;
+    WEFT_TRY(form == HAL_SPMM_AUTO ? prepare_auto(hal, csr, max_d, out) : spmm_prepare(hal, csr, form, max_d, out));
     (*out)->build_seconds = clock_seconds() - started;
     return WEFT_OK;
 }
@@ -207,7 +234,7 @@ static size_t cell_bytes(bool narrow)
     return narrow ? sizeof(uint16_t) : sizeof(float);
 }
 
-static spmm_pass pass_of(const spmm_call *args, int64_t column, int width)
+spmm_pass spmm_pass_of(const spmm_call *args, int64_t column, int width)
 {
     const char *x = (const char *)args->x + (size_t)column * cell_bytes(args->narrow);
     return (spmm_pass){.x = x,
@@ -235,8 +262,7 @@ static bool streams(const hal_spmm *spmm, const spmm_call *args, const spmm_pass
            pass->width % line == 0 && (uintptr_t)pass->out % LINE_BYTES == 0;
 }
 
-/* Where a slice starts among `units` of work, which follow one another. */
-static int64_t slice_start(const spmm_call *args, int64_t units, int slice)
+int64_t spmm_slice_start(const spmm_call *args, int64_t units, int slice)
 {
     return args->slices > 1 ? units * slice / args->slices : units * slice;
 }
@@ -252,11 +278,11 @@ static void run_rows(const hal_spmm *spmm, const spmm_call *args)
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
         const int64_t rows = spmm->split[part + 1] - spmm->split[part];
-        const int64_t begin = spmm->split[part] + slice_start(args, rows, args->slice);
-        const int64_t end = spmm->split[part] + slice_start(args, rows, args->slice + 1);
+        const int64_t begin = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
+        const int64_t end = spmm->split[part] + spmm_slice_start(args, rows, args->slice + 1);
         for (int64_t column = 0; column < args->d && begin < end; column += step) {
             int width = (int)(args->d - column < step ? args->d - column : step);
-            spmm_pass pass = pass_of(args, column, width);
+            spmm_pass pass = spmm_pass_of(args, column, width);
             pass.stream = streams(spmm, args, &pass);
             k->rows(&spmm->by_row, begin, end, &pass);
         }
@@ -361,19 +387,19 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 {
     const int64_t blocks = spmm->by_block.count;
     const int64_t units = blocks * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
-    const int64_t end = slice_start(args, units, args->slice + 1);
+    const int64_t end = spmm_slice_start(args, units, args->slice + 1);
 #pragma omp parallel num_threads(spmm->parts)
     {
         const int first = omp_get_thread_num();
         const int team = omp_get_num_threads();
         int64_t next;
-        for (int64_t unit = slice_start(args, units, args->slice); unit < end; unit = next) {
+        for (int64_t unit = spmm_slice_start(args, units, args->slice); unit < end; unit = next) {
             const int64_t block = unit % blocks;
             const int64_t column = unit / blocks * SPMM_STRIP;
             const int64_t last = end - unit < blocks - block ? block + end - unit : blocks;
             int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
             int strip = width > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-            spmm_pass pass = pass_of(args, column, width);
+            spmm_pass pass = spmm_pass_of(args, column, width);
             pass.sum = spmm->sum;
             if (!is_packed(args, strip)) {
                 for (int part = first; block == 0 && part < spmm->parts; part += team) {
@@ -394,7 +420,9 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 
 void spmm_run_float(const hal_spmm *spmm, const spmm_call *args)
 {
-    if (spmm->form == HAL_SPMM_ROWS) {
+    if (spmm_is_weighted(spmm)) {
+        spmm_run_weighted(spmm, args);
+    } else if (spmm->form == HAL_SPMM_ROWS) {
         run_rows(spmm, args);
     } else {
         run_packed(spmm, args);
@@ -456,5 +484,6 @@ static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)
 
 void cpu_sparse_ops(hal_sparse_ops *ops)
 {
-    *ops = (hal_sparse_ops){.spmm_create = op_create, .spmm_destroy = op_destroy, .spmm_info = op_info};
+    *ops = (hal_sparse_ops){
+        .spmm_create = op_create, .spmm_try = op_try, .spmm_destroy = op_destroy, .spmm_info = op_info};
 }

@@ -14,6 +14,8 @@ enum {
     SPMM_MAX_BLOCK = 65536,   /* 16-bit local columns */
     SPMM_PREFETCH_EDGES = 32, /* ROWS: how far the prefetch of far sources runs ahead */
     SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of partial sums runs ahead */
+    SPMM_WEIGHTED_EDGES = 16, /* ROWS with values: how far the prefetch of sources runs ahead */
+    SPMM_FEATURE_EDGES = 4,   /* the same of sparse features */
     SPMM_SLACK = 64           /* entries behind 16-bit arrays that a prefetch may read */
 };
 
@@ -27,6 +29,13 @@ typedef struct spmm_rows {
     int32_t *far;        /* sources that a modelled cache misses */
     int32_t *near;       /* sources that it holds */
 } spmm_rows;
+
+/* ROWS of edges with weights. */
+typedef struct spmm_weighted {
+    int64_t *offset; /* [rows + 1]; NULL: without weights */
+    int32_t *column;
+    float *value;
+} spmm_weighted;
 
 /* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on. */
 typedef struct spmm_run {
@@ -58,7 +67,7 @@ typedef struct spmm_pass {
     int64_t ldx;
     bool narrow;      /* x, as it is or as it is packed */
     int width;        /* columns of the strip that exist */
-    const float *pre; /* ROWS only */
+    const float *pre; /* ROWS, with values or without */
     const float *post, *diag;
     const void *self; /* unscaled sources for the diagonal */
     int64_t ldself;
@@ -80,13 +89,15 @@ static inline bool spmm_paired(int strip, int lanes)
     return strip >= 2 * lanes;
 }
 
-/* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c). */
+/* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the weights
+ * of edges (spmm_weighted.c). */
 typedef struct sparse_features {
     const int64_t *offset;
     const int32_t *column;
     const float *value;
     bool transposed;
     const hal_dropout *dropout; /* NULL: none */
+    int ahead;                  /* entries that the prefetch runs ahead */
 } sparse_features;
 
 /* Kernels of one instruction set. All work on rows [begin, end) or on one chunk of a part that starts at row `begin`.
@@ -116,9 +127,10 @@ struct hal_spmm {
     const spmm_kernels *kernels;
     spmm_rows by_row;
     spmm_blocks by_block;
-    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16 */
-    float *sum;     /* [rows, strip]: partial sums of that strip */
-    int64_t blocks; /* of the whole matrix */
+    spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
+    float *packed;          /* [cols, strip]: one strip of x, in float32 or bfloat16 */
+    float *sum;             /* [rows, strip]: partial sums of that strip */
+    int64_t blocks;         /* of the whole matrix */
     uint64_t bytes;
     double build_seconds;
 };
@@ -146,14 +158,33 @@ static inline bool spmm_cache_hit(int32_t *table, int32_t mask, int32_t column)
 }
 int32_t spmm_cache_slots(int64_t max_d);
 
+/* A matrix with values; they are held by ROWS alone. */
+static inline bool spmm_is_weighted(const hal_spmm *spmm)
+{
+    return spmm->weighted.offset != NULL;
+}
+
+/* Columns of the next strip of `features`, of `left` columns: a power of two of vectors, or what is left of one. */
+static inline int spmm_feature_strip(const spmm_kernels *kernels, int64_t left)
+{
+    const int64_t vectors = (left + kernels->lanes - 1) / kernels->lanes;
+    int64_t widest = kernels->feature_vectors;
+    while (widest > vectors) {
+        widest /= 2;
+    }
+    const int64_t width = widest * kernels->lanes;
+    return (int)(width < left ? width : left);
+}
+
 weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
 /* Blocks [first, first + count). */
 weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
 
-/* The matrix in this form, and in the one that suits it (spmm_auto.c). [out] *spmm: spmm_free; NULL on failure. */
+/* The matrix in this form. [out] *spmm: spmm_free; NULL on failure. */
 weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
-weft_status spmm_prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **spmm);
+/* What its forms cost (spmm_auto.c): hal_sparse_ops' spmm_try, of a checked csr. */
+weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
 
 /* An empty prepared matrix of this form, split, without its data. */
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
@@ -175,5 +206,14 @@ typedef struct spmm_call {
 /* Double precision: plain C over any form. */
 void spmm_run_double(const hal_spmm *spmm, const spmm_call *args);
 void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
+
+/* What a strip of `width` columns from `column` on is run with, and where a slice starts among `units` of work, which follow
+ * one another. */
+spmm_pass spmm_pass_of(const spmm_call *args, int64_t column, int width);
+int64_t spmm_slice_start(const spmm_call *args, int64_t units, int slice);
+
+/* csr->value is there. */
+weft_status spmm_build_weighted(hal_spmm *spmm, const hal_csr *csr);
+void spmm_run_weighted(const hal_spmm *spmm, const spmm_call *args);
 
 #endif

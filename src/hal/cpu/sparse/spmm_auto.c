@@ -1,5 +1,5 @@
 /*
- * hal/cpu/sparse/spmm_auto.c: which form suits a matrix.
+ * hal/cpu/sparse/spmm_auto.c: what the forms of a matrix cost.
  *
  * Forms are timed on the matrix itself (spmm_trial.c). What is expected, from two figures of sampled runs of rows, decides
  * for matrices too small to be worth that, and between forms that turn out alike: the share of edges whose source the
@@ -73,31 +73,30 @@ done:
     return status;
 }
 
-/* By the predicted cost of an edge. */
-static hal_spmm_form expected_form(const sample *sum, const hal_csr *csr, int64_t max_d, int threads)
+/* The predicted cost of all edges. */
+static void expect(const sample *sum, const hal_csr *csr, int64_t d, int threads, double expected[HAL_SPMM_KINDS])
 {
     const double edges = (double)csr->offset[csr->rows];
     const double far = (double)sum->far / (double)sum->edges;
     const double pairs = (double)sum->pairs / (double)sum->edges;
-    const double width = (double)(max_d < SPMM_STRIP_NARROW ? SPMM_STRIP_NARROW : max_d);
+    const double width = (double)(d < SPMM_STRIP_NARROW ? SPMM_STRIP_NARROW : d);
     const double strip = width < SPMM_STRIP ? width : SPMM_STRIP;
     const bool x_stays = (double)csr->cols * width * sizeof(float) <= LAST_CACHE;
     const bool out_stays = (double)csr->rows * strip * sizeof(float) <= LAST_CACHE;
-    const double rows = 1.0 - far + far * (x_stays ? FAR_CACHE : FAR_MEMORY);
-    const double lists =
-        1.0 + pairs * (out_stays ? PAIR_CACHE : PAIR_MEMORY) + REFILL * (double)threads * (double)csr->cols / edges;
-    return rows <= lists ? HAL_SPMM_ROWS : HAL_SPMM_LISTS;
+    const double refill = REFILL * (double)threads * (double)csr->cols;
+    expected[HAL_SPMM_ROWS] = edges * (1.0 - far + far * (x_stays ? FAR_CACHE : FAR_MEMORY));
+    expected[HAL_SPMM_LISTS] = edges * (1.0 + pairs * (out_stays ? PAIR_CACHE : PAIR_MEMORY)) + refill;
 }
 
-weft_status spmm_prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **spmm)
+weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial)
 {
     const int64_t edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
-    if (edges == 0 || max_d == 0) {
-        return spmm_prepare(hal, csr, HAL_SPMM_ROWS, max_d, spmm);
+    *trial = (hal_spmm_trial){.seconds = {0}};
+    if (edges == 0 || request->max_d == 0) {
+        return WEFT_OK;
     }
     sample sum;
-    WEFT_TRY(take_sample(csr, max_d, &sum));
-    const hal_spmm_form expected = expected_form(&sum, csr, max_d, hal->threads);
-    return edges < TRIAL_EDGES ? spmm_prepare(hal, csr, expected, max_d, spmm)
-                               : spmm_trial_run(hal, csr, max_d, expected, spmm);
+    WEFT_TRY(take_sample(csr, request->max_d, &sum));
+    expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
+    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, trial);
 }

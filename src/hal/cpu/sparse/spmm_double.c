@@ -4,16 +4,21 @@
  */
 #include "hal/cpu/sparse/spmm.h"
 
-/* out[row] += post * pre[column] * x[column] */
-static void add_edge(const spmm_call *args, int64_t row, int64_t column)
+/* out[row] += post * weight * pre[column] * x[column] */
+static void add_weighted(const spmm_call *args, int64_t row, int64_t column, double weight)
 {
     const double *x = (const double *)args->x + column * args->ldx;
     double *out = (double *)args->out + row * args->ldo;
-    double scale = args->pre != NULL ? ((const double *)args->pre)[column] : 1.0;
+    double scale = weight * (args->pre != NULL ? ((const double *)args->pre)[column] : 1.0);
     scale *= args->post != NULL ? ((const double *)args->post)[row] : 1.0;
     for (int64_t j = 0; j < args->d; j++) {
         out[j] += scale * x[j];
     }
+}
+
+static void add_edge(const spmm_call *args, int64_t row, int64_t column)
+{
+    add_weighted(args, row, column, 1.0);
 }
 
 static void begin_row(const spmm_call *args, int64_t row)
@@ -40,6 +45,16 @@ static void part_rows(const hal_spmm *spmm, const spmm_call *args, int part)
         }
         for (int64_t k = m->start[row].far; k < m->start[row + 1].far; k++) {
             add_edge(args, row, m->far[k]);
+        }
+    }
+}
+
+static void part_weighted(const hal_spmm *spmm, const spmm_call *args, int part)
+{
+    const spmm_weighted *m = &spmm->weighted;
+    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
+        for (int64_t e = m->offset[row]; e < m->offset[row + 1]; e++) {
+            add_weighted(args, row, m->column[e], (double)m->value[e]);
         }
     }
 }
@@ -89,7 +104,9 @@ void spmm_run_double(const hal_spmm *spmm, const spmm_call *args)
         for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
             begin_row(args, row);
         }
-        if (spmm->form == HAL_SPMM_ROWS) {
+        if (spmm_is_weighted(spmm)) {
+            part_weighted(spmm, args, part);
+        } else if (spmm->form == HAL_SPMM_ROWS) {
             part_rows(spmm, args, part);
         } else if (spmm->form == HAL_SPMM_BLOCKS) {
             part_blocks(spmm, args, part);

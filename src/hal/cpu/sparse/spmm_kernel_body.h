@@ -499,9 +499,9 @@ static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int stri
     of[strip == SPMM_STRIP][sweep_end_of(strip, pass)](m, chunk, begin, pass);
 }
 
-/* ---- sparse features: numbers in CSR, masked as they are read -------------------------------------------------- */
+/* ---- sparse features and edges with weights: numbers in CSR, features masked as they are read ------------------ */
 
-enum { FEATURE_VECTORS = 8, FEATURE_CHUNK = 256, FEATURE_AHEAD = 4 };
+enum { FEATURE_VECTORS = 8, FEATURE_CHUNK = 256 };
 
 /* kept[count] = the values from entry e of row `row` on, 0 where dropout takes them. */
 static void keep_values(const sparse_features *m, int64_t row, int64_t e, int64_t count, float *kept)
@@ -533,8 +533,13 @@ KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end,
 {
     TAIL tails[FEATURE_VECTORS];
     float kept[FEATURE_CHUNK];
+    const bool adds = pass->beta == 1.0F && pass->diag == NULL; /* a row without entries stays as it is */
+    const int64_t entries = m->offset[end];
     set_tails(tails, vectors, pass->width);
     for (int64_t row = begin; row < end; row++) {
+        if (adds && m->offset[row] == m->offset[row + 1]) {
+            continue;
+        }
         VEC acc[FEATURE_VECTORS];
         UNROLL
         for (int v = 0; v < vectors; v++) {
@@ -549,10 +554,12 @@ KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end,
                 value = kept;
             }
             for (int64_t i = 0; i < count; i++) {
-                const row_kind kind = {.narrow = narrow};
-                row_prefetch(pass, m->column[e + (i + FEATURE_AHEAD < count ? i + FEATURE_AHEAD : i)], vectors, kind);
-                const VEC scale = vec_set1(value[i]);
-                const int64_t x = (int64_t)m->column[e + i] * pass->ldx;
+                const int32_t column = m->column[e + i];
+                const int64_t next = e + i + m->ahead;
+                const row_kind kind = {.narrow = narrow, .scaled = pass->pre != NULL};
+                row_prefetch(pass, m->column[next < entries ? next : e + i], vectors, kind);
+                const VEC scale = vec_set1(pass->pre != NULL ? value[i] * pass->pre[column] : value[i]);
+                const int64_t x = (int64_t)column * pass->ldx;
                 UNROLL
                 for (int v = 0; v < vectors; v++) {
                     acc[v] += row_load(pass, x + v * LANES, narrow, v < vectors - 1, tails[vectors - 1]) * scale;

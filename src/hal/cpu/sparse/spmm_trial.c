@@ -1,24 +1,24 @@
 /* hal/cpu/sparse/spmm_trial.c: see hal/cpu/sparse/spmm_trial.h. */
 #include "hal/cpu/sparse/spmm_trial.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
 
 enum {
     SAMPLE_EDGES = 1 << 21,
-    MOST_WIDTH = 256,
+    MOST_COLUMNS = 256, /* that are run: a form costs as much for each further strip */
     LEAST_ROUNDS = 3,
-    MOST_ROUNDS = 12,
-    OPERAND_FLOATS = 1 << 27 /* of the sources, with the matrix beside them */
+    MOST_ROUNDS = 12
 };
-static const double most_seconds = 1.0;    /* spent on turns once they are enough */
+static const uint64_t least_room = (uint64_t)1 << 30; /* that operands may always take */
+static const uint64_t flushing = (uint64_t)256 << 20; /* writing so much leaves little else in the caches */
+static const double most_seconds = 1.0;               /* spent on turns once they are enough */
+static const double long_turns = 2.0;      /* one round of so much is enough: runs are long, noise is short */
 static const double rounds_seconds = 0.05; /* spent on turns, unless they are few or differ */
 static const double near = 1.3;            /* a sample may be off by as much */
 static const double steady = 1.05;         /* two rounds that agree */
-static const double alike = 1.05;
-static const double pairs_least = 0.5; /* edges a (row, block), below which BLOCKS is mostly offsets */
+static const double pairs_least = 0.5;     /* edges a (row, block), below which BLOCKS is mostly offsets */
 
 /* One form in the race. */
 typedef struct entrant {
@@ -31,46 +31,57 @@ typedef struct entrant {
 typedef struct trial {
     weft_hal *hal;
     const hal_csr *csr;
-    int64_t edges, max_d;
-    int64_t width, strip; /* columns that are run: a multiple of a strip, up to max_d */
-    float *x, *out;       /* [cols, width], [rows, width], the left halves of matrices twice as wide */
-    entrant entrant[SPMM_FORMS];
+    int64_t edges, max_d, d; /* max_d: of what is prepared */
+    int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
+    int64_t rows, half;      /* of the operands: [rows, sums: half | sources: half] */
+    float *out, *x;          /* in the first row: x is where sources begin */
+    float *packed;           /* [cols, strip]: a strip of sources as packed; only while samples run */
+    entrant entrant[HAL_SPMM_KINDS];
 } trial;
 
-hal_spmm_form spmm_pick(const double seconds[SPMM_FORMS], hal_spmm_form expected)
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+static int64_t ld_of(const trial *t)
 {
-    int best = HAL_SPMM_AUTO;
-    for (int form = HAL_SPMM_ROWS; form < SPMM_FORMS; form++) {
-        if (seconds[form] > 0.0 && (best == HAL_SPMM_AUTO || seconds[form] < seconds[best])) {
-            best = form;
-        }
-    }
-    assert(best != HAL_SPMM_AUTO);
-    return seconds[expected] > 0.0 && seconds[expected] <= alike * seconds[best] ? expected : (hal_spmm_form)best;
+    return 2 * t->half;
 }
 
-/* ---- operands ---------------------------------------------------------------------------------------------------- */
-/* Each thread writes its share of the rows, as it does where values are made. */
-static void write_zeros(const trial *t, float *matrix, int64_t rows, int64_t width)
+/* The first rows, `columns` from `matrix` on; each thread writes its share of them, as it does where values are made. */
+static void write_zeros(const trial *t, float *matrix, int64_t rows, int64_t columns)
 {
 #pragma omp parallel for num_threads(t->hal->threads) schedule(static)
     for (int64_t row = 0; row < rows; row++) {
-        memset(matrix + row * 2 * t->width, 0, (size_t)width * sizeof *matrix);
+        memset(matrix + row * ld_of(t), 0, (size_t)columns * sizeof *matrix);
     }
 }
 
-static weft_status make_operands(trial *t)
+static uint64_t operand_bytes(const trial *t)
 {
-    t->strip = t->max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-    t->width = t->max_d < MOST_WIDTH ? t->max_d / t->strip * t->strip : MOST_WIDTH;
-    while (t->width > t->strip && 2 * t->csr->cols * t->width > OPERAND_FLOATS) {
-        t->width = t->width / 2 / t->strip * t->strip;
+    return (uint64_t)(t->rows * ld_of(t) + t->csr->cols * t->strip) * sizeof(float);
+}
+
+static weft_status make_operands(trial *t, uint64_t room)
+{
+    room = room > least_room ? room : least_room;
+    t->strip = t->d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+    t->rows = t->csr->rows > t->csr->cols ? t->csr->rows : t->csr->cols;
+    t->half = t->d > t->strip ? t->d : t->strip;
+    while (t->half > t->strip && operand_bytes(t) > room) {
+        t->half = t->half / 2 > t->strip ? t->half / 2 / t->strip * t->strip : t->strip;
     }
-    t->width = t->width < t->strip ? t->strip : t->width;
-    WEFT_TRY(WEFT_NEW(&t->x, 2 * t->csr->cols * t->width, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&t->out, 2 * t->csr->rows * t->width, WEFT_MEM_WORKSPACE));
-    write_zeros(t, t->x, t->csr->cols, 2 * t->width);
-    write_zeros(t, t->out, t->csr->rows, 2 * t->width);
+    t->width = t->half < MOST_COLUMNS ? t->half : MOST_COLUMNS;
+    WEFT_TRY(WEFT_NEW(&t->out, t->rows * ld_of(t), WEFT_MEM_WORKSPACE));
+    t->x = t->out + t->half;
+    write_zeros(t, t->out, t->rows, ld_of(t));
+    return WEFT_OK;
+}
+
+static weft_status make_packed(trial *t)
+{
+    WEFT_TRY(WEFT_NEW(&t->packed, t->csr->cols * t->strip, WEFT_MEM_WORKSPACE));
+#pragma omp parallel for num_threads(t->hal->threads) schedule(static)
+    for (int64_t row = 0; row < t->csr->cols; row++) {
+        memset(t->packed + row * t->strip, 0, (size_t)t->strip * sizeof *t->packed);
+    }
     return WEFT_OK;
 }
 
@@ -151,24 +162,27 @@ static void note(entrant *e, double seconds)
  * is asked for. */
 static void run_sample(const trial *t, entrant *e)
 {
-    spmm_call call = {.d = t->width, .x = t->x, .ldx = 2 * t->width, .out = t->out, .ldo = 2 * t->width};
-    write_zeros(t, t->x, t->csr->cols, t->width);
+    const int64_t all = t->csr->cols;
+    const int64_t some = (int64_t)(flushing / ((uint64_t)t->half * sizeof(float)));
+    spmm_call call = {.d = t->width, .x = t->x, .ldx = ld_of(t), .out = t->out, .ldo = ld_of(t)};
+    write_zeros(t, t->x, all < some ? all : some, t->half);
     if (e->spmm->form == HAL_SPMM_ROWS) {
         note(e, timed_run(e->spmm, &call));
         return;
     }
     call.d = t->strip;
-    call.pre = t->x;
+    call.pre = t->packed;
     const double packed = timed_run(e->spmm, &call);
     e->packed = e->packed == 0.0 || packed < e->packed ? packed : e->packed;
     call.pre = NULL;
+    call.x = t->packed;
     call.ldx = t->strip;
     note(e, timed_run(e->spmm, &call));
 }
 
 static void run_whole(const trial *t, entrant *e)
 {
-    const spmm_call call = {.d = t->width, .x = t->x, .ldx = 2 * t->width, .out = t->out, .ldo = 2 * t->width};
+    const spmm_call call = {.d = t->width, .x = t->x, .ldx = ld_of(t), .out = t->out, .ldo = ld_of(t)};
     note(e, timed_run(e->spmm, &call));
 }
 
@@ -178,8 +192,8 @@ static void take_turns(trial *t, void (*run)(const trial *t, entrant *e))
     const double started = clock_seconds();
     for (int round = 0; round < MOST_ROUNDS; round++) {
         const entrant *best = NULL;
-        for (int i = 0; i < SPMM_FORMS; i++) {
-            entrant *e = &t->entrant[(i + round) % SPMM_FORMS]; /* another one first each round */
+        for (int i = 0; i < HAL_SPMM_KINDS; i++) {
+            entrant *e = &t->entrant[(i + round) % HAL_SPMM_KINDS]; /* another one first each round */
             if (e->spmm != NULL) {
                 run(t, e);
                 best = best == NULL || e->least < best->least ? e : best;
@@ -187,92 +201,116 @@ static void take_turns(trial *t, void (*run)(const trial *t, entrant *e))
         }
         const bool agreed = best != NULL && best->second > 0.0 && best->second <= steady * best->least;
         const double spent = clock_seconds() - started;
-        if (round + 1 >= LEAST_ROUNDS && (spent > most_seconds || (agreed && spent > rounds_seconds))) {
+        const bool enough = spent > most_seconds || (agreed && spent > rounds_seconds);
+        if ((round + 1 >= LEAST_ROUNDS && enough) || spent > long_turns) {
             return;
         }
     }
 }
 
-/* Seconds of the whole matrix at the trial's width, from a sample of it. */
+/* Seconds of the whole matrix at the width that is run, from a sample of it. */
 static double estimate(const trial *t, const entrant *e)
 {
-    if (e->spmm == NULL) {
-        return 0.0;
-    }
     if (e->spmm->form == HAL_SPMM_ROWS) {
         return e->least * e->scale;
     }
     const double packing = e->packed > e->least ? e->packed - e->least : 0.0;
-    return (double)t->width / (double)t->strip * (e->least * e->scale + packing);
+    const int64_t strips = (t->width + t->strip - 1) / t->strip;
+    return (double)strips * (e->least * e->scale + packing);
 }
 
-/* [out] stays[form]: comes near the quickest. */
-static weft_status try_samples(trial *t, bool stays[SPMM_FORMS])
+/* seconds: of those with tried[form]. */
+static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
 {
-    double seconds[SPMM_FORMS] = {0};
-    double best = 0.0;
-    for (int form = HAL_SPMM_ROWS; form < SPMM_FORMS; form++) {
-        if (stays[form]) {
+    WEFT_TRY(make_packed(t));
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (tried[form]) {
             WEFT_TRY(form == HAL_SPMM_ROWS ? sample_rows(t, &t->entrant[form])
                                            : sample_blocks(t, (hal_spmm_form)form, &t->entrant[form]));
         }
     }
     take_turns(t, run_sample);
-    for (int form = HAL_SPMM_ROWS; form < SPMM_FORMS; form++) {
-        seconds[form] = estimate(t, &t->entrant[form]);
-        best = seconds[form] > 0.0 && (best == 0.0 || seconds[form] < best) ? seconds[form] : best;
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (tried[form]) {
+            seconds[form] = estimate(t, &t->entrant[form]);
+        }
         dismiss(&t->entrant[form]);
     }
-    for (int form = HAL_SPMM_ROWS; form < SPMM_FORMS; form++) {
-        stays[form] = seconds[form] > 0.0 && seconds[form] <= near * best;
-    }
+    weft_free(t->packed);
+    t->packed = NULL;
     return WEFT_OK;
 }
 
-/* The forms that stay, prepared and run whole unless it is one alone. */
-static weft_status try_whole(trial *t, const bool stays[SPMM_FORMS], hal_spmm_form expected, hal_spmm_form *form)
+/* [out] stays[form]: comes near the quickest. The number of those. */
+static int keep_near(const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
 {
-    double seconds[SPMM_FORMS] = {0};
-    int entrants = 0;
-    for (int f = HAL_SPMM_ROWS; f < SPMM_FORMS; f++) {
-        if (stays[f]) {
-            WEFT_TRY(spmm_prepare(t->hal, t->csr, (hal_spmm_form)f, t->max_d, &t->entrant[f].spmm));
-            seconds[f] = 1.0;
-            entrants++;
+    double best = 0.0;
+    int count = 0;
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        best = seconds[form] > 0.0 && (best == 0.0 || seconds[form] < best) ? seconds[form] : best;
+    }
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        stays[form] = seconds[form] > 0.0 && seconds[form] <= near * best;
+        count += stays[form];
+    }
+    return count;
+}
+
+static weft_status try_whole(trial *t, const bool stays[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
+{
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (stays[form]) {
+            WEFT_TRY(spmm_prepare(t->hal, t->csr, (hal_spmm_form)form, t->max_d, &t->entrant[form].spmm));
         }
     }
-    if (entrants > 1) {
-        take_turns(t, run_whole);
-        for (int f = HAL_SPMM_ROWS; f < SPMM_FORMS; f++) {
-            seconds[f] = t->entrant[f].least;
+    take_turns(t, run_whole);
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (stays[form]) {
+            seconds[form] = t->entrant[form].least;
         }
     }
-    *form = spmm_pick(seconds, expected);
     return WEFT_OK;
 }
 
-weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_form expected, hal_spmm **spmm)
+/* What was run whole is handed on, and seconds of the columns that were run become those of all. */
+static void hand_over(trial *t, hal_spmm_trial *out)
+{
+    const double columns = t->d > t->width ? (double)t->d / (double)t->width : 1.0;
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        out->seconds[form] *= columns;
+        out->prepared[form] = t->entrant[form].spmm;
+        t->entrant[form].spmm = NULL;
+    }
+}
+
+weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *out)
 {
     weft_status status = WEFT_OK;
-    trial t = {.hal = hal, .csr = csr, .edges = csr->offset[csr->rows], .max_d = max_d};
-    bool stays[SPMM_FORMS] = {false};
-    hal_spmm_form form = expected;
-    *spmm = NULL;
-    for (int f = HAL_SPMM_ROWS; f < SPMM_FORMS; f++) {
-        stays[f] = worth_trying(&t, (hal_spmm_form)f);
+    trial t = {.hal = hal,
+               .csr = csr,
+               .edges = csr->offset[csr->rows],
+               .max_d = request->max_d,
+               .d = request->d > 0 ? request->d : request->max_d};
+    bool stays[HAL_SPMM_KINDS] = {false};
+    int staying = 0;
+    WEFT_TRY_GOTO(make_operands(&t, request->operand_bytes), status, done);
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        stays[form] = worth_trying(&t, (hal_spmm_form)form);
+        staying += stays[form];
     }
-    WEFT_TRY_GOTO(make_operands(&t), status, done);
     if (t.edges > SPMM_WHOLE_EDGES) {
-        WEFT_TRY_GOTO(try_samples(&t, stays), status, done);
+        WEFT_TRY_GOTO(try_samples(&t, stays, out->seconds), status, done);
+        staying = keep_near(out->seconds, stays);
     }
-    WEFT_TRY_GOTO(try_whole(&t, stays, expected, &form), status, done);
-    *spmm = t.entrant[form].spmm;
-    t.entrant[form].spmm = NULL;
+    if (staying > 1) {
+        WEFT_TRY_GOTO(try_whole(&t, stays, out->seconds), status, done);
+    }
+    hand_over(&t, out);
 done:
-    for (int f = HAL_SPMM_ROWS; f < SPMM_FORMS; f++) {
-        dismiss(&t.entrant[f]);
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        dismiss(&t.entrant[form]);
     }
-    weft_free(t.x);
+    weft_free(t.packed);
     weft_free(t.out);
     return status;
 }

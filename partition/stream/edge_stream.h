@@ -1,0 +1,36 @@
+/*
+ * partition/stream/edge_stream.h: a vertex-cut of edges that are read as they lie in the store, a few times, and never
+ * copied.
+ *
+ *   homes of vertices                                           homes.h
+ *   -> pairs whose ends have the same home go there, while it has room
+ *   -> every other pair {u, v} goes, in the order of rows, to the part with the highest
+ *
+ *          [u is there] (1 + d(v) / (d(u) + d(v)))  +  [v is there] (1 + d(u) / (d(u) + d(v)))
+ *              +  EVEN_EDGES (most edges - edges) / (most - fewest)  +  EVEN_ROWS (most vertices - vertices) / (most - fewest)
+ *
+ *      among those with room for its edges; the last term counts where a vertex would be added, and is full where none
+ *      would. Vertices of high degree are cut first. Parts with ROWS_LIMIT times the mean vertices take no new ones while
+ *      another can.
+ *
+ * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
+ * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
+ * for edges nothing but the result. Sequential: any number of threads gives the same.
+ *
+ * Two phases, clusters first: R. Mayer, K. Orujzade, H.-A. Jacobsen: Out-of-core edge partitioning at linear run-time.
+ * ICDE 2022, arXiv 2203.12721; the score: F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM 2015,
+ * doi:10.1145/2806416.2806424. Clusters by rows and vertices in the balance are our own.
+ */
+#ifndef WEFT_PARTITION_STREAM_EDGE_STREAM_H
+#define WEFT_PARTITION_STREAM_EDGE_STREAM_H
+
+#include "graph/graph.h"
+
+/* Bytes that edge_stream_assign takes at most. */
+uint64_t edge_stream_memory(int64_t vertices, int parts);
+
+/* balance: allowed edges of a part over the mean. [out] edge_part [e]: both directions of a pair lie in one part,
+ * self-loops are PARTITION_NO_PART. WEFT_ERR_DATA: the graph says that it is symmetric and is not. */
+weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * partition/stream/homes.h: a home part for every vertex, from passes over the rows of a graph.
+ *
+ *   every vertex is a cluster of its own
+ *   -> a vertex joins the cluster of most of its sources, while that has room      label propagation, a few passes
+ *   -> clusters go to parts, the largest first, each to the emptiest part
+ *   -> a vertex moves to the part of most of its sources, while that has room      the same passes over parts
+ *
+ * Room is counted in edges and in vertices. Rows are read in order; beside them there are 32 bytes a vertex, 16 more a
+ * cluster, and nothing for edges. Sequential: O(edges) a pass, the same homes for any number of threads. Of a directed graph a row shows the
+ * edges that lead to its vertex; the others are counted in its degree.
+ *
+ * U. N. Raghavan, R. Albert, S. Kumara: Near linear time algorithm to detect community structures in large-scale
+ * networks. Phys. Rev. E 76, 2007, doi:10.1103/PhysRevE.76.036106; the bound on clusters: H. Meyerhenke, P. Sanders, C. Schulz,
+ * SEA 2014, doi:10.1007/978-3-319-07959-2_30.
+ */
+#ifndef WEFT_PARTITION_STREAM_HOMES_H
+#define WEFT_PARTITION_STREAM_HOMES_H
+
+#include "graph/graph.h"
+
+enum { HOMES_BYTES_PER_VERTEX = 48 };
+
+/* degree [n]: edges that begin or end at a vertex, each counted once where the graph is symmetric. [out] home [n]. */
+weft_status homes_find(const weft_graph *graph, const int64_t *degree, int parts, uint16_t *home);
+
+#endif

@@ -1,0 +1,146 @@
+/* app/gnn/form_record.c: see app/gnn/form_record.h. */
+#include "app/gnn/form_record.h"
+
+#include <string.h>
+
+#include "base/version.h"
+#include "io/json.h"
+#include "machine/cache.h"
+
+#define FORMS_FORMAT "weft-forms 1"
+
+enum { RECORD_MOST_BYTES = 1 << 16, CHECK_BYTES = FORM_KEY_BYTES + 2048 };
+static const double most_seconds = 1e6;
+static const double loses = 1.3;   /* times what was told: another form would have been taken */
+static const double quicker = 0.9; /* less may be noise */
+
+weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
+{
+    char text[FORM_KEY_BYTES + 64];
+    char hash[33];
+    char name[64];
+    const int length = snprintf(text, sizeof text, "%s|%s|%s", FORMS_FORMAT, version_text(), key);
+    file_hash(text, (size_t)length, hash);
+    snprintf(name, sizeof name, "forms-%.16s.json", hash);
+    return cache_path(name, path);
+}
+
+/* Of everything that the file says. */
+static void check_of(const char *key, const form_record *record, char check[33])
+{
+    char text[CHECK_BYTES];
+    int used =
+        snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_text(), key, record->forms, record->epoch);
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
+            used += snprintf(text + used, sizeof text - (size_t)used, "|%a", record->seconds[role][form]);
+        }
+    }
+    file_hash(text, (size_t)used, check);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+static weft_status read_role(const char *path, const json_value *list, int role, double seconds[HAL_SPMM_KINDS])
+{
+    int form = HAL_SPMM_ROWS;
+    WEFT_CHECK(list->kind == JSON_ARRAY, WEFT_ERR_DATA, "%s: \"seconds\": entry %d must be an array", path, role);
+    for (const json_value *at = list->child; at != NULL; at = at->next, ++form) {
+        WEFT_CHECK(form < HAL_SPMM_KINDS && at->kind == JSON_NUMBER && at->number >= 0.0 && at->number <= most_seconds,
+                   WEFT_ERR_DATA, "%s: \"seconds\": entry %d must be %d numbers from 0 to %g", path, role,
+                   (int)HAL_SPMM_KINDS - 1, most_seconds);
+        seconds[form] = at->number;
+    }
+    WEFT_CHECK(form == HAL_SPMM_KINDS, WEFT_ERR_DATA, "%s: \"seconds\": entry %d has %d numbers instead of %d", path,
+               role, form - 1, (int)HAL_SPMM_KINDS - 1);
+    return WEFT_OK;
+}
+
+static weft_status read_seconds(const char *path, const json_value *root, form_record *record)
+{
+    const json_value *list = json_find(root, "seconds");
+    int role = 0;
+    WEFT_CHECK(list != NULL && list->kind == JSON_ARRAY, WEFT_ERR_DATA, "%s: \"seconds\" must be an array", path);
+    for (const json_value *at = list->child; at != NULL; at = at->next, ++role) {
+        WEFT_CHECK(role < GNN_FORMS, WEFT_ERR_DATA, "%s: \"seconds\" has more than %d entries", path, (int)GNN_FORMS);
+        WEFT_TRY(read_role(path, at, role, record->seconds[role]));
+    }
+    WEFT_CHECK(role == GNN_FORMS, WEFT_ERR_DATA, "%s: \"seconds\" has %d entries instead of %d", path, role,
+               (int)GNN_FORMS);
+    return WEFT_OK;
+}
+
+static weft_status read_root(const char *path, const json_value *root, const char *key, form_record *record)
+{
+    const char *forms = NULL;
+    char check[33];
+    form_record read = {.epoch = 0.0};
+    WEFT_TRY(json_expect_text(path, root, "format", FORMS_FORMAT));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "key", key));
+    WEFT_TRY(json_get_text(path, root, "forms", &forms));
+    WEFT_CHECK(strlen(forms) == GNN_FORMS && strspn(forms, "rbl-") == GNN_FORMS, WEFT_ERR_DATA,
+               "%s: \"forms\" must be %d letters of r, b, l and -", path, (int)GNN_FORMS);
+    memcpy(read.forms, forms, GNN_FORMS);
+    WEFT_TRY(read_seconds(path, root, &read));
+    if (json_find(root, "epoch_s") != NULL) {
+        WEFT_TRY(json_get_amount(path, root, "epoch_s", most_seconds, "seconds", &read.epoch));
+    }
+    check_of(key, &read, check);
+    WEFT_TRY(json_expect_text(path, root, "check", check));
+    *record = read;
+    return WEFT_OK;
+}
+
+weft_status form_record_read(const char *path, const char *key, form_record *record)
+{
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(path, RECORD_MOST_BYTES, &document, &root));
+    weft_status status = read_root(path, root, key, record);
+    json_free(document);
+    return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+weft_status form_record_write(const char *path, const char *key, const form_record *record)
+{
+    file_writer writer;
+    char check[33];
+    check_of(key, record, check);
+    WEFT_TRY(cache_make_parent(path));
+    WEFT_TRY(file_writer_open(path, &writer));
+    json_writer json = json_begin(writer.stream, false);
+    json_object(&json, NULL);
+    json_text(&json, "format", FORMS_FORMAT);
+    json_text(&json, "weft", version_text());
+    json_text(&json, "key", key);
+    json_text(&json, "forms", record->forms);
+    json_array(&json, "seconds");
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        json_array(&json, NULL);
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
+            json_real(&json, NULL, record->seconds[role][form]);
+        }
+        json_end(&json);
+    }
+    json_end(&json);
+    if (record->epoch > 0.0) {
+        json_real(&json, "epoch_s", record->epoch);
+    }
+    json_text(&json, "check", check);
+    json_end(&json);
+    json_line_end(&json);
+    return file_writer_commit(&writer);
+}
+
+/* ---- judging ----------------------------------------------------------------------------------------------------- */
+form_verdict form_record_judge(const form_record *record, double epoch)
+{
+    if (epoch <= 0.0) {
+        return FORM_STANDS;
+    }
+    if (record->epoch == 0.0 || epoch < quicker * record->epoch) {
+        return FORM_TELLS;
+    }
+    return epoch > loses * record->epoch ? FORM_LOSES : FORM_STANDS;
+}

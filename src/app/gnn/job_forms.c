@@ -1,0 +1,208 @@
+/* app/gnn/job_forms.c: see app/gnn/job_forms.h. */
+#include "app/gnn/job_forms.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+enum { PART_SAMPLES = 4096 }; /* of each array of a part */
+
+/* ---- the key ----------------------------------------------------------------------------------------------------- */
+/* Elements from end to end of an array, mixed into a hash. */
+static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t hash)
+{
+    const int64_t step = count / PART_SAMPLES + 1;
+    for (int64_t i = 0; i < count; i += step) {
+        hash = file_checksum((const char *)data + (size_t)i * item, item, hash);
+    }
+    return hash;
+}
+
+/* Of this rank's part and machine. A part that differs in a few edges alone may be taken for the same: its best form is. */
+static uint64_t own_hash(const app_context *context, const weft_part *part)
+{
+    const int64_t facts[] = {part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
+    char machine_text[192];
+    app_machine_text(context, machine_text, sizeof machine_text);
+    uint64_t hash = file_checksum(machine_text, strlen(machine_text), 0);
+    hash = file_checksum(facts, sizeof facts, hash);
+    hash = mix_array(part->offset, part->n_local + 1, sizeof *part->offset, hash);
+    return mix_array(part->source, part->edges, sizeof *part->source, hash);
+}
+
+static int64_t aggregated_columns(const gnn_plan *plan)
+{
+    int64_t columns = 0;
+    for (int l = 0; l < plan->layers; ++l) {
+        columns += plan->layer[l].aggregated;
+    }
+    return columns;
+}
+
+/* hash: of all parts; rank 0. */
+static void write_key(const app_context *context, const weft_part *part, const gnn_config *config, const char *hash,
+                      char key[FORM_KEY_BYTES])
+{
+    char machine_text[192];
+    gnn_plan plan;
+    app_machine_text(context, machine_text, sizeof machine_text);
+    gnn_plan_make(config, part->n_owned, part->n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    snprintf(key, FORM_KEY_BYTES,
+             "parts %s on %d ranks of %d nodes, %s, %.64s, width %lld of %lld, %lld columns an epoch, %s, %s", hash,
+             comm_size(context->comm), context->nodes, machine_text, option_text(context->options, OPT_BACKEND),
+             (long long)gnn_plan_epoch_width(&plan), (long long)plan.max_width, (long long)aggregated_columns(&plan),
+             config->bf16 ? "bf16" : "f32", gnn_overlaps(context->comm, config->overlap) ? "cut" : "whole");
+}
+
+/* On rank 0. Collective. */
+static weft_status make_key(const app_context *context, const weft_part *part, const gnn_config *config,
+                            char key[FORM_KEY_BYTES])
+{
+    weft_comm *comm = context->comm;
+    const int ranks = comm_size(comm);
+    const uint64_t own = own_hash(context, part);
+    uint64_t *all = NULL;
+    int64_t *bytes = NULL;
+    weft_status local = WEFT_NEW(&all, ranks, WEFT_MEM_GENERAL);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, ranks, WEFT_MEM_GENERAL) : local;
+    weft_status status = comm_agree(comm, local);
+    if (local == WEFT_OK && status == WEFT_OK) {
+        for (int r = 0; r < ranks; ++r) {
+            bytes[r] = (int64_t)sizeof own;
+        }
+        status = comm_gatherv(comm, 0, &own, (int64_t)sizeof own, all, bytes);
+    }
+    if (status == WEFT_OK && comm_rank(comm) == 0) {
+        char hash[33];
+        file_hash(all, (size_t)ranks * sizeof *all, hash);
+        write_key(context, part, config, hash, key);
+    }
+    weft_free(all);
+    weft_free(bytes);
+    return status;
+}
+
+/* ---- before and after the model is built ------------------------------------------------------------------------- */
+/* Rank 0; nothing here ends a job. */
+static void look_for_record(job_forms *forms)
+{
+    weft_status status = form_record_path(forms->key, forms->path);
+    if (status != WEFT_OK) {
+        forms->path[0] = '\0';
+        weft_error_clear();
+        return;
+    }
+    status = form_record_read(forms->path, forms->key, &forms->record);
+    forms->remembered = status == WEFT_OK;
+    if (status != WEFT_OK && status != WEFT_ERR_NOINPUT) {
+        log_info("forms of aggregation are measured again: %s", weft_error_message());
+    }
+    weft_error_clear();
+}
+
+weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms)
+{
+    const weft_options *o = context->options;
+    *forms = (job_forms){.kept = option_is_auto(o, OPT_SPMM) && config->forms[0] == '\0' && !config->forms_by_rule};
+    if (!forms->kept) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(make_key(context, part, config, forms->key));
+    if (comm_rank(context->comm) == 0) {
+        look_for_record(forms);
+    }
+    WEFT_TRY(comm_bcast(context->comm, 0, &forms->remembered, (int64_t)sizeof forms->remembered));
+    WEFT_TRY(comm_bcast(context->comm, 0, &forms->record, (int64_t)sizeof forms->record));
+    if (forms->remembered) {
+        memcpy(config->forms, forms->record.forms, sizeof config->forms);
+    }
+    return WEFT_OK;
+}
+
+static void keep(job_forms *forms)
+{
+    if (forms->path[0] != '\0' && form_record_write(forms->path, forms->key, &forms->record) != WEFT_OK) {
+        log_info("forms of aggregation not kept: %s", weft_error_message());
+        weft_error_clear();
+    }
+}
+
+/* "lists", or "lists, rows, lists, lists" of a matrix that is cut. */
+static const char *say_forms(const char letters[GNN_FORMS + 1], char text[128])
+{
+    static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
+    size_t used = 0;
+    text[0] = '\0';
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        const hal_spmm_form form = gnn_form_of(letters[role], HAL_SPMM_AUTO);
+        if (form != HAL_SPMM_AUTO) {
+            used += (size_t)snprintf(text + used, 128 - used, "%s%s", used > 0 ? ", " : "", names[form]);
+        }
+    }
+    return text;
+}
+
+/* " (rows 0.31 s, lists 0.22 s)" of one matrix. */
+static const char *say_seconds(const gnn_form_figures *figures, char text[128])
+{
+    static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
+    size_t used = 0;
+    text[0] = '\0';
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
+        if (figures->seconds[0][form] > 0.0) {
+            used += (size_t)snprintf(text + used, 128 - used, "%s%s %.3g s", used > 0 ? ", " : " (", names[form],
+                                     figures->seconds[0][form]);
+        }
+    }
+    snprintf(text + used, 128 - used, "%s", used > 0 ? ")" : "");
+    return text;
+}
+
+void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms)
+{
+    const gnn_form_figures *figures = &aggregator->forms;
+    char taken[128], seconds[128];
+    if (forms->remembered) {
+        log_info("form of aggregation: %s (remembered: %s)", say_forms(forms->record.forms, taken), forms->path);
+        return;
+    }
+    if (!figures->timed) {
+        forms->kept = 0; /* too few edges: there is nothing to remember */
+        return;
+    }
+    log_info("form of aggregation: %s, measured in %.2f s%s", say_forms(figures->taken, taken), figures->trial_seconds,
+             say_seconds(figures, seconds));
+    memcpy(forms->record.forms, figures->taken, sizeof forms->record.forms);
+    memcpy(forms->record.seconds, figures->seconds, sizeof forms->record.seconds);
+    if (forms->kept && comm_rank(context->comm) == 0) {
+        keep(forms);
+    }
+}
+
+weft_status job_forms_judge(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms)
+{
+    double epoch = aggregator->epoch_seconds;
+    if (!forms->kept) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_allreduce(context->comm, &epoch, 1, WEFT_DTYPE_F64, COMM_MAX));
+    if (comm_rank(context->comm) != 0 || forms->path[0] == '\0') {
+        return WEFT_OK;
+    }
+    switch (form_record_judge(&forms->record, epoch)) {
+    case FORM_STANDS:
+        break;
+    case FORM_TELLS:
+        forms->record.epoch = epoch;
+        keep(forms);
+        break;
+    case FORM_LOSES:
+        log_info("aggregation took %.3g s an epoch, %.3g when its form was chosen: the next job measures again", epoch,
+                 forms->record.epoch);
+        unlink(forms->path);
+        break;
+    }
+    return WEFT_OK;
+}
