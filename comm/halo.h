@@ -35,6 +35,9 @@ typedef struct comm_halo_desc {
 /* How rows are written in messages; `sender` is filled in. */
 typedef struct comm_halo_code {
     hal_row_codec codec;
+    double
+        mean_bits; /* 2 to 8: each row in 2, 4 or 8, chosen for every message by the rows' ranges, and this many an element of
+                       * them all (comm/halo/halo_mix.h); 0: all as codec says */
     hal_row_rounding rounding;
 } comm_halo_code;
 
@@ -46,6 +49,24 @@ typedef struct comm_halo_code {
     X(HALO_OVERLAP_OFF, "off")                                                                                         \
     X(HALO_OVERLAP_EPOCH, "epoch")
 typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
+
+/* How rows are written, as users say it: all as one of hal_row_codec, or mixed. */
+#define HALO_CODECS(X)                                                                                                 \
+    X(HALO_CODEC_NONE, "none")                                                                                         \
+    X(HALO_CODEC_BF16, "bf16")                                                                                         \
+    X(HALO_CODEC_INT8, "int8")                                                                                         \
+    X(HALO_CODEC_INT4, "int4")                                                                                         \
+    X(HALO_CODEC_INT2, "int2")                                                                                         \
+    X(HALO_CODEC_ADAPTIVE, "adaptive")
+typedef enum halo_codec { HALO_CODECS(CHOICE_VALUE) } halo_codec;
+
+/* Of adaptive: HAL_ROWS_NONE, as no codec is that of all rows. */
+static inline hal_row_codec halo_row_codec(halo_codec codec)
+{
+    static const hal_row_codec of[] = {HAL_ROWS_NONE, HAL_ROWS_BF16, HAL_ROWS_INT8,
+                                       HAL_ROWS_INT4, HAL_ROWS_INT2, HAL_ROWS_NONE};
+    return of[codec];
+}
 
 /* Whether rows are exchanged at all. */
 #define HALO_EXCHANGES(X)                                                                                              \
@@ -89,5 +110,8 @@ void comm_halo_destroy(comm_halo *halo);
 
 /* Rows this rank sends in one exchange of that direction. */
 int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction);
+
+/* Bytes of a message of so many rows; width: elements of a row of float32. */
+int64_t comm_halo_code_bytes(const comm_halo_code *code, int64_t rows, int64_t width);
 
 #endif

@@ -26,7 +26,7 @@ enum { PARTITION_NO_PART = UINT16_MAX }; /* an edge that no method has placed: a
 
 typedef struct weft_partition {
     int parts;
-    const char *method; /* a name of the method table */
+    const char *method; /* a name of the method table, or "file" */
     bool edge_cut;      /* made as one: every edge lies with its destination's root */
     int64_t vertices, edges;
     uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1 */
@@ -48,7 +48,7 @@ typedef struct partition_report {
 } partition_report;
 
 typedef struct partition_options {
-    const char *method; /* a name of the method table */
+    const char *method; /* a name of the method table, or of a file, with a '.' or a '/' in it (given_parts.h) */
     int parts;
     uint64_t seed;
     double balance; /* allowed max/mean of edges, 1.10 */

@@ -8,6 +8,7 @@
  *      packed      gathered into (or scattered from) a buffer the host sees
  *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
+ *      mixed       gathered in another order, and written in numbers of bits that the rows choose (comm/halo/halo_mix.h)
  *
  * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory instead, from where the
  * peer unpacks them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
@@ -32,7 +33,9 @@
 #include "base/clock.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/transfer.h"
+#include "comm/halo/halo_buffer.h"
 #include "comm/halo/halo_lists.h"
+#include "comm/halo/halo_mixer.h"
 #include "comm/halo/halo_window.h"
 
 typedef enum halo_phase { HALO_START, HALO_TRANSFER, HALO_DONE } halo_phase;
@@ -51,11 +54,6 @@ typedef struct halo_piece {
     int messages;                /* still under way; the driver's */
     atomic_int state;            /* piece_state: the driver sees it arrive, the caller unpacks it */
 } halo_piece;
-
-typedef struct halo_buffer {
-    char *data;
-    int64_t capacity;
-} halo_buffer;
 
 /* All pieces of one side, with the buffers that their rows pass through. */
 typedef struct halo_side {
@@ -79,6 +77,7 @@ struct comm_halo {
     halo_side own, leaf;
     comm_transfers transfers;
     halo_window *window; /* NULL: messages alone */
+    halo_mixer *mixer;   /* NULL until rows are mixed for the first time */
     /* the exchange under way */
     bool posted;        /* and not waited for */
     bool through;       /* the window, where it reaches */
@@ -92,7 +91,7 @@ struct comm_halo {
     comm_halo_code code;
     char *x;
     int64_t ld, width;
-    int64_t packed_bytes, row_bytes; /* of a packed row, and of a row in a message */
+    int64_t packed_bytes, row_bytes; /* of a packed row, and of the room for a row in a message */
     int next_peer;                   /* REVERSE: lowest peer that is not added yet */
     double span_begin;               /* for the trace */
     hal_event *packed;               /* the stream has come past what was packed */
@@ -121,9 +120,21 @@ static halo_piece *received_pieces(const comm_halo *halo)
 }
 
 /* ---- one exchange ----------------------------------------------------------------------------------------------- */
+static bool is_mixed(const comm_halo *halo)
+{
+    return halo->code.mean_bits > 0.0;
+}
+
 static bool is_coded(const comm_halo *halo)
 {
-    return halo->code.codec != HAL_ROWS_NONE;
+    return halo->code.codec != HAL_ROWS_NONE || is_mixed(halo);
+}
+
+/* Of a piece's message. */
+static int64_t piece_bytes(const comm_halo *halo, const halo_piece *piece)
+{
+    return is_mixed(halo) ? halo_mix_bytes(piece->rows, halo->width, halo->code.mean_bits)
+                          : piece->rows * halo->row_bytes;
 }
 
 static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool receives)
@@ -158,9 +169,28 @@ static hal_mat coded_rows(const comm_halo *halo, const halo_piece *piece)
     return hal_mat_of(piece->message, WEFT_DTYPE_U8, piece->rows, halo->row_bytes, halo->row_bytes);
 }
 
+/* The rows of a message in which they choose their bits. */
+static halo_mixed mixed_of(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+{
+    return (halo_mixed){.x = whole_matrix(halo),
+                        .index = side->index + piece->first,
+                        .id = side->id + piece->first,
+                        .rows = piece->rows,
+                        .first = piece->first,
+                        .packed = packed_rows(halo, side, piece),
+                        .message = piece->message,
+                        .host = piece_host(halo, side, piece),
+                        .mean_bits = halo->code.mean_bits,
+                        .rounding = halo->code.rounding};
+}
+
 static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
     weft_hal *hal = halo->hal;
+    if (is_mixed(halo)) {
+        const halo_mixed rows = mixed_of(halo, side, piece);
+        return halo_mixer_pack(halo->mixer, &rows);
+    }
     const hal_gather_rows_args args = {.x = whole_matrix(halo),
                                        .index =
                                            hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
@@ -195,6 +225,10 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
     if (piece->in_place) {
         return WEFT_OK;
     }
+    if (is_mixed(halo)) {
+        const halo_mixed rows = mixed_of(halo, side, piece);
+        return halo_mixer_unpack(halo->mixer, &rows, scatter_of(halo->direction));
+    }
     if (side->staged.data != NULL) {
         WEFT_TRY(hal->mem.upload_async(hal, piece->message, piece_host(halo, side, piece),
                                        (size_t)(piece->rows * halo->row_bytes)));
@@ -215,7 +249,7 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
 /* What the transport carries of a piece. */
 static int64_t message_bytes(const comm_halo *halo, const halo_piece *piece)
 {
-    return piece->shared ? 0 : piece->rows * halo->row_bytes;
+    return piece->shared ? 0 : piece_bytes(halo, piece);
 }
 
 static void expect_pieces(comm_halo *halo)
@@ -224,7 +258,7 @@ static void expect_pieces(comm_halo *halo)
     halo->awaited = 0;
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         halo_piece *piece = &side->piece[p];
-        int64_t bytes = piece->rows * halo->row_bytes;
+        int64_t bytes = piece_bytes(halo, piece);
         piece->messages = (int)transfers_chunks(halo->comm, message_bytes(halo, piece));
         halo->awaited += piece->shared && bytes > 0;
         atomic_store_explicit(&piece->state, bytes > 0 ? PIECE_UNDER_WAY : PIECE_EMPTY, memory_order_relaxed);
@@ -239,7 +273,7 @@ static weft_status pack_pieces(comm_halo *halo)
     halo_side *side = sending_side(halo);
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         const halo_piece *piece = &side->piece[p];
-        if (piece->rows * halo->row_bytes > 0 && !piece->in_place) {
+        if (piece_bytes(halo, piece) > 0 && !piece->in_place) {
             WEFT_TRY(piece_pack(halo, side, piece));
         }
     }
@@ -280,8 +314,8 @@ static void count_shared(comm_halo *halo)
     int64_t sent = 0, received = 0;
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         const halo_piece *to = &sending_side(halo)->piece[p], *from = &receiving_side(halo)->piece[p];
-        sent += to->rows * halo->row_bytes - message_bytes(halo, to);
-        received += from->rows * halo->row_bytes - message_bytes(halo, from);
+        sent += piece_bytes(halo, to) - message_bytes(halo, to);
+        received += piece_bytes(halo, from) - message_bytes(halo, from);
     }
     comm_count(&counters->bytes_sent, (uint64_t)sent);
     comm_count(&counters->shared_bytes, (uint64_t)(sent + received));
@@ -380,9 +414,13 @@ static weft_status unpack_arrived(comm_halo *halo)
 /* The exchange from post to end, for the trace. */
 static void span_end(const comm_halo *halo)
 {
+    const halo_side *side = halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
+    int64_t bytes = 0;
+    for (int p = 0; p < comm_size(halo->comm); ++p) {
+        bytes += piece_bytes(halo, &side->piece[p]);
+    }
     trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
-    trace_end(halo->span_begin, category, direction_name[halo->direction],
-              comm_halo_rows(halo, halo->direction) * halo->row_bytes);
+    trace_end(halo->span_begin, category, direction_name[halo->direction], bytes);
 }
 
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
@@ -432,46 +470,13 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
-static void device_free(weft_hal *hal, halo_buffer *buffer)
-{
-    if (buffer->data != NULL) {
-        hal->mem.free(hal, buffer->data); /* waits for the stream: nothing is copied any more */
-    }
-    *buffer = (halo_buffer){.data = NULL};
-}
-
-static void host_free(weft_hal *hal, halo_buffer *buffer)
-{
-    if (buffer->data != NULL) {
-        hal->mem.free_host(hal, buffer->data);
-    }
-    *buffer = (halo_buffer){.data = NULL};
-}
-
-static weft_status device_reserve(weft_hal *hal, halo_buffer *buffer, int64_t bytes)
-{
-    if (bytes <= buffer->capacity) {
-        return WEFT_OK;
-    }
-    device_free(hal, buffer);
-    WEFT_TRY(hal->mem.alloc(hal, (size_t)bytes, WEFT_MEM_COMM, (void **)&buffer->data));
-    buffer->capacity = bytes;
-    return WEFT_OK;
-}
-
 /* Room for the rows of a side, packed and, where they differ, as messages carry them; kept for the next exchange. */
 static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
 {
     const int64_t sent = coded_bytes > 0 ? coded_bytes : packed_bytes;
-    WEFT_TRY(device_reserve(hal, &side->packed, packed_bytes));
-    WEFT_TRY(device_reserve(hal, &side->coded, coded_bytes));
-    if (hal_host_visible(hal) || sent <= side->staged.capacity) {
-        return WEFT_OK;
-    }
-    host_free(hal, &side->staged);
-    WEFT_TRY(hal->mem.alloc_host(hal, (size_t)sent, WEFT_MEM_COMM, (void **)&side->staged.data));
-    side->staged.capacity = sent;
-    return WEFT_OK;
+    WEFT_TRY(halo_buffer_reserve(hal, &side->packed, packed_bytes));
+    WEFT_TRY(halo_buffer_reserve(hal, &side->coded, coded_bytes));
+    return hal_host_visible(hal) ? WEFT_OK : halo_buffer_reserve_host(hal, &side->staged, sent);
 }
 
 /* How the rows of a side's pieces travel in this exchange, and where they lie meanwhile. */
@@ -495,7 +500,7 @@ static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
     WEFT_TRY(side_reserve(halo->hal, side, most_packed * halo->packed_bytes, most_coded * halo->row_bytes));
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
-        if (piece->in_place || piece->rows * halo->row_bytes == 0) {
+        if (piece->in_place || piece_bytes(halo, piece) == 0) {
             piece->message = NULL;
         } else if (piece->shared) {
             piece->message =
@@ -525,7 +530,9 @@ static void aim(comm_halo *halo, halo_direction direction, const comm_halo_code 
     halo->ld = ld;
     halo->width = width;
     halo->packed_bytes = width * (int64_t)weft_dtype_bytes(dtype);
-    halo->row_bytes = is_coded(halo) ? hal_row_bytes(code->codec, width) : halo->packed_bytes;
+    halo->row_bytes = is_mixed(halo)   ? halo_mixer_room(width)
+                      : is_coded(halo) ? hal_row_bytes(code->codec, width)
+                                       : halo->packed_bytes;
     halo->through = halo_window_takes(halo->window, halo->row_bytes);
 }
 
@@ -619,9 +626,9 @@ static weft_status side_choose(weft_hal *hal, halo_side *side, int size, const i
 
 static void side_free(weft_hal *hal, halo_side *side)
 {
-    device_free(hal, &side->packed);
-    device_free(hal, &side->coded);
-    host_free(hal, &side->staged);
+    halo_buffer_free(hal, &side->packed);
+    halo_buffer_free(hal, &side->coded);
+    halo_buffer_free_host(hal, &side->staged);
     if (side->index != NULL) {
         hal->mem.free(hal, side->index);
     }
@@ -708,10 +715,10 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
 static weft_status check_code(const comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                               weft_dtype dtype)
 {
-    WEFT_CHECK(code->codec == HAL_ROWS_NONE || (dtype == WEFT_DTYPE_F32 && direction != HALO_REVERSE_MAX),
-               WEFT_ERR_UNSUPPORTED, "halo: rows of %s in fewer bits, %s", weft_dtype_name(dtype),
-               direction_name[direction]);
-    WEFT_CHECK(code->codec == HAL_ROWS_NONE || (halo->own.id != NULL || halo->own.rows == 0), WEFT_ERR_INTERNAL,
+    const bool coded = code->codec != HAL_ROWS_NONE || code->mean_bits > 0.0;
+    WEFT_CHECK(!coded || (dtype == WEFT_DTYPE_F32 && direction != HALO_REVERSE_MAX), WEFT_ERR_UNSUPPORTED,
+               "halo: rows of %s in fewer bits, %s", weft_dtype_name(dtype), direction_name[direction]);
+    WEFT_CHECK(!coded || (halo->own.id != NULL || halo->own.rows == 0), WEFT_ERR_INTERNAL,
                "halo: rows in fewer bits need global ids");
     return WEFT_OK;
 }
@@ -727,6 +734,10 @@ weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, cons
                (long long)halo->max_width);
     WEFT_CHECK(x != NULL || halo->n_local == 0 || width == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
     WEFT_TRY(check_code(halo, direction, code, dtype));
+    if (code->mean_bits > 0.0 && halo->mixer == NULL) {
+        WEFT_TRY(halo_mixer_create(halo->hal, halo->own.most > halo->leaf.most ? halo->own.most : halo->leaf.most,
+                                   halo->max_width, &halo->mixer));
+    }
     aim(halo, direction, code, dtype, ld, width);
     halo->x = x;
     snprintf(halo->operation.name, sizeof halo->operation.name, "%s of %lld rows of %lld %s", direction_name[direction],
@@ -795,6 +806,7 @@ void comm_halo_destroy(comm_halo *halo)
         progress_cancel(halo->comm->progress, &halo->operation);
         transfers_free(&halo->transfers);
         halo_window_destroy(halo->window);
+        halo_mixer_destroy(halo->mixer);
         side_free(halo->hal, &halo->own);
         side_free(halo->hal, &halo->leaf);
         if (halo->packed != NULL) {
@@ -802,6 +814,12 @@ void comm_halo_destroy(comm_halo *halo)
         }
     }
     weft_free(halo);
+}
+
+int64_t comm_halo_code_bytes(const comm_halo_code *code, int64_t rows, int64_t width)
+{
+    return code->mean_bits > 0.0 ? halo_mix_bytes(rows, width, code->mean_bits)
+                                 : rows * hal_row_bytes(code->codec, width);
 }
 
 int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction)

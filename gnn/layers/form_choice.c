@@ -1,6 +1,8 @@
 /* gnn/layers/form_choice.c: see gnn/layers/form_choice.h. */
 #include "gnn/layers/form_choice.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 
 static const char letters[HAL_SPMM_KINDS] = {
@@ -30,18 +32,21 @@ static hal_spmm_form asked_form(const gnn_forms_asked *asked, int role)
 weft_status gnn_forms_begin(weft_comm *comm, weft_hal *hal, const gnn_forms_asked *asked, const bool has[GNN_FORMS],
                             gnn_form_choice *choice)
 {
-    int32_t open[GNN_FORMS] = {0};
+    enum { HAS, ASKS, FLAGS };
+    int32_t flag[FLAGS][GNN_FORMS] = {{0}};
     *choice = (gnn_form_choice){.comm = comm, .hal = hal, .asked = *asked, .figures.taken = "--------"};
     if (asked->form != HAL_SPMM_AUTO) {
         return WEFT_OK;
     }
     for (int role = 0; role < GNN_FORMS; ++role) {
-        open[role] = has[role] && asked_form(asked, role) == HAL_SPMM_AUTO;
+        flag[HAS][role] = has[role];
+        flag[ASKS][role] = has[role] && asked_form(asked, role) == HAL_SPMM_AUTO;
     }
-    WEFT_TRY(comm_allreduce(comm, open, GNN_FORMS, WEFT_DTYPE_I32, COMM_MAX));
+    WEFT_TRY(comm_allreduce(comm, flag, (int64_t)FLAGS * GNN_FORMS, WEFT_DTYPE_I32, COMM_MAX));
     for (int role = 0; role < GNN_FORMS; ++role) {
-        choice->figures.chosen[role] = open[role] != 0;
-        choice->together = choice->together || open[role] != 0;
+        choice->exists[role] = flag[HAS][role] != 0;
+        choice->figures.chosen[role] = flag[ASKS][role] != 0;
+        choice->together = choice->together || flag[ASKS][role] != 0;
     }
     return WEFT_OK;
 }
@@ -102,7 +107,8 @@ weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status statu
     hal_spmm_trial trial = {.seconds = {0.0}};
     hal_spmm_form form = asked_form(&choice->asked, role);
     *spmm = NULL;
-    if (!choice->together) {
+    assert(csr == NULL || !choice->together || choice->exists[role]);
+    if (!choice->together || !choice->exists[role]) {
         WEFT_TRY(status);
         return csr != NULL ? hal->sparse.spmm_create(hal, csr, form, width, spmm) : WEFT_OK;
     }

@@ -46,7 +46,8 @@ typedef struct gnn_form_choice {
     weft_comm *comm;
     weft_hal *hal;
     gnn_forms_asked asked;
-    bool together; /* some rank has to choose something: gnn_form_create is collective */
+    bool together;          /* some rank has to choose something: gnn_form_create is collective ... */
+    bool exists[GNN_FORMS]; /* ... for these, which some rank has; told only then */
     gnn_form_figures figures;
 } gnn_form_choice;
 

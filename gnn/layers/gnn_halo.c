@@ -165,7 +165,9 @@ static comm_halo_code code_of(const gnn_halo *halo, int number)
 {
     const uint32_t purposes = WEFT_RNG_DROPOUT - WEFT_RNG_HALO_ROUND;
     const uint32_t leg = 2 * (uint32_t)number + (halo->second ? 1 : 0);
-    return (comm_halo_code){.codec = halo->pass.training ? halo->options.codec : HAL_ROWS_NONE,
+    const bool codes = halo->pass.training;
+    return (comm_halo_code){.codec = codes ? halo->options.codec : HAL_ROWS_NONE,
+                            .mean_bits = codes ? halo->options.mean_bits : 0.0,
                             .rounding = {.seed = halo->pass.seed,
                                          .purpose = WEFT_RNG_HALO_ROUND + leg % purposes,
                                          .epoch = (uint32_t)halo->pass.epoch}};

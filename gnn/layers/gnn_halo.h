@@ -11,7 +11,7 @@
  *                 direction has a draw of its own. Bytes: P of the exact mode's
  *      none       training passes exchange nothing: a rank knows its own rows and no others
  *
- * What travels in training may be coded besides (hal_row_codec): rounded at random, keyed by the vertex's global id, the
+ * What travels in training may be coded besides (comm_halo_code): rounded at random, keyed by the vertex's global id, the
  * leg, the epoch and the sender, so that bits do not depend on the order of anything. Evaluations exchange every row.
  */
 #ifndef WEFT_GNN_LAYERS_GNN_HALO_H
@@ -32,7 +32,13 @@ typedef struct gnn_halo_options {
     bool none;
     double sample;       /* P: the part of the rows that travels, drawn anew in every epoch; 0 and 1: all of them */
     hal_row_codec codec; /* rows in fewer bits, rounded at random */
+    double mean_bits;    /* instead of codec: in numbers of bits that rows choose, as comm_halo_code has it; 0: not */
 } gnn_halo_options;
+
+static inline bool gnn_halo_codes(const gnn_halo_options *options)
+{
+    return options->codec != HAL_ROWS_NONE || options->mean_bits > 0.0;
+}
 
 /* What a pass is, as far as its rows go. */
 typedef struct gnn_halo_pass {

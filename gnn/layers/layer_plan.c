@@ -57,8 +57,11 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
         const gnn_layer_plan *layer = &plan->layer[l];
         const weft_dtype type = layer->flow == GNN_FLOW_LINEAR_FIRST ? layer->output_type : layer->input_type;
         const int64_t legs = layer->width > 0 ? layer->aggregated / layer->width : 0;
-        const double every = halo->codec == HAL_ROWS_NONE ? (double)layer->aggregated * (double)weft_dtype_bytes(type)
-                                                          : (double)(legs * hal_row_bytes(halo->codec, layer->width));
+        const comm_halo_code code = {.codec = halo->codec, .mean_bits = halo->mean_bits};
+        const int64_t many = 1024; /* rows of a message, whose length they share */
+        const double coded = (double)comm_halo_code_bytes(&code, many, layer->width) / (double)many;
+        const double every =
+            gnn_halo_codes(halo) ? (double)legs * coded : (double)layer->aggregated * (double)weft_dtype_bytes(type);
         bytes += part_sent(halo, layer) * every;
     }
     return bytes;

@@ -229,3 +229,20 @@ weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, c
     weft_free(passed);
     return WEFT_OK;
 }
+
+void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const weft_graph *graph, int threads,
+                       uint16_t *pair_part)
+{
+#pragma omp parallel num_threads(split_threads(graph->edges, threads))
+    {
+        int t = omp_get_thread_num(), team = omp_get_num_threads();
+        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team), low = 0, high = 0;
+        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
+            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+                if (pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
+                    __atomic_store_n(&pair_part[find_pair(list, low, high)], edge_part[e], __ATOMIC_RELAXED);
+                }
+            }
+        }
+    }
+}

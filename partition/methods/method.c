@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "partition/given/given_parts.h"
+
 static const partition_method methods[] = {
     {"auto", "metis, or edgecut where that moves fewer rows", PARTITION_VERTEX_CUT, method_auto},
     {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
@@ -18,6 +20,9 @@ static const partition_method methods[] = {
     {"edgecut", "edge-cut, METIS; every edge lies with its destination", PARTITION_EDGE_CUT, method_edgecut},
 };
 
+static const partition_method from_file = {"file", "edge-cut, parts of vertices from a file", PARTITION_EDGE_CUT,
+                                           method_file};
+
 const partition_method *partition_method_at(int i)
 {
     return i >= 0 && (size_t)i < sizeof methods / sizeof methods[0] ? &methods[i] : NULL;
@@ -25,6 +30,9 @@ const partition_method *partition_method_at(int i)
 
 const partition_method *partition_method_find(const char *name)
 {
+    if (given_is_file(name)) {
+        return &from_file;
+    }
     for (int i = 0; partition_method_at(i) != NULL; ++i) {
         if (strcmp(methods[i].name, name) == 0) {
             return &methods[i];

@@ -35,6 +35,7 @@ typedef struct partition_method {
 } partition_method;
 
 const partition_method *partition_method_at(int i); /* NULL past the end */
+/* A name with a '.' or a '/' is a file's: the row "file", which stands in no list. NULL: there is none. */
 const partition_method *partition_method_find(const char *name);
 
 weft_status method_auto(const partition_job *job, weft_partition *partition);
@@ -42,6 +43,7 @@ weft_status method_metis(const partition_job *job, weft_partition *partition);
 weft_status method_expand(const partition_job *job, weft_partition *partition);
 weft_status method_edgecut(const partition_job *job, weft_partition *partition);
 weft_status method_random(const partition_job *job, weft_partition *partition);
+weft_status method_file(const partition_job *job, weft_partition *partition);
 weft_status method_2d(const partition_job *job, weft_partition *partition);
 weft_status method_stream(const partition_job *job, weft_partition *partition);
 weft_status method_libra(const partition_job *job, weft_partition *partition);

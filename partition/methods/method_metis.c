@@ -4,6 +4,7 @@
  *   METIS node partition, degrees and vertices balanced      metis_call.h
  *   -> minimum vertex cover of the cut between each two parts  cover.h
  *   -> balance, then local refinement                         refine.h
+ *   -> replicas with few pairs go as a whole                  evict.h
  *
  * On graphs of up to SECOND_TRY_PAIRS pairs Libra with the same balance and refinement is tried as well and the better
  * of the two is kept: graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/cover/cover.h"
+#include "partition/cover/evict.h"
 #include "partition/cover/refine.h"
 #include "partition/methods/libra.h"
 #include "partition/methods/method.h"
@@ -38,6 +40,15 @@ static refine_options refinement(const partition_job *job)
         .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = partition_pair_balance(job)};
 }
 
+static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                           uint16_t *pair_part, refine_result *result)
+{
+    const refine_options options = refinement(job);
+    const evict_options eviction = {.parts = job->parts, .threads = job->threads, .balance = options.balance};
+    WEFT_TRY(refine_pairs(list, &options, pair_part, result));
+    return evict_replicas(list, adjacent, &eviction, pair_part, result);
+}
+
 /* [out] node_part [vertices]: METIS's parts. */
 static weft_status by_metis(const partition_job *job, const pair_list *list, uint16_t *node_part, uint16_t *pair_part,
                             refine_result *result)
@@ -48,10 +59,8 @@ static weft_status by_metis(const partition_job *job, const pair_list *list, uin
     WEFT_TRY_GOTO(
         metis_partition(&adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part), status,
         done);
-    adjacency_free(&adjacent);
     WEFT_TRY_GOTO(cover_assign(list, node_part, job->parts, job->threads, pair_part), status, done);
-    refine_options options = refinement(job);
-    status = refine_pairs(list, &options, pair_part, result);
+    status = improve(job, list, &adjacent, pair_part, result);
 done:
     adjacency_free(&adjacent);
     return status;
@@ -59,9 +68,14 @@ done:
 
 static weft_status by_libra(const partition_job *job, const pair_list *list, uint16_t *pair_part, refine_result *result)
 {
-    WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, pair_part));
-    refine_options options = refinement(job);
-    return refine_pairs(list, &options, pair_part, result);
+    weft_status status = WEFT_OK;
+    adjacency adjacent = {0};
+    WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
+    WEFT_TRY_GOTO(libra_assign(list, job->parts, job->options->seed, job->threads, pair_part), status, done);
+    status = improve(job, list, &adjacent, pair_part, result);
+done:
+    adjacency_free(&adjacent);
+    return status;
 }
 
 /* The better of the two recipes, or the only one that applies. [out] node_part: METIS's parts; replicas: (vertex, part) that

@@ -1,7 +1,8 @@
 /*
  * partition/methods/partition_store.c: partitions kept beside their graph.
  *
- *   STORE/partition-METHOD-K-SEED/   edge_part.npy  uint16 [e]
+ *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it)
+ *                                    edge_part.npy  uint16 [e]
  *                                    root.npy       uint16 [n]
  *                                    report.json    what was asked for, the graph's hash, the figures
  *
@@ -14,6 +15,7 @@
 #include "io/json.h"
 #include "io/npy.h"
 #include "machine/thread_ranges.h"
+#include "partition/given/given_parts.h"
 #include "partition/methods/method.h"
 #include "partition/partition.h"
 #include "partition/partition_options.def"
@@ -27,8 +29,19 @@ typedef struct partition_mapping {
 
 weft_status partition_folder(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX])
 {
+    if (given_is_file(options->method)) {
+        char key[33];
+        WEFT_TRY(given_parts_identity(options->method, key));
+        return file_path(path, "%s/partition-file-%d-%.16s", store_path, options->parts, key);
+    }
     return file_path(path, "%s/partition-%s-%d-%llu", store_path, options->method, options->parts,
                      (unsigned long long)options->seed);
+}
+
+/* "file" for all files: which it was is in the folder's name. */
+static const char *method_name(const partition_options *options)
+{
+    return given_is_file(options->method) ? "file" : options->method;
 }
 
 static weft_status write_report(const char *path, const weft_graph *graph, const partition_report *report,
@@ -42,7 +55,7 @@ static weft_status write_report(const char *path, const weft_graph *graph, const
     json_int(&json, "version", STORE_VERSION);
     json_text(&json, "graph", graph->name);
     json_text(&json, "graph_hash", graph->hash);
-    json_text(&json, "method", options->method);
+    json_text(&json, "method", method_name(options));
     json_int(&json, "parts", options->parts);
     json_int(&json, "seed", (int64_t)options->seed);
     json_real(&json, "balance", options->balance);
@@ -126,8 +139,8 @@ static weft_status check_report(const char *name, const json_value *root, const 
                text);
     WEFT_TRY(json_get_int(name, root, "version", STORE_VERSION, STORE_VERSION, &number));
     WEFT_TRY(json_get_text(name, root, "method", &text));
-    WEFT_CHECK(strcmp(text, options->method) == 0, WEFT_ERR_DATA, "%s: method \"%s\", its folder says %s", name, text,
-               options->method);
+    WEFT_CHECK(strcmp(text, method_name(options)) == 0, WEFT_ERR_DATA, "%s: method \"%s\", its folder says %s", name,
+               text, method_name(options));
     WEFT_TRY(json_get_int(name, root, "parts", options->parts, options->parts, &number));
     WEFT_TRY(get_real(name, root, "balance", &balance));
     WEFT_CHECK(balance == options->balance, WEFT_ERR_NOINPUT, "%s: made with " FLAG_BALANCE " %g, not %g", name,

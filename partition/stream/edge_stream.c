@@ -301,7 +301,7 @@ uint64_t edge_stream_memory(int64_t vertices, int parts)
     return (uint64_t)vertices * (sizeof(int64_t) + sizeof(uint16_t) + most);
 }
 
-weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part)
+weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part, double *at_home)
 {
     weft_status status = WEFT_OK;
     const int64_t n = graph->vertices;
@@ -318,6 +318,13 @@ weft_status edge_stream_assign(const weft_graph *graph, int parts, double balanc
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.load, parts, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.rows, parts, WEFT_MEM_PARTITION), status, done);
     place_at_home(&state);
+    int64_t home_edges = 0;
+    for (int p = 0; p < parts; ++p) {
+        home_edges += state.load[p];
+    }
+    if (at_home != NULL) {
+        *at_home = (double)home_edges / (double)(graph->edges > 0 ? graph->edges : 1);
+    }
     place_others(&state);
     status = mirror(&state);
 done:

@@ -30,7 +30,9 @@
 uint64_t edge_stream_memory(int64_t vertices, int parts);
 
 /* balance: allowed edges of a part over the mean. [out] edge_part [e]: both directions of a pair lie in one part,
- * self-loops are PARTITION_NO_PART. WEFT_ERR_DATA: the graph says that it is symmetric and is not. */
-weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part);
+ * self-loops are PARTITION_NO_PART; at_home: the share of edges with both ends at home, which tells communities, or NULL.
+ * WEFT_ERR_DATA: the graph says that it is symmetric and is not. */
+weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part,
+                               double *at_home);
 
 #endif

@@ -174,7 +174,9 @@ static weft_status clusters_to_parts(homes_state *state, int parts)
             order[clusters++] = (sized_cluster){fullness(share_of(state, v, parts)), v};
         }
     }
-    qsort(order, (size_t)clusters, sizeof order[0], fuller_first);
+    if (clusters > 0) {
+        qsort(order, (size_t)clusters, sizeof order[0], fuller_first);
+    }
     deal(state, order, clusters, &heap, state->count);
     for (int p = 0; p < parts; ++p) {
         state->edges[p] = state->members[p] = 0;

@@ -62,6 +62,27 @@ static weft_status coded_row(const weft_comm *comm, weft_hal *ref, const comm_ha
     return WEFT_OK;
 }
 
+/* Of rows that choose their bits: is it what one of the codecs makes of it? Rows that do not travel stay. */
+static weft_status mixed_row(const weft_comm *comm, weft_hal *ref, const comm_halo_code *code,
+                             const halo_setting *setting, int g, const float *row)
+{
+    float expected[CODED_WIDTH];
+    for (hal_row_codec codec = HAL_ROWS_INT8; codec <= HAL_ROWS_INT2; ++codec) {
+        const comm_halo_code one = {.codec = codec, .rounding = code->rounding};
+        WEFT_TRY(coded_row(comm, ref, &one, setting, HALO_FORWARD, g, expected));
+        if (memcmp(expected, row, sizeof expected) == 0) {
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_INTERNAL, "vertex %d has a row that no codec makes", g);
+}
+
+/* Neither all of one codec nor all of another: a budget between two of them. */
+static bool is_between(const comm_halo_code *code)
+{
+    return code->mean_bits > 2.0 && code->mean_bits < 8.0;
+}
+
 static weft_status coded_exchange(weft_comm *comm, weft_hal *hal, weft_hal *ref, const halo_setting *setting,
                                   const halo_local *local, comm_halo *halo, const comm_halo_code *code,
                                   halo_direction direction)
@@ -83,6 +104,10 @@ static weft_status coded_exchange(weft_comm *comm, weft_hal *hal, weft_hal *ref,
     WEFT_TRY_GOTO(hal->mem.download(hal, host, device, bytes), status, done);
     for (int64_t i = 0; i < local->n; ++i) {
         float row[CODED_WIDTH];
+        if (is_between(code)) {
+            WEFT_TRY_GOTO(mixed_row(comm, ref, code, setting, local->vertex[i], host[i]), status, done);
+            continue;
+        }
         WEFT_TRY_GOTO(coded_row(comm, ref, code, setting, direction, local->vertex[i], row), status, done);
         for (int c = 0; c < CODED_WIDTH; ++c) {
             if (host[i][c] != row[c] && !(isnan(host[i][c]) && isnan(row[c]))) {
@@ -93,7 +118,9 @@ static weft_status coded_exchange(weft_comm *comm, weft_hal *hal, weft_hal *ref,
             }
         }
     }
-    status = halo_check_traffic(comm, hal, local, halo, direction, hal_row_bytes(code->codec, CODED_WIDTH), before);
+    status = code->mean_bits > 0.0 ? WEFT_OK
+                                   : halo_check_traffic(comm, hal, local, halo, direction,
+                                                        hal_row_bytes(code->codec, CODED_WIDTH), before);
 done:
     hal->mem.free(hal, device);
     return status;
@@ -129,6 +156,19 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
                 status = weft_fail(WEFT_ERR_INTERNAL, "a maximum of rounded rows is taken");
                 goto done;
             }
+        }
+        /* With 8 bits and with 2 there is nothing to choose; in between, backward adds what forward would bring. */
+        for (int i = 0; i < 3; ++i) {
+            const comm_halo_code code = {.codec = i == 0 ? HAL_ROWS_INT8 : HAL_ROWS_INT2,
+                                         .mean_bits = i == 0   ? 8.0
+                                                      : i == 1 ? 2.0
+                                                               : 4.5,
+                                         .rounding = {.seed = 3, .purpose = 131, .epoch = 5}};
+            WEFT_TRY_GOTO(coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_FORWARD), status, done);
+            WEFT_TRY_GOTO(is_between(&code)
+                              ? WEFT_OK
+                              : coded_exchange(comm, hal, ref, &setting, local, halo, &code, HALO_REVERSE),
+                          status, done);
         }
         comm_halo_destroy(halo);
         halo = NULL;

@@ -1,6 +1,6 @@
 /*
  * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, against a sum in double
- * precision made here straight from the CSR. The graphs are chosen to break things: empty rows, one dense row, a star,
+ * precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few dense rows, a star,
  * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks.
  */
 #include <math.h>
@@ -87,8 +87,10 @@ static graph make_graph(int kind)
         return new_graph("empty rows", 300, 300, degree);
     case 3:
         degree[17] = 20000;
+        degree[18] = 9000;
         degree[40] = 1;
-        return new_graph("one dense row", 64, 20000, degree);
+        degree[63] = 5000;
+        return new_graph("few dense rows", 64, 20000, degree);
     case 4: {
         for (int r = 0; r < 700; r++) {
             degree[r] = r == 0 ? 699 : 1;

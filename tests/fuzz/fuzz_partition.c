@@ -1,11 +1,13 @@
 /*
  * Fuzz target: what lies beside a store as a kept partition. Up to the first zero byte: report.json; behind it:
- * edge_part.npy, or, when there is nothing, a good one. Seeds: tests/fuzz/make_seeds DIR.
+ * edge_part.npy, or, when there is nothing, a good one. And parts of vertices from elsewhere: behind a first byte 1 a text, behind
+ * a first byte 2 a partition book, up to the first zero byte, and the array that it may name, array.npy. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include <sys/stat.h>
 
 #include "fuzz/fuzz_support.h"
 #include "io/npy.h"
+#include "partition/given/given_parts.h"
 #include "partition/partition.h"
 
 enum { VERTICES = 4, EDGES = 6, STATED_LIMIT = 16 << 20 };
@@ -36,8 +38,44 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+static void read_given(const char *name)
+{
+    char path[FILE_PATH_MAX], key[33];
+    uint16_t part[VERTICES];
+    if (file_path(path, "%s/%s", folder, name) != WEFT_OK) {
+        abort();
+    }
+    (void)given_parts_identity(path, key);
+    if (given_parts_read(path, VERTICES, 3, part) == WEFT_OK) {
+        for (int v = 0; v < VERTICES; v++) {
+            if (part[v] >= 3) {
+                abort();
+            }
+        }
+    }
+    fuzz_check_memory(STATED_LIMIT);
+}
+
+static void test_given(const uint8_t *data, size_t size)
+{
+    if (data[0] == 1) {
+        fuzz_put(folder, "text", data + 1, size - 1);
+        read_given("text");
+        return;
+    }
+    const uint8_t *zero = memchr(data + 1, 0, size - 1);
+    const size_t text = zero != NULL ? (size_t)(zero - data) - 1 : size - 1;
+    fuzz_put(folder, "array.npy", zero != NULL ? zero + 1 : data, zero != NULL ? size - text - 2 : 0);
+    fuzz_put(folder, "book.json", data + 1, text);
+    read_given("book.json");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    if (size > 1 && (data[0] == 1 || data[0] == 2)) {
+        test_given(data, size);
+        return 0;
+    }
     const weft_graph graph = {
         .vertices = VERTICES, .edges = EDGES, .name = "g", .hash = "00000000000000000000000000000000"};
     const partition_options options = {.method = "random", .parts = 3, .seed = 0, .balance = 1.1, .threads = 1};

@@ -17,10 +17,11 @@ trap 'rm -rf "$work"' EXIT
 plain=(--hidden 16 --norm none --normalize none --dropout 0.5 --input-dropout 0.5 --weight-decay 0)
 settings=("${plain[@]}")
 epochs=50
+data=synth:quickstart,scale=0.03
 
 # run NAME RANKS METHOD MODEL [OPTION...]
 run() {
-    ranks "$2" "$weft" train --quiet --data synth:quickstart,scale=0.03 --model "$4" --partition "$3" --threads 1 \
+    ranks "$2" "$weft" train --quiet --data "$data" --model "$4" --partition "$3" --threads 1 \
         --epochs "$epochs" --eval-every 10 --seed 3 "${settings[@]}" --run-dir "$work/$1" "${@:5}" >"$work/$1.out" 2>"$work/$1.err" ||
         fail "$1: $(cat "$work/$1.err")"
 }
@@ -93,25 +94,30 @@ done
 epochs=20
 "$weft" convert synth:quickstart,scale=0.03 --out "$work/plain" --quiet
 "$weft" convert "$work/plain" --to edge-list --out "$work/edges.txt" --quiet 2>"$work/convert.err"
-awk '{ print $1, $2, ($1 * 31 + $2 * 17 + 5) % 9 / 4 }' "$work/edges.txt" >"$work/weighted.txt"
-for way in on off; do
-    "$weft" convert "$work/weighted.txt" --vertices 3000 --symmetrize $way --edge-weights input --out "$work/weighted-$way" \
+for way in on off; do # the file has both directions of an edge
+    awk -v way=$way '{ a = $1; b = $2; if (way == "on" && a > b) { a = $2; b = $1 } print $1, $2, (a * 31 + b * 17 + 5) % 9 / 4 }' \
+        "$work/edges.txt" >"$work/weighted-$way.txt"
+    "$weft" convert "$work/weighted-$way.txt" --vertices 3000 --symmetrize $way --edge-weights input --out "$work/weighted-$way" \
         --features "$work/plain/feature.npy" --labels "$work/plain/label.npy" --splits "$work/plain/split.npy" \
         --quiet 2>"$work/convert.err" || fail "$(cat "$work/convert.err")"
 done
 for model in sage gcn gin sgc; do
-    run "$model-weighted-1" 1 random "$model" --data "$work/weighted-on"
+    data=$work/weighted-on
+    run "$model-weighted-1" 1 random "$model"
     for place in "libra 2" "edgecut 3 --halo-overlap on" "metis 4" "random 8"; do
         read -r method count options <<<"$place"
         # shellcheck disable=SC2086
-        run "$model-weighted-$count" "$count" "$method" "$model" --data "$work/weighted-on" $options
+        run "$model-weighted-$count" "$count" "$method" "$model" $options
         compare "$model-weighted-1" "$model-weighted-$count" "$count"
     done
-    run "$model-oneway-1" 1 random "$model" --data "$work/weighted-off"
-    run "$model-oneway-3" 3 libra "$model" --data "$work/weighted-off"
+    data=$work/weighted-off
+    run "$model-oneway-1" 1 random "$model"
+    run "$model-oneway-3" 3 libra "$model"
     compare "$model-oneway-1" "$model-oneway-3" 3
 done
-run ignored 1 random gcn --data "$work/weighted-on" --edge-weights off
+data=$work/weighted-on
+run ignored 1 random gcn --edge-weights off
+data=synth:quickstart,scale=0.03
 python3 - "$work/ignored" "$work/gcn-weighted-1" <<'PY' || fail "weights change nothing"
 import json, sys
 off, on = (json.loads(open(d + "/metrics.jsonl").readline())["loss"] for d in sys.argv[1:3])

@@ -28,6 +28,11 @@ trained none 3 --no-halo
 for codec in bf16 int8 int4 int2; do
     trained "$codec" 3 --halo-codec "$codec"
 done
+trained adaptive 3 --halo-codec adaptive --halo-bits 3
+trained eight 3 --halo-codec adaptive --halo-bits 8
+trained adaptive-delayed 3 --halo-codec adaptive --halo-bits 3 --delay 4
+epochs=12 trained adaptive-resumed 3 --halo-codec adaptive --halo-bits 3 --delay 4
+trained adaptive-resumed 3 --halo-codec adaptive --halo-bits 3 --delay 4 --resume
 trained sampled 3 --boundary-sample 0.5
 trained both 3 --halo-codec int8 --delay 4
 trained alone 1
@@ -47,7 +52,7 @@ def read(folder):
     return lines, json.load(open(folder + "/summary.json"))
 runs = {f: read(f) for f in ("exact", "one", "delayed", "none", "alone", "alone-delayed", "resumed", "bf16", "int8",
                              "int4", "int2", "both", "resumed-fresh",
-                             "other", "fresh", "sampled")}
+                             "other", "fresh", "sampled", "adaptive", "eight", "adaptive-delayed", "adaptive-resumed")}
 def evaluation(f):  # after the last epoch
     last = runs[f][0][-1]
     return last["lanes"]["halo"]["bytes"] - last["halo_bytes"]
@@ -95,6 +100,17 @@ for codec, row in (("bf16", 32), ("int8", 20), ("int4", 12), ("int2", 8)):
     assert summary["allocations_after_first_epoch"] == 0, codec
     assert evaluation(codec) == evaluation("exact"), codec
 assert sum(line["halo_bytes"] for line in runs["both"][0][4:8]) * 64 == whole * 20
+
+# Rows that choose their bits: 3 on average, with a scale and two bits to say which; eight leave no choice.
+lines, summary = runs["adaptive"]
+part = [line["halo_bytes"] / whole * 64 for line in lines]
+assert all(10.2 < p < 10.35 and p == part[0] for p in part), part
+gap = losses["adaptive"][-1] - losses["exact"][-1]
+assert losses["adaptive"] != losses["exact"] and abs(gap) < 0.05 * losses["exact"][0], gap
+assert summary["allocations_after_first_epoch"] == 0 and evaluation("adaptive") == evaluation("exact")
+assert losses["eight"] == losses["int8"]
+assert sum(line["halo_bytes"] for line in runs["adaptive-delayed"][0][4:8]) < 1.05 * lines[0]["halo_bytes"]
+assert losses["adaptive-resumed"] == losses["adaptive-delayed"]
 
 # An evaluation moves what an exact one does.
 assert evaluation("delayed") == evaluation("none") == evaluation("exact") > 0

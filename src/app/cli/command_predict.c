@@ -192,7 +192,8 @@ static weft_status write_lines(predict_job *p)
                                     .malformed = work->malformed,
                                     .probabilities = probabilities,
                                     .row_name = names,
-                                    .class_name = p->model->classes.count == work->outputs ? p->model->classes.text : NULL,
+                                    .class_name =
+                                        p->model->classes.count == work->outputs ? p->model->classes.text : NULL,
                                     .top = (int)option_int(p->asked, OPT_TOP)};
     weft_status status = answer_table_make(&desc, &p->lines);
     weft_free(names);

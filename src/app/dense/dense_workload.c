@@ -358,7 +358,7 @@ static const option_id idle[] = {
     OPT_DROPOUT,     OPT_INPUT_DROPOUT, OPT_ORDER,        OPT_PARTITION,    OPT_BALANCE,         OPT_PARTITION_SEED,
     OPT_REORDER,     OPT_SPMM,          OPT_DECAY_LAYERS, OPT_HALO_OVERLAP, OPT_DELAY,           OPT_FRESH_GRADIENTS,
     OPT_RESIDUAL,    OPT_JUMPING,       OPT_FEATURE_FORM, OPT_EDGE_WEIGHTS, OPT_BOUNDARY_SAMPLE, OPT_HALO,
-    OPT_HALO_CODEC,  OPTION_NONE};
+    OPT_HALO_CODEC,  OPT_HALO_BITS,     OPTION_NONE};
 
 const workload_ops dense_workload = {
     .takes = dense_takes,

@@ -54,7 +54,7 @@ void gnn_describe_plan(const workload *work, FILE *out)
             rows * gnn_plan_halo_bytes(&plan, &(gnn_halo_options){.delay = 0}) / 1e6);
     if (ranks > 1 && halo->none) {
         fputs(", which " FLAG_NO_HALO " leaves to evaluations", out);
-    } else if (ranks > 1 && (halo->delay > 1 || halo->sample < 1.0 || halo->codec != HAL_ROWS_NONE)) {
+    } else if (ranks > 1 && (halo->delay > 1 || halo->sample < 1.0 || gnn_halo_codes(halo))) {
         fprintf(out, ", %.1f MB with", rows * gnn_plan_halo_bytes(&plan, halo) / 1e6);
         if (halo->delay > 1) {
             fprintf(out, " " FLAG_DELAY " %d%s", halo->delay, halo->fresh_gradients ? " " FLAG_FRESH_GRADIENTS : "");
@@ -62,8 +62,11 @@ void gnn_describe_plan(const workload *work, FILE *out)
         if (halo->sample < 1.0) {
             fprintf(out, " " FLAG_BOUNDARY_SAMPLE " %g", halo->sample);
         }
-        if (halo->codec != HAL_ROWS_NONE) {
+        if (gnn_halo_codes(halo)) {
             fprintf(out, " " FLAG_HALO_CODEC " %s", option_text(context->options, OPT_HALO_CODEC));
+            if (halo->mean_bits > 0.0) {
+                fprintf(out, " --halo-bits %g", halo->mean_bits);
+            }
         }
     }
     fputc('\n', out);

@@ -65,7 +65,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t rows = (uint64_t)f->halo_rows;
-    const uint64_t times = plan->config.halo.codec != HAL_ROWS_NONE ? 3 : 2;
+    const uint64_t times = gnn_halo_codes(&plan->config.halo) ? 3 : 2;
     const uint64_t passing = times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
     if ((halo->delay <= 1 && !halo->hidden) || rows == 0 || plan->max_width == 0) {

@@ -21,6 +21,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
     const gnn_kind kind = gnn_kind_asked(o);
     const bool connects = gnn_layer_ops_of(kind)->connects;
+    const halo_codec codec = option_choice(o, OPT_HALO_CODEC);
     return (gnn_config){.kind = kind,
                         .aggregator = option_choice(o, OPT_AGGREGATOR),
                         .layers = (int)option_int(o, OPT_LAYERS),
@@ -44,7 +45,8 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                                  .fresh_gradients = option_flag(o, OPT_FRESH_GRADIENTS),
                                  .sample = option_real(o, OPT_BOUNDARY_SAMPLE),
                                  .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF,
-                                 .codec = option_choice(o, OPT_HALO_CODEC)}};
+                                 .codec = halo_row_codec(codec),
+                                 .mean_bits = codec == HALO_CODEC_ADAPTIVE ? option_real(o, OPT_HALO_BITS) : 0.0}};
 }
 
 static train_loss chosen_loss(const weft_options *o, const weft_graph *graph)
@@ -81,7 +83,7 @@ static weft_status check_precision(const weft_options *o)
     WEFT_CHECK(!gnn_layer_ops_of(gnn_kind_asked(o))->weighs_edges, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
     WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
-                   option_choice(o, OPT_HALO_CODEC) == HAL_ROWS_NONE,
+                   option_choice(o, OPT_HALO_CODEC) == HALO_CODEC_NONE,
                WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16 sends rows of bf16 already; " FLAG_DELAY ", " FLAG_HALO_OVERLAP
                               " epoch and " FLAG_HALO_CODEC " are for rows of f32: take one or the other");

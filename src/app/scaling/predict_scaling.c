@@ -218,15 +218,16 @@ static scaling_part part_for(const scaling_job *job, int64_t sockets, int64_t ve
 
 static void list_modes(scaling_job *job, const weft_options *o)
 {
-    static const char *const codecs[] = {HAL_ROW_CODECS(CHOICE_NAME)};
+    static const char *const codecs[] = {HALO_CODECS(CHOICE_NAME)};
     const int64_t asked = option_int(o, OPT_DELAY);
-    const hal_row_codec wanted = option_choice(o, OPT_HALO_CODEC);
+    const halo_codec wanted = option_choice(o, OPT_HALO_CODEC);
     const int delay = asked > 1 ? (int)asked : USUAL_DELAY;
-    const hal_row_codec codec = wanted != HAL_ROWS_NONE ? wanted : HAL_ROWS_INT8;
+    const halo_codec codec = wanted != HALO_CODEC_NONE ? wanted : HALO_CODEC_INT8;
     job->mode[0] = (scaling_mode){.name = "exact"};
     job->mode[1].halo.delay = delay;
     snprintf(job->mode[1].name, sizeof job->mode[1].name, "delay %d", delay);
-    job->mode[2].halo.codec = codec;
+    job->mode[2].halo.codec = halo_row_codec(codec);
+    job->mode[2].halo.mean_bits = codec == HALO_CODEC_ADAPTIVE ? option_real(o, OPT_HALO_BITS) : 0.0;
     snprintf(job->mode[2].name, sizeof job->mode[2].name, "codec %s", codecs[codec]);
     job->mode[3] = (scaling_mode){.name = "no halo", .halo.none = true};
 }

@@ -69,6 +69,21 @@ static int same_width(const gnn_plan *plan, int layer)
     return layer;
 }
 
+/* As training takes it: tried as wide as epochs aggregate, with operands where the timed ones come after. */
+static weft_status create_matrix(weft_hal *hal, const hal_csr *csr, const gnn_plan *plan, hal_spmm_form form,
+                                 hal_spmm **matrix)
+{
+    const hal_spmm_request request = {.max_d = plan->max_width,
+                                      .d = gnn_plan_epoch_width(plan),
+                                      .operand_bytes = 8 * (uint64_t)(csr->rows * plan->max_width)};
+    hal_spmm_trial trial;
+    if (form != HAL_SPMM_AUTO) {
+        return hal->sparse.spmm_create(hal, csr, form, plan->max_width, matrix);
+    }
+    WEFT_TRY(hal->sparse.spmm_try(hal, csr, &request, &trial));
+    return hal_spmm_take(hal, csr, plan->max_width, &trial, hal_spmm_pick(trial.seconds, trial.expected), matrix);
+}
+
 weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gnn_plan *plan, hal_spmm_form form,
                                   double *seconds)
 {
@@ -84,7 +99,7 @@ weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gn
     if (part->edges == 0 || plan->max_width == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, form, plan->max_width, &run.spmm.matrix), status, done);
+    WEFT_TRY_GOTO(create_matrix(hal, &csr, plan, form, &run.spmm.matrix), status, done);
     WEFT_TRY_GOTO(new_ones(hal, csr.cols * plan->max_width, &x), status, done);
     WEFT_TRY_GOTO(new_ones(hal, csr.rows * plan->max_width, &out), status, done);
     for (int l = 0; l < plan->layers; ++l) {

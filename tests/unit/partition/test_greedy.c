@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/sort.h"
 #include "partition/cover/counts.h"
+#include "partition/cover/evict.h"
 #include "partition/cover/refine.h"
 #include "partition/methods/libra.h"
 #include "partition/partition.h"
@@ -182,6 +183,87 @@ static void test_balance_from_the_worst_case(void **state)
     test_graph_free(&g);
 }
 
+/* From random parts, from Libra's and from refined ones: figures are those of a recount, replicas never rise, no part gets more
+ * pairs than it may have; and where refinement has come to its end, some replicas still go. */
+static void test_eviction_only_takes_replicas(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {2, 5, 16, 64, 200};
+    int64_t refined = 0, evicted = 0;
+    for (int c = 4; c < TEST_GRAPHS; ++c) {
+        const char *name = NULL;
+        test_graph g = test_graph_case(c, &name);
+        pair_list list;
+        adjacency adjacent;
+        ASSERT_OK(pair_list_build(&g.graph, 2, &list));
+        ASSERT_OK(adjacency_build(&g.graph, &list, 2, &adjacent));
+        uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
+        for (int k = 0; k < 15; ++k) {
+            const int parts = parts_tried[k / 3];
+            const evict_options options = {.parts = parts, .threads = 2, .balance = 1.05};
+            int64_t before = 0, most = 0;
+            uint64_t random = 17;
+            refine_result result;
+            ASSERT_OK(libra_assign(&list, parts, 3, 2, pair_part));
+            for (int64_t e = 0; e < list.pairs && k % 3 == 0; ++e) {
+                pair_part[e] = (uint16_t)(test_random(&random) % parts);
+            }
+            if (k % 3 == 2) {
+                ASSERT_OK(refine(&list, parts, 30, 1, pair_part, &result));
+            }
+            const int64_t replicas = count_replicas(&list, parts, pair_part, &before);
+            ASSERT_OK(evict_replicas(&list, &adjacent, &options, pair_part, &result));
+            assert_int_equal(result.replicas, count_replicas(&list, parts, pair_part, &most));
+            assert_true(result.replicas <= replicas);
+            const int64_t cap = (int64_t)(1.05 * (double)list.pairs / parts);
+            assert_true(most <= (before > cap ? before : cap));
+            refined += k % 3 == 2 ? replicas : 0;
+            evicted += k % 3 == 2 ? result.replicas : 0;
+        }
+        free(pair_part);
+        adjacency_free(&adjacent);
+        pair_list_free(&list);
+        test_graph_free(&g);
+    }
+    print_message("refined %lld replicas, evicted %lld\n", (long long)refined, (long long)evicted);
+    assert_true(evicted < refined);
+}
+
+/* Two triangles' worth of pairs that no single move frees: v has one pair with each of a and b in part 1, where a and b meet as
+ * well; all three have more pairs with each other's partners in part 0. Moving one pair leaves the replicas; both take v's away. */
+static void test_eviction_moves_pairs_together(void **state)
+{
+    (void)state;
+    enum { V = 0, A = 1, B = 2, C = 3, N = 4 };
+    test_edges edges = {0};
+    test_edge(&edges, V, A);
+    test_edge(&edges, V, B);
+    test_edge(&edges, V, C);
+    test_edge(&edges, A, B);
+    test_edge(&edges, A, C);
+    test_edge(&edges, B, C);
+    test_graph g = test_graph_build(N, &edges, true, false);
+    pair_list list;
+    adjacency adjacent;
+    refine_result result;
+    int64_t most = 0;
+    ASSERT_OK(pair_list_build(&g.graph, 1, &list));
+    ASSERT_OK(adjacency_build(&g.graph, &list, 1, &adjacent));
+    uint16_t pair_part[6] = {1, 1, 0, 1, 0, 0}; /* VA VB VC AB AC BC: part 0 holds all, part 1 V, A and B */
+    assert_int_equal(count_replicas(&list, 2, pair_part, &most), 7);
+    const evict_options options = {.parts = 2, .threads = 1, .balance = 1.67}; /* five pairs a part */
+    ASSERT_OK(evict_replicas(&list, &adjacent, &options, pair_part, &result));
+    assert_int_equal(result.replicas, 6);
+    assert_int_equal(count_replicas(&list, 2, pair_part, &most), 6);
+    assert_int_equal(most, 5);
+    g.source[g.offset[1]] = 1; /* vertex 1 no longer names vertex 0 */
+    ASSERT_STATUS(evict_replicas(&list, &adjacent, &options, pair_part, &result), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("convert it again");
+    adjacency_free(&adjacent);
+    pair_list_free(&list);
+    test_graph_free(&g);
+}
+
 static void test_counts_follow_moves(void **state)
 {
     (void)state;
@@ -277,11 +359,11 @@ static void test_stream_keeps_its_balance(void **state)
         uint16_t *part = malloc((size_t)edges * sizeof *part + 1), *again = malloc((size_t)edges * sizeof *again + 1);
         for (int k = 0; k < 6; ++k) {
             int64_t most = 0;
-            ASSERT_OK(edge_stream_assign(&g.graph, parts_tried[k], 1.05, part));
+            ASSERT_OK(edge_stream_assign(&g.graph, parts_tried[k], 1.05, part, NULL));
             count_streamed(&g.graph, parts_tried[k], part, &most);
             const int64_t repeated = c == TEST_GRAPHS - 1 ? 8 : 2; /* edges of a pair */
             assert_true(most <= (int64_t)(1.05 * (double)edges / parts_tried[k]) + 1 + repeated);
-            ASSERT_OK(edge_stream_assign(&copy, parts_tried[k], 1.05, again));
+            ASSERT_OK(edge_stream_assign(&copy, parts_tried[k], 1.05, again, NULL));
             assert_memory_equal(part, again, (size_t)edges * sizeof *part);
         }
         free(again);
@@ -309,7 +391,7 @@ static void test_stream_finds_what_is_there(void **state)
     test_graph g = test_graph_build((int64_t)CLIQUES * SIZE, &edges, true, false);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
     int64_t most = 0;
-    ASSERT_OK(edge_stream_assign(&g.graph, CLIQUES, 1.05, part));
+    ASSERT_OK(edge_stream_assign(&g.graph, CLIQUES, 1.05, part, NULL));
     assert_true(count_streamed(&g.graph, CLIQUES, part, &most) <= CLIQUES * SIZE + CLIQUES);
     free(part);
     test_graph_free(&g);
@@ -318,7 +400,7 @@ static void test_stream_finds_what_is_there(void **state)
     }
     g = test_graph_build(LEAVES + 1, &edges, true, false);
     part = malloc((size_t)g.graph.edges * sizeof *part);
-    ASSERT_OK(edge_stream_assign(&g.graph, 4, 1.05, part));
+    ASSERT_OK(edge_stream_assign(&g.graph, 4, 1.05, part, NULL));
     assert_int_equal(count_streamed(&g.graph, 4, part, &most), LEAVES + 4);
     free(part);
     test_graph_free(&g);
@@ -336,7 +418,7 @@ static void test_stream_beside_libra(void **state)
     ASSERT_OK(libra_assign(&list, 8, 1, 1, pair_part));
     const int64_t libra = count_replicas(&list, 8, pair_part, &most);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
-    ASSERT_OK(edge_stream_assign(&g.graph, 8, 1.05, part));
+    ASSERT_OK(edge_stream_assign(&g.graph, 8, 1.05, part, NULL));
     const int64_t stream = count_streamed(&g.graph, 8, part, &most);
     print_message("8 parts: Libra %lld replicas, stream %lld\n", (long long)libra, (long long)stream);
     assert_true(stream < libra - libra / 5);
@@ -352,7 +434,7 @@ static void test_stream_refuses_false_symmetry(void **state)
     test_graph g = test_graph_random(60, 300, false, 3);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
     g.graph.symmetric = true;
-    ASSERT_STATUS(edge_stream_assign(&g.graph, 3, 1.05, part), WEFT_ERR_DATA);
+    ASSERT_STATUS(edge_stream_assign(&g.graph, 3, 1.05, part, NULL), WEFT_ERR_DATA);
     ASSERT_MESSAGE("convert it again");
     free(part);
     test_graph_free(&g);
@@ -391,6 +473,8 @@ int main(void)
         cmocka_unit_test(test_libra_draws_ties),
         cmocka_unit_test(test_refinement_never_adds_replicas),
         cmocka_unit_test(test_balance_from_the_worst_case),
+        cmocka_unit_test(test_eviction_only_takes_replicas),
+        cmocka_unit_test(test_eviction_moves_pairs_together),
         cmocka_unit_test(test_counts_follow_moves),
         cmocka_unit_test(test_stream_keeps_its_balance),
         cmocka_unit_test(test_stream_finds_what_is_there),

@@ -8,6 +8,7 @@
  *           are prefetched into the second-level cache while near ones are added. Strips of up to 16 vectors, so that a
  *           far source is fetched in one piece; large outputs are written past the caches. 4 bytes an edge.
  *           Of edges with weights, ROWS is one list with a weight each (spmm_weighted.c).
+ *           Rows that one thread would be too long at are cut into pieces (spmm_long_rows.h).
  *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
  *           [cols, 32] with `pre` applied; a block's strip (1 MiB for 8,192 sources) stays in the second-level cache
  *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
@@ -38,12 +39,12 @@
  * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With `pre`
  * their packed strip is float32. `auto` is measured in float32.
  *
- * Limits: one row is not split between threads; columns are 32-bit; BLOCKS and LISTS hold 2^32 edges a thread.
+ * Limits: columns are 32-bit; BLOCKS and LISTS split no row between threads and hold 2^32 edges a thread.
  *
  * Blocking of sources after Md, Misra, Ma et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural
  * Networks", SC 2021, doi:10.1145/3458817.3480856; the packed 16-bit form and the lists go further.
  */
-#include "hal/cpu/sparse/spmm.h"
+#include "hal/cpu/sparse/spmm_long_rows.h"
 
 #include <assert.h>
 #include <omp.h>
@@ -77,6 +78,9 @@ void spmm_free(hal_spmm *spmm)
         return;
     }
     weft_free(spmm->split);
+    weft_free(spmm->long_rows.row);
+    weft_free(spmm->long_rows.first);
+    weft_free(spmm->long_rows.sum);
     weft_free(spmm->by_row.start);
     weft_free(spmm->by_row.far);
     weft_free(spmm->by_row.near);
@@ -99,6 +103,17 @@ const spmm_kernels *spmm_kernels_of(hal_isa isa)
     return kernels[isa];
 }
 
+static void split_rows(hal_spmm *spmm, const hal_csr *csr)
+{
+    for (int p = 0; p < spmm->parts; p++) {
+        spmm->split[p + 1] = 0;
+        if (csr->rows > 0) {
+            hal_split_csr(csr->offset, csr->rows, spmm->parts, p, &spmm->split[p], &spmm->split[p + 1]);
+        }
+    }
+    spmm->split[0] = 0;
+}
+
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
 {
     weft_status status = WEFT_OK;
@@ -113,13 +128,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->kernels = spmm_kernels_of(cpu_state_of(hal)->isa);
     spmm->bytes = sizeof *spmm;
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
-    for (int p = 0; p < spmm->parts; p++) {
-        spmm->split[p + 1] = 0;
-        if (spmm->rows > 0) {
-            hal_split_csr(csr->offset, csr->rows, spmm->parts, p, &spmm->split[p], &spmm->split[p + 1]);
-        }
-    }
-    spmm->split[0] = 0;
+    split_rows(spmm, csr);
     if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
         const size_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(max_d));
@@ -170,16 +179,30 @@ static weft_status check_csr(const hal_csr *csr, int threads)
     return WEFT_OK;
 }
 
+/* The data of ROWS: of the swept matrix, with weights or without. */
+static weft_status build_swept(hal_spmm *spmm, const hal_csr *csr)
+{
+    hal_csr swept;
+    int64_t *offset = NULL;
+    weft_status status = spmm_cut_rows(spmm, csr, &swept, &offset);
+    if (status == WEFT_OK) {
+        split_rows(spmm, &swept);
+        spmm->rows = swept.rows;
+        status = swept.value != NULL ? spmm_build_weighted(spmm, &swept) : spmm_build_rows(spmm, &swept);
+        spmm->rows = csr->rows;
+    }
+    weft_free(offset);
+    return status;
+}
+
 weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
 {
     hal_spmm *spmm = NULL;
     weft_status status = WEFT_OK;
     assert(form != HAL_SPMM_AUTO);
     WEFT_TRY_GOTO(spmm_begin(hal, csr, form, max_d, &spmm), status, done);
-    if (csr->value != NULL) {
-        WEFT_TRY_GOTO(spmm_build_weighted(spmm, csr), status, done);
-    } else if (form == HAL_SPMM_ROWS) {
-        WEFT_TRY_GOTO(spmm_build_rows(spmm, csr), status, done);
+    if (form == HAL_SPMM_ROWS) {
+        WEFT_TRY_GOTO(build_swept(spmm, csr), status, done);
     } else if (form == HAL_SPMM_BLOCKS) {
         WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
     } else {
@@ -275,16 +298,21 @@ static void run_rows(const hal_spmm *spmm, const spmm_call *args)
     const int64_t line = LINE_BYTES / (int64_t)sizeof(float);
     const int64_t share = ((args->d + strips - 1) / strips + line - 1) / line * line; /* equal strips of whole lines */
     const int64_t step = share < widest ? share : widest;
+    assert(args->d <= spmm->max_d);
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
         const int64_t rows = spmm->split[part + 1] - spmm->split[part];
-        const int64_t begin = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
+        int64_t at = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
         const int64_t end = spmm->split[part] + spmm_slice_start(args, rows, args->slice + 1);
-        for (int64_t column = 0; column < args->d && begin < end; column += step) {
-            int width = (int)(args->d - column < step ? args->d - column : step);
-            spmm_pass pass = spmm_pass_of(args, column, width);
-            pass.stream = streams(spmm, args, &pass);
-            k->rows(&spmm->by_row, begin, end, &pass);
+        for (spmm_span span; spmm_next_span(spmm, args, &at, end, &span);) {
+            spmm_rows m = spmm->by_row;
+            m.start += span.moved;
+            for (int64_t column = 0; column < args->d; column += step) {
+                int width = (int)(args->d - column < step ? args->d - column : step);
+                spmm_pass pass = spmm_pass_of(&span.call, column, width);
+                pass.stream = streams(spmm, &span.call, &pass);
+                k->rows(&m, span.begin, span.end, &pass);
+            }
         }
     }
 }
@@ -427,13 +455,19 @@ void spmm_run_float(const hal_spmm *spmm, const spmm_call *args)
     } else {
         run_packed(spmm, args);
     }
+    if (args->slice + 1 >= args->slices) {
+        spmm_put_long_rows(spmm, args);
+    }
 }
 
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
 {
     (void)hal;
     const hal_spmm *spmm = args->matrix;
+    weft_dtype dtype;
+    WEFT_TRY(hal_op_type(HAL_OP_spmm_run, args, &dtype));
     const spmm_call call = {.d = args->out.cols,
+                            .wide = dtype == WEFT_DTYPE_F64,
                             .x = args->x.source,
                             .ldx = args->x.ld,
                             .narrow = args->x.dtype == WEFT_DTYPE_BF16,
@@ -446,8 +480,6 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
                             .ldo = args->out.ld,
                             .slice = args->slice,
                             .slices = args->slices};
-    weft_dtype dtype;
-    WEFT_TRY(hal_op_type(HAL_OP_spmm_run, args, &dtype));
     assert(args->out.rows == spmm->rows && args->x.rows == spmm->cols && args->x.cols == call.d);
     WEFT_CHECK(call.d <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld, prepared for %lld",
                (long long)call.d, (long long)spmm->max_d);
@@ -458,7 +490,7 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
     if (spmm->rows == 0 || call.d <= 0) {
         return WEFT_OK;
     }
-    if (dtype == WEFT_DTYPE_F64) {
+    if (call.wide) {
         spmm_run_double(spmm, &call);
     } else {
         spmm_run_float(spmm, &call);

@@ -37,6 +37,15 @@ typedef struct spmm_weighted {
     float *value;
 } spmm_weighted;
 
+/* ROWS: rows cut into pieces (spmm_long_rows.h). */
+typedef struct spmm_long_rows {
+    int64_t count;
+    int64_t *row;   /* [count] ascending */
+    int64_t *first; /* [count + 1] piece */
+    double *sum;    /* [pieces, ld] partial sums, of float32 or float64 as the run */
+    int64_t ld;
+} spmm_long_rows;
+
 /* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on. */
 typedef struct spmm_run {
     uint32_t edges;
@@ -122,7 +131,8 @@ const spmm_kernels *spmm_kernels_of(hal_isa isa);
 struct hal_spmm {
     int64_t rows, cols, edges, max_d;
     int parts;
-    int64_t *split; /* [parts + 1] rows of each part: equal edges */
+    spmm_long_rows long_rows; /* ROWS: the swept matrix is what is split and held below */
+    int64_t *split;           /* [parts + 1] rows of each part: equal edges */
     hal_spmm_form form;
     const spmm_kernels *kernels;
     spmm_rows by_row;
@@ -176,6 +186,7 @@ static inline int spmm_feature_strip(const spmm_kernels *kernels, int64_t left)
     return (int)(width < left ? width : left);
 }
 
+/* csr: the swept matrix, of spmm->rows rows. */
 weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
 /* Blocks [first, first + count). */
 weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
@@ -186,7 +197,7 @@ weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, 
 /* What its forms cost (spmm_auto.c): hal_sparse_ops' spmm_try, of a checked csr. */
 weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
 
-/* An empty prepared matrix of this form, split, without its data. */
+/* An empty prepared matrix of this form; BLOCKS and LISTS are split. */
 weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
 void spmm_free(hal_spmm *spmm);
 
@@ -195,6 +206,7 @@ typedef struct spmm_call {
     int64_t d;
     const void *x;
     int64_t ldx;
+    bool wide;                     /* the run's element type: float64, else float32 */
     bool narrow, narrow_out;       /* x, out: bfloat16; else the run's element type */
     const void *pre, *post, *diag; /* or NULL */
     double beta;

@@ -2,7 +2,7 @@
  * hal/cpu/sparse/spmm_double.c: aggregation in double precision, for gradient checks: plain C over whatever form is prepared,
  * adding edge by edge into the output row. Parts and order of additions are those of the form, so results repeat.
  */
-#include "hal/cpu/sparse/spmm.h"
+#include "hal/cpu/sparse/spmm_long_rows.h"
 
 /* out[row] += post * weight * pre[column] * x[column] */
 static void add_weighted(const spmm_call *args, int64_t row, int64_t column, double weight)
@@ -36,26 +36,46 @@ static void begin_row(const spmm_call *args, int64_t row)
     }
 }
 
-static void part_rows(const hal_spmm *spmm, const spmm_call *args, int part)
+static void row_of_lists(const hal_spmm *spmm, const spmm_span *span, int64_t row)
 {
     const spmm_rows *m = &spmm->by_row;
-    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
-        for (int64_t k = m->start[row].near; k < m->start[row + 1].near; k++) {
-            add_edge(args, row, m->near[k]);
-        }
-        for (int64_t k = m->start[row].far; k < m->start[row + 1].far; k++) {
-            add_edge(args, row, m->far[k]);
+    const spmm_row_end *start = m->start + span->moved + row;
+    for (int64_t k = start[0].near; k < start[1].near; k++) {
+        add_edge(&span->call, row, m->near[k]);
+    }
+    for (int64_t k = start[0].far; k < start[1].far; k++) {
+        add_edge(&span->call, row, m->far[k]);
+    }
+}
+
+static void row_of_weights(const hal_spmm *spmm, const spmm_span *span, int64_t row)
+{
+    const spmm_weighted *m = &spmm->weighted;
+    const int64_t *offset = m->offset + span->moved + row;
+    for (int64_t e = offset[0]; e < offset[1]; e++) {
+        add_weighted(&span->call, row, m->column[e], (double)m->value[e]);
+    }
+}
+
+static void part_rows(const hal_spmm *spmm, const spmm_call *args, int part)
+{
+    int64_t at = spmm->split[part];
+    for (spmm_span span; spmm_next_span(spmm, args, &at, spmm->split[part + 1], &span);) {
+        for (int64_t row = span.begin; row < span.end; row++) {
+            begin_row(&span.call, row);
+            if (spmm_is_weighted(spmm)) {
+                row_of_weights(spmm, &span, row);
+            } else {
+                row_of_lists(spmm, &span, row);
+            }
         }
     }
 }
 
-static void part_weighted(const hal_spmm *spmm, const spmm_call *args, int part)
+static void begin_rows(const spmm_call *args, int64_t begin, int64_t end)
 {
-    const spmm_weighted *m = &spmm->weighted;
-    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
-        for (int64_t e = m->offset[row]; e < m->offset[row + 1]; e++) {
-            add_weighted(args, row, m->column[e], (double)m->value[e]);
-        }
+    for (int64_t row = begin; row < end; row++) {
+        begin_row(args, row);
     }
 }
 
@@ -63,6 +83,7 @@ static void part_blocks(const hal_spmm *spmm, const spmm_call *args, int part)
 {
     const spmm_blocks *m = &spmm->by_block;
     const int64_t begin = spmm->split[part];
+    begin_rows(args, begin, spmm->split[part + 1]);
     for (int64_t b = 0; b < m->count; b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         const uint32_t *start = m->row_start + chunk->row;
@@ -78,6 +99,7 @@ static void part_blocks(const hal_spmm *spmm, const spmm_call *args, int part)
 static void part_lists(const hal_spmm *spmm, const spmm_call *args, int part)
 {
     const spmm_blocks *m = &spmm->by_block;
+    begin_rows(args, spmm->split[part], spmm->split[part + 1]);
     for (int64_t b = 0; b < m->count; b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         const uint16_t *column = m->column + chunk->edge;
@@ -101,12 +123,7 @@ void spmm_run_double(const hal_spmm *spmm, const spmm_call *args)
     }
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
-        for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
-            begin_row(args, row);
-        }
-        if (spmm_is_weighted(spmm)) {
-            part_weighted(spmm, args, part);
-        } else if (spmm->form == HAL_SPMM_ROWS) {
+        if (spmm->form == HAL_SPMM_ROWS) {
             part_rows(spmm, args, part);
         } else if (spmm->form == HAL_SPMM_BLOCKS) {
             part_blocks(spmm, args, part);
@@ -114,4 +131,5 @@ void spmm_run_double(const hal_spmm *spmm, const spmm_call *args)
             part_lists(spmm, args, part);
         }
     }
+    spmm_put_long_rows(spmm, args);
 }

@@ -8,7 +8,7 @@
  * Limits: no near and far lists, no blocks. Where the sources come from memory, which is where graphs with weights are slow,
  * the weights cost a quarter of the traffic at d = 16 and less beyond.
  */
-#include "hal/cpu/sparse/spmm.h"
+#include "hal/cpu/sparse/spmm_long_rows.h"
 
 weft_status spmm_build_weighted(hal_spmm *spmm, const hal_csr *csr)
 {
@@ -42,13 +42,17 @@ void spmm_run_weighted(const hal_spmm *spmm, const spmm_call *args)
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
         const int64_t rows = spmm->split[part + 1] - spmm->split[part];
-        const int64_t begin = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
+        int64_t at = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
         const int64_t end = spmm->split[part] + spmm_slice_start(args, rows, args->slice + 1);
-        for (int64_t column = 0; column < args->d && begin < end;) {
-            const int width = spmm_feature_strip(spmm->kernels, args->d - column);
-            const spmm_pass pass = spmm_pass_of(args, column, width);
-            spmm->kernels->features(&m, begin, end, &pass);
-            column += width;
+        for (spmm_span span; spmm_next_span(spmm, args, &at, end, &span);) {
+            sparse_features moved = m;
+            moved.offset += span.moved;
+            for (int64_t column = 0; column < args->d;) {
+                const int width = spmm_feature_strip(spmm->kernels, args->d - column);
+                const spmm_pass pass = spmm_pass_of(&span.call, column, width);
+                spmm->kernels->features(&moved, span.begin, span.end, &pass);
+                column += width;
+            }
         }
     }
 }

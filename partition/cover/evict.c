@@ -1,0 +1,232 @@
+/* partition/cover/evict.c: see partition/cover/evict.h. */
+#include "partition/cover/evict.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "partition/cover/counts.h"
+#include "partition/partition.h"
+
+enum { MOST_PAIRS = 64, PASSES = 4 };
+#define VERTEX_LIMIT 1.1
+#define MIN_GAIN     0.002
+
+typedef struct evict_state {
+    const pair_list *list;
+    const adjacency *adjacent;
+    uint16_t *pair_part;
+    int parts;
+    part_counts counts;
+    int64_t *load; /* [parts] pairs */
+    int64_t *held; /* [parts] vertices */
+    int64_t *next; /* [vertices] the pair of each vertex with the next larger one, in the order of a pass */
+    int64_t *pair; /* [most neighbours] pairs of the vertex at hand */
+    int *holder;   /* [parts] parts that hold it */
+    int holders;
+    int64_t replicas, load_cap, held_cap;
+} evict_state;
+
+/* A replica that may go: its pairs, and where each would. */
+typedef struct eviction {
+    int count, replicas; /* pairs found; replicas that would arise, those that vanish taken off */
+    int64_t pair[MOST_PAIRS];
+    int32_t partner[MOST_PAIRS];
+    int to[MOST_PAIRS];
+} eviction;
+
+static void leave(evict_state *state, int64_t v, int part)
+{
+    counts_decrement(&state->counts, v, part);
+    if (counts_get(&state->counts, v, part) == 0) {
+        --state->held[part];
+        --state->replicas;
+    }
+}
+
+static void join(evict_state *state, int64_t v, int part)
+{
+    if (counts_get(&state->counts, v, part) == 0) {
+        ++state->held[part];
+        ++state->replicas;
+    }
+    counts_increment(&state->counts, v, part);
+}
+
+static void list_holders(evict_state *state, int64_t v)
+{
+    const part_counts *counts = &state->counts;
+    const bool dense = counts_is_dense(counts, v);
+    const int32_t slots = dense ? state->parts : counts->row[v].used;
+    state->holders = 0;
+    for (int32_t i = 0; i < slots; ++i) {
+        const int64_t slot = counts->row[v].first + i;
+        if (counts->count[slot] > 0) {
+            state->holder[state->holders++] = dense ? i : counts->part[slot];
+        }
+    }
+}
+
+/* Where a pair {v, u} of `from` goes best while `taken` more go somewhere: [out] adds: a replica of u. -1: nowhere. */
+static int best_place(const evict_state *state, int64_t v, int64_t u, int from, int taken, int *adds)
+{
+    int best = -1;
+    int32_t most = -1;
+    for (int i = 0; i < state->holders; ++i) {
+        const int part = state->holder[i];
+        if (part == from || state->load[part] + taken >= state->load_cap || counts_get(&state->counts, v, part) == 0) {
+            continue;
+        }
+        const int32_t there = counts_get(&state->counts, u, part);
+        if (there > most && (there > 0 || state->held[part] < state->held_cap)) {
+            best = part;
+            most = there;
+        }
+    }
+    *adds = most > 0 ? 0 : 1;
+    return best;
+}
+
+/* Can v leave part `from`, where it has `count` pairs? */
+static bool find_places(const evict_state *state, int64_t v, int from, int count, eviction *plan)
+{
+    const adjacency *adjacent = state->adjacent;
+    const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
+    const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
+    plan->count = 0;
+    plan->replicas = -1;
+    for (int64_t i = 0; i < degree && plan->count < count; ++i) {
+        if (state->pair_part[state->pair[i]] != from) {
+            continue;
+        }
+        int adds = 0;
+        const int to = best_place(state, v, neighbour[i], from, plan->count, &adds);
+        if (to < 0) {
+            return false;
+        }
+        plan->replicas += adds - (counts_get(&state->counts, neighbour[i], from) == 1 ? 1 : 0);
+        plan->pair[plan->count] = state->pair[i];
+        plan->partner[plan->count] = neighbour[i];
+        plan->to[plan->count++] = to;
+    }
+    return plan->replicas < 0 || (plan->replicas == 0 && state->held[from] > state->held_cap);
+}
+
+static void carry_out(evict_state *state, int64_t v, int from, const eviction *plan)
+{
+    for (int i = 0; i < plan->count; ++i) {
+        leave(state, v, from);
+        leave(state, plan->partner[i], from);
+        join(state, v, plan->to[i]);
+        join(state, plan->partner[i], plan->to[i]);
+        --state->load[from];
+        ++state->load[plan->to[i]];
+        state->pair_part[plan->pair[i]] = (uint16_t)plan->to[i];
+    }
+}
+
+/* The pairs of v in the order of its neighbours: of smaller ones those that came next, then its own. */
+static weft_status find_pairs(evict_state *state, int64_t v)
+{
+    const pair_list *list = state->list;
+    const adjacency *adjacent = state->adjacent;
+    int64_t own = list->offset[v], *pair = state->pair;
+    for (int64_t i = adjacent->offset[v]; i < adjacent->offset[v + 1]; ++i, ++pair) {
+        const int64_t u = adjacent->neighbour[i], low = u < v ? u : v, high = u < v ? v : u;
+        *pair = u < v ? state->next[u]++ : own++;
+        WEFT_CHECK(
+            *pair < list->offset[low + 1] && list->other[*pair] == high, WEFT_ERR_DATA,
+            "the graph says that it is symmetric, but vertices %lld and %lld are neighbours in one direction only, "
+            "or rows do not ascend: convert it again",
+            (long long)low, (long long)high);
+    }
+    return WEFT_OK;
+}
+
+static weft_status evict_once(evict_state *state)
+{
+    const adjacency *adjacent = state->adjacent;
+    eviction plan;
+    state->held_cap = (int64_t)(VERTEX_LIMIT * (double)state->replicas / state->parts) + 1;
+    for (int64_t v = 0; v < adjacent->vertices; ++v) {
+        state->next[v] = state->list->offset[v];
+    }
+    for (int64_t v = 0; v < adjacent->vertices; ++v) {
+        WEFT_TRY(find_pairs(state, v));
+        list_holders(state, v);
+        for (int i = 0; i < state->holders && state->holders > 1; ++i) {
+            const int part = state->holder[i];
+            const int32_t count = counts_get(&state->counts, v, part);
+            if (count > 0 && count <= MOST_PAIRS && find_places(state, v, part, count, &plan)) {
+                assert(plan.count == count);
+                carry_out(state, v, part, &plan);
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status evict_create(evict_state *state, const evict_options *options)
+{
+    const pair_list *list = state->list;
+    const adjacency *adjacent = state->adjacent;
+    int64_t most = 0;
+    for (int64_t v = 0; v < adjacent->vertices; ++v) {
+        const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
+        most = degree > most ? degree : most;
+    }
+    WEFT_TRY(counts_create(list, state->pair_part, state->parts, options->threads, &state->counts));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->holder, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->next, list->vertices, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->pair, most, WEFT_MEM_PARTITION));
+    for (int64_t e = 0; e < list->pairs; ++e) {
+        ++state->load[state->pair_part[e]];
+    }
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        list_holders(state, v);
+        for (int i = 0; i < state->holders; ++i) {
+            ++state->held[state->holder[i]];
+        }
+        state->replicas += state->holders;
+    }
+    state->load_cap = (int64_t)(options->balance * (double)list->pairs / state->parts);
+    return WEFT_OK;
+}
+
+static void evict_free(evict_state *state)
+{
+    counts_free(&state->counts);
+    weft_free(state->load);
+    weft_free(state->held);
+    weft_free(state->holder);
+    weft_free(state->next);
+    weft_free(state->pair);
+}
+
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const evict_options *options,
+                           uint16_t *pair_part, refine_result *result)
+{
+    weft_status status = WEFT_OK;
+    evict_state state = {.list = list, .adjacent = adjacent, .pair_part = pair_part, .parts = options->parts};
+    assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
+    WEFT_TRY_GOTO(evict_create(&state, options), status, done);
+    log_progress progress = log_progress_begin("taking replicas out", "passes", PASSES);
+    int64_t before = INT64_MAX;
+    for (int pass = 0; pass < PASSES && (double)(before - state.replicas) > MIN_GAIN * (double)before; ++pass) {
+        before = state.replicas;
+        WEFT_TRY_GOTO(evict_once(&state), status, done);
+        log_debug("replicas taken out: %lld of %lld", (long long)(before - state.replicas), (long long)before);
+        log_progress_update(&progress, pass + 1);
+    }
+    log_progress_end(&progress);
+    result->replicas = state.replicas;
+    result->largest = 0;
+    for (int p = 0; p < state.parts; ++p) {
+        result->largest = state.held[p] > result->largest ? state.held[p] : result->largest;
+    }
+done:
+    evict_free(&state);
+    return status;
+}

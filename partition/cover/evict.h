@@ -1,0 +1,31 @@
+/*
+ * partition/cover/evict.h: take whole replicas out of a vertex-cut.
+ *
+ * Refinement (refine.h) moves one pair at a time, and only where that one move pays. A replica of v in part p with a few pairs is
+ * often kept by them together: here all of them leave p at once, each for another part that holds v, where it fits best,
+ *
+ *      those that hold the partner already, the one with most of its pairs first; else one that takes the partner in
+ *
+ * when fewer replicas arise than vanish (v's in p, and those of partners that had their last pair there), or as many, out of a
+ * part that holds more than VERTEX_LIMIT times the mean vertices. Parts above it take no partner in, and no part exceeds its share
+ * of pairs, so replicas never rise and the balance of pairs stays.
+ *
+ * Replicas of up to MOST_PAIRS pairs are tried, vertex by vertex, in passes until one gains little. Sequential: the same for any
+ * number of threads. O(sum over vertices of degree x parts that hold it) a pass; memory: 8 bytes a vertex beside the counts.
+ */
+#ifndef WEFT_PARTITION_COVER_EVICT_H
+#define WEFT_PARTITION_COVER_EVICT_H
+
+#include "partition/cover/adjacency.h"
+#include "partition/cover/refine.h"
+
+typedef struct evict_options {
+    int parts, threads;
+    double balance; /* allowed pairs of a part over the mean */
+} evict_options;
+
+/* pair_part [pairs]: changed in place. [out] result: replicas and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const evict_options *options,
+                           uint16_t *pair_part, refine_result *result);
+
+#endif
