@@ -1,40 +1,48 @@
-# weft_room(NAME DIR folder LINK libraries...): one static library from every .c file of a folder.
+# weft_room(NAME DIR folder LINK libraries... [EXCLUDE regex]): one static library from every .c file of a folder whose path
+# does not match the regular expression.
 #
 # Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, everything else for the baseline, so
 # that one binary runs everywhere and picks its kernels at run time.
 
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 
+# Flags are of C, and of C++ where kernels of the backend cuda are compiled for the CPU; nvcc has its own.
 function(weft_compile_options target)
-  target_compile_options(${target} PRIVATE ${WEFT_WARNINGS} -fno-math-errno -fno-trapping-math)
-  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  set(host $<COMPILE_LANGUAGE:C,CXX>)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C>:${WEFT_WARNINGS}>"
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow>" "$<${host}:-fno-math-errno;-fno-trapping-math>")
+  target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
   if(WEFT_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<${host}:-Werror>)
   endif()
   if(WEFT_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE "$<${host}:-fsanitize=${WEFT_SANITIZE};-fno-omit-frame-pointer>")
     if(CMAKE_C_COMPILER_ID MATCHES "Clang")
       # Instrumented loops are not vectorised; saying so about each "omp simd" would be an error.
-      target_compile_options(${target} PRIVATE -Wno-pass-failed)
+      target_compile_options(${target} PRIVATE $<${host}:-Wno-pass-failed>)
     endif()
     target_link_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE})
     if(WEFT_FUZZ)
-      target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link) # the fuzzer is guided by coverage of the rooms
+      target_compile_options(${target} PRIVATE $<${host}:-fsanitize=fuzzer-no-link>) # the fuzzer is guided by coverage of the rooms
     endif()
   else()
-    target_compile_options(${target} PRIVATE -fstack-protector-strong)
+    target_compile_options(${target} PRIVATE $<${host}:-fstack-protector-strong>)
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
-      target_compile_definitions(${target} PRIVATE _FORTIFY_SOURCE=2)
+      target_compile_definitions(${target} PRIVATE $<${host}:_FORTIFY_SOURCE=2>)
     endif()
     target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
   endif()
 endfunction()
 
 function(weft_room name)
-  cmake_parse_arguments(ROOM "" "DIR" "LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "" "DIR;EXCLUDE" "LINK" ${ARGN})
   set(root ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/${ROOM_DIR}/*.c)
   list(FILTER sources EXCLUDE REGEX "/(main|[a-z0-9_]+_body)\\.c$")
+  if(ROOM_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
+  endif()
   if(NOT sources)
     add_library(weft_${name} INTERFACE)
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
@@ -53,7 +61,7 @@ function(weft_room name)
   weft_compile_options(weft_${name})
   foreach(source IN LISTS sources)
     # Kernels of numbers read no files, and clang takes minutes to instrument each.
-    if(WEFT_FUZZ AND source MATCHES "_(base|avx2|avx512)\\.c$" AND NOT source MATCHES "/gnn/data/")
+    if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "_(base|avx2|avx512)\\.c$" AND NOT source MATCHES "/gnn/data/")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O1)
     endif()
     if(source MATCHES "_avx2\\.c$")

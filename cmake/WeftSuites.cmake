@@ -9,10 +9,10 @@ function(weft_suite name timeout)
 endfunction()
 
 # Left out with sanitizers: what is slow there and whose code other tests run (calibration sends by the collectives, models
-# compute in train_golden and train_sync), and what runs no C code of ours.
+# compute in train_golden, unit_dense_engine and train_sync), and what runs no C code of ours.
 # --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
 weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error
-  -E "^(app_options|app_bench|app_train|app_pages|unit_comm_calibrate|partition_real_graphs|backend_spmm|train_model|train_slurm|python_.*|check_layers)$")
+  -E "^(app_options|app_bench|app_train|app_pages|unit_comm_calibrate|partition_real_graphs|backend_spmm|train_golden_dense|train_model|train_slurm|python_.*|check_layers)$")
 # The communication tests run in the tree of the thread sanitizer, which is clang's too.
 weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error
   -L unit -E ^unit_comm_)
@@ -26,12 +26,16 @@ set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Buildin
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
 set_tests_properties(suite_onednn3 PROPERTIES SKIP_RETURN_CODE 77)
+# Kernels of the backend cuda on the CPU, and by nvcc where there is one.
+weft_suite(suite_cuda 900 ${CMAKE_SOURCE_DIR}/scripts/test_cuda)
+weft_suite(suite_cuda_compiles 900 ${CMAKE_SOURCE_DIR}/scripts/test_cuda --compile)
+set_tests_properties(suite_cuda suite_cuda_compiles PROPERTIES SKIP_RETURN_CODE 77)
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
-# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 12 seconds for what graphs, options and models come
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 8 seconds for what graphs, options and models come
 # in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 12 CACHE STRING "Seconds of each fuzz target in the tests")
+set(WEFT_FUZZ_SECONDS 8 CACHE STRING "Seconds of each fuzz target in the tests")
 set(fuzz_short json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)

@@ -52,6 +52,7 @@ static const name_row names[] = {
     {"layer", ".bias", "lins.", ".bias", VECTOR, MLP},
     {"layer", ".weight", "convs.", ".nn.lins.0.weight", MATRIX, GIN},
     {"layer", ".bias", "convs.", ".nn.lins.0.bias", VECTOR, GIN},
+    {"layer", ".eps", "convs.", ".eps", VECTOR, GIN},
     {"mlp", ".weight", "convs.", ".nn.lins.1.weight", MATRIX, GIN},
     {"mlp", ".bias", "convs.", ".nn.lins.1.bias", VECTOR, GIN},
     {"layer", ".weight", "lin.weight", NULL, MATRIX, SGC},
@@ -185,8 +186,10 @@ static weft_status describe_layer(const train_weights *weights, const char *orig
                        has_shape(find_numbered(weights, "mlp", l, ".bias"), 1, out),
                    WEFT_ERR_DATA, "%s: layer %d lacks its second linear map, [%" PRId64 ", %" PRId64 "]", origin, l,
                    out, out);
+        WEFT_CHECK(!config->learns_eps || has_shape(find_numbered(weights, "layer", l, ".eps"), 1, 1), WEFT_ERR_DATA,
+                   "%s: layer%d.eps is missing or no single number, which layer 0 has", origin, l);
         WEFT_TRY(describe_norm(weights, origin, "mlp", l, out, config, found));
-        *found += 2;
+        *found += config->learns_eps ? 3 : 2;
     }
     config->inputs = l == 0 ? in : config->inputs;
     config->hidden = l == 1 ? in : config->hidden;
@@ -262,6 +265,7 @@ static void recognise(const train_weights *weights, gnn_config *config)
     if (weights_find(weights, "mlp0.weight") != NULL) {
         config->kind = GNN_GIN;
     }
+    config->learns_eps = config->kind == GNN_GIN && weights_find(weights, "layer0.eps") != NULL;
     const bool batch = weights_find(weights, "norm0.mean") != NULL || weights_find(weights, "mlp0.mean") != NULL;
     const bool layer = weights_find(weights, "norm0.gamma") != NULL || weights_find(weights, "mlp0.gamma") != NULL;
     config->norm = batch ? NORM_BATCH : layer ? NORM_LAYER : NORM_NONE;
@@ -366,13 +370,13 @@ static void translate(const gnn_config *config, const train_weights *weights, ou
     }
 }
 
-/* GINConv's eps, which is 0 here: no weight, but their file has one a layer. */
+/* GINConv's eps: where it is 0 and not learned it is no weight here, but their file has one a layer. */
 static const char eps_begin[] = "convs.", eps_end[] = ".eps";
 
 static void add_eps(const gnn_config *config, outgoing *out)
 {
     static const float zero[1] = {0};
-    for (int l = 0; config->kind == GNN_GIN && l < config->layers; ++l) {
+    for (int l = 0; config->kind == GNN_GIN && !config->learns_eps && l < config->layers; ++l) {
         char *name = out->name[out->count];
         snprintf(name, PARAM_NAME_BYTES, "%s%d%s", eps_begin, l, eps_end);
         out->item[out->count++] = (safetensors_item){.name = name, .dims = 1, .shape = {1}, .values = zero};
@@ -466,24 +470,35 @@ static bool is_counter(const char *name)
     return length >= sizeof end && strcmp(name + length - (sizeof end - 1), end) == 0;
 }
 
-static weft_status check_eps(const safetensors_file *file, const char *path, int i)
+static bool is_eps(const char *name)
 {
-    const safetensors_entry *entry = safetensors_entry_at(file, i);
-    float eps = 0;
-    WEFT_CHECK(entry->count == 1, WEFT_ERR_DATA, "%s: tensor \"%s\" has %" PRId64 " elements, expected 1", path,
-               entry->name, entry->count);
-    WEFT_TRY(safetensors_read_f32(file, i, &eps));
-    WEFT_CHECK(eps == 0.0f, WEFT_ERR_UNSUPPORTED, "%s: tensor \"%s\" is %g: Weft's gin has eps 0 (GIN-0)", path,
-               entry->name, (double)eps);
+    return number_in(name, eps_begin, eps_end) >= 0;
+}
+
+/* One that is not 0 was learned, and so were the others. */
+static weft_status look_at_eps(const safetensors_file *file, const char *path, gnn_config *config)
+{
+    config->learns_eps = false;
+    for (int i = 0; config->kind == GNN_GIN && i < safetensors_count(file); ++i) {
+        const safetensors_entry *entry = safetensors_entry_at(file, i);
+        float eps = 0;
+        if (is_eps(entry->name)) {
+            WEFT_CHECK(entry->count == 1, WEFT_ERR_DATA, "%s: tensor \"%s\" has %" PRId64 " elements, expected 1", path,
+                       entry->name, entry->count);
+            WEFT_TRY(safetensors_read_f32(file, i, &eps));
+            config->learns_eps = config->learns_eps || eps != 0.0f;
+        }
+    }
     return WEFT_OK;
 }
 
-static weft_status read_named(const safetensors_file *file, const char *path, int i, unsigned models,
+static weft_status read_named(const safetensors_file *file, const char *path, int i, const gnn_config *config,
                               train_weights *weights)
 {
+    const unsigned models = models_of(config);
     const char *name = safetensors_entry_at(file, i)->name;
-    if ((models & GIN) != 0 && number_in(name, eps_begin, eps_end) >= 0) {
-        return check_eps(file, path, i);
+    if (config->kind == GNN_GIN && !config->learns_eps && is_eps(name)) {
+        return WEFT_OK;
     }
     for (int r = 0; r < NAMES; ++r) {
         int number = number_in(name, names[r].theirs, names[r].their_end);
@@ -498,10 +513,11 @@ static weft_status read_named(const safetensors_file *file, const char *path, in
 weft_status pyg_read(const safetensors_file *file, const char *path, train_weights *weights, gnn_config *config)
 {
     WEFT_TRY(tell_model(file, path, config));
+    WEFT_TRY(look_at_eps(file, path, config));
     weft_status status = WEFT_OK;
     for (int i = 0; i < safetensors_count(file) && status == WEFT_OK; ++i) {
         if (!is_counter(safetensors_entry_at(file, i)->name)) {
-            status = read_named(file, path, i, models_of(config), weights);
+            status = read_named(file, path, i, config, weights);
         }
     }
     status = status == WEFT_OK ? gnn_weights_describe(weights, path, config) : status;

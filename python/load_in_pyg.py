@@ -76,7 +76,7 @@ def load(path):
 
 
 def read_store(store, option):
-    """Features and edge_index of a graph store, as the model wants them."""
+    """Features and edges of a graph store, as the model wants them: edge_index and, where they count, their weights."""
     offset, source = np.load(f"{store}/offset.npy"), np.load(f"{store}/source.npy")
     x = np.load(f"{store}/feature.npy")
     if option.get("normalize") == "row":
@@ -89,16 +89,21 @@ def read_store(store, option):
     edge_index = torch.from_numpy(np.stack([source.astype(np.int64), target]))
     if option["model"] == "sage" and option["aggregator"] == "gcn":
         edge_index = add_self_loops(edge_index, num_nodes=len(x))[0]
-    return torch.from_numpy(x), edge_index
+    edges = {"edge_index": edge_index}
+    if option.get("edge-weights", "off") == "on":
+        if option["model"] not in ("gcn", "sgc"):
+            sys.exit(f"load_in_pyg.py: PyG's {option['model']} takes no weights of edges, this one was trained with them")
+        edges["edge_weight"] = torch.from_numpy(np.load(f"{store}/weight.npy"))
+    return torch.from_numpy(x), edges
 
 
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__.splitlines()[0])
     model, option = load(sys.argv[1])
-    x, edge_index = read_store(sys.argv[2], option)
+    x, edges = read_store(sys.argv[2], option)
     with torch.no_grad():
-        logits = (model(x) if option["model"] == "mlp" else model(x, edge_index)).numpy()
+        logits = (model(x) if option["model"] == "mlp" else model(x, **edges)).numpy()
     if len(sys.argv) == 4:
         np.save(sys.argv[3], logits)
     label, split = np.load(f"{sys.argv[2]}/label.npy"), np.load(f"{sys.argv[2]}/split.npy").reshape(-1, len(x))[0]

@@ -26,6 +26,7 @@ typedef struct gnn_layer {
     gnn_aggregator *aggregator;      /* of kinds that sum over neighbours */
     const gnn_part_edges *edges;     /* of kinds that weigh edges */
     const tensor_features *features; /* the input of a layer whose plan says sparse: `input` is a shape without data */
+    int eps;                         /* block of GIN's, where it is learned */
     int weight, bias;                /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
     void *own;                       /* what the kind keeps besides; NULL: nothing, see destroy */
     weft_tensor input, output;

@@ -76,6 +76,8 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
     return status;
 }
 
+/* Every row of y = row [1, cols]; like: any matrix of its type. */
+weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
 /* Every row of out = bias. */
 weft_status layer_set_bias(gnn_layer *layer);
 /* y = x W + bias (NULL: none) and dW = x^T dy, x masked panel by panel where the plan says so; of sparse features x is a
@@ -94,6 +96,8 @@ weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const h
 
 /* Sizes of a layer of this flow (sum_plan.c). self: x has weights of its own, besides those of its aggregate. */
 void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer);
+/* The same of a kind with one matrix, whose order of work the widths decide. */
+void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer);
 
 /* Is the product with x's own weights a piece of its own? Then sum_split_forward and _backward do the layer's work. */
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);

@@ -44,6 +44,12 @@ typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage
 typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
 /* How features are held: all of them, or those that are not 0 (tensor/tensor_features.h). */
+/* What GIN adds to 1 as the weight of a vertex' own row. */
+#define GNN_EPS_CHOICES(X)                                                                                             \
+    X(GNN_EPS_0, "0")                                                                                                  \
+    X(GNN_EPS_LEARNED, "learned")
+typedef enum gnn_eps { GNN_EPS_CHOICES(CHOICE_VALUE) } gnn_eps;
+
 /* Whether the weights of a store's edges count; auto: where there are some and the model has a use for them. */
 #define GNN_EDGE_WEIGHTS(X)                                                                                            \
     X(GNN_WEIGHTS_AUTO, "auto")                                                                                        \
@@ -80,7 +86,8 @@ typedef struct gnn_config {
     int heads, out_heads;        /* of attention: of hidden layers, side by side; of the last, their mean */
     float slope, weight_dropout; /* of attention: LeakyReLU below 0; dropout of edges' weights */
     gnn_order order;
-    bool residual; /* a hidden convolution's input, but for the first, is added to its result */
+    bool learns_eps; /* of gin: the weight of a vertex' own row is 1 + a parameter, not 1 */
+    bool residual;   /* a hidden convolution's input, but for the first, is added to its result */
     gnn_jumping jumping;
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
@@ -105,15 +112,16 @@ typedef struct gnn_plan gnn_plan;
 typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
-    bool self;     /* separate weights for the vertex itself (GraphSAGE mean) */
-    bool sparse;   /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
-    bool panels;   /* first layer, input dropout: masked panel by panel, never stored whole */
-    bool last;     /* of the model: its result is the answer */
-    bool inner;    /* followed by a layer of the same convolution */
-    int skip;      /* the layer whose input is added behind this one's normalisation; -1: none */
-    int hops;      /* aggregations, one after the other, with no weights in between */
-    int number;    /* of its convolution */
-    char name[16]; /* of its parameters: "layer3" */
+    bool self;       /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse;     /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool panels;     /* first layer, input dropout: masked panel by panel, never stored whole */
+    bool last;       /* of the model: its result is the answer */
+    bool learns_eps; /* GIN's, as in gnn_config */
+    bool inner;      /* followed by a layer of the same convolution */
+    int skip;        /* the layer whose input is added behind this one's normalisation; -1: none */
+    int hops;        /* aggregations, one after the other, with no weights in between */
+    int number;      /* of its convolution */
+    char name[16];   /* of its parameters: "layer3" */
     int64_t d_in, d_out;
     int heads; /* attention: of this layer, 0 without; slope and weight_dropout as in gnn_config */
     float slope, weight_dropout;

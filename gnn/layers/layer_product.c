@@ -18,12 +18,12 @@ static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_
     return status;
 }
 
-/* Every row of y = bias: a product over no columns writes it. */
-static weft_status set_rows(const weft_tensor *w, const weft_tensor *bias, weft_tensor *y)
+/* A product over no columns writes it. */
+weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y)
 {
     weft_tensor none = tensor_view(y, 0, y->rows, 0, 0);
-    weft_tensor empty = tensor_view(w, 0, 0, 0, y->cols);
-    return tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = bias}, y);
+    weft_tensor empty = tensor_view(like, 0, 0, 0, y->cols);
+    return tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = row}, y);
 }
 
 weft_status layer_set_bias(gnn_layer *layer)
@@ -31,7 +31,7 @@ weft_status layer_set_bias(gnn_layer *layer)
     weft_tensor bias = param_value(layer->params, layer->bias);
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor out = gnn_layer_out(layer);
-    return set_rows(&w, &bias, &out);
+    return layer_set_rows(&w, &bias, &out);
 }
 
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
@@ -40,7 +40,7 @@ weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const w
     weft_tensor w = param_value(layer->params, layer->weight);
     if (layer->features != NULL) {
         if (bias != NULL) {
-            WEFT_TRY(set_rows(&w, bias, y));
+            WEFT_TRY(layer_set_rows(&w, bias, y));
         }
         return tensor_features_product(layer->features, &w, bias != NULL ? 1.0 : 0.0, dropout, y);
     }

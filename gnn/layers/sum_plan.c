@@ -1,6 +1,6 @@
 /*
- * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, GIN, and MLP,
- * which sums nothing. Here they differ and are sized; what they compute is gnn/layers/sum_layer.c.
+ * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, and MLP,
+ * which sums nothing (GIN: gnn/layers/gin_layer.c). Here they differ and are sized; what they compute is gnn/layers/sum_layer.c.
  */
 #include "gnn/layers/layer_internal.h"
 
@@ -78,7 +78,7 @@ static void plan_sage(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     sum_plan(plan, number, flow, plan->config.aggregator == GNN_SAGE_MEAN, layer);
 }
 
-static void plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     sum_plan(plan, number, choose_flow(&plan->config, number, layer->d_in, layer->d_out), false, layer);
 }
@@ -99,12 +99,6 @@ static gnn_normalisation gcn_normalisation(const gnn_config *config)
     return GNN_NORM_SYMMETRIC;
 }
 
-static gnn_normalisation gin_normalisation(const gnn_config *config)
-{
-    (void)config;
-    return GNN_NORM_SUM_SELF;
-}
-
 const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
                                       .connects = true,
                                       .normalisation = sage_normalisation,
@@ -114,24 +108,9 @@ const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
                                       .forward = sum_layer_forward,
                                       .backward = sum_layer_backward};
 
-const gnn_layer_ops gnn_layer_gcn = {.plan = plan_pooled,
+const gnn_layer_ops gnn_layer_gcn = {.plan = sum_plan_pooled,
                                      .connects = true,
                                      .normalisation = gcn_normalisation,
-                                     .declare = sum_layer_declare,
-                                     .create = sum_layer_create,
-                                     .prepare = sum_layer_prepare,
-                                     .forward = sum_layer_forward,
-                                     .backward = sum_layer_backward};
-
-/*
- * K. Xu, W. Hu, J. Leskovec, S. Jegelka: How powerful are graph neural networks? ICLR 2019, arXiv 1810.00826: their GIN-0. A
- * convolution is a network of two linear maps on (1 + eps) x + the sum over in-neighbours with eps = 0; the first is a layer that
- * sums, so it may come before the sum, and the second a dense layer.
- */
-const gnn_layer_ops gnn_layer_gin = {.plan = plan_pooled,
-                                     .then = &gnn_layer_mlp,
-                                     .connects = true,
-                                     .normalisation = gin_normalisation,
                                      .declare = sum_layer_declare,
                                      .create = sum_layer_create,
                                      .prepare = sum_layer_prepare,

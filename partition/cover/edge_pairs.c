@@ -117,7 +117,7 @@ weft_status pair_list_build(const weft_graph *graph, int threads, pair_list *lis
     int64_t n = graph->vertices;
     *list = (pair_list){.vertices = n};
     WEFT_CHECK(n < INT32_MAX, WEFT_ERR_UNSUPPORTED,
-               "%lld vertices: this partitioner takes fewer than 2^31; use " FLAG_METHOD " random", (long long)n);
+               "%lld vertices: this partitioner takes fewer than 2^31; use " FLAG_METHOD " stream", (long long)n);
     threads = split_threads(graph->edges, threads);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&list->offset, n + 1, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&next, n + 1, WEFT_MEM_PARTITION), status, done);

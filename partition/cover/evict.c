@@ -8,9 +8,8 @@
 #include "partition/cover/counts.h"
 #include "partition/partition.h"
 
-enum { MOST_PAIRS = 64, PASSES = 4 };
+enum { MOST_PAIRS = 64, WALKS = 2, PROGRESS_ROWS = 4096 };
 #define VERTEX_LIMIT 1.1
-#define MIN_GAIN     0.002
 
 typedef struct evict_state {
     const pair_list *list;
@@ -20,7 +19,7 @@ typedef struct evict_state {
     part_counts counts;
     int64_t *load; /* [parts] pairs */
     int64_t *held; /* [parts] vertices */
-    int64_t *next; /* [vertices] the pair of each vertex with the next larger one, in the order of a pass */
+    int64_t *next; /* [vertices] the pair of each vertex with the next larger one, in the order of the walk */
     int64_t *pair; /* [most neighbours] pairs of the vertex at hand */
     int *holder;   /* [parts] parts that hold it */
     int holders;
@@ -143,15 +142,24 @@ static weft_status find_pairs(evict_state *state, int64_t v)
     return WEFT_OK;
 }
 
-static weft_status evict_once(evict_state *state)
+static int64_t vertex_limit(const evict_state *state)
+{
+    return (int64_t)(VERTEX_LIMIT * (double)state->replicas / state->parts) + 1;
+}
+
+static weft_status evict_all(evict_state *state)
 {
     const adjacency *adjacent = state->adjacent;
     eviction plan;
-    state->held_cap = (int64_t)(VERTEX_LIMIT * (double)state->replicas / state->parts) + 1;
+    log_progress progress = log_progress_begin("taking replicas out", "vertices", (double)adjacent->vertices);
+    state->held_cap = vertex_limit(state);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
         state->next[v] = state->list->offset[v];
     }
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
+        if (v % PROGRESS_ROWS == 0) {
+            log_progress_update(&progress, (double)v);
+        }
         WEFT_TRY(find_pairs(state, v));
         list_holders(state, v);
         for (int i = 0; i < state->holders && state->holders > 1; ++i) {
@@ -163,6 +171,7 @@ static weft_status evict_once(evict_state *state)
             }
         }
     }
+    log_progress_end(&progress);
     return WEFT_OK;
 }
 
@@ -205,6 +214,15 @@ static void evict_free(evict_state *state)
     weft_free(state->pair);
 }
 
+static int64_t largest(const evict_state *state)
+{
+    int64_t most = 0;
+    for (int p = 0; p < state->parts; ++p) {
+        most = state->held[p] > most ? state->held[p] : most;
+    }
+    return most;
+}
+
 weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const evict_options *options,
                            uint16_t *pair_part, refine_result *result)
 {
@@ -212,20 +230,13 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
     evict_state state = {.list = list, .adjacent = adjacent, .pair_part = pair_part, .parts = options->parts};
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
     WEFT_TRY_GOTO(evict_create(&state, options), status, done);
-    log_progress progress = log_progress_begin("taking replicas out", "passes", PASSES);
-    int64_t before = INT64_MAX;
-    for (int pass = 0; pass < PASSES && (double)(before - state.replicas) > MIN_GAIN * (double)before; ++pass) {
-        before = state.replicas;
-        WEFT_TRY_GOTO(evict_once(&state), status, done);
+    for (int walk = 0; walk < WALKS && (walk == 0 || largest(&state) > vertex_limit(&state)); ++walk) {
+        const int64_t before = state.replicas;
+        WEFT_TRY_GOTO(evict_all(&state), status, done);
         log_debug("replicas taken out: %lld of %lld", (long long)(before - state.replicas), (long long)before);
-        log_progress_update(&progress, pass + 1);
     }
-    log_progress_end(&progress);
     result->replicas = state.replicas;
-    result->largest = 0;
-    for (int p = 0; p < state.parts; ++p) {
-        result->largest = state.held[p] > result->largest ? state.held[p] : result->largest;
-    }
+    result->largest = largest(&state);
 done:
     evict_free(&state);
     return status;

@@ -10,8 +10,8 @@
  * part that holds more than VERTEX_LIMIT times the mean vertices. Parts above it take no partner in, and no part exceeds its share
  * of pairs, so replicas never rise and the balance of pairs stays.
  *
- * Replicas of up to MOST_PAIRS pairs are tried, vertex by vertex, in passes until one gains little. Sequential: the same for any
- * number of threads. O(sum over vertices of degree x parts that hold it) a pass; memory: 8 bytes a vertex beside the counts.
+ * Replicas of up to MOST_PAIRS pairs are tried in a walk over the vertices; a second walk gains next to nothing, and is taken only
+ * where parts are still above the limit. Sequential: the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: 8 bytes a vertex beside the counts.
  */
 #ifndef WEFT_PARTITION_COVER_EVICT_H
 #define WEFT_PARTITION_COVER_EVICT_H

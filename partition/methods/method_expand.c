@@ -21,7 +21,7 @@
 #include "partition/methods/method.h"
 #include "partition/stream/edge_stream.h"
 
-enum { SECOND_TRY_PAIRS = 8000000, PASSES = 8 };
+enum { SECOND_TRY_PAIRS = 8000000, PASSES = 4 };
 #define COMMUNITIES  0.5
 #define HUB          2.0 /* times the mean degree */
 #define HUB_AGAIN    4.0

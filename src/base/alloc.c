@@ -124,14 +124,27 @@ weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag *
     return WEFT_OK;
 }
 
+weft_status weft_mem_take(size_t bytes, weft_mem_tag *tag)
+{
+    WEFT_CHECK(!injected_failure(), WEFT_ERR_RESOURCE, "no memory for %zu bytes (%s)", bytes, tag->text);
+    count_up(tag, bytes);
+    count_up(&total, bytes);
+    return WEFT_OK;
+}
+
+void weft_mem_give_back(size_t bytes, weft_mem_tag *tag)
+{
+    atomic_fetch_sub(&tag->current_bytes, bytes);
+    atomic_fetch_sub(&total.current_bytes, bytes);
+}
+
 void weft_free(void *block)
 {
     if (block == NULL) {
         return;
     }
     block_header *header = (block_header *)((char *)block - ALIGNMENT);
-    atomic_fetch_sub(&header->tag->current_bytes, header->bytes);
-    atomic_fetch_sub(&total.current_bytes, header->bytes);
+    weft_mem_give_back(header->bytes, header->tag);
     if (header->map_bytes > 0) {
         munmap(header->map_base, header->map_bytes);
     } else {

@@ -20,7 +20,9 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint16_t bf16_from_float(float x)
+#include "base/isa.h"
+
+WEFT_DEVICE static inline uint16_t bf16_from_float(float x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
@@ -29,7 +31,7 @@ static inline uint16_t bf16_from_float(float x)
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-static inline float bf16_to_float(uint16_t h)
+WEFT_DEVICE static inline float bf16_to_float(uint16_t h)
 {
     uint32_t bits = (uint32_t)h << 16;
     float x = 0.0f;
@@ -38,7 +40,7 @@ static inline float bf16_to_float(uint16_t h)
 }
 
 /* The largest bfloat16 that is not above x, which is finite: cutting moves towards zero, below which magnitudes grow. */
-static inline uint16_t bf16_below(float x)
+WEFT_DEVICE static inline uint16_t bf16_below(float x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
@@ -46,7 +48,7 @@ static inline uint16_t bf16_below(float x)
 }
 
 /* The smallest one that is not below x. */
-static inline uint16_t bf16_above(float x)
+WEFT_DEVICE static inline uint16_t bf16_above(float x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
@@ -54,13 +56,13 @@ static inline uint16_t bf16_above(float x)
 }
 
 /* x / 2^shift to nearest, ties to even; 1 <= shift <= 31. */
-static inline uint32_t fp16_round(uint32_t x, uint32_t shift)
+WEFT_DEVICE static inline uint32_t fp16_round(uint32_t x, uint32_t shift)
 {
     uint32_t half = (uint32_t)1 << (shift - 1);
     return (x + half - 1u + ((x >> shift) & 1u)) >> shift;
 }
 
-static inline uint16_t fp16_from_float(float x)
+WEFT_DEVICE static inline uint16_t fp16_from_float(float x)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
@@ -80,7 +82,7 @@ static inline uint16_t fp16_from_float(float x)
     return (uint16_t)(sign | out);
 }
 
-static inline float fp16_to_float(uint16_t h)
+WEFT_DEVICE static inline float fp16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
     uint32_t exponent = (h >> 10) & 0x1fu;

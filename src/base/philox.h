@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "base/isa.h"
+
 #define PHILOX_M0 0xD2511F53u
 #define PHILOX_M1 0xCD9E8D57u
 #define PHILOX_W0 0x9E3779B9u
@@ -40,7 +42,7 @@ enum {
     WEFT_RNG_DROPOUT = 1024    /* + layer, up to 65535 */
 };
 
-static inline philox_block philox4x32(philox_block counter, uint64_t key)
+WEFT_DEVICE static inline philox_block philox4x32(philox_block counter, uint64_t key)
 {
     uint32_t k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
@@ -67,27 +69,28 @@ static inline philox_block philox4x32(philox_block counter, uint64_t key)
  *   word 2  purpose (16 bits) << 16 | bits 32..47 of the global id
  *   word 3  epoch, or 0
  */
-static inline philox_block philox_counter(uint32_t index, uint64_t global_id, uint32_t purpose, uint32_t epoch)
+WEFT_DEVICE static inline philox_block philox_counter(uint32_t index, uint64_t global_id, uint32_t purpose,
+                                                      uint32_t epoch)
 {
     return (philox_block){
         {index, (uint32_t)global_id, (purpose << 16) | (uint32_t)((global_id >> 32) & 0xffffu), epoch}};
 }
 
 /* Uniform in (0, 1), 23 bits: one more and the largest would round to 1. */
-static inline float philox_uniform(uint32_t word)
+WEFT_DEVICE static inline float philox_uniform(uint32_t word)
 {
     return ((float)(word >> 9) + 0.5f) * 0x1.0p-23f;
 }
 
 /* Uniform in (0, 1), 52 bits, from two words. */
-static inline double philox_uniform_double(uint32_t high, uint32_t low)
+WEFT_DEVICE static inline double philox_uniform_double(uint32_t high, uint32_t low)
 {
     uint64_t bits = ((uint64_t)high << 20) | (low >> 12);
     return ((double)bits + 0.5) * 0x1.0p-52;
 }
 
 /* Standard normal from two words (Box-Muller, cosine branch). */
-static inline float philox_normal(uint32_t a, uint32_t b)
+WEFT_DEVICE static inline float philox_normal(uint32_t a, uint32_t b)
 {
     return sqrtf(-2.0f * logf(philox_uniform(a))) * cosf(6.283185307179586f * philox_uniform(b));
 }
@@ -97,7 +100,7 @@ static inline float philox_normal(uint32_t a, uint32_t b)
  * index c / 8 is >= threshold. Lane j of a block: bits 16 * (j & 1) .. of word j >> 1. The probability's resolution is
  * 2^-16.
  */
-static inline uint32_t philox_dropout_threshold(float probability)
+WEFT_DEVICE static inline uint32_t philox_dropout_threshold(float probability)
 {
     float scaled = probability * 65536.0f + 0.5f;
     return scaled <= 0.0f ? 0u : (scaled >= 65536.0f ? 65536u : (uint32_t)scaled);
@@ -107,15 +110,15 @@ static inline uint32_t philox_dropout_threshold(float probability)
  * Dropout of edges: the edge from vertex `source` to vertex `target` is kept for head h of a layer at an epoch iff lane
  * h % 8 of the block with index h / 8 is >= threshold. Ids are below 2^40 and epochs below 2^28; beyond, masks repeat.
  */
-static inline philox_block philox_edge(uint32_t index, uint64_t source, uint64_t target, uint32_t purpose,
-                                       uint32_t epoch, uint64_t seed)
+WEFT_DEVICE static inline philox_block philox_edge(uint32_t index, uint64_t source, uint64_t target, uint32_t purpose,
+                                                   uint32_t epoch, uint64_t seed)
 {
     const uint32_t high = (uint32_t)((source >> 32) & 0xffu) << 8 | (uint32_t)((target >> 32) & 0xffu);
     return philox4x32(
         (philox_block){{(uint32_t)source, (uint32_t)target, (purpose << 16) | high, epoch ^ (index << 28)}}, seed);
 }
 
-static inline uint32_t philox_lane16(philox_block block, unsigned lane)
+WEFT_DEVICE static inline uint32_t philox_lane16(philox_block block, unsigned lane)
 {
     return (block.word[lane >> 1] >> (16u * (lane & 1u))) & 0xffffu;
 }

@@ -12,7 +12,7 @@
  *      WEFT_TRY(hal_axpby(hal, &args));
  *
  * Conventions
- *   - An operand is a hal_mat: row-major, element (i, j) at data[i * ld + j], ld >= cols. Its memory is the DEVICE's:
+ *   - An operand is a hal_mat (hal/op_args.h, what operations take): row-major, element (i, j) at data[i * ld + j], ld >= cols. Its memory is the DEVICE's:
  *     from mem->alloc of the same backend, never dereferenced by callers (cpu and ref happen to use host memory, shadow
  *     does not). Scalars and the arrays named "host" are host memory.
  *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
@@ -36,34 +36,16 @@
 #include "base/alloc.h"
 #include "base/option_words.h"
 #include "base/status.h"
+#include "hal/op_args.h"
 
 extern weft_mem_tag WEFT_MEM_MATRIX[1]; /* prepared sparse matrices */
 
-typedef enum weft_dtype {
-    WEFT_DTYPE_F32,
-    WEFT_DTYPE_F64,
-    WEFT_DTYPE_I32,
-    WEFT_DTYPE_I64,
-    WEFT_DTYPE_U8,
-    WEFT_DTYPE_BF16,
-    WEFT_DTYPE_F16,
-    WEFT_DTYPE_I8
-} weft_dtype;
 size_t weft_dtype_bytes(weft_dtype dtype);
 const char *weft_dtype_name(weft_dtype dtype);
 
 typedef struct weft_hal weft_hal;
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
-typedef struct hal_mat {
-    union {
-        void *data;
-        const void *source; /* of an operand that is only read */
-    };
-    int64_t rows, cols, ld;
-    weft_dtype dtype;
-} hal_mat;
-
 static inline hal_mat hal_mat_of(void *data, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld)
 {
     return (hal_mat){.data = data, .rows = rows, .cols = cols, .ld = ld, .dtype = dtype};
@@ -94,12 +76,6 @@ static inline double hal_elements(const hal_mat *mat)
 /* Rows [row, row + rows) of a matrix; of one that was left out: nothing. */
 hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
 
-typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
-/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
- * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
- * of float32 or bfloat16, each operand's own, or all of float64 */
-enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4, HAL_OWN = -5 };
-
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 typedef enum hal_mem_kind {
     HAL_MEM_DEVICE, /* the host must not touch it: what a backend has that says nothing */
@@ -126,9 +102,6 @@ typedef struct hal_mem_ops {
     weft_status (*download_async)(weft_hal *hal, void *host, const void *device, size_t bytes);
 } hal_mem_ops;
 
-/* What becomes of the row that is there; of two numbers MAX keeps the larger, and a NaN on either side stays. */
-typedef enum hal_scatter { HAL_SCATTER_REPLACE, HAL_SCATTER_ADD, HAL_SCATTER_MAX } hal_scatter;
-
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 /* A backend has one stream: operations and copies run in the order of the calls, and may return before they have run.
  * download, wait and sync return when what was called before has; a failure of something that ran late is told there.
@@ -142,30 +115,6 @@ typedef struct hal_stream_ops {
     weft_status (*sync)(weft_hal *hal);                     /* until it has run dry */
     void (*destroy)(weft_hal *hal, hal_event *event);
 } hal_stream_ops;
-
-/* ---- what operations take besides matrices ----------------------------------------------------------------------- */
-/* A dropout mask: element (i, c) is a pure function of (seed, purpose, epoch, row id of i, c); see base/philox.h. */
-typedef struct hal_dropout {
-    float probability; /* 0: no dropout */
-    uint64_t seed;
-    uint32_t purpose; /* WEFT_RNG_DROPOUT + layer */
-    uint32_t epoch;
-    hal_mat row_id; /* [rows, 1] global ids, int64; left out: row_base + i */
-    int64_t row_base;
-} hal_dropout;
-
-/* What attention over edges takes besides its matrices (hal/ops.def). */
-enum { HAL_HEADS = 64 }; /* at most */
-typedef struct hal_attention {
-    int heads;    /* 1..HAL_HEADS */
-    double slope; /* of LeakyReLU below 0, in [0, 1] */
-    int64_t self; /* rows 0 .. self - 1 have an edge to themselves, besides those of the matrix */
-    hal_dropout
-        dropout; /* of edges; row_id, needed with a probability, holds the id of every row of `source` and `target` */
-} hal_attention;
-
-/* What becomes of two numbers. Of MAX and MIN a NaN on either side is the result; integers wrap. */
-typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
 
 /* Whether numbers of this type can be reduced: not sums of bytes, which would overflow unseen, and no 16-bit floats,
  * which are summed in float32. */
@@ -181,38 +130,7 @@ static inline bool hal_casts(weft_dtype dtype)
     return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_BF16 || dtype == WEFT_DTYPE_F16;
 }
 
-/* ---- rows in messages ---------------------------------------------------------------------------------------- */
-/*
- * A row of float32 in fewer bits, rounded at random so that its expectation is the row:
- *
- *      bf16    columns x 16 bits: up or down to a neighbouring bfloat16
- *      int8    scale, columns x 8 bits:  x = scale * q, |q| <= 127, scale = largest magnitude of the row / 127
- *      int4    scale, columns x 4 bits:  |q| <= 7, q + 8 in a half byte, the even column in the lower one
- *      int2    low, scale, columns x 2 bits:  x = low + scale * q, 0 <= q <= 3, four columns a byte from its lower end
- *
- * scale is the first four bytes, a float32; of int2 low and scale are two bytes each, bfloat16: low the next one not
- * above the row's smallest number, scale the next one not below a third of the way from there to its largest, so that a
- * row without negative numbers, what ReLU leaves, keeps its zeros. The error of an element is below scale; of bf16 below 2^-7 of its
- * magnitude. A row whose largest magnitude is below HAL_ROW_TINY becomes zeros; one with a number that is not finite,
- * NaNs (bf16: those numbers alone stay as they are).
- */
-#define HAL_ROW_CODECS(X)                                                                                              \
-    X(HAL_ROWS_NONE, "none")                                                                                           \
-    X(HAL_ROWS_BF16, "bf16")                                                                                           \
-    X(HAL_ROWS_INT8, "int8")                                                                                           \
-    X(HAL_ROWS_INT4, "int4")                                                                                           \
-    X(HAL_ROWS_INT2, "int2")
-typedef enum hal_row_codec { HAL_ROW_CODECS(CHOICE_VALUE) } hal_row_codec;
-
-#define HAL_ROW_TINY 0x1p-100f
-
-/* The random numbers of a row: column c of the row of global id `id` takes 16-bit lane c % 8 of the Philox block at
- * index (sender << 20 | c / 8), this purpose and epoch (base/philox.h), as (lane + 1/2) / 2^16 between 0 and 1. */
-typedef struct hal_row_rounding {
-    uint64_t seed;
-    uint32_t purpose, epoch, sender; /* sender < 4096 */
-} hal_row_rounding;
-
+/* Bytes of a row of `cols` numbers. */
 static inline int64_t hal_row_bytes(hal_row_codec codec, int64_t cols)
 {
     switch (codec) {
@@ -244,8 +162,6 @@ typedef struct hal_csr {
     X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
     X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
-
-typedef struct hal_spmm hal_spmm; /* a prepared matrix, owned by the backend */
 
 typedef struct hal_spmm_info {
     hal_spmm_form form;
@@ -297,26 +213,6 @@ weft_status hal_spmm_take(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_
 void hal_spmm_trial_end(weft_hal *hal, hal_spmm_trial *trial);
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
-/* A batch of images is a matrix [images * height * width, channels]: pixel (n, y, x) is row (n * height + y) * width +
- * x ("NHWC"). Pairs are [rows, columns]; padding is [rows, columns][before, behind]. */
-typedef struct hal_conv_shape {
-    int64_t height, width;   /* of the input */
-    int64_t in, out, groups; /* channels; each of `groups` equal shares of `in` makes its share of `out` */
-    int64_t kernel[2], stride[2], dilation[2]; /* dilation 1: dense */
-    int64_t pad[2][2];
-    weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
-    bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
-    bool training;        /* false: conv_forward alone */
-    bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
-} hal_conv_shape;
-
-typedef struct hal_pool_shape {
-    bool average;          /* over the whole kernel, padding counted as zeros; else the maximum of what is no padding */
-    int64_t height, width; /* of the input */
-    int64_t kernel[2], stride[2];
-    int64_t pad[2][2]; /* each less than the kernel */
-} hal_pool_shape;
-
 /* Height and width of what comes out: places of the kernel within the padded input. */
 void hal_conv_extent(const hal_conv_shape *shape, int64_t extent[2]);
 void hal_pool_extent(const hal_pool_shape *shape, int64_t extent[2]);
@@ -326,15 +222,6 @@ int64_t hal_conv_terms(const hal_conv_shape *shape);
  * channels, strides below 1, a pooling window that lies in padding alone, a maximum over more than 256 elements. */
 weft_status hal_conv_check(const hal_conv_shape *shape);
 weft_status hal_pool_check(const hal_pool_shape *shape);
-
-enum { HAL_CONV_SIZES = 16 }; /* numbers of images that one convolution is prepared for */
-
-/* What every prepared convolution begins with; what follows is the backend's own. */
-typedef struct hal_conv {
-    hal_conv_shape shape;
-    int64_t images[HAL_CONV_SIZES];
-    int sizes;
-} hal_conv;
 
 typedef struct hal_conv_info {
     char forward[64], backward_data[64], backward_weights[64]; /* implementations; "" where there is none */
@@ -360,17 +247,6 @@ weft_status hal_conv_size(const hal_conv *conv, const char *op, const hal_mat *x
 weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *bias);
 
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
-/* hal_<op>_args: the operands, then the scalars. */
-#define HAL_OPERAND(name, type, access) hal_mat name;
-#define HAL_OPERAND_OF(path, type, access)
-#define HAL_OP(group, name, flops, operands, ...)                                                                      \
-    typedef struct hal_##name##_args {                                                                                 \
-        operands __VA_ARGS__                                                                                           \
-    } hal_##name##_args;
-#include "hal/ops.def"
-#undef HAL_OPERAND
-#undef HAL_OPERAND_OF
-
 /* The slots that a backend fills. */
 typedef struct hal_ops {
 #define HAL_OP(group, name, flops, operands, ...) weft_status (*name)(weft_hal * hal, const hal_##name##_args *args);

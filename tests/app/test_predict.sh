@@ -67,9 +67,10 @@ def forward(meta, w, store):
         elif meta["weft.model"] == "gcn":
             x = a @ x @ w[f"convs.{l}.lin.weight"].T + w[f"convs.{l}.bias"]
         elif meta["weft.model"] == "gin":
-            assert w[f"convs.{l}.eps"].tolist() == [0]
+            eps, = w[f"convs.{l}.eps"]
+            assert (eps != 0) == (meta["weft.gin-eps"] == "learned"), (eps, meta)
             p = f"convs.{l}.nn."
-            x = np.maximum(normed(a @ x @ w[p + "lins.0.weight"].T + w[p + "lins.0.bias"], p + "norms.0.module."), 0)
+            x = np.maximum(normed((a @ x + eps * x) @ w[p + "lins.0.weight"].T + w[p + "lins.0.bias"], p + "norms.0.module."), 0)
             x = x @ w[p + "lins.1.weight"].T + w[p + "lins.1.bias"]
         else:
             root = x @ w[f"convs.{l}.lin_r.weight"].T if meta["weft.aggregator"] == "mean" else 0
@@ -149,6 +150,7 @@ done <<'EOF'
 --model gcn --layers 1
 --model mlp --norm batch
 --model gin --norm batch --jumping cat
+--model gin --norm batch --gin-eps learned
 --model sgc --layers 3
 --model gcn --norm layer --jumping max
 EOF

@@ -46,10 +46,25 @@ done <<'EOF'
 --model gcn --norm batch --normalize standard
 --model mlp --norm layer --layers 3
 --model gin --norm batch
+--model gin --norm layer --gin-eps learned
 --model sgc --layers 3
 --model sage --jumping cat --norm batch
 --model gcn --jumping max --norm layer --layers 3
 EOF
+
+# Weights of edges, as GCNConv and SGConv normalise them.
+run convert store --to edge-list --out edges.txt
+awk '{ a = $1 < $2 ? $1 : $2; b = $1 < $2 ? $2 : $1; print $1, $2, (a * 31 + b * 17) % 9 / 4 }' edges.txt >weighted.txt
+run convert weighted.txt --vertices 1000 --edge-weights input --features store/feature.npy --labels store/label.npy \
+    --splits store/split.npy --out weighted
+for model in gcn sgc; do
+    run train --data weighted --epochs 5 --model $model --threads 1 --run-dir "weighted-$model"
+    run export "weighted-$model" --out "weighted-$model.safetensors"
+    run predict --data weighted --checkpoint "weighted-$model" --threads 1 --out "weighted-$model-answers"
+    "$python" "$source_dir/python/load_in_pyg.py" "weighted-$model.safetensors" weighted "weighted-$model.npy" >out ||
+        fail "weighted $model: PyTorch Geometric does not take the file"
+    same "weighted-$model"
+done
 
 # The other way: an untrained model of PyTorch Geometric, saved by the safetensors package.
 "$python" - <<'PY' || fail "PyTorch Geometric wrote nothing"

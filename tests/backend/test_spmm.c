@@ -1,6 +1,6 @@
 /*
- * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, against a sum in double
- * precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few dense rows, a star,
+ * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, and of the cuda backend, against a
+ * sum in double precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few dense rows, a star,
  * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks.
  */
 #include <math.h>
@@ -156,20 +156,47 @@ typedef struct flat_args {
     int slice, slices;
 } flat_args;
 
+/* Where the backend finds what the host has at `source`; NULL for nothing. On a device a copy, noted in *copy. */
+static void *on_device(weft_hal *hal, const void *source, size_t bytes, void **copy)
+{
+    if (hal_host_visible(hal) || source == NULL || bytes == 0) {
+        return (void *)(uintptr_t)source;
+    }
+    ASSERT_OK(hal->mem.alloc(hal, bytes, WEFT_MEM_GENERAL, copy));
+    ASSERT_OK(hal->mem.upload(hal, *copy, source, bytes));
+    return *copy;
+}
+
 static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
 {
+    enum { X, PRE, POST, DIAG, OUT, OPERANDS };
     const weft_dtype x = a->narrow ? WEFT_DTYPE_BF16 : a->dtype;
     const weft_dtype out = a->narrow_out ? WEFT_DTYPE_BF16 : a->dtype;
+    const size_t cell = weft_dtype_bytes(a->dtype);
+    const size_t out_bytes = (size_t)(a->rows * a->ldo) * weft_dtype_bytes(out);
+    void *copy[OPERANDS] = {NULL};
+    void *on[OPERANDS] = {on_device(hal, a->x, (size_t)(a->cols * a->ldx) * weft_dtype_bytes(x), &copy[X]),
+                          on_device(hal, a->pre, (size_t)a->cols * cell, &copy[PRE]),
+                          on_device(hal, a->post, (size_t)a->rows * cell, &copy[POST]),
+                          on_device(hal, a->diag, (size_t)a->rows * cell, &copy[DIAG]),
+                          on_device(hal, a->out, out_bytes, &copy[OUT])};
     const hal_spmm_run_args args = {.matrix = spmm,
-                                    .x = hal_mat_from(a->x, x, a->cols, a->d, a->ldx),
-                                    .pre = hal_column_from(a->pre, a->dtype, a->pre != NULL ? a->cols : 0),
-                                    .post = hal_column_from(a->post, a->dtype, a->post != NULL ? a->rows : 0),
-                                    .diag = hal_column_from(a->diag, a->dtype, a->diag != NULL ? a->rows : 0),
+                                    .x = hal_mat_from(on[X], x, a->cols, a->d, a->ldx),
+                                    .pre = hal_column_from(on[PRE], a->dtype, a->pre != NULL ? a->cols : 0),
+                                    .post = hal_column_from(on[POST], a->dtype, a->post != NULL ? a->rows : 0),
+                                    .diag = hal_column_from(on[DIAG], a->dtype, a->diag != NULL ? a->rows : 0),
                                     .beta = a->beta,
-                                    .out = hal_mat_of(a->out, out, a->rows, a->d, a->ldo),
+                                    .out = hal_mat_of(on[OUT], out, a->rows, a->d, a->ldo),
                                     .slice = a->slice,
                                     .slices = a->slices};
-    return hal_spmm_run(hal, &args);
+    weft_status status = hal_spmm_run(hal, &args);
+    if (status == WEFT_OK && copy[OUT] != NULL) {
+        status = hal->mem.download(hal, a->out, copy[OUT], out_bytes);
+    }
+    for (int i = 0; i < OPERANDS; i++) {
+        hal->mem.free(hal, copy[i]);
+    }
+    return status;
 }
 
 typedef struct operands {
@@ -354,7 +381,7 @@ static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t
     }
     uint64_t allocations = weft_mem_usage_total().allocations;
     ASSERT_OK(run_flat(hal, spmm, &o.args));
-    assert_int_equal(weft_mem_usage_total().allocations, allocations);
+    assert_true(!hal_host_visible(hal) || weft_mem_usage_total().allocations == allocations); /* else of the copies */
     check_result(g, &o, what);
     for (int sliced = 0; sliced < 2; sliced++) {
         void *again = typed_copy(o.before, o.out_cells, o.args.narrow_out);
@@ -380,7 +407,9 @@ static void check_graph(weft_hal *hal, const graph *g, hal_spmm_form form, int64
     char what[96];
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, max_d, &spmm));
     hal_spmm_info info = hal->sparse.spmm_info(hal, spmm);
-    if (form != HAL_SPMM_AUTO) {
+    if (!hal_host_visible(hal)) {
+        assert_int_equal(info.form, HAL_SPMM_ROWS); /* a device has one form */
+    } else if (form != HAL_SPMM_AUTO) {
         assert_int_equal(info.form, form);
     } else {
         assert_int_not_equal(info.form, HAL_SPMM_AUTO);
@@ -411,10 +440,16 @@ static void check_graph(weft_hal *hal, const graph *g, hal_spmm_form form, int64
 static void check_backend(const char *resource, int threads)
 {
     weft_hal *hal = NULL;
-    ASSERT_OK(weft_hal_open(resource, threads, &hal));
+    const weft_status opened = weft_hal_open(resource, threads, &hal);
+    if (opened == WEFT_ERR_UNSUPPORTED) {
+        print_message("skipped: %s\n", weft_error_message());
+        return;
+    }
+    ASSERT_OK(opened);
     for (int kind = 0; kind < GRAPHS; kind++) {
         graph g = make_graph(kind);
-        for (int form = HAL_SPMM_AUTO; form <= HAL_SPMM_LISTS; form++) {
+        const int last = hal_host_visible(hal) ? HAL_SPMM_LISTS : HAL_SPMM_AUTO; /* a device has one form */
+        for (int form = HAL_SPMM_AUTO; form <= last; form++) {
             check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
         }
         check_graph(hal, &g, HAL_SPMM_LISTS, 16);
@@ -450,6 +485,14 @@ static void test_base(void **state)
     (void)state;
     check_backend("cpu:base", 2);
 }
+
+#if WEFT_HAVE_CUDA
+static void test_cuda(void **state)
+{
+    (void)state;
+    check_backend("cuda", 1);
+}
+#endif
 
 static void test_avx2(void **state)
 {
@@ -833,11 +876,14 @@ static void test_allocation_failures(void **state)
     weft_hal_close(hal);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms_without_weights),
         cmocka_unit_test(test_base),
+#if WEFT_HAVE_CUDA
+        cmocka_unit_test(test_cuda),
+#endif
         cmocka_unit_test(test_avx2),
         cmocka_unit_test(test_avx512),
         cmocka_unit_test(test_streamed_output),
@@ -850,5 +896,8 @@ int main(void)
         cmocka_unit_test(test_trial),
         cmocka_unit_test(test_trial_allocation_failures),
     };
+    if (argc > 2 && strcmp(argv[1], "--only") == 0) {
+        cmocka_set_test_filter(argv[2]);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

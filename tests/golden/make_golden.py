@@ -18,6 +18,7 @@ D^-1/2 (A + I) D^-1/2:
                                                  results side by side go through one linear map 48 -> 5
     gatv2      softmax(S) (H W_s + b_s) + b, a head at a time   S[v, u] = a . LeakyReLU((H W_t + b_t)[v] + (H W_s + b_s)[u]); ELU
     gin        ReLU((A + I) H W + b) W' + b'     W' is [d_out, d_out]
+    gin-eps    the same with (1 + eps) I, eps a parameter of each layer
     *-weighted the same with A[v, u] = weight of the edge (some are 0) and d(v) = sum of the weights into v
     sgc        S S X W + b                       one linear map 12 -> 5
     gat        softmax(S) H W + b, a head at a time   S[v, u] = LeakyReLU(a_dst . (H W)[v] + a_src . (H W)[u]) where A + I
@@ -129,8 +130,9 @@ def propagate(model, adjacency, degree, h, weights):
         return attention(adjacency + eye, h, weights)
     if model == "gatv2":
         return dynamic_attention(adjacency + eye, h, weights)
-    if model == "gin":
-        inner = torch.relu((adjacency + eye) @ h @ weights["weight"] + weights["bias"])
+    if model in ("gin", "gin-eps"):
+        own = eye * (1 + weights["eps"]) if model == "gin-eps" else eye
+        inner = torch.relu((adjacency + own) @ h @ weights["weight"] + weights["bias"])
         return inner @ weights["mlp.weight"] + weights["mlp.bias"]
     root = (degree + 1).rsqrt()
     z = h @ weights["weight"]
@@ -170,7 +172,7 @@ def initial_weights(model):
             shapes = {"source": (d_in, heads * d), "target": (d_in, heads * d), "att": (heads, d),
                       "source_bias": (1, heads * d), "target_bias": (1, heads * d)}
         shapes = {f"layer{layer}.{name}": shape for name, shape in shapes.items()}
-        if model == "gin":
+        if model in ("gin", "gin-eps"):
             shapes[f"mlp{layer}.weight"] = (d_out, d_out)
         if model == "gcn-jump" and layer == 0:
             shapes["jump0.weight"] = (3 * HIDDEN, CLASSES)
@@ -179,6 +181,8 @@ def initial_weights(model):
             weights[name] = np.array(values)
         for name, (_, cols) in list(shapes.items()):
             part = name.split(".")[0]
+            if model == "gin-eps" and part.startswith("layer"):
+                weights[f"{part}.eps"] = np.array([0.2 * (2 * rng.below(2**24) / 2**24 - 1)])
             if f"{part}.bias" not in weights:
                 width = d_out if part.startswith("layer") else cols
                 weights[f"{part}.bias"] = np.array([0.02 * (2 * rng.below(2**24) / 2**24 - 1) for _ in range(width)])
@@ -224,7 +228,7 @@ def main():
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
     for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2", "sage-mean-weighted",
-                  "gcn-weighted", "gin-weighted"):
+                  "gcn-weighted", "gin-weighted", "gin-eps"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

@@ -78,9 +78,9 @@ PY
 done
 # Sums that nothing divides, hops one after the other, and what leads past layers.
 epochs=20
-for row in "gin" "sgc --layers 3" "sage --layers 4 --residual on --jumping max"; do
+for row in "gin" "gin --gin-eps learned" "sgc --layers 3" "sage --layers 4 --residual on --jumping max"; do
     read -r model options <<<"$row"
-    name=$model-more
+    name=$model-more-${options// /}
     # shellcheck disable=SC2086
     run "$name-1" 1 random "$model" $options
     for place in "libra 2" "edgecut 3" "metis 4" "random 8"; do
@@ -104,7 +104,10 @@ done
 for model in sage gcn gin sgc; do
     data=$work/weighted-on
     run "$model-weighted-1" 1 random "$model"
-    for place in "libra 2" "edgecut 3 --halo-overlap on" "metis 4" "random 8"; do
+    # Sums of gin and sgc are those of sage and gcn.
+    places=("edgecut 3 --halo-overlap on" "metis 4")
+    case $model in sage | gcn) places+=("libra 2" "random 8") ;; esac
+    for place in "${places[@]}"; do
         read -r method count options <<<"$place"
         # shellcheck disable=SC2086
         run "$model-weighted-$count" "$count" "$method" "$model" $options

@@ -269,6 +269,7 @@ static const golden_case models[] = {
     {.file = "sage-mean-weighted.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN}},
     {.file = "gcn-weighted.npz", .config = {.kind = GNN_GCN}},
     {.file = "gin-weighted.npz", .config = {.kind = GNN_GIN}},
+    {.file = "gin-eps.npz", .config = {.kind = GNN_GIN, .learns_eps = true}},
     {.file = "gin.npz", .config = {.kind = GNN_GIN}},
     {.file = "gatv2.npz", .config = {.kind = GNN_GATV2, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
     {.file = "gat.npz", .config = {.kind = GNN_GAT, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},

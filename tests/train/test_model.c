@@ -204,6 +204,17 @@ static int all_configs(config_row *rows)
                                             .input_dropout = i % 2 == 0 ? 0.4f : 0.0f,
                                             .order = orders[i / 2 % 3]};
     }
+    for (int i = 0; i < 6; ++i) { /* eps learned, masked and not */
+        rows[count].name = "model";
+        rows[count++].config = (gnn_config){.kind = GNN_GIN,
+                                            .learns_eps = true,
+                                            .layers = 1 + i % 2,
+                                            .inputs = 9,
+                                            .hidden = 5,
+                                            .norm = (norm_kind)(i % 3),
+                                            .dropout = 0.3f,
+                                            .input_dropout = i % 2 == 0 ? 0.4f : 0.0f};
+    }
     /* Connections past layers, of every kind that has them, with and without what lies between. */
     static const gnn_kind connected[] = {GNN_SAGE, GNN_GIN, GNN_GCN, GNN_GAT};
     for (int i = 0; i < 12; ++i) {
@@ -276,7 +287,8 @@ static void check_gradients(const labelled_graph *graph, gnn_config config, trai
     }
     assert_true(largest > 1e-4); /* the check below would pass on a zero gradient otherwise */
     const double step = 1e-5;
-    for (int64_t i = 0; i < base.weights; i += 1 + base.weights / 23) {
+    const int64_t stride = config.learns_eps ? 1 : 1 + base.weights / 23; /* a single number is not passed over */
+    for (int64_t i = 0; i < base.weights; i += stride) {
         in.nudged = i;
         in.nudge = step;
         in.result = &up;

@@ -60,6 +60,9 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
     if (config->kind == GNN_SGC) {
         return WEFT_OK;
     }
+    if (config->kind == GNN_GIN) {
+        WEFT_TRY(saved_model_show(model, OPT_GIN_EPS, config->learns_eps ? "learned" : "0"));
+    }
     WEFT_TRY(show_jumping(model, config));
     snprintf(text, sizeof text, "%d", config->layers);
     WEFT_TRY(saved_model_show(model, OPT_LAYERS, text));

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "dense/dense_options.def"
+#include "gnn/gnn_options.def"
 #include "gnn/smooth.h"
 
 /* ---- what the options ask for ---- */
@@ -36,6 +37,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .slope = (float)option_real(o, OPT_NEGATIVE_SLOPE),
                         .weight_dropout = (float)option_real(o, OPT_ATTN_DROPOUT),
                         .order = option_choice(o, OPT_ORDER),
+                        .learns_eps = kind == GNN_GIN && option_choice(o, OPT_GIN_EPS) == GNN_EPS_LEARNED,
                         .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,
                         .jumping = connects ? option_choice(o, OPT_JUMPING) : GNN_JUMPING_NONE,
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
@@ -82,6 +84,8 @@ static weft_status check_precision(const weft_options *o)
     }
     WEFT_CHECK(!gnn_layer_ops_of(gnn_kind_asked(o))->weighs_edges, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
+    WEFT_CHECK(gnn_kind_asked(o) != GNN_GIN || option_choice(o, OPT_GIN_EPS) == GNN_EPS_0, WEFT_ERR_USAGE,
+               FLAG_PRECISION " bf16: " FLAG_GIN_EPS " learned computes in f32 only: take one or the other");
     WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
                    option_choice(o, OPT_HALO_CODEC) == HALO_CODEC_NONE,
                WEFT_ERR_USAGE,

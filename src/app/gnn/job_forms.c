@@ -9,6 +9,9 @@
 
 enum { PART_SAMPLES = 4096 }; /* of each array of a part */
 
+/* The quickest of fewer may be slow because the machine was busy. */
+enum { ENOUGH_EPOCHS = 10 };
+
 /* ---- the key ----------------------------------------------------------------------------------------------------- */
 /* Elements from end to end of an array, mixed into a hash. */
 static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t hash)
@@ -23,7 +26,8 @@ static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t
 /* Of this rank's part and machine. A part that differs in a few edges alone may be taken for the same: its best form is. */
 static uint64_t own_hash(const app_context *context, const weft_part *part)
 {
-    const int64_t facts[] = {part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
+    const int64_t facts[] = {part->n_owned,   part->n_local,    part->edges,
+                             part->symmetric, part->whole_rows, part->weight != NULL};
     char machine_text[192];
     app_machine_text(context, machine_text, sizeof machine_text);
     uint64_t hash = file_checksum(machine_text, strlen(machine_text), 0);
@@ -199,6 +203,9 @@ weft_status job_forms_judge(const app_context *context, const gnn_aggregator *ag
         keep(forms);
         break;
     case FORM_LOSES:
+        if (aggregator->passes < ENOUGH_EPOCHS) {
+            break;
+        }
         log_info("aggregation took %.3g s an epoch, %.3g when its form was chosen: the next job measures again", epoch,
                  forms->record.epoch);
         unlink(forms->path);

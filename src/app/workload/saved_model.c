@@ -16,7 +16,8 @@ enum { JSON_MAX = 1 << 20 };
 static const option_id recorded[] = {OPT_MODEL,        OPT_AGGREGATOR,     OPT_LAYERS,     OPT_HIDDEN,    OPT_NORM,
                                      OPT_DROPOUT,      OPT_INPUT_DROPOUT,  OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,
                                      OPT_METRIC,       OPT_IMAGE_MOMENTS,  OPT_IMAGE_SIZE, OPT_HEADS,     OPT_OUT_HEADS,
-                                     OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,    OPT_RESIDUAL,  OPT_JUMPING};
+                                     OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,    OPT_RESIDUAL,  OPT_JUMPING,
+                                     OPT_GIN_EPS,      OPT_EDGE_WEIGHTS};
 enum { RECORDED = sizeof recorded / sizeof *recorded };
 
 static bool is_recorded(option_id id)

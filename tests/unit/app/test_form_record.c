@@ -109,13 +109,14 @@ static void test_judge(void **state)
 typedef struct epochs {
     const char *path;
     double seconds[2];
+    int64_t passes;
 } epochs;
 
 static weft_status judge_rank(weft_comm *comm, void *argument)
 {
     const epochs *e = argument;
     const app_context context = {.comm = comm};
-    const gnn_aggregator aggregator = {.epoch_seconds = e->seconds[comm_rank(comm)]};
+    const gnn_aggregator aggregator = {.epoch_seconds = e->seconds[comm_rank(comm)], .passes = e->passes};
     static const job_forms empty = {.kept = 1};
     job_forms forms = empty;
     if (comm_rank(comm) == 0) {
@@ -140,9 +141,12 @@ static void test_epochs(void **state)
     ASSERT_OK(form_record_write(path, ant, &record));
     static const struct {
         double seconds[2], told; /* told: 0: the record is gone */
-    } turns[] = {{{0.0, 0.0}, 0.0}, {{1.0, 2.0}, 2.0}, {{2.5, 1.0}, 2.0}, {{1.5, 0.5}, 1.5}, {{0.1, 2.0}, 0.0}};
+        int64_t passes;
+    } turns[] = {{{0.0, 0.0}, 0.0, 30}, {{1.0, 2.0}, 2.0, 3}, {{2.5, 1.0}, 2.0, 30}, {{1.5, 0.5}, 1.5, 30},
+                 {{0.1, 2.0}, 1.5, 3},  {{0.1, 2.0}, 0.0, 30}}; /* of few epochs nothing is held against it */
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
         memcpy(e.seconds, turns[i].seconds, sizeof e.seconds);
+        e.passes = turns[i].passes;
         ASSERT_OK(comm_thread_run(2, judge_rank, &e));
         if (i + 1 < sizeof turns / sizeof *turns) {
             ASSERT_OK(form_record_read(path, ant, &record));

@@ -100,6 +100,7 @@ static const pyg_case cases[] = {
     {{.kind = GNN_MLP, .norm = NORM_BATCH}, mlp_names},
     {{.kind = GNN_GATV2, .norm = NORM_NONE}, gatv2_names},
     {{.kind = GNN_GIN, .norm = NORM_LAYER}, gin_names},
+    {{.kind = GNN_GIN, .norm = NORM_LAYER, .learns_eps = true}, gin_names},
     {{.kind = GNN_SGC, .norm = NORM_NONE}, sgc_names},                               /* one map 5 -> 3 */
     {{.kind = GNN_GCN, .norm = NORM_BATCH, .jumping = GNN_JUMPING_CAT}, jump_names}, /* 5 -> 4 -> 4, 8 -> 3 */
     {{.kind = GNN_GCN, .norm = NORM_BATCH, .jumping = GNN_JUMPING_MAX}, jump_names},
@@ -174,6 +175,10 @@ static train_weights *make_weights(const gnn_config *config)
         }
         snprintf(name, sizeof name, "layer%d.bias", l);
         add(weights, name, 1, width[l + 1]);
+        if (config->learns_eps) {
+            snprintf(name, sizeof name, "layer%d.eps", l);
+            add(weights, name, 1, 1);
+        }
         if (config->kind == GNN_GIN) {
             snprintf(name, sizeof name, "mlp%d.weight", l);
             add(weights, name, width[l + 1], width[l + 1]);
@@ -221,7 +226,7 @@ static void check_case(void **state, const pyg_case *c)
     assert_true(read.kind != GNN_SAGE || read.aggregator == config.aggregator);
     assert_true(read.heads == 0 || (read.heads == 1 && read.out_heads == 2));
     assert_true(read.layers == config.layers && read.inputs == 5 && read.hidden == config.hidden && read.outputs == 3 &&
-                read.norm == config.norm && read.jumping == config.jumping);
+                read.norm == config.norm && read.jumping == config.jumping && read.learns_eps == config.learns_eps);
     assert_int_equal(after->count, before->count);
     for (int i = 0; i < before->count; ++i) {
         const train_weight *a = &before->item[i], *b = weights_find(after, a->name);
@@ -281,11 +286,11 @@ static weft_status read_back(void **state, const safetensors_item *items, int co
 
 static void test_what_does_not_belong_is_refused(void **state)
 {
-    static const float some[1] = {0.5f};
+    static const float some[2] = {0.5f, 0.5f};
     const safetensors_item gin[] = {{.name = "convs.0.nn.lins.0.weight", .dims = 2, .shape = {1, 1}, .values = some},
-                                    {.name = "convs.0.eps", .dims = 1, .shape = {1}, .values = some}};
-    ASSERT_STATUS(read_back(state, gin, 2), WEFT_ERR_UNSUPPORTED);
-    ASSERT_MESSAGE("eps 0");
+                                    {.name = "convs.0.eps", .dims = 1, .shape = {2}, .values = some}};
+    ASSERT_STATUS(read_back(state, gin, 2), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("expected 1");
     static const float values[20] = {0};
     safetensors_item items[] = {{.name = "convs.0.lin.weight", .dims = 2, .shape = {4, 5}, .values = values},
                                 {.name = "convs.0.bias", .dims = 1, .shape = {4, 0}, .values = values},

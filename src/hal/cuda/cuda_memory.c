@@ -1,0 +1,309 @@
+/*
+ * hal/cuda/cuda_memory.c: memory of the device, and copies. Copies from and to memory that the caller may reuse or that
+ * is not pinned go through two pieces of pinned memory in turn: one is filled or emptied while the other is copied.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "hal/cuda/cuda_order.h"
+
+/* ---- blocks -------------------------------------------------------------------------------------------------------- */
+
+static weft_status keep_block(cuda_state *state, const cuda_block *block)
+{
+    if (state->blocks == state->most_blocks) {
+        const int64_t most = state->most_blocks > 0 ? 2 * state->most_blocks : 256;
+        WEFT_TRY(weft_realloc((void **)&state->block, (size_t)most, sizeof *state->block, WEFT_MEM_GENERAL));
+        state->most_blocks = most;
+    }
+    state->block[state->blocks++] = *block;
+    return WEFT_OK;
+}
+
+static int release_block(const cuda_block *block)
+{
+    const int code = block->host ? cuda_host_free(block->data) : cuda_device_free(block->data);
+    weft_mem_give_back(block->bytes, block->tag);
+    return code;
+}
+
+static weft_status fail_memory(const cuda_state *state, const cuda_block *block)
+{
+    size_t left = 0;
+    size_t total = 0;
+    (void)cuda_device_memory(&left, &total);
+    if (block->host) {
+        return weft_fail(WEFT_ERR_RESOURCE, "no pinned memory of the host for %zu bytes (%s)", block->bytes,
+                         block->tag->text);
+    }
+    return weft_fail(WEFT_ERR_RESOURCE,
+                     "no memory on GPU %d for %zu bytes (%s): %zu of %zu are free; take more ranks on more GPUs, or a "
+                     "smaller model",
+                     state->device, block->bytes, block->tag->text, left, total);
+}
+
+static weft_status take_block(weft_hal *hal, cuda_block *block)
+{
+    cuda_state *state = cuda_state_of(hal);
+    WEFT_TRY(cuda_enter(hal));
+    WEFT_TRY(weft_mem_take(block->bytes, block->tag));
+    const int code =
+        block->host ? cuda_host_alloc(&block->data, block->bytes) : cuda_device_alloc(&block->data, block->bytes);
+    if (code != CUDA_DONE) {
+        weft_mem_give_back(block->bytes, block->tag);
+        return code == CUDA_ERROR_MEMORY ? fail_memory(state, block) : cuda_check("alloc", code);
+    }
+    const weft_status status = keep_block(state, block);
+    if (status != WEFT_OK) {
+        (void)release_block(block);
+    }
+    return status;
+}
+
+/* Three streams may use what is freed. */
+static int wait_for_all(cuda_state *state)
+{
+    cuda_stream *const streams[] = {state->queue.stream, state->in, state->out};
+    int code = CUDA_DONE;
+    for (int i = 0; i < 3; ++i) {
+        const int own = cuda_stream_sync(streams[i]);
+        code = code != CUDA_DONE ? code : own;
+    }
+    return code;
+}
+
+static void free_block(weft_hal *hal, void *data)
+{
+    cuda_state *state = cuda_state_of(hal);
+    int64_t at = state->blocks - 1;
+    if (data == NULL) {
+        return;
+    }
+    while (at >= 0 && state->block[at].data != data) {
+        at -= 1;
+    }
+    if (at < 0 || cuda_enter(hal) != WEFT_OK) {
+        log_warn("cuda: %p is freed but was not allocated here (or was freed before)", data);
+        return;
+    }
+    const cuda_block block = state->block[at];
+    (void)wait_for_all(state); /* a failure comes back at the next wait */
+    if (block.host) {          /* the address may come back as other memory */
+        for (int i = 0; i < state->pieces; ++i) {
+            state->piece[i].host = NULL;
+        }
+    } else {
+        cuda_order_forget(state, block.data, block.bytes);
+    }
+    state->block[at] = state->block[--state->blocks];
+    if (release_block(&block) != CUDA_DONE) {
+        log_warn("cuda: %zu bytes could not be freed", block.bytes);
+    }
+}
+
+static weft_status mem_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
+{
+    cuda_block block = {.bytes = bytes, .tag = tag};
+    *device = NULL;
+    if (bytes > 0) {
+        WEFT_TRY(take_block(hal, &block));
+        *device = block.data;
+    }
+    return WEFT_OK;
+}
+
+static weft_status mem_alloc_host(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
+{
+    cuda_block block = {.bytes = bytes, .tag = tag, .host = true};
+    *host = NULL;
+    if (bytes > 0) {
+        WEFT_TRY(take_block(hal, &block));
+        *host = block.data;
+    }
+    return WEFT_OK;
+}
+
+/* ---- copies through staging memory ---------------------------------------------------------------------------------- */
+
+/* The next piece of staging memory, once its last copy is done. */
+static int next_bounce(cuda_state *state)
+{
+    const int bounce = state->next_bounce;
+    state->next_bounce = (bounce + 1) % CUDA_BOUNCES;
+    return bounce;
+}
+
+static size_t at_most(size_t bytes)
+{
+    return bytes < (size_t)CUDA_BOUNCE ? bytes : (size_t)CUDA_BOUNCE;
+}
+
+static int upload_chunks(cuda_state *state, char *device, const char *host, size_t bytes)
+{
+    int code = CUDA_DONE;
+    for (size_t done = 0; done < bytes && code == CUDA_DONE;) {
+        const size_t chunk = at_most(bytes - done);
+        const int bounce = next_bounce(state);
+        code = cuda_event_sync(state->bounced[bounce]);
+        memcpy(state->bounce[bounce], host + done, chunk);
+        if (code == CUDA_DONE) {
+            code = cuda_copy_up(state->queue.stream, device + done, state->bounce[bounce], chunk);
+        }
+        if (code == CUDA_DONE) {
+            code = cuda_event_record(state->bounced[bounce], state->queue.stream);
+        }
+        done += chunk;
+    }
+    return code;
+}
+
+/* One chunk is copied while the one before it is read. */
+static int download_chunks(cuda_state *state, char *host, const char *device, size_t bytes)
+{
+    int code = CUDA_DONE;
+    int last = 0;
+    size_t asked = 0;
+    size_t last_chunk = 0;
+    for (size_t read = 0; read < bytes && code == CUDA_DONE;) {
+        const size_t chunk = at_most(bytes - asked);
+        const int bounce = chunk > 0 ? next_bounce(state) : 0;
+        if (chunk > 0) {
+            code = cuda_event_sync(state->bounced[bounce]);
+            code = code == CUDA_DONE ? cuda_copy_down(state->queue.stream, state->bounce[bounce], device + asked, chunk)
+                                     : code;
+            code = code == CUDA_DONE ? cuda_event_record(state->bounced[bounce], state->queue.stream) : code;
+        }
+        if (last_chunk > 0 && code == CUDA_DONE) {
+            code = cuda_event_sync(state->bounced[last]);
+            memcpy(host + read, state->bounce[last], last_chunk);
+            read += last_chunk;
+        }
+        last = bounce;
+        last_chunk = chunk;
+        asked += chunk;
+    }
+    return code;
+}
+
+static weft_status mem_upload(weft_hal *hal, void *device, const void *host, size_t bytes)
+{
+    cuda_state *state = cuda_state_of(hal);
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(cuda_enter(hal));
+    WEFT_TRY(cuda_check("upload", cuda_order_begin_use(state, device, bytes)));
+    WEFT_TRY(cuda_check("upload", upload_chunks(state, device, host, bytes)));
+    return cuda_check("upload", cuda_order_end_use(state, device, bytes));
+}
+
+static weft_status mem_download(weft_hal *hal, void *host, const void *device, size_t bytes)
+{
+    cuda_state *state = cuda_state_of(hal);
+    WEFT_TRY(cuda_enter(hal));
+    if (bytes > 0) {
+        WEFT_TRY(cuda_check("download", cuda_order_begin_use(state, device, bytes)));
+        WEFT_TRY(cuda_check("download", download_chunks(state, host, device, bytes)));
+    }
+    WEFT_TRY(cuda_check("download", wait_for_all(state)));
+    return cuda_check("download", cuda_device_last_error());
+}
+
+/* ---- copies of their own ------------------------------------------------------------------------------------------- */
+
+static weft_status copy_async(weft_hal *hal, bool up, void *to, const void *from, size_t bytes)
+{
+    cuda_state *state = cuda_state_of(hal);
+    const char *what = up ? "upload_async" : "download_async";
+    const void *device = up ? to : from;
+    const void *host = up ? from : to;
+    cuda_stream *stream = NULL;
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(cuda_enter(hal));
+    WEFT_TRY(cuda_check(what, cuda_order_begin_copy(state, up, device, host, bytes, &stream)));
+    WEFT_TRY(cuda_check(what, up ? cuda_copy_up(stream, to, from, bytes) : cuda_copy_down(stream, to, from, bytes)));
+    return cuda_check(what, cuda_order_end_copy(state, device, host, bytes, stream));
+}
+
+static weft_status mem_upload_async(weft_hal *hal, void *device, const void *host, size_t bytes)
+{
+    return copy_async(hal, true, device, host, bytes);
+}
+
+static weft_status mem_download_async(weft_hal *hal, void *host, const void *device, size_t bytes)
+{
+    return copy_async(hal, false, host, device, bytes);
+}
+
+static weft_status mem_copy(weft_hal *hal, void *to, const void *from, size_t bytes)
+{
+    cuda_state *state = cuda_state_of(hal);
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(cuda_enter(hal));
+    WEFT_TRY(cuda_check("copy", cuda_order_begin_use(state, to, bytes)));
+    WEFT_TRY(cuda_check("copy", cuda_order_begin_use(state, from, bytes)));
+    WEFT_TRY(cuda_check("copy", cuda_copy_across(state->queue.stream, to, from, bytes)));
+    WEFT_TRY(cuda_check("copy", cuda_order_end_use(state, to, bytes)));
+    return cuda_check("copy", cuda_order_end_use(state, from, bytes));
+}
+
+static weft_status mem_zero(weft_hal *hal, void *device, size_t bytes)
+{
+    cuda_state *state = cuda_state_of(hal);
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(cuda_enter(hal));
+    WEFT_TRY(cuda_check("zero", cuda_order_begin_use(state, device, bytes)));
+    WEFT_TRY(cuda_check("zero", cuda_fill(state->queue.stream, device, 0, bytes)));
+    return cuda_check("zero", cuda_order_end_use(state, device, bytes));
+}
+
+/* ---- open and close ------------------------------------------------------------------------------------------------- */
+
+weft_status cuda_memory_open(weft_hal *hal)
+{
+    cuda_state *state = cuda_state_of(hal);
+    for (int i = 0; i < CUDA_BOUNCES; ++i) {
+        void *host = NULL;
+        WEFT_TRY(mem_alloc_host(hal, CUDA_BOUNCE, WEFT_MEM_WORKSPACE, &host));
+        state->bounce[i] = host;
+        WEFT_TRY(cuda_check("open", cuda_event_create(&state->bounced[i])));
+    }
+    hal->mem = (hal_mem_ops){.kind = HAL_MEM_DEVICE,
+                             .alloc = mem_alloc,
+                             .free = free_block,
+                             .upload = mem_upload,
+                             .download = mem_download,
+                             .copy = mem_copy,
+                             .zero = mem_zero,
+                             .alloc_host = mem_alloc_host,
+                             .free_host = free_block,
+                             .upload_async = mem_upload_async,
+                             .download_async = mem_download_async};
+    return WEFT_OK;
+}
+
+void cuda_memory_close(weft_hal *hal)
+{
+    cuda_state *state = cuda_state_of(hal);
+    for (int i = 0; i < CUDA_BOUNCES; ++i) {
+        free_block(hal, state->bounce[i]);
+        if (state->bounced[i] != NULL) {
+            (void)cuda_event_destroy(state->bounced[i]);
+        }
+    }
+    if (state->blocks > 0) {
+        (void)wait_for_all(state);
+        log_warn("cuda: %ld blocks of memory were never freed", (long)state->blocks);
+    }
+    for (int64_t i = 0; i < state->blocks; ++i) {
+        cuda_order_forget(state, state->block[i].data, state->block[i].bytes);
+        (void)release_block(&state->block[i]);
+    }
+    weft_free(state->block);
+}

@@ -1,0 +1,17 @@
+/*
+ * hal/cuda/cuda_prepared.h: prepared matrices and convolutions, and what operations that run them check before they are
+ * launched.
+ */
+#ifndef WEFT_HAL_CUDA_CUDA_PREPARED_H
+#define WEFT_HAL_CUDA_CUDA_PREPARED_H
+
+#include "hal/cuda/cuda_state.h"
+
+void cuda_sparse_ops(hal_sparse_ops *ops);
+void cuda_image_ops(hal_image_ops *ops);
+
+/* The arguments of spmm_run; of convolutions and pooling, WEFT_OK for other operations. */
+weft_status cuda_check_spmm(const hal_spmm_run_args *args);
+weft_status cuda_check_image(hal_op op, const void *args);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * hal/cuda/device/cuda_device.h: everything that the backend asks of a GPU, in one place, so that it can be asked of
+ * something else: device_runtime.c is the CUDA runtime, shim/shim_device.cpp the host's memory behind queues that run late
+ * (cmake -DWEFT_CUDA=SHIM). The build takes one of the two.
+ *
+ * Codes are those of CUDA: 0, or a CUDA_ERROR below, or another that cuda_device_error explains. Copies, fills and kernels
+ * are ordered in their stream and return early. The calling thread has a current device (cuda_device_use).
+ */
+#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H
+#define WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    CUDA_DONE = 0,
+    CUDA_ERROR_VALUE = 1,
+    CUDA_ERROR_MEMORY = 2,
+    CUDA_ERROR_INIT = 3,
+    CUDA_ERROR_SHAPE = 9, /* of a grid */
+    CUDA_ERROR_OLD_DRIVER = 35,
+    CUDA_ERROR_BUSY = 46,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_WRONG_DEVICE = 101,
+    CUDA_ERROR_NO_KERNEL = 209, /* compiled for other processors */
+    CUDA_ERROR_UNKNOWN = 999
+};
+
+typedef struct cuda_stream cuda_stream;
+typedef struct cuda_event cuda_event;
+
+typedef struct cuda_device_info {
+    char place[32]; /* on the bus */
+    int major, minor, processors;
+    bool native_bf16;
+} cuda_device_info;
+
+int cuda_device_count(int *count);
+int cuda_device_use(int device);
+int cuda_device_describe(int device, cuda_device_info *info);
+/* Of the current device, bytes. */
+int cuda_device_memory(size_t *left, size_t *total);
+/* The failure of a launch, once. */
+int cuda_device_last_error(void);
+/* "out of memory" */
+const char *cuda_device_error(int code);
+/* What stands behind the calls: "CUDA 12.8", "CUDA's imitation". */
+void cuda_device_library(char *text, size_t bytes);
+
+/* bytes > 0. Freeing does not wait for what may use the memory. */
+int cuda_device_alloc(void **device, size_t bytes);
+int cuda_device_free(void *device);
+/* Host memory that copies reach while the host goes on. */
+int cuda_host_alloc(void **host, size_t bytes);
+int cuda_host_free(void *host);
+
+/* `host`: of cuda_host_alloc, and left alone until the copy is done. */
+int cuda_copy_up(cuda_stream *stream, void *device, const void *host, size_t bytes);
+int cuda_copy_down(cuda_stream *stream, void *host, const void *device, size_t bytes);
+int cuda_copy_across(cuda_stream *stream, void *to, const void *from, size_t bytes);
+int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes);
+
+/* `urgent`: before others, where the device can choose. Streams wait for nothing that they are not told to. */
+int cuda_stream_create(cuda_stream **stream, bool urgent);
+int cuda_stream_destroy(cuda_stream *stream);
+int cuda_stream_sync(cuda_stream *stream);
+/* What is called on the stream from here on waits for the event as it was last recorded. */
+int cuda_stream_wait(cuda_stream *stream, cuda_event *event);
+
+/* An event that was never recorded has passed. */
+int cuda_event_create(cuda_event **event);
+int cuda_event_destroy(cuda_event *event);
+int cuda_event_record(cuda_event *event, cuda_stream *stream);
+int cuda_event_sync(cuda_event *event);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,31 @@
+/*
+ * hal/cuda/device/cuda_queue.h: where kernels run, and the scratch memory that they may use.
+ *
+ * Kernels of one queue run one after the other, so all of them share one block of scratch memory: an operation's begins
+ * where it likes and ends with the operation.
+ */
+#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
+#define WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
+
+#include "hal/cuda/device/cuda_device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cuda_queue {
+    cuda_stream *stream;
+    int processors;
+    void *scratch;
+    size_t scratch_bytes;
+} cuda_queue;
+
+/* [out] scratch  `bytes` of device memory, aligned to 256, until the operation's last kernel; grown when it is too short,
+ * which waits for the queue. CUDA_ERROR_MEMORY when the device has no more. */
+int cuda_queue_scratch(cuda_queue *queue, size_t bytes, void **scratch);
+void cuda_queue_free_scratch(cuda_queue *queue);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

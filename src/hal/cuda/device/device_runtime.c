@@ -1,0 +1,166 @@
+/* hal/cuda/device/device_runtime.c: the calls of cuda_device.h, of the CUDA runtime. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+#include "hal/cuda/device/cuda_device.h"
+
+static cudaStream_t stream_of(cuda_stream *stream)
+{
+    return (cudaStream_t)(void *)stream;
+}
+
+static cudaEvent_t event_of(cuda_event *event)
+{
+    return (cudaEvent_t)(void *)event;
+}
+
+int cuda_device_count(int *count)
+{
+    return (int)cudaGetDeviceCount(count);
+}
+
+int cuda_device_use(int device)
+{
+    return (int)cudaSetDevice(device);
+}
+
+/* Attributes: the call for all properties takes milliseconds, and its fields change between versions. */
+int cuda_device_describe(int device, cuda_device_info *info)
+{
+    cudaError_t code = cudaDeviceGetPCIBusId(info->place, (int)sizeof info->place, device);
+    if (code == cudaSuccess) {
+        code = cudaDeviceGetAttribute(&info->major, cudaDevAttrComputeCapabilityMajor, device);
+    }
+    if (code == cudaSuccess) {
+        code = cudaDeviceGetAttribute(&info->minor, cudaDevAttrComputeCapabilityMinor, device);
+    }
+    if (code == cudaSuccess) {
+        code = cudaDeviceGetAttribute(&info->processors, cudaDevAttrMultiProcessorCount, device);
+    }
+    info->native_bf16 = false; /* our kernels multiply in float32 */
+    return (int)code;
+}
+
+int cuda_device_memory(size_t *left, size_t *total)
+{
+    return (int)cudaMemGetInfo(left, total);
+}
+
+int cuda_device_last_error(void)
+{
+    return (int)cudaGetLastError();
+}
+
+const char *cuda_device_error(int code)
+{
+    return cudaGetErrorString((cudaError_t)code);
+}
+
+void cuda_device_library(char *text, size_t bytes)
+{
+    int version = 0;
+    (void)cudaRuntimeGetVersion(&version);
+    snprintf(text, bytes, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+}
+
+int cuda_device_alloc(void **device, size_t bytes)
+{
+    *device = NULL;
+    cudaError_t code = cudaMalloc(device, bytes);
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError(); /* told here, and not again by the next launch */
+    }
+    return (int)code;
+}
+
+int cuda_device_free(void *device)
+{
+    return (int)cudaFree(device);
+}
+
+int cuda_host_alloc(void **host, size_t bytes)
+{
+    *host = NULL;
+    cudaError_t code = cudaHostAlloc(host, bytes, cudaHostAllocPortable);
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return (int)code;
+}
+
+int cuda_host_free(void *host)
+{
+    return (int)cudaFreeHost(host);
+}
+
+int cuda_copy_up(cuda_stream *stream, void *device, const void *host, size_t bytes)
+{
+    return (int)cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(stream));
+}
+
+int cuda_copy_down(cuda_stream *stream, void *host, const void *device, size_t bytes)
+{
+    return (int)cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(stream));
+}
+
+int cuda_copy_across(cuda_stream *stream, void *to, const void *from, size_t bytes)
+{
+    return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream));
+}
+
+int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes)
+{
+    return (int)cudaMemsetAsync(device, byte, bytes, stream_of(stream));
+}
+
+/* Non-blocking: the legacy default stream, which libraries may use, would serialise the others. */
+int cuda_stream_create(cuda_stream **stream, bool urgent)
+{
+    int least = 0;
+    int greatest = 0;
+    cudaStream_t made = NULL;
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (code == cudaSuccess) {
+        code = cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, urgent ? greatest : least);
+    }
+    *stream = (cuda_stream *)(void *)made;
+    return (int)code;
+}
+
+int cuda_stream_destroy(cuda_stream *stream)
+{
+    return (int)cudaStreamDestroy(stream_of(stream));
+}
+
+int cuda_stream_sync(cuda_stream *stream)
+{
+    return (int)cudaStreamSynchronize(stream_of(stream));
+}
+
+int cuda_stream_wait(cuda_stream *stream, cuda_event *event)
+{
+    return (int)cudaStreamWaitEvent(stream_of(stream), event_of(event), 0);
+}
+
+int cuda_event_create(cuda_event **event)
+{
+    cudaEvent_t made = NULL;
+    cudaError_t code = cudaEventCreateWithFlags(&made, cudaEventDisableTiming);
+    *event = (cuda_event *)(void *)made;
+    return (int)code;
+}
+
+int cuda_event_destroy(cuda_event *event)
+{
+    return (int)cudaEventDestroy(event_of(event));
+}
+
+int cuda_event_record(cuda_event *event, cuda_stream *stream)
+{
+    return (int)cudaEventRecord(event_of(event), stream_of(stream));
+}
+
+int cuda_event_sync(cuda_event *event)
+{
+    return (int)cudaEventSynchronize(event_of(event));
+}

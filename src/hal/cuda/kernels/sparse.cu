@@ -1,0 +1,272 @@
+/*
+ * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row of x; `lanes`
+ * threads side by side have a strip of columns, and strips are the outer dimension of the grid, so that all processors
+ * share one strip of x in the second-level cache. Sums are float32 for float32 and bfloat16 rows.
+ */
+#include "hal/cuda/kernels/cuda_cells.h"
+#include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_matrix.h"
+#include "hal/cuda/kernels/cuda_team.h"
+
+/* N cells that are loaded and stored at once. */
+template <typename cell, int N> struct alignas(sizeof(cell) * N < 16 ? sizeof(cell) * N : 16) pack {
+    cell at[N];
+};
+
+enum spmm_class { SHORT_ROWS, MIDDLE_ROWS, PIECES };
+
+template <typename cell> struct spmm_call {
+    typedef cuda_real<cell> real;
+    const int32_t *order; /* rows of this launch */
+    const void *offset;
+    bool wide;
+    const cuda_edges *piece; /* or pieces */
+    real *partial;           /* [pieces, d] */
+    int64_t count;           /* of rows or pieces */
+    int64_t ld_x, d;
+    const real *post, *diag;
+    void *out;
+    int64_t ld_out;
+    bool narrow_out; /* of bfloat16 */
+    real beta;
+    int lanes; /* of a team */
+};
+
+template <typename cell> static __device__ cuda_edges edges_of_row(const spmm_call<cell> &s, int64_t row)
+{
+    if (s.wide) {
+        const int64_t *offset = static_cast<const int64_t *>(s.offset);
+        return {offset[row], offset[row + 1] - offset[row]};
+    }
+    const int32_t *offset = static_cast<const int32_t *>(s.offset);
+    return {offset[row], offset[row + 1] - offset[row]};
+}
+
+template <typename to_cell, int N, typename real>
+static __device__ void finish_cells(real (&sum)[N], to_cell *out, real beta)
+{
+    typedef pack<to_cell, N> cells;
+    cells made;
+    if (beta != (real)0) {
+        made = *reinterpret_cast<const cells *>(out);
+        for (int k = 0; k < N; ++k) {
+            sum[k] += beta * cuda_load(made.at[k]);
+        }
+    }
+    for (int k = 0; k < N; ++k) {
+        cuda_store(&made.at[k], sum[k]);
+    }
+    *reinterpret_cast<cells *>(out) = made;
+}
+
+static __device__ inline cuda_bf16 *narrow_at(void *out, int64_t at, float)
+{
+    return static_cast<cuda_bf16 *>(out) + at;
+}
+
+/* Rows of float64 are never stored in bfloat16. */
+static __device__ inline double *narrow_at(void *out, int64_t at, double)
+{
+    return static_cast<double *>(out) + at;
+}
+
+/* What becomes of a row's sums in columns j .. j + N - 1. */
+template <typename cell, int N>
+static __device__ void finish_row(const spmm_call<cell> &s, const cell *x, int64_t row, int64_t j, cuda_real<cell> (&sum)[N])
+{
+    typedef cuda_real<cell> real;
+    const real post = s.post != nullptr ? s.post[row] : (real)1;
+    const real diag = s.diag != nullptr ? s.diag[row] : (real)0;
+    for (int k = 0; k < N; ++k) {
+        sum[k] = post * sum[k] + (s.diag != nullptr ? diag * cuda_load(x[row * s.ld_x + j + k]) : (real)0);
+    }
+    if (s.narrow_out) {
+        finish_cells<>(sum, narrow_at(s.out, row * s.ld_out + j, real()), s.beta);
+    } else {
+        finish_cells<>(sum, static_cast<real *>(s.out) + row * s.ld_out + j, s.beta);
+    }
+}
+
+template <typename cell, int N, int CLASS>
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    spmm_kernel(spmm_call<cell> s, const cell *__restrict__ x, const cuda_real<cell> *__restrict__ pre,
+                const int32_t *__restrict__ column)
+{
+    typedef cuda_real<cell> real;
+    const unsigned threads = CLASS == SHORT_ROWS ? (unsigned)s.lanes : (unsigned)CUDA_WARP; /* of a row or piece */
+    const unsigned team = threadIdx.x % threads / (unsigned)s.lanes;
+    const unsigned teams = threads / (unsigned)s.lanes;
+    const int64_t i = (int64_t)blockIdx.x * (CUDA_BLOCK / threads) + threadIdx.x / threads;
+    const int64_t j = ((int64_t)blockIdx.y * s.lanes + threadIdx.x % (unsigned)s.lanes) * N;
+    const bool there = i < s.count && j < s.d;
+    const int64_t row = there && CLASS != PIECES ? s.order[i] : 0;
+    const cuda_edges edges = !there ? cuda_edges{0, 0} : CLASS == PIECES ? s.piece[i] : edges_of_row(s, row);
+    real sum[N] = {};
+    CUDA_UNROLL
+    for (int64_t e = edges.begin + team; e < edges.begin + edges.count; e += teams) {
+        const int64_t c = column[e];
+        const real scale = pre != nullptr ? pre[c] : (real)1;
+        const pack<cell, N> cells = *reinterpret_cast<const pack<cell, N> *>(x + c * s.ld_x + j);
+        for (int k = 0; k < N; ++k) {
+            sum[k] += scale * cuda_load(cells.at[k]);
+        }
+    }
+    if (CLASS != SHORT_ROWS) {
+        cuda_join_teams(cuda_sum(), sum, s.lanes);
+    }
+    if (!there || team != 0) {
+        return;
+    }
+    if (CLASS == PIECES) {
+        for (int k = 0; k < N; ++k) {
+            s.partial[i * s.d + j + k] = sum[k];
+        }
+    } else {
+        finish_row<cell, N>(s, x, row, j, sum);
+    }
+}
+
+/* Long rows order[0 .. count - 1], whose pieces are [first[i] - first[0], first[i + 1] - first[0]) of the partial sums. */
+template <typename cell> __global__ void spmm_join_kernel(spmm_call<cell> s, const cell *x, const int64_t *first)
+{
+    typedef cuda_real<cell> real;
+    for (int64_t at = cuda_first(); at < s.count * s.d; at += cuda_stride()) {
+        const int64_t i = at / s.d;
+        const int64_t j = at % s.d;
+        real sum[1] = {};
+        for (int64_t p = first[i] - first[0]; p < first[i + 1] - first[0]; ++p) {
+            sum[0] += s.partial[p * s.d + j];
+        }
+        finish_row<cell, 1>(s, x, s.order[i], j, sum);
+    }
+}
+
+/* The rows of a class that a slice computes. */
+struct range {
+    int64_t begin, end;
+};
+
+static range slice_of(const hal_spmm_run_args *a, int64_t begin, int64_t count)
+{
+    const int64_t slices = a->slices > 1 ? a->slices : 1;
+    return {begin + count * a->slice / slices, begin + count * (a->slice + 1) / slices};
+}
+
+template <typename cell, int N, int CLASS>
+static int launch_class(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
+{
+    const cell *x = static_cast<const cell *>(a->x.source);
+    const cuda_real<cell> *pre = static_cast<const cuda_real<cell> *>(a->pre.source);
+    const int64_t of_block = CUDA_BLOCK / (CLASS == SHORT_ROWS ? s.lanes : (int)CUDA_WARP);
+    const cuda_grid grid = {cuda_pieces(s.count, of_block), CUDA_BLOCK, (unsigned)cuda_pieces(s.d, s.lanes * N)};
+    if (s.count == 0) {
+        return CUDA_DONE;
+    }
+    return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, spmm_kernel<cell, N, CLASS>, s, x, pre, a->matrix->column)
+                               : cuda_launch_teams(queue, grid, spmm_kernel<cell, N, CLASS>, s, x, pre, a->matrix->column);
+}
+
+/* Partial sums of as many long rows at a time as fit; at least one row's. */
+static const int64_t PARTIAL_BYTES = (int64_t)32 << 20;
+
+template <typename cell> static int64_t long_rows_at_once(const hal_spmm *m, int64_t d, int64_t begin, int64_t end)
+{
+    const int64_t most = PARTIAL_BYTES / (d * (int64_t)sizeof(cuda_real<cell>));
+    int64_t next = begin + 1;
+    while (next < end && m->first_piece[next + 1] - m->first_piece[begin] <= most) {
+        next += 1;
+    }
+    return next;
+}
+
+/* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. */
+template <typename cell> static size_t partial_bytes(const hal_spmm *m, int64_t d)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < m->longs; ++i) {
+        const int64_t own = m->first_piece[i + 1] - m->first_piece[i];
+        most = own > most ? own : most;
+    }
+    const int64_t bytes = most * d * (int64_t)sizeof(cuda_real<cell>);
+    const int64_t all = m->first_piece[m->longs] * d * (int64_t)sizeof(cuda_real<cell>);
+    return (size_t)(bytes > PARTIAL_BYTES ? bytes : all < PARTIAL_BYTES ? all : PARTIAL_BYTES);
+}
+
+template <typename cell, int N>
+static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
+{
+    const hal_spmm *m = a->matrix;
+    const range rows = slice_of(a, 0, m->longs);
+    void *scratch = nullptr;
+    if (m->longs == 0) {
+        return CUDA_DONE;
+    }
+    CUDA_TRY(cuda_queue_scratch(queue, partial_bytes<cell>(m, s.d), &scratch));
+    s.partial = static_cast<cuda_real<cell> *>(scratch);
+    for (int64_t begin = rows.begin; begin < rows.end;) {
+        const int64_t end = long_rows_at_once<cell>(m, s.d, begin, rows.end);
+        s.piece = m->piece + m->first_piece[begin];
+        s.count = m->first_piece[end] - m->first_piece[begin];
+        CUDA_TRY((launch_class<cell, N, PIECES>(queue, a, s)));
+        s.order = m->order + m->shorts + m->middles + begin;
+        s.count = end - begin;
+        CUDA_TRY(cuda_launch(queue, cuda_lines(queue, s.count * s.d), spmm_join_kernel<cell>, s,
+                             static_cast<const cell *>(a->x.source), m->piece_of_long + begin));
+        begin = end;
+    }
+    return CUDA_DONE;
+}
+
+template <typename cell, int N> static int run_classes(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
+{
+    const hal_spmm *m = a->matrix;
+    const range shorts = slice_of(a, 0, m->shorts);
+    const range middles = slice_of(a, m->shorts, m->middles);
+    s.lanes = cuda_team_lanes(cuda_pieces(s.d, N));
+    s.order = m->order + shorts.begin;
+    s.count = shorts.end - shorts.begin;
+    CUDA_TRY((launch_class<cell, N, SHORT_ROWS>(queue, a, s)));
+    s.order = m->order + middles.begin;
+    s.count = middles.end - middles.begin;
+    CUDA_TRY((launch_class<cell, N, MIDDLE_ROWS>(queue, a, s)));
+    return launch_long_rows<cell, N>(queue, a, s);
+}
+
+/* Whether rows of this matrix can be moved `n` cells at a time. */
+static bool takes_packs(const hal_mat &mat, int64_t cell_bytes, int64_t n)
+{
+    const int64_t bytes = cell_bytes * n < 16 ? cell_bytes * n : 16;
+    return mat.cols % n == 0 && mat.ld % n == 0 && (uintptr_t)mat.source % (uintptr_t)bytes == 0;
+}
+
+static int64_t cell_bytes(const hal_mat &mat)
+{
+    return mat.dtype == WEFT_DTYPE_F64 ? 8 : mat.dtype == WEFT_DTYPE_BF16 ? 2 : 4;
+}
+
+template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_args *a)
+{
+    const hal_spmm *m = a->matrix;
+    spmm_call<cell> s = {};
+    s.offset = m->offset;
+    s.wide = m->wide;
+    s.ld_x = a->x.ld;
+    s.d = a->out.cols;
+    s.post = static_cast<const cuda_real<cell> *>(a->post.source);
+    s.diag = static_cast<const cuda_real<cell> *>(a->diag.source);
+    s.out = a->out.data;
+    s.ld_out = a->out.ld;
+    s.narrow_out = a->out.dtype == WEFT_DTYPE_BF16;
+    s.beta = (cuda_real<cell>)a->beta;
+    for (int n = 4; n > 1; n /= 2) {
+        if (takes_packs(a->x, cell_bytes(a->x), n) && takes_packs(a->out, cell_bytes(a->out), n)) {
+            return n == 4 ? run_classes<cell, 4>(queue, a, s) : run_classes<cell, 2>(queue, a, s);
+        }
+    }
+    return run_classes<cell, 1>(queue, a, s);
+}
+
+int cuda_run_spmm_run(cuda_queue *queue, const hal_spmm_run_args *a)
+{
+    return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, spmm, queue, a);
+}

@@ -1,0 +1,143 @@
+/*
+ * hal/op_args.h: what operations take: matrices, what says how, and the arguments that the rows of hal/ops.def make of
+ * them. Plain data, which kernels in C++ read too.
+ */
+#ifndef WEFT_HAL_OP_ARGS_H
+#define WEFT_HAL_OP_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option_words.h"
+
+typedef enum weft_dtype {
+    WEFT_DTYPE_F32,
+    WEFT_DTYPE_F64,
+    WEFT_DTYPE_I32,
+    WEFT_DTYPE_I64,
+    WEFT_DTYPE_U8,
+    WEFT_DTYPE_BF16,
+    WEFT_DTYPE_F16,
+    WEFT_DTYPE_I8
+} weft_dtype;
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+typedef struct hal_mat {
+    union {
+        void *data;
+        const void *source; /* of an operand that is only read */
+    };
+    int64_t rows, cols, ld;
+    weft_dtype dtype;
+} hal_mat;
+
+typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
+/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
+ * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
+ * of float32 or bfloat16, each operand's own, or all of float64 */
+enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4, HAL_OWN = -5 };
+
+/* What becomes of the row that is there; of two numbers MAX keeps the larger, and a NaN on either side stays. */
+typedef enum hal_scatter { HAL_SCATTER_REPLACE, HAL_SCATTER_ADD, HAL_SCATTER_MAX } hal_scatter;
+
+/* ---- what operations take besides matrices ----------------------------------------------------------------------- */
+/* A dropout mask: element (i, c) is a pure function of (seed, purpose, epoch, row id of i, c); see base/philox.h. */
+typedef struct hal_dropout {
+    float probability; /* 0: no dropout */
+    uint64_t seed;
+    uint32_t purpose; /* WEFT_RNG_DROPOUT + layer */
+    uint32_t epoch;
+    hal_mat row_id; /* [rows, 1] global ids, int64; left out: row_base + i */
+    int64_t row_base;
+} hal_dropout;
+
+/* What attention over edges takes besides its matrices (hal/ops.def). */
+enum { HAL_HEADS = 64 }; /* at most */
+typedef struct hal_attention {
+    int heads;    /* 1..HAL_HEADS */
+    double slope; /* of LeakyReLU below 0, in [0, 1] */
+    int64_t self; /* rows 0 .. self - 1 have an edge to themselves, besides those of the matrix */
+    hal_dropout
+        dropout; /* of edges; row_id, needed with a probability, holds the id of every row of `source` and `target` */
+} hal_attention;
+
+/* What becomes of two numbers. Of MAX and MIN a NaN on either side is the result; integers wrap. */
+typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
+
+/* ---- rows in messages ---------------------------------------------------------------------------------------- */
+/*
+ * A row of float32 in fewer bits, rounded at random so that its expectation is the row:
+ *
+ *      bf16    columns x 16 bits: up or down to a neighbouring bfloat16
+ *      int8    scale, columns x 8 bits:  x = scale * q, |q| <= 127, scale = largest magnitude of the row / 127
+ *      int4    scale, columns x 4 bits:  |q| <= 7, q + 8 in a half byte, the even column in the lower one
+ *      int2    low, scale, columns x 2 bits:  x = low + scale * q, 0 <= q <= 3, four columns a byte from its lower end
+ *
+ * scale is the first four bytes, a float32; of int2 low and scale are two bytes each, bfloat16: low the next one not
+ * above the row's smallest number, scale the next one not below a third of the way from there to its largest, so that a
+ * row without negative numbers, what ReLU leaves, keeps its zeros. The error of an element is below scale; of bf16 below 2^-7 of its
+ * magnitude. A row whose largest magnitude is below HAL_ROW_TINY becomes zeros; one with a number that is not finite,
+ * NaNs (bf16: those numbers alone stay as they are).
+ */
+#define HAL_ROW_CODECS(X)                                                                                              \
+    X(HAL_ROWS_NONE, "none")                                                                                           \
+    X(HAL_ROWS_BF16, "bf16")                                                                                           \
+    X(HAL_ROWS_INT8, "int8")                                                                                           \
+    X(HAL_ROWS_INT4, "int4")                                                                                           \
+    X(HAL_ROWS_INT2, "int2")
+typedef enum hal_row_codec { HAL_ROW_CODECS(CHOICE_VALUE) } hal_row_codec;
+
+#define HAL_ROW_TINY 0x1p-100f
+
+/* The random numbers of a row: column c of the row of global id `id` takes 16-bit lane c % 8 of the Philox block at
+ * index (sender << 20 | c / 8), this purpose and epoch (base/philox.h), as (lane + 1/2) / 2^16 between 0 and 1. */
+typedef struct hal_row_rounding {
+    uint64_t seed;
+    uint32_t purpose, epoch, sender; /* sender < 4096 */
+} hal_row_rounding;
+
+typedef struct hal_spmm hal_spmm; /* a prepared matrix, owned by the backend */
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+/* A batch of images is a matrix [images * height * width, channels]: pixel (n, y, x) is row (n * height + y) * width +
+ * x ("NHWC"). Pairs are [rows, columns]; padding is [rows, columns][before, behind]. */
+typedef struct hal_conv_shape {
+    int64_t height, width;   /* of the input */
+    int64_t in, out, groups; /* channels; each of `groups` equal shares of `in` makes its share of `out` */
+    int64_t kernel[2], stride[2], dilation[2]; /* dilation 1: dense */
+    int64_t pad[2][2];
+    weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
+    bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
+    bool training;        /* false: conv_forward alone */
+    bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
+} hal_conv_shape;
+
+typedef struct hal_pool_shape {
+    bool average;          /* over the whole kernel, padding counted as zeros; else the maximum of what is no padding */
+    int64_t height, width; /* of the input */
+    int64_t kernel[2], stride[2];
+    int64_t pad[2][2]; /* each less than the kernel */
+} hal_pool_shape;
+
+enum { HAL_CONV_SIZES = 16 }; /* numbers of images that one convolution is prepared for */
+
+/* What every prepared convolution begins with; what follows is the backend's own. */
+typedef struct hal_conv {
+    hal_conv_shape shape;
+    int64_t images[HAL_CONV_SIZES];
+    int sizes;
+} hal_conv;
+
+/* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
+/* hal_<op>_args: the operands, then the scalars. */
+#define HAL_OPERAND(name, type, access) hal_mat name;
+#define HAL_OPERAND_OF(path, type, access)
+#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+    typedef struct hal_##name##_args {                                                                                 \
+        operands __VA_ARGS__                                                                                           \
+    } hal_##name##_args;
+#include "hal/ops.def"
+#undef HAL_OPERAND
+#undef HAL_OPERAND_OF
+
+#endif
