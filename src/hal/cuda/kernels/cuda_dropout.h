@@ -28,16 +28,21 @@ static inline cuda_mask cuda_mask_of(const hal_dropout &dropout)
             on ? 1.0 / (1.0 - (double)dropout.probability) : 1.0};
 }
 
-/* 0, or what element (row, column) is multiplied by. */
-template <typename real> static __device__ inline real cuda_kept(const cuda_mask &mask, int64_t row, int64_t column)
+static __device__ inline bool cuda_keeps(const cuda_mask &mask, int64_t row, int64_t column)
 {
     if (!mask.on) {
-        return (real)1;
+        return true;
     }
     const int64_t id = mask.row_id != nullptr ? mask.row_id[row] : mask.row_base + row;
     const philox_block block =
         philox4x32(philox_counter((uint32_t)(column / 8), (uint64_t)id, mask.purpose, mask.epoch), mask.seed);
-    return philox_lane16(block, (unsigned)(column % 8)) >= mask.threshold ? (real)mask.scale : (real)0;
+    return philox_lane16(block, (unsigned)(column % 8)) >= mask.threshold;
+}
+
+/* 0, or what element (row, column) is multiplied by. */
+template <typename real> static __device__ inline real cuda_kept(const cuda_mask &mask, int64_t row, int64_t column)
+{
+    return cuda_keeps(mask, row, column) ? (real)mask.scale : (real)0;
 }
 
 /* The same of the edge from row `source` to row `target` for a head. */

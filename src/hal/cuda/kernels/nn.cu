@@ -2,66 +2,30 @@
  * hal/cuda/kernels/nn.cu: the group nn of hal/ops.def but for losses (loss.cu) and what normalises rows (norm.cu): activations,
  * dropout with the bits of base/philox.h, and batch norm in two phases. A thread an element, in strides.
  */
-#include "base/philox.h"
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
+#include "hal/cuda/kernels/cuda_dropout.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
 
 /* ---- activations ---------------------------------------------------------------------------------------------------- */
 
-struct mask {
-    const int64_t *row_id; /* NULL: row_base + row */
-    int64_t row_base;
-    uint64_t seed;
-    uint32_t purpose, epoch, threshold;
-    bool drops;
-
-    __device__ bool keeps(int64_t row, int64_t column) const
-    {
-        if (!drops) {
-            return true;
-        }
-        const int64_t id = row_id != nullptr ? row_id[row] : row_base + row;
-        const philox_block block =
-            philox4x32(philox_counter((uint32_t)(column / 8), (uint64_t)id, purpose, epoch), seed);
-        return philox_lane16(block, (unsigned)(column % 8)) >= threshold;
-    }
-};
-
-static mask mask_of(const hal_dropout &dropout)
-{
-    return {cuda_data<int64_t>(dropout.row_id),
-            dropout.row_base,
-            dropout.seed,
-            dropout.purpose,
-            dropout.epoch,
-            philox_dropout_threshold(dropout.probability),
-            dropout.probability > 0.0f};
-}
-
-static double kept_scale(const hal_dropout &dropout)
-{
-    return dropout.probability > 0.0f ? 1.0 / (1.0 - (double)dropout.probability) : 1.0;
-}
-
 /* A NaN passes through ReLU, so that a diverging run is seen. */
 template <typename cell>
-__global__ void act_forward_kernel(cuda_mat<cell> x, cuda_mat<cell> y, bool relu, mask kept, cuda_real<cell> scale)
+__global__ void act_forward_kernel(cuda_mat<cell> x, cuda_mat<cell> y, bool relu, cuda_mask kept)
 {
     for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
         const int64_t i = at / y.cols;
         const int64_t j = at % y.cols;
         cuda_real<cell> value = cuda_load(*x.at(i, j));
         value = relu && value < 0 ? 0 : value;
-        cuda_store(y.at(i, j), kept.keeps(i, j) ? value * scale : 0);
+        cuda_store(y.at(i, j), cuda_keeps(kept, i, j) ? value * (cuda_real<cell>)kept.scale : 0);
     }
 }
 
 template <typename cell> static int act_forward(cuda_queue *queue, const hal_act_forward_args *a)
 {
     return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), act_forward_kernel<cell>,
-                       cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), a->relu, mask_of(a->dropout),
-                       (cuda_real<cell>)kept_scale(a->dropout));
+                       cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), a->relu, cuda_mask_of(a->dropout));
 }
 
 int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
@@ -70,14 +34,14 @@ int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
 }
 
 template <typename cell>
-__global__ void act_backward_kernel(cuda_mat<cell> dy, cuda_mat<cell> y, cuda_mat<cell> dx, bool relu, mask kept,
-                                    cuda_real<cell> scale)
+__global__ void act_backward_kernel(cuda_mat<cell> dy, cuda_mat<cell> y, cuda_mat<cell> dx, bool relu,
+                                    cuda_mask kept)
 {
     for (int64_t at = cuda_first(); at < dx.rows * dx.cols; at += cuda_stride()) {
         const int64_t i = at / dx.cols;
         const int64_t j = at % dx.cols;
-        const bool passes = relu ? cuda_load(*y.at(i, j)) > 0 : kept.keeps(i, j);
-        cuda_store(dx.at(i, j), passes ? cuda_load(*dy.at(i, j)) * scale : 0);
+        const bool passes = relu ? cuda_load(*y.at(i, j)) > 0 : cuda_keeps(kept, i, j);
+        cuda_store(dx.at(i, j), passes ? cuda_load(*dy.at(i, j)) * (cuda_real<cell>)kept.scale : 0);
     }
 }
 
@@ -85,7 +49,7 @@ template <typename cell> static int act_backward(cuda_queue *queue, const hal_ac
 {
     return cuda_launch(queue, cuda_lines(queue, a->dx.rows * a->dx.cols), act_backward_kernel<cell>,
                        cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->y), cuda_mat_of<cell>(a->dx), a->relu,
-                       mask_of(a->dropout), (cuda_real<cell>)kept_scale(a->dropout));
+                       cuda_mask_of(a->dropout));
 }
 
 int cuda_run_act_backward(cuda_queue *queue, const hal_act_backward_args *a)
