@@ -5,19 +5,16 @@ set(WEFT_OTHER ${CMAKE_SOURCE_DIR}/build)
 
 function(weft_suite name timeout)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS suite TIMEOUT ${timeout} PROCESSORS 2)
+  # COST: the longest come first, so that none is left over at the end.
+  set_tests_properties(${name} PROPERTIES LABELS suite TIMEOUT ${timeout} PROCESSORS 2 COST ${timeout})
 endfunction()
 
-# Left out with sanitizers: what is slow there and whose code other tests run (calibration sends by the collectives, models
-# compute in train_golden, unit_dense_engine and train_sync), and what runs no C code of ours.
-# --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
-weft_suite(suite_asan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/asan --output-on-failure --no-tests=error
-  -E "^(app_options|app_bench|app_train|app_pages|unit_comm_calibrate|partition_real_graphs|backend_spmm|train_golden_dense|train_model|train_slurm|python_.*|check_layers)$")
-# The communication tests run in the tree of the thread sanitizer, which is clang's too.
-weft_suite(suite_clang 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/clang --output-on-failure --no-tests=error
-  -L unit -E ^unit_comm_)
-weft_suite(suite_tsan 900 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/tsan --output-on-failure --no-tests=error
-  -R ^unit_comm_ -E ^unit_comm_calibrate$)
+# Each tree runs the tests that declare it (tests/CMakeLists.txt); what is slow with a sanitizer and computes what others compute
+# does not. --no-tests=error: a suite that finds nothing has not passed. -j 2: on the two processors that it counts for.
+foreach(tree asan clang tsan)
+  weft_suite(suite_${tree} 1200 ${CMAKE_CTEST_COMMAND} -j 2 --test-dir ${WEFT_OTHER}/${tree} --output-on-failure
+    --no-tests=error -L ^tree-${tree}$)
+endforeach()
 weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)
 weft_suite(style_lint 1200 ${CMAKE_SOURCE_DIR}/scripts/lint --build ${CMAKE_BINARY_DIR})
 # What was just built needs no building.
@@ -33,9 +30,9 @@ set_tests_properties(suite_cuda suite_cuda_compiles PROPERTIES SKIP_RETURN_CODE 
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
-# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 8 seconds for what graphs, options and models come
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 4 seconds for what graphs, options and models come
 # in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 8 CACHE STRING "Seconds of each fuzz target in the tests")
+set(WEFT_FUZZ_SECONDS 4 CACHE STRING "Seconds of each fuzz target in the tests")
 set(fuzz_short json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The examples of docs/examples run, and say what the program says about the same work. timeout: 120
+# The examples of docs/examples run, and say what the program says about the same work.
 set -u
 weft=$1
 source_dir=$2

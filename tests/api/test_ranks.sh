@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Example 01 under mpirun: one voice, and one rank's accuracy. needs: mpirun  timeout: 120
+# Example 01 under mpirun: one voice, and one rank's accuracy. needs: mpirun
 set -u
 weft=$1
 source_dir=$2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # weft bench spmm, gemm and dense end to end: every form valid, the three output formats, usage errors.
-# timeout: 120
+# trees: release
 set -u
 weft=$1
 export OMP_WAIT_POLICY=passive

@@ -1,7 +1,6 @@
 #!/bin/bash
 # weft bench comm end to end on 1, 2 and 3 ranks: rows, figures against closed forms, formats, refusals.
 # needs: mpirun
-# timeout: 120
 set -u
 weft=$1
 source_dir=$2

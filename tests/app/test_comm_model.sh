@@ -2,7 +2,6 @@
 # What a job of two ranks measures, keeps and traces: the model's file used, refused, replaced or left alone; a trace a
 # rank that other programs can read.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

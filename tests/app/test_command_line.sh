@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The program's own answers: what goes to stdout and to stderr, exit codes, docs/options.md, completion, and one voice for a
-# job of several ranks. timeout: 120
+# job of several ranks.
 set -u
 weft=$1
 source_dir=$2

@@ -2,7 +2,6 @@
 # weft doctor on real launches of this machine: formats, verdicts of narrow, overlapping and crowded launches, the kept
 # limits, and a folder that cannot be written.
 # needs: mpirun
-# timeout: 180
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # weft eval: the scores of a training from its run folder, checkpoints, weights.npz and .safetensors; what contradicts a
 # model is refused with both values; and training from a .safetensors file.
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

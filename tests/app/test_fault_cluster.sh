@@ -2,7 +2,6 @@
 # A training job over two hosts whose network is cut: the ranks of both sides end within 10 s of noticing, the reachable side
 # says who is missing, and the exit status is that of a stall.
 # needs: mpirun
-# timeout: 120
 set -u
 weft=$1
 source_dir=$2

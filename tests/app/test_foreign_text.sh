@@ -1,7 +1,7 @@
 #!/bin/bash
 # Texts of others in the log and on stdout: names in manifests, of files and of members, options, values, configuration
 # lines and the environment, with ESC, line breaks, a C1 control, a mark of the writing direction and bytes that are no
-# UTF-8. Nothing of them is obeyed by a terminal, and none begins a line. timeout: 180
+# UTF-8. Nothing of them is obeyed by a terminal, and none begins a line.
 set -u
 weft=$1
 source_dir=$2

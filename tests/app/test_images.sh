@@ -2,7 +2,6 @@
 # Networks on images as a job: the same training on 1, 2 and 3 ranks, stopped within an epoch and resumed to the bit, scored,
 # predicted with and exported; refusals that say what to do.
 # needs: mpirun
-# timeout: 240
 set -u
 weft=$1
 source_dir=$2

@@ -1,6 +1,5 @@
 #!/bin/bash
 # weft info on what it can be pointed at: hardware, build, store, run folder; and run.json's versions.
-# timeout: 120
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Messages that must fit what happened: a zero byte in a text is no damaged archive, a store without a name is called after
 # its folder, a NaN has no sign, nothing is spoken of that is not there; and what an archive unpacks to counts in --memory.
-# timeout: 180
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a training reached: baseline, class counts, confusion and rates against NumPy's on the labels and predictions, on
 # one and two ranks; empty splits, warnings and their figures; tasks; the command line; and all of it in the report.
-# needs: mpirun   timeout: 300
+# needs: mpirun
 set -u
 weft=$1
 source_dir=$2

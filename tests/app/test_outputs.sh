@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Outputs that cannot be written: every command, to a missing folder, below a file, into a folder that takes no files, round a
 # ring of links and into a folder that is gone. Never "input file is missing" (66): 74 or 77, with the path as it was given
-# and the cure, before the work that would be lost, and with nothing left behind. timeout: 300
+# and the cure, before the work that would be lost, and with nothing left behind.
 set -u
 weft=$1
 source_dir=$2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The pages that users read: README's length and first screen, every link and every path that a page names, every option of weft in
 # a command, and the exit codes, which are those of the program.
+# trees: release
 set -euo pipefail
 weft=$1
 source_dir=$2

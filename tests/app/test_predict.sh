@@ -2,7 +2,6 @@
 # weft predict and weft export: the answers of a training from every form of its model, on 1, 2 and 3 ranks; the forward
 # pass, the table and the confusion matrix recomputed in NumPy from the exported weights alone.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # An exported model in PyTorch Geometric answers as weft predict does (python/load_in_pyg.py), and weights that PyTorch
 # Geometric has written are taken. WEFT_PYTHON names a Python that has torch, torch_geometric and safetensors.
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

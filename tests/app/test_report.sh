@@ -1,6 +1,6 @@
 #!/bin/bash
 # weft report: every figure, curve and setting of a report against the files of real runs, and comparisons.
-# needs: mpirun   timeout: 300
+# needs: mpirun
 set -u
 weft=$1
 source_dir=$2

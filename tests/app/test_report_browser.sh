@@ -1,7 +1,7 @@
 #!/bin/bash
 # weft report in a real browser: headless Chromium shows the text, draws the curves in their colours where the run's
 # metrics say, in light and dark, and says an epoch's values under the pointer.
-# needs: mpirun   timeout: 300
+# needs: mpirun
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # weft report on run folders that are hostile, damaged, cut short, extreme, or belong to a job that was killed: always a
 # well-formed report that says what is wrong.
-# timeout: 300
+# trees: asan
 set -u
 weft=$1
 source_dir=$2
@@ -195,7 +195,7 @@ def spoil(document):
         inner = inner[key]
     inner[at[-1]] = random.choice([None, [], {}, "text", -1, 1e300, 1e-320, 1e-300, 0, True, [1, "a", None], {"a": 1}])
     return copy
-rounds = 40
+rounds = 16
 for i in range(rounds):
     page(folder("spoilt", spoil(dict(run, ranks=2)), spoil(summary), metrics), *(["alone"] if i % 4 == 0 else []))
 files = {n: open(f"three runs/{n}", "rb").read() for n in ("run.json", "summary.json", "metrics.jsonl")}

@@ -1,7 +1,8 @@
 #!/bin/bash
 # weft report on screens of 400 and 1280 pixels, light and dark, in a real browser: no broken word, first columns whole,
 # tables that scroll in their own box, letters that can be read, and contrast; of one run, and of several compared.
-# needs: mpirun   timeout: 300
+# needs: mpirun
+# trees: release
 set -u
 weft=$1
 source_dir=$2

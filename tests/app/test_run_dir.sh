@@ -3,7 +3,6 @@
 # job is taken over, that of another host after half a minute without a sign of life. Links in the folder are not
 # followed, a job that is refused leaves nothing, and a limit of file sizes is an error like a full disk.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # weft train with every way of synchronising on three ranks: what metrics.jsonl, summary.json, the table and a dry run tell.
 # needs: mpirun
-# timeout: 200
 set -u
 weft=$1
 source_dir=$2

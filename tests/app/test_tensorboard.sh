@@ -2,7 +2,7 @@
 # weft train --tensorboard: event files against metrics.jsonl through a reader of their own, while a job runs, with
 # several runs, on two ranks, after a resumption and a replacement; and the documented reader that follows
 # metrics.jsonl.
-# needs: mpirun   timeout: 300
+# needs: mpirun
 set -u
 weft=$1
 source_dir=$2

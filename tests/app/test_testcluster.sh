@@ -1,7 +1,6 @@
 #!/bin/bash
 # The test cluster: two hosts that MPI sees as two nodes, traffic on their link at its speed, faults, and nothing left.
 # needs: mpirun
-# timeout: 120
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # weft train as its users meet it: the files of a run folder and what they say, what is refused, with which exit code and
 # message, and that a refused job leaves nothing behind.
-# timeout: 300
+# trees: release
 set -u
 weft=$1
 source_dir=$2

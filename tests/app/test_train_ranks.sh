@@ -1,7 +1,6 @@
 #!/bin/bash
 # weft train on two ranks: every line once, one run folder, and a refused job that leaves nothing behind.
 # needs: mpirun
-# timeout: 120
 set -u
 weft=$1
 source_dir=$2

@@ -1,4 +1,6 @@
-/* The halo exchange with every backend of this build, on 1 to 4 ranks over threads. room: train */
+/* The halo exchange with every backend of this build, on 1 to 4 ranks over threads. room: train
+ * trees: release asan
+ */
 #include "base/log.h"
 #include "support/halo_cases.h"
 #include "support/test.h"

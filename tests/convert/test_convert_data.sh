@@ -1,6 +1,5 @@
 #!/bin/bash
 # Every real graph of $WEFT_SHARED/data converts with the published numbers of vertices and undirected edges.
-# timeout: 300
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # weft convert on bad input: the exit code says what kind, the message names the file, and nothing half-written stays.
+# trees: asan
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # weft convert of the plain graphs in the shared data: the counts of its README, the same bits within little memory, and
 # what a killed conversion leaves is removed by the next.
-# timeout: 120
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -2,7 +2,6 @@
 # Features for graphs that come without (--features degree|onehot|random:D|spectral:D) beside NumPy: degrees counted anew,
 # moments of the drawn numbers, subspace angles and eigenvalues by numpy.linalg.eigh and by the closed forms of rings and
 # complete bipartite graphs; the same bits for every number of threads; then such a graph trains.
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

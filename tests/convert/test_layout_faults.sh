@@ -1,7 +1,7 @@
 #!/bin/bash
 # Layouts of public data sets with single faults: exit 65, a message with file, row and value, nothing left behind. What
 # a layout cannot hold is refused.
-# timeout: 240
+# trees: asan
 set -euo pipefail
 weft=$1
 source_dir=$2

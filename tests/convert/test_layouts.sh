@@ -1,7 +1,6 @@
 #!/bin/bash
 # Layouts of public data sets: generated, checked by an oracle that shares no code, read back, compared with the store
 # made directly.
-# timeout: 240
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # A plain graph with features, labels and splits from files of their own, in every container; splits drawn at random;
 # graphs written as text and read back.
-# timeout: 240
 set -euo pipefail
 weft=$1
 command -v python3 >/dev/null || { echo "skipped: python3 is not available"; exit 77; }

@@ -2,7 +2,8 @@
  * Every n-th allocation fails once, over whole commands: convert from each format, partition by each method, three
  * epochs of training. Each failing run ends with WEFT_ERR_RESOURCE and a message, frees all it took, leaves nothing
  * half-written and does not hang; a run that survives (a cache or a trace that could not be kept) is a good run.
- * Strided so that the whole stays short; WEFT_LONG=1 fails every single one. args: none. timeout: 300
+ * Strided so that the whole stays short; WEFT_LONG=1 fails every single one.
+ * trees: asan
  */
 #include <dirent.h>
 #include <signal.h>

@@ -2,7 +2,8 @@
  * Every n-th allocation of a whole job fails once, on whichever rank makes it: three epochs on 2 and 3 ranks, in every
  * mode of synchronisation, with and without communication threads. All ranks end, with WEFT_ERR_RESOURCE, and every
  * byte is freed: nobody waits for the one that failed. Ranks are threads of this process, so that the loop takes
- * seconds; tests/faults/test_alloc_mpi.sh does some of it under mpirun. WEFT_LONG=1 leaves none out. timeout: 300
+ * seconds; tests/faults/test_alloc_mpi.sh does some of it under mpirun. WEFT_LONG=1 leaves none out.
+ * trees: release asan
  */
 #include <math.h>
 #include <signal.h>

@@ -2,7 +2,6 @@
 # Disks that are full, read-only, missing or not ours: convert, partition and train say which file and why, exit 74 or
 # 77, leave nothing half-written and lose nothing that was there. A disk of any size between nothing and enough is tried
 # (tmpfs; root only), so that every single write is once the one that does not fit.
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Jobs of two ranks whose store lies on a full or a read-only disk: what cannot be kept beside the store stays in memory, one
 # warning says so, and the training is the same, bit for bit, as with room. (tmpfs; root only)
-# timeout: 300
 # needs: mpirun
 set -u
 weft=$1

@@ -108,7 +108,8 @@ int main(int argc, char **argv)
     app_context context = {.host = "here"};
     weft_status status = comm_create_mpi(&context.comm);
     if (status == WEFT_OK) {
-        comm_set_stall_timeout(context.comm, 2.0);
+        const bool silent = argc > 1 && (strcmp(argv[1], "stop") == 0 || strcmp(argv[1], "lose") == 0);
+        comm_set_stall_timeout(context.comm, silent ? 2.0 : 60.0); /* what is told at once waits for none */
         if (argc > 1 && (strcmp(argv[1], "lose") == 0 || strcmp(argv[1], "error") == 0)) {
             status = comm_imitate_nodes(context.comm, 1); /* messages, not shared memory */
         }

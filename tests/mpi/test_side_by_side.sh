@@ -3,7 +3,6 @@
 # prediction has the bits of `weft train` with the same options alone on two ranks. One of the two synchronises by groups of
 # its own, and each writes checkpoints; both log under a name, by their own rank 0.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # weft partition on a real graph: JSON, table, what is kept, errors, and the table of scripts/bench_partition.
 # args of this script: path of weft, source folder
-# timeout: 120
 set -u
 weft=$1
 source=$2

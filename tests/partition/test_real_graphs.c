@@ -4,6 +4,7 @@
  * parts), where replicas are few because nothing is divided. Libra is then brought to a balance of 1.05 first.
  * timeout: 600
  * Skipped where the data are absent. Graphs above 200,000 pairs are left out under sanitizers.
+ * trees: release
  */
 #include <unistd.h>
 #include <zlib.h>
@@ -19,11 +20,7 @@
 
 enum { PATH_MAX_BYTES = 4096, LINE_MAX_BYTES = 1 << 20, SKIPPED = 77 };
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { PAIRS_MAX = 200000 };
-#else
-enum { PAIRS_MAX = INT32_MAX };
-#endif
+enum { PAIRS_MAX = TEST_SANITIZED ? 200000 : INT32_MAX };
 
 static char data_folder[PATH_MAX_BYTES];
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Edges in python/weft_store.py: rows against sets of pairs, memory, what is told on stderr, warned about and refused.
 # Needs python3 with NumPy.
+# trees: release
 set -euo pipefail
 source_dir=$2
 . "$source_dir/tests/support/script.sh"

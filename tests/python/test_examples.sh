@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The examples of docs/howto-python.md, as they stand, with the training between them. needs: mpirun
+# trees: release
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # python/load_in_pyg.py names the packages that are missing and how to install them. Needs python3.
+# trees: release
 set -euo pipefail
 source_dir=$2
 . "$source_dir/tests/support/script.sh"

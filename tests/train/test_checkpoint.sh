@@ -2,7 +2,6 @@
 # weft train that stops and goes on: signals, time limit, exit 75 and the command line it names; run folder and metrics
 # as if nothing had happened; options that differ; damaged checkpoints; disks that refuse.
 # needs: mpirun
-# timeout: 240
 set -u
 weft=$1
 source_dir=$2

@@ -2,7 +2,6 @@
 # What is chosen by measuring stands in run.json and the checkpoint: a resumed run, and another one that is given the
 # words, have the same bits. A choice that is given is the one that runs; one that makes no sense is refused.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

@@ -2,7 +2,6 @@
 # Halos by bins, in fewer bits and none at all, through the command: what is exact by definition has the same bits, what
 # is not sends as many bytes as it says, evaluates exactly, and converges; a resumed run goes on to the bit.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$(realpath "$1")
 source_dir=$(realpath "$2")

@@ -2,6 +2,7 @@
  * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean and gcn), GCN, plain
  * and with residual and jumping connections, GIN, SGC, GAT and GATv2, and three of them over edges with weights, in double precision on one rank and on three, and in single
  * precision on the fast backend.
+ * trees: release clang
  */
 #include <math.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  *   - gradients against central finite differences of the loss, dropout on;
  *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner.
  * Edges have weights in some of them.
- * timeout: 300
+ * trees: release
  */
 #include <math.h>
 

@@ -1,7 +1,8 @@
 /*
  * A training that is stopped and goes on, again and again, ends with the bits of one that was never stopped: parameters
  * of every rank, losses and scores of every epoch, results of every run; over ranks, optimisers, models,
- * synchronisation modes and backends. On another number of ranks it ends within rounding. timeout: 300
+ * synchronisation modes and backends. On another number of ranks it ends within rounding.
+ * trees: release asan
  */
 #include "base/log.h"
 #include "io/npy.h"

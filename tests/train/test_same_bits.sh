@@ -6,7 +6,6 @@
 #
 # Every option that choices or defaults could move is spelled, in words that both programs know.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$(realpath "$1")
 source_dir=$(realpath "$2")

@@ -3,7 +3,6 @@
 # cannot touch, has the bits of training on the CPU: every loss and every weight, for batch norm and layer norm, classes
 # and several ranks, cut and shared vertices.
 # needs: mpirun
-# timeout: 300
 set -u
 weft=$1
 source_dir=$2

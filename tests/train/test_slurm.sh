@@ -2,7 +2,7 @@
 # scripts/slurm/weft.sbatch with an srun and an scontrol of our own: SIGUSR1 to the batch script reaches the step, exit
 # 75 puts the job back into the queue, the next start goes on, and it ends as if nothing had happened. Other failures are
 # handed through.
-# timeout: 300
+# trees: release
 set -u
 weft=$(realpath "$1")
 source_dir=$2

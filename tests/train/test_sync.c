@@ -1,7 +1,6 @@
 /*
  * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
  * parameters; top-k that sends everything is SGD; a gradient that is not finite ends all ranks, with its name.
- * timeout: 300
  */
 #include <math.h>
 

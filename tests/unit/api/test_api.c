@@ -1,4 +1,4 @@
-/* The public library: options, context, graph, partition and training, through include/weft alone. timeout: 180 */
+/* The public library: options, context, graph, partition and training, through include/weft alone. */
 #include <fcntl.h>
 #include <math.h>
 #include <unistd.h>

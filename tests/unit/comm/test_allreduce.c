@@ -1,7 +1,6 @@
 /*
  * Every all-reduce on imitated nodes over the thread transport, on 1 to 8 ranks.
  *
- * timeout: 300
  */
 #include "support/allreduce_cases.h"
 #include "support/comm_run.h"

@@ -1,6 +1,6 @@
 /*
  * The fit of a link, the calibration on every number of ranks and nodes, and the file that keeps it.
- * timeout: 300
+ * trees: release
  */
 #include <math.h>
 #include <sys/stat.h>

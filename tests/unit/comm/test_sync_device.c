@@ -1,7 +1,6 @@
 /*
  * Synchronisation of gradients and parameters that lie on a device: every mode has the bits that it has in host memory,
  * and of a sparse or a narrow gradient only what is sent comes down.
- * timeout: 300
  */
 #include <math.h>
 

@@ -1,7 +1,6 @@
 /*
  * Neighbourhood sums over a divided graph against sums over the whole one in double precision, with the halo hidden and
  * not, and whether it hides: ranks that could not go on if rows and partial sums did not travel behind the products.
- * timeout: 300
  */
 #include <math.h>
 #include <stdatomic.h>

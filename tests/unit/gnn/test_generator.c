@@ -1,6 +1,5 @@
 /*
  * Generated graphs: shape, counts, independence of threads, and specs that are refused.
- * timeout: 60
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs into a prefix with a space, moves it, then builds a small program and the first example by find_package and by
-# pkg-config, and runs them. timeout: 240
+# pkg-config, and runs them.
 set -eu
 build=$(cd "$(dirname "$1")" && pwd)
 

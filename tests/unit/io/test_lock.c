@@ -1,7 +1,6 @@
 /*
  * One holder at a time, whatever dies: processes that contend, die with the lock in their hands and take it over; dead,
  * living and foreign holders, known by number, beginning and beat; a holder that stood still; files that are no lock.
- * timeout: 120
  */
 #include <signal.h>
 #include <stdatomic.h>

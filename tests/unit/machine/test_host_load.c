@@ -1,4 +1,4 @@
-/* Who else used the processors: an imitated proc with known ticks, and a busy process beside this one. timeout: 120 */
+/* Who else used the processors: an imitated proc with known ticks, and a busy process beside this one. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 /*
  * Every method on every graph of the zoo: the partition is one, its figures equal those of a brute-force count, and the
  * extracted parts put together compute what the whole graph computes, forward and transposed.
+ * trees: release asan
  */
 #include <math.h>
 #include <omp.h>
