@@ -108,6 +108,13 @@ typedef struct option_foreign {
     const char *answer;
 } option_foreign;
 
+/* A choice in the words of other programs: taken as `choice`, which is what is recorded. */
+typedef struct option_synonym {
+    option_id id;
+    const char *words; /* comma separated */
+    const char *choice;
+} option_synonym;
+
 /* A recipe is its settings, one a row; a recipe without rows is the built-in defaults. */
 typedef struct option_recipe_setting {
     const char *recipe;
@@ -123,6 +130,7 @@ struct option_catalog {
     const option_command *commands;       /* ends with name == NULL */
     const option_command *bare;           /* no command */
     const option_foreign *foreigns;       /* ends with words == NULL */
+    const option_synonym *synonyms;       /* ends with words == NULL */
     option_id recipe;                     /* the option that names a recipe; its choices are all recipes */
     const option_recipe_setting *recipes; /* ends with recipe == NULL */
     /* Does the command take as an argument what an option of this name gives to others? */
@@ -196,7 +204,7 @@ bool option_section_used(const option_command *command, const char *section);
 /* Generated from the catalogue. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows
  * (not a section's own topic, which is the program's to print). */
 void option_print_help(FILE *out, const option_command *command, const char *section);
-void option_print_config(FILE *out, const weft_options *options); /* the template of their command, by their recipe */
+void option_print_config(FILE *out, const weft_options *options);       /* a config file that asks for the same */
 void option_print_overview(const option_catalog *catalog, FILE *out);   /* weft --help */
 void option_print_man(const option_catalog *catalog, FILE *out);        /* weft.1 */
 void option_print_completion(const option_catalog *catalog, FILE *out); /* bash */

@@ -1,4 +1,4 @@
-/* option/option_foreign.c: answers for those who type options of other programs. */
+/* option/option_foreign.c: answers for those who type options of other programs, and their words for choices. */
 #include "option/option_internal.h"
 
 const char *option_foreign_answer(const option_catalog *catalog, const char *name)
@@ -12,4 +12,14 @@ const char *option_foreign_answer(const option_catalog *catalog, const char *nam
         }
     }
     return NULL;
+}
+
+const char *option_own_word(const option_catalog *catalog, option_id id, const char *text)
+{
+    for (const option_synonym *row = catalog->synonyms; row->words != NULL; row++) {
+        if (row->id == id && option_list_has(row->words, ',', text)) {
+            return row->choice;
+        }
+    }
+    return text;
 }

@@ -56,6 +56,8 @@ const char *option_nearest_name(const option_catalog *catalog, const option_comm
 /* ---- foreign words ---- */
 /* What to say to an option of another program, or NULL. */
 const char *option_foreign_answer(const option_catalog *catalog, const char *name);
+/* The choice that the text means, where it is another program's word for one; else the text. */
+const char *option_own_word(const option_catalog *catalog, option_id id, const char *text);
 
 /* ---- refusals ---- */
 /* WEFT_ERR_USAGE for an option that the command does not have; `dashes` as written before the name. */

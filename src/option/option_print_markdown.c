@@ -14,19 +14,37 @@ static void print_cell(FILE *out, const char *text)
     }
 }
 
-static void print_option(FILE *out, const option_row *row)
+/* "`--lr-schedule`; `exponential` = `exp`" */
+static void print_other_words(const option_catalog *catalog, FILE *out, option_id id)
 {
-    const char *aliases = row->aliases;
-    char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX];
+    const char *aliases = catalog->rows[id].aliases;
+    const char *gap = "";
+    char word[OPTION_WORD_MAX];
+    for (; option_list_next(&aliases, ',', word); gap = " ") {
+        fprintf(out, "%s`%s%s`", gap, word[1] == '\0' ? "-" : "--", word);
+    }
+    for (const option_synonym *row = catalog->synonyms; row->words != NULL; row++) {
+        if (row->id == id) {
+            gap = gap[0] != '\0' ? "; " : gap;
+            for (const char *words = row->words; option_list_next(&words, ',', word); gap = " ") {
+                fprintf(out, "%s`%s`", gap, word);
+            }
+            fprintf(out, " = `%s`", row->choice);
+        }
+    }
+}
+
+static void print_option(const option_catalog *catalog, FILE *out, option_id id)
+{
+    const option_row *row = &catalog->rows[id];
+    char range[OPTION_RANGE_MAX];
     fprintf(out, "| `--%s` | ", row->name);
     print_cell(out, option_placeholder(row)[0] != '\0' ? option_placeholder(row) : "on|off");
     option_describe_range(row, range);
     fputs(" | ", out);
     print_cell(out, range);
     fputs(" | ", out);
-    for (bool first = true; option_list_next(&aliases, ',', alias); first = false) {
-        fprintf(out, "%s`%s%s`", first ? "" : " ", alias[1] == '\0' ? "-" : "--", alias);
-    }
+    print_other_words(catalog, out, id);
     fputs(" | ", out);
     print_cell(out, row->help);
     fputs(" |\n", out);
@@ -97,7 +115,7 @@ void option_print_markdown(const option_catalog *catalog, FILE *out)
         fputs(".\n\n| option | value | default and range | also | meaning |\n|---|---|---|---|---|\n", out);
         for (option_id id = 0; id < catalog->count; id++) {
             if (strcmp(catalog->rows[id].section, section->name) == 0) {
-                print_option(out, &catalog->rows[id]);
+                print_option(catalog, out, id);
             }
         }
         if (strcmp(catalog->rows[catalog->recipe].section, section->name) == 0) {

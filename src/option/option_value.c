@@ -261,7 +261,7 @@ weft_status option_set(weft_options *options, option_id id, option_source source
 {
     const option_row *row = option_row_in(options, id);
     option_value value = {.source = source}, *held = &options->values[id];
-    WEFT_TRY(parse_value(row, spelled, text, &value));
+    WEFT_TRY(parse_value(row, spelled, option_own_word(options->command->catalog, id, text), &value));
     if (held->source > source) { /* checked, but the stronger source wins */
         weft_free(value.text);
         return WEFT_OK;

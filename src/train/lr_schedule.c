@@ -2,6 +2,7 @@
 #include "train/lr_schedule.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/number.h"
 #include "train/train_options.def"
@@ -43,6 +44,24 @@ double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, 
         return schedule->base * pow(1.0 - fraction, schedule->power);
     }
     return schedule->base;
+}
+
+void schedule_find_unreached(const train_schedule *schedule, char line[SCHEDULE_LINE_BYTES])
+{
+    const long long epochs = schedule->epochs;
+    const long long decay = schedule->decays > 0 ? schedule->decay[0] : schedule->warmup + schedule->step;
+    line[0] = '\0';
+    if (schedule->warmup > epochs) {
+        snprintf(line, SCHEDULE_LINE_BYTES,
+                 FLAG_WARMUP " %lld: a run of %lld epoch(s) ends before its rate is " FLAG_LR
+                             "; a shorter warm-up, or 0, suits it",
+                 (long long)schedule->warmup, epochs);
+    } else if (schedule->kind == SCHEDULE_STEP && decay >= epochs) {
+        snprintf(line, SCHEDULE_LINE_BYTES,
+                 FLAG_SCHEDULE " step: the first decay would come after epoch %lld, a run has %lld (" FLAG_SCHEDULE_STEP
+                               ", " FLAG_SCHEDULE_AT ")",
+                 decay, epochs);
+    }
 }
 
 bool schedule_is_of_epochs(schedule_kind kind)

@@ -38,6 +38,9 @@ typedef struct train_schedule {
 
 /* Of step `step` of the `steps` of an epoch; both it and the epoch count from 0. */
 double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, int64_t steps);
+/* What a run is too short for, in a line: a warm-up that does not end, or decays of which none comes; "" if nothing is. */
+enum { SCHEDULE_LINE_BYTES = 160 };
+void schedule_find_unreached(const train_schedule *schedule, char line[SCHEDULE_LINE_BYTES]);
 /* Whether the rates so far would be others if the run had another number of epochs. */
 bool schedule_is_of_epochs(schedule_kind kind);
 /* "100,150" into decay[decays]; nothing from an empty text. WEFT_ERR_USAGE: no list of rising numbers above 0, or too

@@ -259,7 +259,7 @@ def check_contradictions():
             ("--reproducible --sync topk", ["--reproducible on", "--sync topk", "every gradient"]),
             ("--reproducible --sync auto --allow-lossy", ["--reproducible on", "--allow-lossy on"]),
             ("--sync topk --nesterov", ["--nesterov on", "--sync topk"]),
-            ("--optimizer sgd --nesterov", ["--nesterov on", "--momentum 0 (default)", "above 0"]),
+            ("--recipe default --optimizer sgd --nesterov", ["--nesterov on", "--momentum 0 (default)", "above 0"]),
             ("--patience 5 --eval-every 0", ["--patience 5", "--eval-every 0"]),
             ("--gradient-tracking", ["--gradient-tracking on", "--sync allreduce"]),
             ("--resume --force", ["--resume", "--force"]),
@@ -277,6 +277,26 @@ def check_contradictions():
         assert code == 66 and "contradict" not in err, "%s: exit %d: %s" % (line, code, err)
 
 
+def check_after_recipe():
+    """Where the data choose a recipe, rules about what it sets are told once, when it has set them."""
+    images = "synth:images,n=32,size=28,channels=1,classes=2,test=8"  # recipe images: sgd with momentum 0.9
+    graph = "synth:quickstart,scale=0.002"  # recipe few-labels: adam, no momentum
+    for data, line, code, told in [
+            (images.replace("28", "8"), "", 0, None),  # smaller than what lenet takes
+            (images, "--nesterov", 0, None),
+            (images, "--optimizer sgd --nesterov", 0, None),
+            (images, "--momentum 0 --nesterov", 2, "--nesterov on (command line) and --momentum 0 (command line) contra"),
+            (images, "--optimizer adam --nesterov", 0, "--nesterov on (command line) has no effect with --optimizer adam"),
+            (images, "--spmm rows", 0, "--spmm rows (command line) has no effect with --model lenet (data)"),
+            (graph, "--nesterov", 0, "--nesterov on (command line) has no effect with --optimizer adam (default)"),
+            (graph, "--optimizer sgd --nesterov", 2, "--nesterov on (command line) and --momentum 0 (default) contra"),
+            (graph, "--optimizer sgd --nesterov --momentum 0.5", 0, None)]:
+        got, _, err = run("train", "--data", data, "--dry-run", "--threads", "1", *line.split())
+        assert got == code, "%s %s: exit %d: %s" % (data, line, got, err)
+        rules = [text for text in err.splitlines() if "no effect" in text or "contradict" in text]
+        assert len(rules) == (told is not None) and all(told in text for text in rules), "%s: %s" % (line, err)
+
+
 check_accepted()
 with ThreadPoolExecutor(2) as pool:
     list(pool.map(check_refused_pair, [pair for pair in pairs if pair[1]["name"] not in ACTING]))
@@ -290,6 +310,7 @@ for name in ACTING:  # --help takes topics; the other two are flags
 check_sources()
 check_needs()
 check_contradictions()
+check_after_recipe()
 
 every = {(command["name"], option["id"]) for command, option in pairs}
 for kind in ("accepted", "refused", "misspelt"):

@@ -35,7 +35,7 @@ assert table["notes"] == sum(f["verdict"] == "note" for f in table["findings"])
 [ ! -s err ] || fail "a quiet doctor says: $(cat err)"
 check '
 assert table["ranks"] == table["nodes"] == 1 and table["pairs"] == []
-for area in ("launch", "threads", "memory", "bandwidth", "gemm", "clock", "huge pages", "limits", "run folder", "library"):
+for area in ("launch", "threads", "memory", "bandwidth", "gemm", "clock", "load", "huge pages", "limits", "run folder", "library"):
     assert any(f["area"] == area for f in table["findings"]), area
 rates = [f["value"] for f in table["findings"] if f["area"] in ("bandwidth", "gemm")]
 assert len(rates) >= 3 and all(r > 0 for r in rates), rates

@@ -292,6 +292,9 @@ grep -q "parameters" out || fail "--dry-run: $(cat out)"
 "$weft" info resnet-50 >out 2>err || fail "info: $(cat err)"
 grep -q "^parameters: 25557032 " out || fail "info: $(head -8 out)"
 grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info: $(tail -8 out)"
+"$weft" info one >out 2>err || fail "info of a run: $(cat err)"
+grep -q "^best so far: valid none, test 0" out && grep -q "^--batch-size: 64" out && ! grep -q "^--hidden" out ||
+    fail "info of a run on images: $(cat out)"
 "$weft" info small.net >out 2>err || fail "info: $(cat err)"
 
 "$weft" train --data $data --model mlp --epochs 1 --threads 1 --pin off --quiet --run-dir mlp >out 2>err || fail "mlp: $(cat err)"
@@ -324,15 +327,22 @@ grep -q "^model: none that Weft knows" out || fail "info of an unknown network: 
 
 # ---- what belongs to graphs is told once, and the other way round ----
 "$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --hidden 16 --partition random --spmm rows --norm layer \
-    --halo-overlap off >out 2>err || fail "options of graphs: $(cat err)"
-for name in hidden partition spmm norm halo-overlap; do
+    --halo-overlap off --verify --dry-ranks 5 >out 2>err || fail "options of graphs: $(cat err)"
+for name in hidden partition spmm norm halo-overlap verify dry-ranks; do
     [ "$(grep -c -- "--$name .*has no effect" err)" -eq 1 ] || fail "--$name on images: $(cat err)"
 done
-"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --augment flip --image-size 8 --data-format idx >out 2>err ||
+"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --augment flip --image-size 8 --data-format idx \
+    --cache-dir k --accumulate 4 >out 2>err ||
     fail "options of images: $(cat err)"
-for name in augment image-size data-format; do
+for name in augment image-size data-format cache-dir accumulate; do
     [ "$(grep -c -- "--$name .*has no effect on graphs" err)" -eq 1 ] || fail "--$name on graphs: $(cat err)"
 done
+
+# ---- recipes of the other kind ----
+"$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --recipe few-labels >out 2>err || fail "$(cat err)"
+grep -q "recipe few-labels is for graphs" err || fail "a recipe of graphs: $(cat err)"
+"$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --recipe images >out 2>err || fail "$(cat err)"
+grep -q "recipe images is for networks on images" err || fail "a recipe of images: $(cat err)"
 
 # ---- refusals ----
 refused() { # CODE TEXT ARGUMENTS
@@ -344,6 +354,10 @@ refused() { # CODE TEXT ARGUMENTS
     [ ! -e refused ] || fail "$*: leaves a run folder"
 }
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
+"$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
+refused 2 "store is for networks on graphs, and --model lenet is one on images" --data store --model lenet
+refused 2 "photos is for networks on images, and --model gcn is one on graphs" --data photos --model gcn
+refused 2 "is for networks on images, and --model gcn is one on graphs" --data $data --recipe kipf
 refused 2 "did you mean resnet-20?" --data $data --model resnet20
 refused 65 "which nothing can be learned from" --data loose/50.png
 refused 66 "absent.net" --data $data --model absent.net
@@ -352,4 +366,9 @@ refused 65 "wrong.net: line 2: channels 'clases' is not a whole number" --data $
 printf 'conv 4 99\nlinear classes\n' >wrong.net
 refused 65 "a kernel that spans 99 does not fit" --data $data --model wrong.net
 refused 2 "--image-moments 'x'" --data $data --model small.net --image-moments x
+"$weft" eval --data $data --checkpoint learned --threads 1 --pin off --partition random >out 2>err || fail "eval: $(cat err)"
+grep -q "partition random .*has no effect on images" err || fail "--partition of images: $(cat err)"
+"$weft" eval --data synth:images,n=9,size=16,channels=1,classes=4,test=9 --checkpoint learned --threads 1 >out 2>err && fail "grey images"
+grep -q "is for images of 3 channel(s), as the model's were" err || fail "grey images for a model of colours: $(cat err)"
+refused 2 "networks on images have cross-entropy" --data $data --model small.net --loss bce
 refused 71 "--batch-size" --data $data --model small.net --memory-limit 1MiB

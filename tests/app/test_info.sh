@@ -93,6 +93,10 @@ printf '[]' >killed/run.json
 "$weft" info store >out 2>err && says "^vertices: 2000" || fail "store: $(cat err)"
 "$weft" info absent >out 2>err
 [ $? -eq 66 ] && [ ! -s out ] || fail "absent: $(cat err)"
+"$weft" info resnet18 >out 2>err
+[ $? -eq 66 ] && grep -q "did you mean resnet-18?" err || fail "a network misspelt: $(cat err)"
+"$weft" eval --data store --checkpoint store >out 2>err
+[ $? -eq 66 ] && grep -q "store: is no checkpoint (no manifest.xxh3 in it): name a run folder" err || fail "a store as a model: $(cat err)"
 mkdir -p empty/ckpt
 "$weft" info empty/ckpt >out 2>err
 [ $? -eq 66 ] || fail "a folder without checkpoints: $(cat err)"

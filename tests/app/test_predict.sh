@@ -284,7 +284,9 @@ cmp one/probabilities.npy bare-answers/probabilities.npy || fail "other probabil
 before=$(find . | sort)
 refuse 2 "exists already" predict --data store --checkpoint run1 --out one
 mkdir other
-refuse 2 "no predictions.npy" predict --data store --checkpoint run1 --out other --force
+refuse 2 "no scores.json" predict --data store --checkpoint run1 --out other --force
+refuse 2 "no scores.json" predict --data store --checkpoint run1 --out run1 --force
+[ -e run1/weights.npz ] || fail "predictions take the place of a run"
 rmdir other
 refuse 2 "exists already" export run1 --out run1.safetensors
 refuse 2 "--out FILE.safetensors" export run1

@@ -33,6 +33,11 @@ trained moments --sync divide-shuffle --gradient-tracking moments
 trained tracking --sync divide-shuffle --gradient-tracking
 trained untracked --sync divide-shuffle --no-gradient-tracking
 trained auto --sync auto
+ranks 2 "$weft" train --data store --threads 1 --epochs 1 --calibrate never --sync divide-shuffle --group-size 8 --wire bf16 \
+    --run-dir near >near.out 2>near.err || fail "one node: $(cat near.err)"
+grep -q "changing groups of 2 ranks" near.err || fail "groups larger than the job: $(cat near.err)"
+grep -q "wire bf16 has no effect: all ranks are on one node" near.err || fail "--wire on one node: $(cat near.err)"
+grep -q "no effect" exact.err && fail "a warning from nowhere: $(cat exact.err)"
 cmp whole/weights.npz split/weights.npz || fail "--overlap split and smaller buckets change bits with --reproducible"
 
 python3 - <<'EOF' || fail "results of the modes"

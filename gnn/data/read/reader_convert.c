@@ -96,9 +96,8 @@ static void log_split(const graph_arrays *a)
     for (int64_t v = 0; v < a->vertices; v++) {
         count[a->split[v]]++;
     }
-    log_info("%s: %" PRId64 " splits; the first: %" PRId64 " train, %" PRId64 " valid, %" PRId64 " test, %" PRId64
-             " none",
-             a->name, a->splits, count[0], count[1], count[2], count[255]);
+    log_info("%s: %" PRId64 " %s: %" PRId64 " train, %" PRId64 " valid, %" PRId64 " test, %" PRId64 " none", a->name,
+             a->splits, a->splits == 1 ? "split" : "splits; the first", count[0], count[1], count[2], count[255]);
 }
 
 static void log_graph(const char *store, int64_t loops, const graph_arrays *a)

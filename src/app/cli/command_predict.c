@@ -43,8 +43,14 @@ static weft_status open_model(predict_job *p)
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(saved_model_share(context->comm, &p->model));
     WEFT_TRY(comm_agree(context->comm, saved_model_options(p->model, p->asked, &p->options)));
-    log_info("model %s, %d layers, %lld -> %lld, from %s", option_text(p->options, OPT_MODEL), p->model->layers,
-             (long long)p->model->inputs, (long long)p->model->outputs, p->model->path);
+    const saved_model *m = p->model;
+    if (m->inputs > 0) {
+        log_info("model %s, %d layers, %lld -> %lld, from %s", option_text(p->options, OPT_MODEL), m->layers,
+                 (long long)m->inputs, (long long)m->outputs, m->path);
+    } else {
+        log_info("model %s, %d layers, %lld classes, from %s", option_text(p->options, OPT_MODEL), m->layers,
+                 (long long)m->outputs, m->path);
+    }
     return WEFT_OK;
 }
 
@@ -78,6 +84,7 @@ static weft_status load(predict_job *p, bool answers)
     }
     WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
                FLAG_SMOOTH " follows edges, of which %s have none: leave it out", work->ops->data);
+    option_warn_idle(p->asked, work->ops->idle, work->ops->idle_where);
     WEFT_TRY(comm_setup(context, false));
     WEFT_TRY(work->ops->open(work, p->scratch));
     WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
@@ -136,15 +143,15 @@ static weft_status score(predict_job *p)
     return WEFT_OK;
 }
 
-/* Only what looks like predictions is replaced, whatever --force says. */
+/* Only what looks like predictions is replaced, whatever --force says; run folders have a predictions.npy as well. */
 static weft_status begin_folder(predict_job *p)
 {
     const char *out = option_text(p->asked, OPT_PREDICT_OUT);
     bool force = option_flag(p->asked, OPT_FORCE);
     char answers[FILE_PATH_MAX];
-    WEFT_TRY(file_path(answers, "%s/predictions.npy", out));
+    WEFT_TRY(file_path(answers, "%s/scores.json", out));
     WEFT_CHECK(!force || !file_exists(out) || file_exists(answers), WEFT_ERR_USAGE,
-               "%s: exists and holds no predictions.npy: --force replaces folders of predictions only", out);
+               "%s: exists and holds no scores.json: --force replaces folders of predictions only", out);
     return folder_begin(out, force, p->folder);
 }
 

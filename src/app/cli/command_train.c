@@ -11,7 +11,7 @@ static void print_sync(const app_context *context, sync_shards shards)
 {
     const sync_options sync = sync_options_of(context->options, shards);
     char text[160];
-    sync_setup_describe(&sync, sync.mode, text, sizeof text);
+    sync_setup_describe(&sync, sync.mode, comm_size(context->comm), text, sizeof text);
     printf("sync %s: %s\n", sync_mode_name(sync.mode), text);
     sync_setup_describe_tracking(&sync, sync.mode, text, sizeof text);
     if (text[0] != '\0') {

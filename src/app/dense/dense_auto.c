@@ -1,5 +1,6 @@
 /* app/dense/dense_auto.c: values for options of images that say "auto"; see app/dense/dense_job.h. */
 #include <stdio.h>
+#include <string.h>
 
 #include "app/dense/dense_job.h"
 #include "app/setup/context.h"
@@ -8,24 +9,33 @@
 #include "base/number.h"
 #include "dense/dense_options.def"
 #include "gnn/gnn_options.def"
+#include "train/train_options.def"
 
-/* Images beyond this are cut from anywhere in any size; below it a shift by some pixels is variation enough. */
-enum { SMALL_SIDE = 96, MOMENTS_BYTES = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1) };
+/* Images beyond SMALL_SIDE are cut from anywhere in any size; below it a shift by some pixels is variation enough. Two
+ * kernels of 5 with a pool behind each leave nothing of images below LENET_SIDE. */
+enum {
+    LENET_SIDE = 16,
+    LENET_LARGEST = 32,
+    SMALL_SIDE = 96,
+    MOMENTS_BYTES = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1)
+};
 
 static weft_status decide_model(const image_set *set, weft_options *options)
 {
-    const char *name = set->channels == 1 && set->height <= 32 ? "lenet"
-                       : set->height <= SMALL_SIDE             ? "resnet-20"
-                                                               : "resnet-18";
+    const bool lenet =
+        set->channels == 1 && set->height <= LENET_LARGEST && set->height >= LENET_SIDE && set->width >= LENET_SIDE;
+    const char *name = lenet ? "lenet" : set->height <= SMALL_SIDE ? "resnet-20" : "resnet-18";
     log_info("model %s (auto: images of %lld x %lld x %lld)", name, (long long)set->height, (long long)set->width,
              (long long)set->channels);
     return option_decide(options, OPT_MODEL, name);
 }
 
-static weft_status decide_augment(const image_set *set, weft_options *options)
+static weft_status decide_augment(const image_set *set, bool training, weft_options *options)
 {
     const char *name = set->channels == 1 ? "none" : set->height <= SMALL_SIDE ? "flip" : "crop";
-    log_info("training images: --augment %s (auto)", name);
+    if (training) {
+        log_info("training images: --augment %s (auto)", name);
+    }
     return option_decide(options, OPT_AUGMENT, name);
 }
 
@@ -98,8 +108,13 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     if (set->classes == 0) {
         WEFT_TRY(decide_loose(set, training, options));
     }
+    WEFT_CHECK(!training || option_choice(options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_USAGE,
+               FLAG_LOSS " bce is for graphs with tasks: networks on images have cross-entropy; leave it out");
     if (training && option_is_auto(options, OPT_RECIPE)) {
+        log_info("recipe images (auto)");
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
+    } else if (training && !option_list_has("default|images", '|', option_text(options, OPT_RECIPE))) {
+        log_warn("--recipe %s is for graphs, and %s has images", option_text(options, OPT_RECIPE), set->name);
     }
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(decide_model(set, options));
@@ -108,7 +123,7 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
         WEFT_TRY(decide_network(comm, options));
     }
     if (option_is_auto(options, OPT_AUGMENT)) {
-        WEFT_TRY(decide_augment(set, options));
+        WEFT_TRY(decide_augment(set, training, options));
     }
     if (option_is_auto(options, OPT_IMAGE_SIZE)) {
         WEFT_TRY(decide_size(set, options));
@@ -144,10 +159,23 @@ static bool read_numbers(const char **text, char stop, float *values, int64_t co
     return true;
 }
 
+int64_t dense_means_of(const weft_options *options)
+{
+    int64_t means = 1;
+    for (const char *at = option_text(options, OPT_IMAGE_MOMENTS); *at != '\0' && *at != '/'; ++at) {
+        means += *at == ',';
+    }
+    return means;
+}
+
 static weft_status read_moments(const weft_options *options, augment *a)
 {
     const char *text = option_text(options, OPT_IMAGE_MOMENTS);
     const char *rest = text;
+    const int64_t means = dense_means_of(options);
+    WEFT_CHECK(means == a->channels || strchr(text, '/') == NULL, WEFT_ERR_USAGE,
+               "%s '%s' is for images of %lld channel(s), as the model's were if it was not given; these have %lld",
+               FLAG_IMAGE_MOMENTS, text, (long long)means, (long long)a->channels);
     bool good = read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels);
     for (int64_t c = 0; good && c < a->channels; ++c) {
         good = a->deviation[c] > 0.0F;

@@ -58,11 +58,7 @@ static weft_status read_size(const weft_options *o, image_options *options)
 /* As many as there are means to normalise by; 0: what files of images usually have. */
 static int64_t channels_of(const weft_options *o)
 {
-    int64_t channels = 1;
-    for (const char *at = option_text(o, OPT_IMAGE_MOMENTS); *at != '\0' && *at != '/'; ++at) {
-        channels += *at == ',';
-    }
-    return !option_is_auto(o, OPT_IMAGE_MOMENTS) && channels == 1 ? 1 : 0;
+    return !option_is_auto(o, OPT_IMAGE_MOMENTS) && dense_means_of(o) == 1 ? 1 : 0;
 }
 
 static const char *folder_of(const char *text)
@@ -358,13 +354,17 @@ static const option_id idle[] = {
     OPT_DROPOUT,     OPT_INPUT_DROPOUT, OPT_ORDER,        OPT_PARTITION,    OPT_BALANCE,    OPT_PARTITION_SEED,
     OPT_REORDER,     OPT_SPMM,          OPT_DECAY_LAYERS, OPT_HALO_OVERLAP, OPT_DELAY,      OPT_FRESH_GRADIENTS,
     OPT_RESIDUAL,    OPT_JUMPING,       OPT_FEATURE_FORM, OPT_EDGE_WEIGHTS, OPT_GIN_EPS,    OPT_BOUNDARY_SAMPLE,
-    OPT_HALO,        OPT_HALO_CODEC,    OPT_HALO_BITS,    OPTION_NONE};
+    OPT_HALO,        OPT_HALO_CODEC,    OPT_HALO_BITS,    OPT_VERIFY,       OPT_DRY_RANKS,  OPT_REPLICATION,
+    OPTION_NONE};
 
 const workload_ops dense_workload = {
     .takes = dense_takes,
+    .looks_like = image_set_looks_like,
     .data = "images",
+    .field = "images",
     .rows = "images",
     .split_cure = "--valid-images N sets some of the training images apart",
+    .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share_names = {"train_images"},
     .shards = SYNC_SHARDS_SAMPLED,

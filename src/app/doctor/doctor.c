@@ -22,6 +22,7 @@
 #include "app/setup/context.h"
 #include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
+#include "app/train/train_load.h"
 #include "app/version/versions.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -41,6 +42,7 @@ typedef struct doctor {
     int nodes; /* NUMA nodes of this host */
     comm_pair *pair;
     int pairs;
+    train_load load; /* while the nodes were measured */
     doctor_list list;
 } doctor;
 
@@ -281,6 +283,7 @@ static weft_status judge(doctor *d)
         if (d->pairs > 0) {
             doctor_check_links(&d->list, d->pair, d->pairs, comm_get_layout(comm));
         }
+        doctor_check_load(&d->list, d->load.cpus, d->load.others, d->load.competitors, d->load.stolen);
         check_disk(&d->list);
         check_versions(&d->list);
     }
@@ -362,7 +365,11 @@ static weft_status run(doctor *d, const weft_options *options)
     comm_set_stall_timeout(comm, pair_timeout);
     fill_card(d);
     host_settings_read("/", &d->settings);
-    WEFT_TRY(measure_node(d));
+    WEFT_TRY(train_load_begin(&d->load, &d->context));
+    const weft_status measured = measure_node(d);
+    train_load_end(&d->load);
+    WEFT_TRY(measured);
+    WEFT_TRY(train_load_gather(&d->load, &d->context));
     WEFT_TRY(share_cards(d));
     WEFT_TRY(comm_measure_pairs(comm, &d->pair, &d->pairs));
     WEFT_TRY(judge(d));

@@ -97,6 +97,8 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     WEFT_TRY(decide_weights(options, graph));
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
+    } else if (training && strcmp(option_text(options, OPT_RECIPE), "images") == 0) {
+        log_warn("--recipe images is for networks on images, and %s is a graph", graph->name);
     }
     if (option_is_auto(options, OPT_NORMALIZE)) {
         WEFT_TRY(training ? decide_scaling(options, facts) : leave_features(options));

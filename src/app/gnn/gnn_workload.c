@@ -10,7 +10,9 @@
 #include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "dense/data/image_set.h"
 #include "dense/dense_options.def"
+#include "gnn/data/generate/generator.h"
 #include "gnn/gnn_options.def"
 #include "gnn/smooth.h"
 
@@ -404,6 +406,13 @@ static void gnn_end(workload *work)
 }
 
 /* What no other kind takes is a graph's. */
+static bool gnn_looks_like(const char *data)
+{
+    char manifest[FILE_PATH_MAX];
+    return (generator_named(data) && !image_set_looks_like(data)) ||
+           (snprintf(manifest, sizeof manifest, "%s/manifest.json", data) < FILE_PATH_MAX && file_exists(manifest));
+}
+
 static bool gnn_takes(const weft_options *options)
 {
     (void)options;
@@ -413,13 +422,17 @@ static bool gnn_takes(const weft_options *options)
 /* --batch-size and --precision are refused: they say what somebody expects of the job. */
 static const option_id idle[] = {OPT_IMAGE_FORMAT,  OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT,
                                  OPT_NORM_OVER,     OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK,
-                                 OPT_IMAGE_MOMENTS, OPTION_NONE};
+                                 OPT_IMAGE_MOMENTS, OPT_CACHE_DIR,    OPT_ACCUMULATE,     OPT_TOP,
+                                 OPTION_NONE};
 
 const workload_ops gnn_workload = {
     .takes = gnn_takes,
+    .looks_like = gnn_looks_like,
     .data = "graph",
+    .field = "graphs",
     .rows = "vertices",
     .split_cure = "weft convert --splits or --random-split gives a store another split",
+    .test_cure = "weft convert --splits or --random-split gives a store another split",
     .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
     .shards = SYNC_SHARDS_REGIONS,
     .idle = idle,

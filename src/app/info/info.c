@@ -14,7 +14,11 @@
 #include "app/version/versions.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "dense/net/zoo.h"
+
+enum { ZOO_NAMES_MAX = 64 };
+
 void info_text(const char *name, const char *text)
 {
     printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
@@ -43,6 +47,20 @@ static bool is_model(const char *file)
     return length >= sizeof end && strcmp(file + length - (sizeof end - 1), end) == 0;
 }
 
+/* Nothing has this name: the networks have names, too. */
+static weft_status fail_unknown(const char *what)
+{
+    const char *names[ZOO_NAMES_MAX + 2] = {"hardware", "build"};
+    int count = 2;
+    while (count < ZOO_NAMES_MAX + 2 && net_zoo_name(count - 2) != NULL) {
+        names[count] = net_zoo_name(count - 2);
+        count++;
+    }
+    const char *near = nearest_word(what, names, count);
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: no such file or folder%s%s%s", what, near != NULL ? "; did you mean " : "",
+                     near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
 weft_status app_info(const weft_options *options)
 {
     const char *what = option_argument_count(options) > 0 ? option_argument(options, 0) : "hardware";
@@ -56,6 +74,9 @@ weft_status app_info(const weft_options *options)
     }
     if (net_is_named(what)) {
         return info_network(what);
+    }
+    if (!file_exists(what)) {
+        return fail_unknown(what);
     }
     if (holds(what, "run.json")) {
         return info_run(what);

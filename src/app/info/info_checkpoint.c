@@ -3,24 +3,41 @@
  * belongs to. Every file of it is compared with its checksum on the way.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/info/info.h"
 #include "train/checkpoint/checkpoint.h"
 
-/* What decides whether it can be gone on from. */
-static void print_options(const checkpoint *ck)
+static void print_named(const checkpoint *ck, const char *const *names)
 {
-    static const char *const names[] = {"model",     "layers", "hidden", "aggregator", "norm",  "dropout",
-                                        "optimizer", "lr",     "seed",   "runs",       "epochs"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = checkpoint_option(ck, names[i]);
+    for (; *names != NULL; names++) {
+        const char *value = checkpoint_option(ck, *names);
         if (value != NULL) {
             char label[48];
-            snprintf(label, sizeof label, "--%s", names[i]);
+            snprintf(label, sizeof label, "--%s", *names);
             info_text(label, value);
         }
     }
+}
+
+/* What decides whether it can be gone on from. A network on images knows their size. */
+static void print_options(const checkpoint *ck)
+{
+    static const char *const of_graphs[] = {"model", "layers", "hidden", "aggregator", "norm", "dropout", NULL};
+    static const char *const of_images[] = {"model", "image-size", "augment", "batch-size", NULL};
+    static const char *const of_all[] = {"optimizer", "lr", "seed", "runs", "epochs", NULL};
+    const char *size = checkpoint_option(ck, "image-size");
+    print_named(ck, size != NULL && strcmp(size, "auto") != 0 ? of_images : of_graphs);
+    print_named(ck, of_all);
+}
+
+/* "0.9100", or "none" of a split without labelled rows. */
+static const char *score_text(double score, char text[32])
+{
+    snprintf(text, 32, isnan(score) ? "none" : "%.4f", score);
+    return text;
 }
 
 weft_status info_checkpoint(const char *folder)
@@ -33,11 +50,13 @@ weft_status info_checkpoint(const char *folder)
     printf("epochs trained: %" PRId64 " (%s%s)\n", progress->trained, progress_say(progress).text,
            progress->run_ended ? ", run ended" : "");
     if (run->best_epoch > 0) {
-        printf("best so far: valid %.4f, test %.4f at epoch %" PRId64 "\n", run->best_valid, run->final_test,
-               run->best_epoch);
+        char valid[32];
+        char test[32];
+        printf("best so far: valid %s, test %s at epoch %" PRId64 "\n", score_text(run->best_valid, valid),
+               score_text(run->final_test, test), run->best_epoch);
     }
-    info_text("graph hash", checkpoint_data_hash(ck));
-    printf("written by: %d ranks of %d threads, ", checkpoint_ranks(ck), checkpoint_threads(ck));
+    info_text("data hash", checkpoint_data_hash(ck));
+    printf("written by: %d rank(s) of %d thread(s), ", checkpoint_ranks(ck), checkpoint_threads(ck));
     info_text("weft", checkpoint_version(ck));
     info_text("sync", checkpoint_sync(ck));
     printf("parameters: %s\n", weft_dtype_name(checkpoint_dtype(ck)));

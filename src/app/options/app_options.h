@@ -63,6 +63,7 @@ extern const option_section option_sections[];       /* in the order of help; en
 extern const option_command option_commands[];       /* ends with name == NULL */
 extern const option_command option_command_bare;     /* `weft --version`: no command, general options only */
 extern const option_foreign option_foreigns[];       /* ends with words == NULL */
+extern const option_synonym option_synonyms[];       /* ends with words == NULL */
 extern const option_recipe_setting option_recipes[]; /* ends with recipe == NULL */
 
 static inline const option_row *option_row_of(option_id id)
@@ -84,11 +85,14 @@ extern const option_need option_needs[]; /* ends with choices == NULL */
 
 /*
  * Options against each other: WEFT_ERR_USAGE when two contradict each other; a warning for each that differs from its
- * default but has no effect because of another. Values and their sources are named.
+ * default but has no effect because of another. Values and their sources are named. Rules that depend on a recipe which
+ * the data are yet to choose wait for option_check_decided.
  */
 weft_status option_check_rules(const weft_options *options);
-/* A warning for each of these options, up to OPTION_NONE, that differs from its default, unless option_check_rules told
- * it: "--hidden 16 (command line) has no effect", and where. */
+/* The rules that waited, of a command that trains: `asked` is what option_check_rules saw, `decided` what became of it. */
+weft_status option_check_decided(const weft_options *asked, const weft_options *decided);
+/* A warning for each of these options, up to OPTION_NONE, that differs from its default, unless a rule tells it:
+ * "--hidden 16 (command line) has no effect", and where. */
 void option_warn_idle(const weft_options *options, const option_id *idle, const char *where);
 
 /* The tables and rules as one JSON object, for programs (app/options/option_json.c). */

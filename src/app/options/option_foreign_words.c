@@ -3,7 +3,7 @@
  *
  * DGL, PyG and scikit-learn have options for what a full-batch training on CPUs has no use for, or spells otherwise.
  * The nearest name would mislead (--batch-size is no --bucket-size), so these words have an answer of their own, which
- * comes before the search for a near name.
+ * comes before the search for a near name. Where they have another word for the same choice, that word is taken.
  */
 #include "app/options/app_options.h"
 
@@ -68,4 +68,18 @@ const option_foreign option_foreigns[] = {
     {"num-classes,n-classes,out-channels,in-channels,in-feats,input-dim,output-dim,num-features,in-dim,out-dim",
      "widths of the first and last layer come from the graph; --hidden N is the one between"},
     {NULL, NULL},
+};
+
+const option_synonym option_synonyms[] = {
+    {OPT_PRECISION, "fp32,float32,float,32", "f32"},
+    {OPT_PRECISION, "bfloat16,bf16-mixed", "bf16"},
+    {OPT_WIRE, "bfloat16", "bf16"},
+    {OPT_WIRE, "f16,float16,half", "fp16"},
+    {OPT_MODEL, "graphsage", "sage"},
+    {OPT_LOSS, "cross-entropy,cross_entropy,ce", "xent"},
+    {OPT_METRIC, "accuracy", "acc"},
+    {OPT_METRIC, "roc-auc,roc_auc,auc", "rocauc"},
+    {OPT_SCHEDULE, "exponential", "exp"},
+    {OPT_SCHEDULE, "polynomial", "poly"},
+    {OPTION_NONE, NULL, NULL},
 };

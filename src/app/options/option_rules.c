@@ -4,6 +4,9 @@
  * An option that has no effect because another has the wrong value (NEED in the tables) is warned about, with both
  * values and where they came from: a sweep may well vary the other. Two options of which one would break what the other
  * promises are refused.
+ *
+ * With --recipe auto the data choose a recipe, which may set what a rule looks at. Such a rule waits for it; all others
+ * speak before any data are read. Each rule is looked at once.
  */
 #include <string.h>
 
@@ -28,6 +31,32 @@ static const char *setting(const weft_options *options, option_id id, char text[
     snprintf(text, SETTING_MAX, "--%s %s (%s)", option_row_of(id)->name, option_value_text(options, id),
              option_source_text(option_source_of(options, id)));
     return text;
+}
+
+/* What was asked, and what it has become: the same until the data have decided. */
+typedef struct rule_view {
+    const weft_options *asked;
+    const weft_options *now;
+} rule_view;
+
+/* May the recipe that the data choose set it? */
+static bool is_open(const weft_options *asked, option_id id)
+{
+    if (!option_is_auto(asked, OPT_RECIPE) || option_is_set(asked, id)) {
+        return false;
+    }
+    const option_recipe_setting *s = option_recipes;
+    while (s->recipe != NULL && s->id != id) {
+        s++;
+    }
+    return s->recipe != NULL;
+}
+
+/* Is it the time for a rule about these two? */
+static bool is_due(const rule_view *view, option_id one, option_id other)
+{
+    const bool waits = is_open(view->asked, one) || is_open(view->asked, other);
+    return waits == (view->asked != view->now);
 }
 
 static bool differs_from_default(const weft_options *options, option_id id)
@@ -108,21 +137,22 @@ static weft_status check_reproducible(const weft_options *options)
     return WEFT_OK;
 }
 
-static weft_status check_training(const weft_options *options)
+static weft_status check_training(const rule_view *view)
 {
-    bool nesterov = option_flag(options, OPT_NESTEROV);
-    if (nesterov && strcmp(option_text(options, OPT_SYNC), "topk") == 0) {
-        return contradict(options, OPT_NESTEROV, OPT_SYNC, "topk corrects plain momentum only");
+    const weft_options *o = view->now;
+    bool nesterov = option_flag(o, OPT_NESTEROV);
+    if (nesterov && is_due(view, OPT_NESTEROV, OPT_SYNC) && strcmp(option_text(o, OPT_SYNC), "topk") == 0) {
+        return contradict(o, OPT_NESTEROV, OPT_SYNC, "topk corrects plain momentum only");
     }
-    if (nesterov && strcmp(option_text(options, OPT_OPTIMIZER), "sgd") == 0 &&
-        option_real(options, OPT_MOMENTUM) == 0) {
-        return contradict(options, OPT_NESTEROV, OPT_MOMENTUM, "Nesterov's method needs a momentum above 0");
+    if (nesterov && is_due(view, OPT_OPTIMIZER, OPT_MOMENTUM) && strcmp(option_text(o, OPT_OPTIMIZER), "sgd") == 0 &&
+        option_real(o, OPT_MOMENTUM) == 0) {
+        return contradict(o, OPT_NESTEROV, OPT_MOMENTUM, "Nesterov's method needs a momentum above 0");
     }
-    if (option_int(options, OPT_PATIENCE) > 0 && option_int(options, OPT_EVAL_EVERY) == 0) {
-        return contradict(options, OPT_PATIENCE, OPT_EVAL_EVERY, "a run is stopped by its evaluations");
+    if (is_due(view, OPT_PATIENCE, OPT_EVAL_EVERY) && option_int(o, OPT_PATIENCE) > 0 &&
+        option_int(o, OPT_EVAL_EVERY) == 0) {
+        return contradict(o, OPT_PATIENCE, OPT_EVAL_EVERY, "a run is stopped by its evaluations");
     }
-    train_schedule schedule;
-    return schedule_read_decays(option_text(options, OPT_SCHEDULE_AT), &schedule);
+    return WEFT_OK;
 }
 
 static weft_status check_conversion(const weft_options *options)
@@ -131,12 +161,25 @@ static weft_status check_conversion(const weft_options *options)
     return both ? contradict(options, OPT_SPLIT, OPT_RANDOM_SPLIT, "a split is read or drawn") : WEFT_OK;
 }
 
+/* Of other commands some options serve modes that an argument names. */
+static void warn_needs(const rule_view *view)
+{
+    for (const option_need *need = option_needs; need->choices != NULL; need++) {
+        if (is_due(view, need->id, need->other)) {
+            warn_without_effect(view->now, need);
+        }
+    }
+}
+
 weft_status option_check_rules(const weft_options *options)
 {
     const option_command *command = option_command_of(options);
     bool training = option_section_used(command, "training"), conversion = option_section_used(command, "convert");
+    const rule_view view = {.asked = options, .now = options};
+    train_schedule schedule;
     if (training) {
-        WEFT_TRY(check_training(options));
+        WEFT_TRY(check_training(&view));
+        WEFT_TRY(schedule_read_decays(option_text(options, OPT_SCHEDULE_AT), &schedule));
     }
     if (conversion) {
         WEFT_TRY(check_conversion(options));
@@ -144,9 +187,16 @@ weft_status option_check_rules(const weft_options *options)
     if (option_section_used(command, "communication")) {
         WEFT_TRY(check_reproducible(options));
     }
-    /* Of the others' options some serve modes that an argument names. */
-    for (const option_need *need = option_needs; (training || conversion) && need->choices != NULL; need++) {
-        warn_without_effect(options, need);
+    if (training || conversion) {
+        warn_needs(&view);
     }
+    return WEFT_OK;
+}
+
+weft_status option_check_decided(const weft_options *asked, const weft_options *decided)
+{
+    const rule_view view = {.asked = asked, .now = decided};
+    WEFT_TRY(check_training(&view));
+    warn_needs(&view);
     return WEFT_OK;
 }

@@ -95,6 +95,7 @@ const option_catalog app_catalog = {
     .commands = option_commands,
     .bare = &option_command_bare,
     .foreigns = option_foreigns,
+    .synonyms = option_synonyms,
     .recipe = OPT_RECIPE,
     .recipes = option_recipes,
     .is_argument = option_is_argument,

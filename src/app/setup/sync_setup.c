@@ -58,7 +58,7 @@ weft_status sync_setup_check(const weft_options *o)
     return sync_check_options(&sync);
 }
 
-void sync_setup_describe(const sync_options *options, sync_mode mode, char *text, size_t bytes)
+void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks, char *text, size_t bytes)
 {
     static const char *const overlaps[] = {"summed behind the backward pass",
                                            "summed behind the backward pass, gathered behind the next forward pass",
@@ -77,8 +77,8 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, char *text
                  100.0 * options->density);
         return;
     case SYNC_DIVIDE_SHUFFLE:
-        snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact", options->group,
-                 tracked);
+        snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact",
+                 options->group < ranks ? options->group : ranks, tracked);
         return;
     case SYNC_SHADOW:
         snprintf(text, bytes, "averages parameters in the background, training never waits%s; not exact", tracked);

@@ -15,8 +15,9 @@ typedef enum sync_shards {
 sync_options sync_options_of(const weft_options *options, sync_shards shards);
 /* Options that exclude each other: WEFT_ERR_USAGE. */
 weft_status sync_setup_check(const weft_options *options);
-/* What the mode does and trades, one line: "sends 1 % of the gradient, keeps the rest for later; not exact". */
-void sync_setup_describe(const sync_options *options, sync_mode mode, char *text, size_t bytes);
+/* What the mode does and trades on so many ranks, one line: "sends 1 % of the gradient, keeps the rest for later; not
+ * exact". */
+void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks, char *text, size_t bytes);
 /* Whether gradients are tracked in this mode, and why, one line; "" where nothing is to be said of it. */
 void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, char *text, size_t bytes);
 /* Bytes that the mode keeps a rank, beside parameters and gradients. */

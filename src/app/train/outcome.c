@@ -52,7 +52,7 @@ static bool rule_empty_test(const outcome_facts *f, char *line)
         return false;
     }
     snprintf(line, OUTCOME_BYTES, "no labelled %s in the test split: there is no test score (%s)", f->rows,
-             f->split_cure);
+             f->test_cure);
     return true;
 }
 

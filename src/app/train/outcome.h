@@ -43,7 +43,8 @@ typedef struct outcome_facts {
     double valid_baseline, test_baseline;
     int64_t valid_rows, test_rows; /* labelled */
     const char *rows;              /* what a row is, in the plural: "vertices" */
-    const char *split_cure;        /* how data get a split that has some */
+    const char *split_cure;        /* how data get a validation split that has some */
+    const char *test_cure;         /* and a test split */
     int runs;
     int early_runs, early_run;      /* how many were best early; the first of them, from 0 */
     int64_t early_epoch, early_end; /* of that one: its best epoch and its last */

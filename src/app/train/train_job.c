@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
+#include "comm/comm_options.def"
 #include "io/trace_file.h"
 #include "train/activities.h"
 #include "train/train_options.def"
@@ -52,7 +53,13 @@ static weft_status loop_options(const weft_options *o, const workload *work, con
         log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
                  FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
     }
-    return schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule);
+    char line[SCHEDULE_LINE_BYTES];
+    WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
+    schedule_find_unreached(&options->schedule, line);
+    if (line[0] != '\0') {
+        log_warn("%s", line);
+    }
+    return WEFT_OK;
 }
 
 static weft_status write_results(train_job *job)
@@ -152,8 +159,12 @@ static void log_sync(const train_job *job)
     if (comm_size(job->context->comm) == 1) {
         return;
     }
-    sync_setup_describe(sync, sync->mode, text, sizeof text);
+    sync_setup_describe(sync, sync->mode, comm_size(job->context->comm), text, sizeof text);
     log_info("sync %s: %s", sync_mode_name(sync->mode), text);
+    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && job->context->nodes == 1) {
+        log_warn(FLAG_WIRE " %s has no effect: all ranks are on one node",
+                 option_text(job->context->options, OPT_WIRE));
+    }
     sync_setup_describe_tracking(sync, sync->mode, text, sizeof text);
     if (text[0] != '\0') {
         log_info("%s", text);
@@ -170,15 +181,17 @@ static weft_status train(train_job *job)
     WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
     job->options.sync.preferred = choices.allreduce;
     job->options.sync.select.threads = context->placement.threads;
-    job->report = (train_report){.context = context,
-                                 .outcome = {.rows = work->ops->rows, .split_cure = work->ops->split_cure},
-                                 .work = work,
-                                 .dir = &job->dir,
-                                 .events = &job->events,
-                                 .options = &job->options,
-                                 .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
-                                 .job_started = job->started,
-                                 .started = clock_seconds()};
+    job->report = (train_report){
+        .context = context,
+        .outcome = {.rows = work->ops->rows, .split_cure = work->ops->split_cure, .test_cure = work->ops->test_cure},
+        .work = work,
+        .dir = &job->dir,
+        .events = &job->events,
+        .options = &job->options,
+        .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+        .job_started = job->started,
+        .started = clock_seconds()};
+    job->report.last_line = job->report.started;
     job->options.checkpoints = &job->checkpoints;
     log_sync(job);
     log_info("training: %lld parameters, %lld/%lld/%lld %s to train/valid/test",
@@ -226,11 +239,11 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(choices_of(context, &choices));
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
-    option_warn_idle(o, work->ops->idle, work->ops->idle_where);
     WEFT_TRY(run_dir_open(context, work, &job->dir));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
     WEFT_TRY(workload_decide(work, context, true));
+    option_warn_idle(context->options, work->ops->idle, work->ops->idle_where);
     if (!dry) {
         WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
         WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));

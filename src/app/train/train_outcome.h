@@ -22,6 +22,7 @@ enum {
 
 typedef struct train_outcome {
     const char *split_cure; /* the workload's; set as rows */
+    const char *test_cure;  /* the same */
     const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
     train_metric metric;
     int64_t counted[TRAIN_SPLITS]; /* labelled rows */

@@ -39,13 +39,17 @@ static score_words say_score(double score, const char *unit)
     return words;
 }
 
-/* Until the end of the last run, `part` of the next epoch being done. */
-static clock_words time_left(const train_report *report, double part)
+double train_report_epochs_left(const train_options *options, int run, double done)
+{
+    return (double)options->epochs * (options->runs - run) - done;
+}
+
+/* Until the end of the last run; `part` of an epoch beyond those reported is done, `done` epochs of the run in all. */
+static clock_words time_left(const train_report *report, int run, double done, double part)
 {
     double elapsed = clock_seconds() - report->started;
     double here = (double)report->done + part - report->begun;
-    double total = (double)report->options->epochs * report->options->runs;
-    return clock_say(elapsed / here * (total - (double)(report->before + report->done) - part));
+    return clock_say(elapsed / here * train_report_epochs_left(report->options, run, done));
 }
 
 static void log_epoch(const train_report *report, const train_epoch *epoch)
@@ -56,7 +60,7 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
                  say_score(epoch->score[1], "%").text, say_score(epoch->score[2], "%").text);
     }
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
-             epoch->loss, scores, epoch->epoch_s, time_left(report, 0).text);
+             epoch->loss, scores, epoch->epoch_s, time_left(report, epoch->run, (double)epoch->epoch, 0).text);
 }
 
 /* Where an epoch has many steps, and they take long. */
@@ -65,10 +69,11 @@ static weft_status on_step(void *self, const train_epoch *epoch)
     train_report *report = self;
     double now = clock_seconds();
     if (now - report->last_line >= LINE_EVERY_S) {
+        const double part = (double)epoch->step / (double)epoch->steps;
         report->last_line = now;
         log_info("Run: %02d, Epoch: %02lld, Step: %lld/%lld, Loss: %.4f, ETA %s", epoch->run + 1,
                  (long long)epoch->epoch, (long long)epoch->step, (long long)epoch->steps, epoch->loss,
-                 time_left(report, (double)epoch->step / (double)epoch->steps).text);
+                 time_left(report, epoch->run, (double)(epoch->epoch - 1) + part, part).text);
     }
     return WEFT_OK;
 }
@@ -93,7 +98,6 @@ static weft_status on_start(void *self, const train_progress *from)
     const app_context *context = report->context;
     weft_status status = WEFT_OK;
     if (from != NULL) {
-        report->before = from->trained;
         report->begun = from->step > 0 ? (double)from->step / (double)from->steps : 0.0;
         log_info("going on after %s%s", progress_say(from).text, from->run_ended ? ", the end of the run" : "");
     }

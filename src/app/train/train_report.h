@@ -36,8 +36,7 @@ typedef struct train_report {
     const char *metric; /* "accuracy" or "ROC-AUC" */
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
-    int64_t before;            /* epochs of the starts before this one */
-    double begun;              /* part of the next epoch that they had done */
+    double begun;              /* part of the next epoch that starts before this one had done */
     int64_t measured;          /* epochs that this job trained itself */
     bool evaluated;            /* at least once */
     double epoch_bytes;        /* this rank sent while it trained */
@@ -49,6 +48,9 @@ typedef struct train_report {
     train_spread spread;       /* of the whole job, once closed */
     train_outcome outcome;     /* measured before it is closed; train_report_destroy */
 } train_report;
+
+/* What is ahead at most when `done` epochs of this run (from 0) are: --patience may end it, and those to come, earlier. */
+double train_report_epochs_left(const train_options *options, int run, double done);
 
 void train_report_destroy(train_report *report);
 train_observer train_report_observer(train_report *report);

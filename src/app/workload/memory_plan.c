@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/number.h"
+
 void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes)
 {
     assert(memory->rows < MEMORY_ROWS);
@@ -19,11 +21,10 @@ weft_status memory_plan_check(const app_context *context, const memory_plan *mem
     need *= comm_node_size(context->comm);
     weft_status status = WEFT_OK;
     if (need > 0.95 * (double)have) {
-        bool small = need < 0x1p30;
-        status = weft_fail(WEFT_ERR_RESOURCE, "%d rank(s) on node %s would need %.2f %s, %.2f %s %s: %s",
-                           comm_node_size(context->comm), context->host, need / (small ? 0x1p20 : 0x1p30),
-                           small ? "MiB" : "GiB", (double)have / (small ? 0x1p20 : 0x1p30), small ? "MiB" : "GiB",
-                           limit > 0 ? "are allowed by --memory-limit" : "are available", memory->cure);
+        status = weft_fail(WEFT_ERR_RESOURCE, "%d rank(s) on node %s would need %s, %s %s: %s",
+                           comm_node_size(context->comm), context->host, number_say_bytes((uint64_t)need).text,
+                           number_say_bytes(have).text, limit > 0 ? "are allowed by --memory-limit" : "are available",
+                           memory->cure);
     }
     return comm_agree(context->comm, status);
 }

@@ -2,6 +2,8 @@
 #include "app/workload/workload.h"
 
 #include "base/clock.h"
+#include "gnn/gnn_options.def"
+#include "graph/graph_options.def"
 
 const workload_ops *workload_of(const weft_options *options)
 {
@@ -12,10 +14,25 @@ const workload_ops *workload_of(const weft_options *options)
     return *ops;
 }
 
+/* A model for one kind, and data of another. */
+static weft_status check_kind(const workload_ops *ops, const weft_options *options)
+{
+    const char *data = option_text(options, OPT_DATA);
+    for (int i = 0; data[0] != '\0' && workload_list[i] != NULL; ++i) {
+        const workload_ops *other = workload_list[i];
+        WEFT_CHECK(other == ops || ops->looks_like(data) || !other->looks_like(data), WEFT_ERR_USAGE,
+                   FLAG_DATA " %s is for networks on %s, and " FLAG_MODEL
+                             " %s is one on %s: give other data, or another model",
+                   data, other->field, option_text(options, OPT_MODEL), ops->field);
+    }
+    return WEFT_OK;
+}
+
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
     *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
-    return comm_agree(context->comm, ops->begin(work));
+    const weft_status status = check_kind(ops, context->options);
+    return comm_agree(context->comm, status == WEFT_OK ? ops->begin(work) : status);
 }
 
 weft_status workload_decide(workload *work, app_context *context, bool training)
@@ -23,6 +40,9 @@ weft_status workload_decide(workload *work, app_context *context, bool training)
     weft_options *copy = NULL;
     weft_status status = comm_agree(context->comm, option_copy(context->options, &copy));
     status = status == WEFT_OK ? work->ops->decide(work, copy, training) : status;
+    if (status == WEFT_OK && training) {
+        status = option_check_decided(context->options, copy);
+    }
     if (status == WEFT_OK) {
         context->decided = copy;
         context->options = copy;

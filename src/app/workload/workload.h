@@ -45,10 +45,13 @@ typedef struct workload workload;
 typedef struct workload_ops {
     /* Whether a job with these options is of this kind; the last of the list takes what is left. Not collective. */
     bool (*takes)(const weft_options *options);
-    const char *data;                         /* what it trains on, in messages and as a key of run.json: "graph" */
-    const char *rows;                         /* what a row of that is: "vertices" */
-    const char *split_cure;                   /* what gives data the split that they lack, in messages */
-    const char *label_cure;                   /* where scores without labels are none; NULL: they are left out */
+    /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
+    bool (*looks_like)(const char *data);
+    const char *data;                   /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *field;                  /* what its networks are on, in messages: "graphs" */
+    const char *rows;                   /* what a row of that is: "vertices" */
+    const char *split_cure, *test_cure; /* what gives data the validation or test split that they lack, in messages */
+    const char *label_cure;             /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
     const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */

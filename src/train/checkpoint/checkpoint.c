@@ -124,6 +124,10 @@ static weft_status open_at(const char *path, checkpoint *ck)
     char folder[FILE_PATH_MAX];
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such checkpoint or run folder", path);
     if (holds(path, "manifest.json") || holds(path, "manifest.xxh3")) {
+        WEFT_CHECK(
+            holds(path, "manifest.xxh3"), WEFT_ERR_NOINPUT,
+            "%s: is no checkpoint (no manifest.xxh3 in it): name a run folder, or a checkpoint in its folder ckpt",
+            path);
         return checkpoint_read(path, ck);
     }
     if (holds(path, "ckpt")) {

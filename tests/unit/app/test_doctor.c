@@ -256,6 +256,25 @@ static void test_speed(void **state)
 }
 
 /* ---- settings ----------------------------------------------------------------------------------------------- */
+static void test_load(void **state)
+{
+    (void)state;
+    doctor_list list = {0};
+    doctor_check_load(&list, 0, 0.0, "", 0.0); /* proc cannot be read */
+    assert_int_equal(list.count, 0);
+    doctor_check_load(&list, 8, 1.1, "cc1 (pid 7) 1.1", 0.0);
+    assert_int_equal(list.finding[0].verdict, DOCTOR_OK);
+    assert_string_equal(list.finding[0].cure, "");
+    doctor_check_load(&list, 8, 1.3, "cc1 (pid 7) 1.3", 0.0);
+    assert_int_equal(list.finding[1].verdict, DOCTOR_WARNING);
+    assert_non_null(strstr(list.finding[1].found, "of 8 CPUs: others had 1.3 meanwhile (cc1 (pid 7) 1.3)"));
+    assert_non_null(strstr(list.finding[1].cure, "end them"));
+    doctor_check_load(&list, 8, 0.5, "", 0.9);
+    assert_int_equal(list.finding[2].verdict, DOCTOR_WARNING);
+    assert_non_null(strstr(list.finding[2].cure, "virtual machine's host"));
+    doctor_list_free(&list);
+}
+
 static void test_settings(void **state)
 {
     (void)state;
@@ -380,9 +399,9 @@ int main(void)
         cmocka_unit_test(test_places_good),    cmocka_unit_test(test_places_starved),
         cmocka_unit_test(test_places_overlap), cmocka_unit_test(test_places_oversubscribed),
         cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_speed),          cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_links),          cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_transports),
+        cmocka_unit_test(test_speed),          cmocka_unit_test(test_load),
+        cmocka_unit_test(test_settings),       cmocka_unit_test(test_links),
+        cmocka_unit_test(test_nodes),          cmocka_unit_test(test_transports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,28 @@ static void test_every_word_is_answered(void **state)
     assert_in_range(count, 50, 1000);
 }
 
+/* A word for a choice that the option has, and that is none of its own. */
+static void test_every_synonym_means_a_choice(void **state)
+{
+    (void)state;
+    char word[OPTION_WORD_MAX];
+    int count = 0;
+    for (const option_synonym *row = option_synonyms; row->words != NULL; row++) {
+        const char *choices = option_row_of(row->id)->choices;
+        assert_true(option_list_has(choices, '|', row->choice));
+        for (const char *words = row->words; option_list_next(&words, ',', word); count++) {
+            char line[128];
+            weft_options *options = NULL;
+            assert_false(option_list_has(choices, '|', word));
+            snprintf(line, sizeof line, "train --%s %s", option_row_of(row->id)->name, word);
+            ASSERT_OK(parse(line, &options));
+            assert_string_equal(option_value_text(options, row->id), row->choice);
+            option_destroy(options);
+        }
+    }
+    assert_in_range(count, 5, 100);
+}
+
 static void test_options_that_are_arguments(void **state)
 {
     (void)state;
@@ -134,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_words_in_other_places, folder_setup, folder_teardown),
         cmocka_unit_test(test_every_answer_names_options_that_exist),
         cmocka_unit_test(test_every_word_is_answered),
+        cmocka_unit_test(test_every_synonym_means_a_choice),
         cmocka_unit_test(test_options_that_are_arguments),
         cmocka_unit_test_setup_teardown(test_arguments_that_are_options, folder_setup, folder_teardown),
     };

@@ -1,7 +1,8 @@
-/* What a training reached: every rule speaks past its threshold, worked out by hand, and is silent before it. */
+/* What a training reached, and how much is ahead of it: every rule speaks past its threshold, worked out by hand, and is silent before it. */
 #include <math.h>
 
 #include "app/train/outcome.h"
+#include "app/train/train_report.h"
 #include "support/test.h"
 
 /* Ten classes of equal size, half of the way from the baseline to 1, the best epoch in the middle. */
@@ -9,6 +10,7 @@ static outcome_facts good(void)
 {
     return (outcome_facts){.metric = "accuracy",
                            .split_cure = "weft convert --splits or --random-split gives a store another split",
+                           .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
                            .shares = true,
                            .valid = 0.56,
                            .test = 0.55,
@@ -73,7 +75,7 @@ static void test_empty_splits(void **state)
     outcome_facts f = good();
     f.test_rows = 0;
     f.test = f.test_baseline = NAN;
-    expect_line(f, "no labelled images in the test split", "--random-split");
+    expect_line(f, "no labelled images in the test split", "folders test/CLASS");
     f.valid = 0.11; /* judged in its place */
     char line[OUTCOME_LINES][OUTCOME_BYTES];
     assert_int_equal(outcome_warn(&f, line), 2);
@@ -158,13 +160,22 @@ static void test_jump(void **state)
     expect_line(f, "from 0 to 0.5 in epoch 3 of run 5 (3 of 5 runs jumped)", "--lr");
 }
 
+/* Runs before this one are over, however few of their epochs they took. */
+static void test_epochs_left(void **state)
+{
+    (void)state;
+    const train_options options = {.epochs = 200, .runs = 3};
+    assert_float_equal(train_report_epochs_left(&options, 0, 0.0), 600.0, 1e-9);
+    assert_float_equal(train_report_epochs_left(&options, 1, 0.25), 399.75, 1e-9);
+    assert_float_equal(train_report_epochs_left(&options, 2, 199.0), 1.0, 1e-9);
+    assert_float_equal(train_report_epochs_left(&options, 2, 200.0), 0.0, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_baseline),
-        cmocka_unit_test(test_empty_splits),
-        cmocka_unit_test(test_early),
-        cmocka_unit_test(test_jump),
+        cmocka_unit_test(test_baseline), cmocka_unit_test(test_empty_splits), cmocka_unit_test(test_early),
+        cmocka_unit_test(test_jump),     cmocka_unit_test(test_epochs_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

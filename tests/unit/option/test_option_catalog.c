@@ -30,6 +30,7 @@ static const option_command commands[] = {
 
 static const option_command bare = {&catalog, "", "", "", 0, 0, "general", ""};
 static const option_foreign foreigns[] = {{"throttle", "there is no engine"}, {NULL, NULL}};
+static const option_synonym synonyms[] = {{OPT_STYLE, "downwind,before-the-wind", "run"}, {OPTION_NONE, NULL, NULL}};
 static const option_recipe_setting recipes[] = {{"race", OPT_SPEED, "12"}, {NULL, OPTION_NONE, NULL}};
 
 static bool is_argument(const option_command *command, const char *name)
@@ -49,6 +50,7 @@ static const option_catalog catalog = {.rows = rows,
                                        .commands = commands,
                                        .bare = &bare,
                                        .foreigns = foreigns,
+                                       .synonyms = synonyms,
                                        .recipe = OPT_MANNER,
                                        .recipes = recipes,
                                        .is_argument = is_argument,
@@ -73,6 +75,18 @@ static void test_values_and_recipe(void **state)
     option_destroy(options);
 }
 
+/* Recorded is the catalogue's own word; the same choice in two words is no contradiction. */
+static void test_words_for_choices(void **state)
+{
+    (void)state;
+    weft_options *options = NULL;
+    char *argv[] = {"sail", "Kiel", "--style=downwind", "--style=before-the-wind", "--style=run"};
+    ASSERT_OK(option_parse_arguments(commands, 5, argv, &options));
+    assert_int_equal(option_choice_index(options, OPT_STYLE), 2);
+    assert_string_equal(option_value_text(options, OPT_STYLE), "run");
+    option_destroy(options);
+}
+
 static void check_refused(const char *argument, const char *message)
 {
     char text[64];
@@ -90,6 +104,7 @@ static void test_refusals_speak_of_the_catalogue(void **state)
     check_refused("--spede", "did you mean --speed?");
     check_refused("--port", "takes it as an argument");
     check_refused("--speed=41", "between 0 and 40");
+    check_refused("--manner=downwind", "must be one of calm, race");
     check_refused("5kn", "did you mean --speed 5kn?");
     check_refused("style", "did you mean --style?");
     ASSERT_OK(option_check_topic(commands, "knots"));
@@ -138,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_and_recipe),
+        cmocka_unit_test(test_words_for_choices),
         cmocka_unit_test(test_refusals_speak_of_the_catalogue),
         cmocka_unit_test(test_tables_must_be_the_same),
         cmocka_unit_test(test_pages_hold_every_row),

@@ -359,6 +359,34 @@ static void test_schedules_by_step(void **state)
     ASSERT_NEAR(schedule_lr(&s, 6, 1, 2), 0.4 * pow(0.1, 1.5), 1e-15);
 }
 
+/* Told exactly where no epoch has the rate, or none a decay. */
+static void test_unreached_rates_are_told(void **state)
+{
+    (void)state;
+    char line[SCHEDULE_LINE_BYTES];
+    for (int i = 0; i < 6 * 6 * 6 * 2; ++i) {
+        train_schedule s = {.kind = SCHEDULE_STEP, .base = 1, .gamma = 0.5};
+        s.epochs = 1 + i % 6;
+        s.warmup = i / 6 % 6;
+        s.step = 1 + i / 36 % 6;
+        s.decays = i / 216;
+        s.decay[0] = s.step + s.warmup;
+        bool reached = false;
+        bool decayed = false;
+        for (int64_t epoch = 0; epoch < s.epochs; ++epoch) {
+            const double lr = schedule_lr(&s, epoch, 9, 10);
+            reached = reached || lr == 1;
+            decayed = decayed || (reached && lr < 1);
+        }
+        schedule_find_unreached(&s, line);
+        assert_int_equal(strstr(line, "--warmup") != NULL, !reached);
+        assert_int_equal(strstr(line, "the first decay") != NULL, reached && !decayed);
+        s.kind = SCHEDULE_CONSTANT;
+        schedule_find_unreached(&s, line);
+        assert_int_equal(line[0] != '\0', !reached);
+    }
+}
+
 static void test_decays_are_read(void **state)
 {
     (void)state;
@@ -440,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_runs_have_unbiased_deviation),
         cmocka_unit_test(test_schedules_by_epoch),
         cmocka_unit_test(test_schedules_by_step),
+        cmocka_unit_test(test_unreached_rates_are_told),
         cmocka_unit_test(test_decays_are_read),
         cmocka_unit_test(test_parameters_survive_a_file),
     };
