@@ -8,18 +8,19 @@ string(TOUPPER "${WEFT_CUDA}" WEFT_CUDA_KIND)
 # What the room hal leaves out.
 set(WEFT_CUDA_EXCLUDE "/hal/cuda/")
 
-# Machine code for every card that the toolkit knows of those that clusters have, and intermediate code of the newest for
-# later ones. An architecture that nvcc does not know would be reported as a broken compiler.
+# Machine code for every card that the toolkit knows of those that clusters have (P100, P40, V100, T4, A100 and what follows it,
+# H100, B200), and intermediate code of the newest for later ones: 60 to 90 of 11.8, 60 to 100 of 12.8 and 12.9, 75 to 100
+# of 13. An architecture that nvcc does not know would be reported as a broken compiler.
 function(weft_cuda_architectures nvcc out)
   execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
   set(list "")
-  foreach(arch 60 61 70 75 80 90)
+  foreach(arch 60 61 70 75 80 90 100)
     if(known MATCHES "compute_${arch}\n")
       list(APPEND list ${arch}-real)
     endif()
   endforeach()
   if(NOT list)
-    message(FATAL_ERROR "${nvcc} --list-gpu-arch names none of 60 61 70 75 80 90: set CMAKE_CUDA_ARCHITECTURES")
+    message(FATAL_ERROR "${nvcc} --list-gpu-arch names none of 60 61 70 75 80 90 100: set CMAKE_CUDA_ARCHITECTURES")
   endif()
   list(POP_BACK list newest)
   string(REPLACE "-real" "" newest ${newest})
@@ -46,30 +47,42 @@ elseif(WEFT_CUDA)
   set(CMAKE_CUDA_COMPILER ${WEFT_NVCC})
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
+  set(WEFT_CUDART_LIBRARIES ${CUDA_cudart_static_LIBRARY} dl rt)
   message(STATUS "CUDA ${CUDAToolkit_VERSION}, compiled for ${CMAKE_CUDA_ARCHITECTURES}")
   set(WEFT_CUDA_EXCLUDE "")
 endif()
 
-# Give the room its kernels. Programs are linked as C: kernels need nothing of C++ at run time.
+# Kernels for this CPU behind the imitated device; `target` links what its other files stand on.
+function(weft_cuda_shim target)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../src/hal/cuda)
+  file(GLOB kernels CONFIGURE_DEPENDS ${folder}/kernels/*.cu)
+  file(GLOB shim CONFIGURE_DEPENDS ${folder}/shim/*.cpp)
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  target_sources(${target} PRIVATE ${kernels} ${shim})
+  target_compile_definitions(${target} PRIVATE WEFT_HAVE_CUDA=1 WEFT_CUDA_SHIM=1)
+  target_compile_features(${target} PRIVATE cxx_std_17)
+  target_link_libraries(${target} PUBLIC stdc++)
+endfunction()
+
+# Give the room its kernels. Programs are linked as C: kernels need nothing of C++ at run time. The runtime library is linked
+# by its path, as what the installed library stands on is.
 function(weft_cuda target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/kernels/*.cu)
-  target_compile_definitions(${target} PUBLIC WEFT_HAVE_CUDA=1)
   if(WEFT_CUDA_KIND STREQUAL "SHIM")
-    file(GLOB shim CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/shim/*.cpp)
-    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
-    target_compile_definitions(${target} PUBLIC WEFT_CUDA_SHIM=1)
-    target_compile_features(${target} PRIVATE cxx_std_17)
-    target_sources(${target} PRIVATE ${kernels} ${shim})
-    target_link_libraries(${target} PUBLIC stdc++)
-  else()
-    target_sources(${target} PRIVATE ${kernels})
-    set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY None CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-fno-exceptions,-fno-rtti>)
-    if(WEFT_WERROR)
-      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
-    endif()
-    target_include_directories(${target} PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-    target_link_libraries(${target} PUBLIC CUDA::cudart_static)
+    weft_cuda_shim(${target})
+    return()
   endif()
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/kernels/*.cu)
+  target_sources(${target} PRIVATE ${kernels})
+  list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
+  target_compile_definitions(${target} PRIVATE WEFT_HAVE_CUDA=1
+    $<$<COMPILE_LANGUAGE:C>:WEFT_CUDA_ARCHITECTURES="${architectures}">)
+  set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY None CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-fno-exceptions,-fno-rtti>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Wno-deprecated-gpu-targets>) # 12.9 warns of what 13 no longer knows
+  if(WEFT_WERROR)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
+  endif()
+  target_include_directories(${target} PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(${target} PUBLIC ${WEFT_CUDART_LIBRARIES})
 endfunction()

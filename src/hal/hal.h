@@ -92,6 +92,8 @@ typedef struct hal_mem_ops {
     weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes); /* waits */
     weft_status (*copy)(weft_hal *hal, void *device_to, const void *device_from, size_t bytes);
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
+    /* Bytes that are free and that there are, of all that share the device. Left out: it is the host's memory. */
+    weft_status (*room)(weft_hal *hal, size_t *left, size_t *total);
 
     /* Staging memory, and copies that may return early: until an event recorded after it was waited for, the host
      * memory of an upload stays as it is and that of a download holds nothing. Left out: memory of base/alloc.h,

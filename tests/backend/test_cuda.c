@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "hal/cuda/cuda_devices.h"
 #include "hal/hal.h"
 #include "support/test.h"
 
@@ -132,9 +133,74 @@ static void test_long_copies(void **state)
     weft_hal_close(hal);
 }
 
+/* What code runs where, by the rules of CUDA's programming guide. */
+static void test_architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        int major, minor;
+        bool runs;
+    } cases[] = {{"60-real 61-real 70-real 90", 6, 0, true},
+                 {"61-real 70-real", 6, 0, false}, /* machine code runs on its version and later minor ones */
+                 {"60-real", 6, 1, true},
+                 {"60-real 61-real 70-real", 7, 5, true},
+                 {"60-real 61-real 70-real", 8, 0, false},
+                 {"60-real 70-virtual", 8, 0, true}, /* intermediate code on every later one */
+                 {"90", 10, 0, true},
+                 {"90", 8, 9, false},
+                 {"75-real 80-real 90-real 100", 7, 0, false},
+                 {"90a", 9, 0, true}, /* of one version alone */
+                 {"90a", 10, 0, false},
+                 {"native", 6, 1, true},
+                 {"70-virtual", 7, 0, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        if (cuda_list_runs(cases[i].list, cases[i].major, cases[i].minor) != cases[i].runs) {
+            fail_msg("%s on %d.%d", cases[i].list, cases[i].major, cases[i].minor);
+        }
+    }
+}
+
+/* Devices as they are told of, and a backend that shares its device's memory. */
+static void test_devices(void **state)
+{
+    (void)state;
+    hal_device device;
+    int count = 0;
+    assert_int_equal(setenv("WEFT_CUDA_SHIM_DEVICES", "3", 1), 0);
+    assert_int_equal(setenv("WEFT_CUDA_SHIM_CAPABILITY", "86", 1), 0);
+    assert_int_equal(setenv("WEFT_CUDA_SHIM_MEMORY", "50000000", 1), 0);
+    ASSERT_OK(hal_devices_count(&count));
+    assert_int_equal(count, 3);
+    ASSERT_OK(hal_device_describe(2, true, &device));
+    assert_string_equal(device.place, "0000:0c:00.0");
+    assert_int_equal(device.major * 10 + device.minor, 86);
+    assert_true(device.compiled);
+    assert_int_equal(device.peers, 3);
+    assert_int_equal(device.total, 50000000);
+    assert_int_equal(hal_device_describe(3, false, &device), WEFT_ERR_UNSUPPORTED);
+    weft_error_clear();
+    assert_int_equal(setenv("WEFT_CUDA_SHIM_CAPABILITY", "61", 1), 0);
+    weft_hal *hal;
+    open_device("cuda", "1", "50000000", &hal, WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(weft_error_message(), "CMAKE_CUDA_ARCHITECTURES=61"));
+    weft_error_clear();
+    assert_int_equal(unsetenv("WEFT_CUDA_SHIM_CAPABILITY"), 0);
+    open_device("cuda", "1", "50000000", &hal, WEFT_OK);
+    void *some;
+    size_t left, total;
+    ASSERT_OK(hal->mem.alloc(hal, 20000000, WEFT_MEM_GENERAL, &some));
+    ASSERT_OK(hal->mem.room(hal, &left, &total));
+    assert_int_equal(left, 30000000);
+    assert_int_equal(total, 50000000);
+    hal->mem.free(hal, some);
+    weft_hal_close(hal);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_order), cmocka_unit_test(test_long_copies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_architectures), cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_refusals),      cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_long_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void print_dry_run(const train_job *job)
     if (comm_size(context->comm) > 1) {
         print_sync(context, work->ops->shards);
     }
-    memory_plan_print(&work->memory);
+    memory_plan_print(context, &work->memory);
 }
 
 static void print_result(const train_job *job)

@@ -179,6 +179,8 @@ static weft_status plan_memory(workload *work)
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
+    memory->device = batches + (uint64_t)arena + weights + kept;
+    memory->beside = memory->peak - (uint64_t)arena;
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 

@@ -11,6 +11,7 @@
  */
 #include "app/doctor/doctor.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -219,6 +220,39 @@ static void keep_limits(const doctor *d, const doctor_card *node, int ranks)
     }
 }
 
+/* Open MPI's own question; other libraries lack the function. */
+static int mpi_takes_devices(void)
+{
+    int (*query)(void) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&query, &symbol, sizeof query);
+    return query != NULL ? query() != 0 : -1;
+}
+
+static weft_status judge_devices(doctor *d)
+{
+    const app_context *context = &d->context;
+    char text[128];
+    doctor_devices *devices = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&devices, 1, WEFT_MEM_GENERAL));
+    devices->built = strcmp(hal_devices_build(text, sizeof text), "none") != 0;
+    devices->asked = hal_backend_has_devices(option_text(context->options, OPT_BACKEND));
+    devices->mpi_takes = mpi_takes_devices();
+    weft_status status = hal_devices_count(&devices->count);
+    for (int i = 0; status == WEFT_OK && i < devices->count; i++) {
+        status = hal_device_describe(i, true, &devices->device[i]);
+        pci_link_read("/", devices->device[i].place, &devices->link[i]);
+    }
+    if (status != WEFT_OK) {
+        devices->count = 0;
+        snprintf(devices->reason, sizeof devices->reason, "%s", weft_error_message());
+        weft_error_clear();
+    }
+    doctor_check_devices(&d->list, context->host, devices, comm_node_size(context->comm));
+    weft_free(devices);
+    return d->list.status;
+}
+
 static weft_status judge_node(doctor *d)
 {
     const app_context *context = &d->context;
@@ -239,7 +273,7 @@ static weft_status judge_node(doctor *d)
     doctor_check_transports(&d->list, context->host, getenv("OMPI_MCA_btl"), ranks);
     keep_limits(d, node, ranks);
     weft_free(node);
-    return d->list.status;
+    return judge_devices(d);
 }
 
 /* Rank 0 takes the findings of all nodes, by rank. */

@@ -11,7 +11,9 @@
 
 #include "comm/core/layout.h"
 #include "comm/model/link_probe.h"
+#include "hal/devices.h"
 #include "machine/host_settings.h"
+#include "machine/pci_link.h"
 #include "machine/placement.h"
 #include "machine/stream.h"
 
@@ -35,6 +37,16 @@ typedef struct doctor_memory {
     uint64_t total, available;
     uint64_t group; /* what the control group leaves; UINT64_MAX: no limit */
 } doctor_memory;
+
+/* The devices of a node, as its first rank sees them. */
+typedef struct doctor_devices {
+    int count;
+    hal_device device[HAL_DEVICES_MOST];
+    pci_link link[HAL_DEVICES_MOST];
+    char reason[320];  /* why there is none */
+    bool built, asked; /* the program has a backend for them; the job's backend is that one */
+    int mpi_takes;     /* MPI sends from their memory: 1, 0, -1: it does not say */
+} doctor_devices;
 
 typedef enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WARNING } doctor_verdict;
 
@@ -72,6 +84,7 @@ void doctor_check_load(doctor_list *list, int cpus, double others, const char *n
 /* threads: of all ranks of the node; many_nodes: the job spans several. */
 void doctor_check_settings(doctor_list *list, const char *host, const host_settings *settings, int ranks, int threads,
                            bool many_nodes);
+void doctor_check_devices(doctor_list *list, const char *host, const doctor_devices *devices, int ranks);
 /* btl: Open MPI's list of transports (OMPI_MCA_btl, which mpirun --mca btl sets too), NULL: its own choice. */
 void doctor_check_transports(doctor_list *list, const char *host, const char *btl, int ranks);
 /* Whole job. card: [ranks] by rank. */

@@ -108,8 +108,15 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * edge_bytes : 0); /* a copy of a part */
     const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
                               communication + plan->setup_bytes + local * 24;
+    /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
+    const uint64_t device =
+        matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes + communication;
+    const uint64_t beside =
+        plan->feature_bytes + plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
+        .device = device,
+        .beside = process + max3(mapped + edges, building, beside),
         .cure = "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
     };
     memory_plan_add(&memory, "process", process);

@@ -1,10 +1,12 @@
-/* app/info/hardware.c: weft info hardware: processor, cores, caches, memory by NUMA node, clock, settings, kept timings. */
+/* app/info/hardware.c: weft info hardware: processor, cores, caches, memory by NUMA node, clock, settings, GPUs, kept
+ * timings. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/info/info.h"
+#include "app/setup/device_text.h"
 #include "base/number.h"
 #include "comm/model/model_file.h"
 #include "machine/cache.h"
@@ -82,6 +84,26 @@ static void print_timings(void)
     weft_error_clear();
 }
 
+static void print_devices(void)
+{
+    int count = 0;
+    char text[1024];
+    if (hal_devices_count(&count) != WEFT_OK) {
+        printf("GPUs: none: %s\n", weft_error_message());
+    }
+    for (int i = 0; i < count; i++) {
+        hal_device device;
+        pci_link link;
+        if (hal_device_describe(i, true, &device) == WEFT_OK) {
+            pci_link_read("/", device.place, &link);
+            printf("GPU %d: %s\n", i, device_text(&device, &link, text, sizeof text));
+        } else {
+            printf("GPU %d: %s\n", i, weft_error_message());
+        }
+    }
+    weft_error_clear();
+}
+
 weft_status info_hardware(void)
 {
     machine m;
@@ -102,6 +124,7 @@ weft_status info_hardware(void)
         print_memory(&m);
         host_settings_read("/", &settings);
         print_settings(&settings);
+        print_devices();
         print_timings();
     }
     machine_free(&m);

@@ -20,7 +20,9 @@ const option_foreign option_foreigns[] = {
     {"num-workers,workers,n-jobs,num-threads,nthreads,n-threads,nthread,num-cpus,cpus,cores,num-cores",
      "--threads N sets the threads of each rank, mpirun -np the ranks"},
     {"gpu,gpus,gpu-id,num-gpus,n-gpus,cuda,no-cuda,use-cuda,use-gpu,device,devices,accelerator",
-     "weft computes on CPUs: --threads N sets the threads of each rank, mpirun -np the ranks"},
+     "weft computes on CPUs (--threads N sets the threads of each rank, mpirun -np the ranks); built with WEFT_CUDA, "
+     "on "
+     "GPUs by --backend cuda"},
     {"np,n,ranks,num-ranks,n-ranks,nprocs,num-procs,nproc-per-node,nnodes,world-size,hostfile,hosts,"
      "master-addr,master-port,dist-url,dist-backend,local-rank,map-by,bind-to,oversubscribe",
      "ranks are the launcher's, and its options stand before the program: mpirun -np 4 weft ..."},

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/setup/device_choice.h"
 #include "app/setup/hang.h"
 #include "base/log.h"
 #include "comm/core/inquest.h"
 #include "comm/core/layout.h"
+#include "hal/devices.h"
 #include "machine/launcher.h"
 
 /* The speaker ends the job; if it cannot, the others do after this time. */
@@ -223,6 +225,9 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     WEFT_TRY(place_threads(context));
     WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
     const char *backend = option_text(context->options, OPT_BACKEND);
+    if (hal_backend_has_devices(backend)) {
+        return device_choice_open(context);
+    }
     return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
 }
 
@@ -240,6 +245,7 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
                              .machine = host_job->machine,
                              .placement = host_job->placement,
                              .hal = host_job->hal,
+                             .device_ranks = host_job->device_ranks,
                              .nodes = comm_get_layout(comm)->nodes};
     memcpy(context->host, host_job->host, sizeof context->host);
     speak_as(comm, name);

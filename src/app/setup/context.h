@@ -20,6 +20,7 @@ struct app_context {
     machine machine;
     placement placement;
     weft_hal *hal;
+    int device_ranks; /* of the job, this one too, that compute on its device; 0: the backend has none */
     char host[64];
     int nodes;
 };

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "comm/comm.h"
 #include "dense/data/image_decode.h"
+#include "hal/devices.h"
 #include "hal/hal.h"
 #include "machine/library.h"
 #include "partition/methods/metis_call.h"
@@ -37,6 +38,7 @@ int versions_collect(version_row row[VERSIONS_MOST])
     }
     version = strchr(weft_hal_library(), ' ');
     add(row, &count, "oneDNN", version != NULL ? version + 1 : weft_hal_library());
+    add(row, &count, "CUDA", hal_devices_build(text, sizeof text));
     comm_mpi_version(text, sizeof text);
     add(row, &count, "MPI", text);
     add(row, &count, "METIS", metis_version());

@@ -12,19 +12,48 @@ void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes)
     memory->row[memory->rows++] = (memory_row){name, bytes};
 }
 
+static bool on_device(const app_context *context)
+{
+    return context->hal != NULL && context->hal->mem.room != NULL;
+}
+
+static const double usable = 0.95;
+
+/* `where` would need more than it has. */
+static weft_status fail_need(const char *where, double need, double have, const char *whose, const char *cure)
+{
+    return weft_fail(WEFT_ERR_RESOURCE, "%s would need %s, %s %s: %s", where, number_say_bytes((uint64_t)need).text,
+                     number_say_bytes((uint64_t)have).text, whose, cure);
+}
+
+/* Ranks that share a device stand beside each other: the largest stands for all of them. */
+static weft_status check_device(const app_context *context, double need, const char *cure)
+{
+    size_t left = 0;
+    size_t total = 0;
+    char where[160];
+    WEFT_TRY(context->hal->mem.room(context->hal, &left, &total));
+    need *= context->device_ranks;
+    snprintf(where, sizeof where, "%d rank(s) on a GPU of node %s", context->device_ranks, context->host);
+    return need > usable * (double)left ? fail_need(where, need, (double)left, "are free there", cure) : WEFT_OK;
+}
+
 weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit)
 {
-    uint64_t have = limit > 0 ? limit : placement_memory_available();
-    double need = (double)memory->peak;
+    const uint64_t have = limit > 0 ? limit : placement_memory_available();
+    const bool device = on_device(context);
+    double need[] = {(double)(device ? memory->beside : memory->peak), (double)memory->device};
     /* Ranks of a node share its memory; the largest stands for all of them. */
-    WEFT_TRY(comm_allreduce(context->comm, &need, 1, WEFT_DTYPE_F64, COMM_MAX));
-    need *= comm_node_size(context->comm);
+    WEFT_TRY(comm_allreduce(context->comm, need, 2, WEFT_DTYPE_F64, COMM_MAX));
+    need[0] *= comm_node_size(context->comm);
     weft_status status = WEFT_OK;
-    if (need > 0.95 * (double)have) {
-        status = weft_fail(WEFT_ERR_RESOURCE, "%d rank(s) on node %s would need %s, %s %s: %s",
-                           comm_node_size(context->comm), context->host, number_say_bytes((uint64_t)need).text,
-                           number_say_bytes(have).text, limit > 0 ? "are allowed by --memory-limit" : "are available",
+    if (need[0] > usable * (double)have) {
+        char where[160];
+        snprintf(where, sizeof where, "%d rank(s) on node %s", comm_node_size(context->comm), context->host);
+        status = fail_need(where, need[0], (double)have, limit > 0 ? "are allowed by --memory-limit" : "are available",
                            memory->cure);
+    } else if (device) {
+        status = check_device(context, need[1], memory->cure);
     }
     return comm_agree(context->comm, status);
 }
@@ -36,11 +65,16 @@ static void print_row(const char *name, uint64_t bytes)
     }
 }
 
-void memory_plan_print(const memory_plan *memory)
+void memory_plan_print(const app_context *context, const memory_plan *memory)
 {
     printf("memory of the largest rank:\n");
     for (int i = 0; i < memory->rows; i++) {
         print_row(memory->row[i].name, memory->row[i].bytes);
     }
-    print_row("predicted peak", memory->peak);
+    if (on_device(context)) {
+        print_row("predicted peak of the host's memory", memory->beside);
+        print_row("predicted peak of the GPU's memory", memory->device);
+    } else {
+        print_row("predicted peak", memory->peak);
+    }
 }

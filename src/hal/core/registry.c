@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "hal/core/fill_slots.h"
 #include "hal/cpu/library/onednn.h"
+#include "hal/devices.h"
 #include "hal/hal.h"
 
 #define HAL_BACKEND(name, description) weft_status hal_open_##name(weft_hal *hal, int threads, const char *argument);
@@ -63,6 +64,10 @@ weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
     size_t length = strcspn(resource, ":");
     const char *argument = resource[length] == ':' ? resource + length + 1 : "";
     const hal_backend *backend = find_backend(resource, length);
+    if (backend == NULL && hal_backend_has_devices(resource)) {
+        int none = 0;
+        return hal_devices_count(&none);
+    }
     if (backend == NULL) {
         return fail_unknown(resource, length);
     }

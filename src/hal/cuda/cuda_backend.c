@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hal/cuda/cuda_devices.h"
 #include "hal/cuda/cuda_order.h"
 #include "hal/cuda/cuda_prepared.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
@@ -16,12 +17,6 @@ struct hal_event {
 };
 
 /* ---- failures ------------------------------------------------------------------------------------------------------- */
-
-static bool means_no_device(int code)
-{
-    return code == CUDA_ERROR_INIT || code == CUDA_ERROR_OLD_DRIVER || code == CUDA_ERROR_BUSY ||
-           code == CUDA_ERROR_NO_DEVICE || code == CUDA_ERROR_WRONG_DEVICE || code == CUDA_ERROR_UNKNOWN;
-}
 
 weft_status cuda_check(const char *what, int code)
 {
@@ -42,14 +37,6 @@ weft_status cuda_check(const char *what, int code)
     }
     return weft_fail(WEFT_ERR_INTERNAL, "%s: the GPU says %d, %s (an operation before it may be the cause)", what, code,
                      cuda_device_error(code));
-}
-
-static weft_status fail_no_device(int code)
-{
-    return weft_fail(WEFT_ERR_UNSUPPORTED,
-                     "no NVIDIA GPU or driver was found (%d, %s): look at nvidia-smi and CUDA_VISIBLE_DEVICES, or take "
-                     "the backend cpu",
-                     code, cuda_device_error(code));
 }
 
 /* ---- the calling thread --------------------------------------------------------------------------------------------- */
@@ -196,15 +183,19 @@ static weft_status open_streams(weft_hal *hal)
     code = code == CUDA_DONE ? cuda_stream_create(&state->in, true) : code;
     code = code == CUDA_DONE ? cuda_stream_create(&state->out, true) : code;
     code = code == CUDA_DONE ? cuda_device_memory(&left, &total) : code;
-    if (means_no_device(code)) {
-        return fail_no_device(code);
-    }
+    WEFT_TRY(cuda_check_present(code));
     WEFT_TRY(cuda_check("open", code));
     state->queue.processors = info.processors;
     hal->native_bf16 = info.native_bf16;
     cuda_device_library(library, sizeof library);
-    log_debug("cuda: GPU %d at %s, compute capability %d.%d, %d processors, %zu of %zu MiB free, %s", state->device,
-              info.place, info.major, info.minor, info.processors, left >> 20, total >> 20, library);
+    WEFT_CHECK(
+        cuda_list_runs(cuda_device_architectures(), info.major, info.minor), WEFT_ERR_UNSUPPORTED,
+        "GPU %d (%s) is of compute capability %d.%d, and this program was compiled for other ones: build it with "
+        "-DCMAKE_CUDA_ARCHITECTURES=%d%d (CUDA 12.9 is the last that knows those before 7.5), or take the backend cpu",
+        state->device, info.name, info.major, info.minor, info.major, info.minor);
+    log_debug("cuda: GPU %d (%s) at %s, compute capability %d.%d, %d processors, %zu of %zu MiB free, %s",
+              state->device, info.name, info.place, info.major, info.minor, info.processors, left >> 20, total >> 20,
+              library);
     return WEFT_OK;
 }
 
@@ -214,10 +205,7 @@ weft_status hal_open_cuda(weft_hal *hal, int threads, const char *argument)
     int count = 0;
     int device = 0;
     (void)threads; /* of the host: kernels have their own */
-    const int code = cuda_device_count(&count);
-    if (code != CUDA_DONE) {
-        return means_no_device(code) ? fail_no_device(code) : cuda_check("open", code);
-    }
+    WEFT_TRY(cuda_devices_count(&count));
     WEFT_TRY(parse_device(argument, count, &device));
     WEFT_TRY(WEFT_NEW_ZERO((cuda_state **)&hal->state, 1, WEFT_MEM_GENERAL));
     cuda_state_of(hal)->device = device;

@@ -263,6 +263,12 @@ static weft_status mem_zero(weft_hal *hal, void *device, size_t bytes)
     return cuda_check("zero", cuda_order_end_use(state, device, bytes));
 }
 
+static weft_status mem_room(weft_hal *hal, size_t *left, size_t *total)
+{
+    WEFT_TRY(cuda_enter(hal));
+    return cuda_check("memory of the device", cuda_device_memory(left, total));
+}
+
 /* ---- open and close ------------------------------------------------------------------------------------------------- */
 
 weft_status cuda_memory_open(weft_hal *hal)
@@ -281,6 +287,7 @@ weft_status cuda_memory_open(weft_hal *hal)
                              .download = mem_download,
                              .copy = mem_copy,
                              .zero = mem_zero,
+                             .room = mem_room,
                              .alloc_host = mem_alloc_host,
                              .free_host = free_block,
                              .upload_async = mem_upload_async,

@@ -1,9 +1,10 @@
-/* The doctor's rules on recorded and synthetic machines, launches, links and settings: every verdict can be had. */
+/* The doctor's rules on recorded and synthetic machines, launches, links, settings and devices: every verdict can be had;
+ * which device a rank takes. */
 #include <math.h>
 
 #include "app/doctor/doctor.h"
-#include "base/alloc.h"
-#include "support/test.h"
+#include "app/setup/device_choice.h"
+#include "support/folder.h"
 
 /* ---- helpers ------------------------------------------------------------------------------------------------ */
 static cpu_set cpus(int first, int last)
@@ -393,15 +394,98 @@ static void test_nodes(void **state)
     layout_destroy(layout);
 }
 
+/* ---- devices -------------------------------------------------------------------------------------------------- */
+static void test_devices(void **state)
+{
+    (void)state;
+    static doctor_devices d = {.count = 2, .built = true, .asked = true, .mpi_takes = 0};
+    d.device[0] = (hal_device){.name = "P40", .place = "0000:3b:00.0", .major = 6, .minor = 1, .compiled = true};
+    d.device[1] = (hal_device){.number = 1, .name = "V100", .major = 7};
+    d.link[0] = (pci_link){.width = 8, .width_most = 16, .rate = 8.0, .rate_most = 8.0};
+    doctor_list list = {0};
+    doctor_check_devices(&list, "ant", &d, 4);
+    expect_cure(expect(&list, "GPU", DOCTOR_NOTE, "PCIe 8 of 16 lanes at 8 of 8 GT/s"), "8 of 16 lanes");
+    expect_cure(expect(&list, "GPU", DOCTOR_WARNING, "V100"), "CMAKE_CUDA_ARCHITECTURES=70");
+    expect_cure(expect(&list, "GPU", DOCTOR_NOTE, "4 ranks share 2 GPUs"), "ppr:2:node");
+    expect(&list, "GPU", DOCTOR_OK, "MPI was built without taking device memory");
+    assert_int_equal(count_of(&list, DOCTOR_OK), 1);
+    doctor_list_free(&list);
+    d = (doctor_devices){.built = true, .asked = true, .reason = "no driver"};
+    doctor_check_devices(&list, "ant", &d, 1);
+    expect_cure(expect(&list, "GPU", DOCTOR_WARNING, "no driver"), "nvidia-smi");
+    doctor_list_free(&list);
+    d = (doctor_devices){.reason = "built without"};
+    doctor_check_devices(&list, "ant", &d, 1);
+    assert_int_equal(list.count, 0);
+}
+
+/* Eight ranks of two sockets, four devices of which 0 and 1 hang on the second. */
+static void test_device_choice(void **state)
+{
+    (void)state;
+    const cpu_set none = {.bits = {0}};
+    const cpu_set mask[8] = {cpus(0, 1), cpus(2, 3),   cpus(4, 5),   cpus(6, 7),
+                             cpus(8, 9), cpus(10, 11), cpus(12, 13), cpus(14, 15)};
+    const cpu_set near[4] = {cpus(8, 15), cpus(8, 15), cpus(0, 7), cpus(0, 7)};
+    const cpu_set unknown[4] = {none, none, none, none};
+    int device[8];
+    device_choose(mask, 8, near, 4, device);
+    assert_memory_equal(device, ((int[]){2, 3, 2, 3, 0, 1, 0, 1}), sizeof device);
+    device_choose(mask, 8, unknown, 4, device);
+    assert_memory_equal(device, ((int[]){0, 1, 2, 3, 0, 1, 2, 3}), sizeof device);
+    /* Four ranks of the first socket alone: two of them go over to the other's devices. */
+    device_choose(mask, 4, near, 4, device);
+    assert_memory_equal(device, ((int[]){2, 3, 0, 1}), 4 * sizeof *device);
+    device_choose(mask, 2, near, 1, device);
+    assert_memory_equal(device, ((int[]){0, 0}), 2 * sizeof *device);
+}
+
+static void put(void **state, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "sys/bus/pci/devices/0000:3b:00.0/%s", name);
+    put_file(in_folder(state, path), text, strlen(text));
+}
+
+static void test_pci_link(void **state)
+{
+    pci_link link;
+    ASSERT_OK(folder_make(in_folder(state, "sys/bus/pci/devices/0000:3b:00.0")));
+    put(state, "current_link_width", "8\n");
+    put(state, "max_link_width", "16\n");
+    put(state, "current_link_speed", "2.5 GT/s PCIe\n");
+    put(state, "max_link_speed", "16.0 GT/s PCIe\n");
+    put(state, "local_cpulist", "0-3,8,10-11\n");
+    pci_link_read(*state, "0000:3b:00.0", &link);
+    char text[64];
+    assert_string_equal(cpu_set_text(&link.near, text, sizeof text), "0-3,8,10-11");
+    assert_int_equal(link.width, 8);
+    assert_int_equal(link.width_most, 16);
+    assert_float_equal(link.rate, 2.5, 0.0);
+    assert_float_equal(link.rate_most, 16.0, 0.0);
+    pci_link_read(*state, "../0000:3b:00.0", &link);
+    assert_int_equal(link.width, 0);
+    assert_int_equal(cpu_set_count(&link.near), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places_good),    cmocka_unit_test(test_places_starved),
-        cmocka_unit_test(test_places_overlap), cmocka_unit_test(test_places_oversubscribed),
-        cmocka_unit_test(test_places_narrow),  cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_speed),          cmocka_unit_test(test_load),
-        cmocka_unit_test(test_settings),       cmocka_unit_test(test_links),
-        cmocka_unit_test(test_nodes),          cmocka_unit_test(test_transports),
+        cmocka_unit_test(test_places_good),
+        cmocka_unit_test(test_places_starved),
+        cmocka_unit_test(test_places_overlap),
+        cmocka_unit_test(test_places_oversubscribed),
+        cmocka_unit_test(test_places_narrow),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_load),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_transports),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_device_choice),
+        cmocka_unit_test_setup_teardown(test_pci_link, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,4 +49,39 @@ expect "$work/out" "as root, run: .*apt-get"
 rm "$work/bin/dpkg-query"
 if need gcc >"$work/out" 2>&1; then echo "accepted a system without dpkg"; exit 1; fi
 expect "$work/out" "not a Debian system"
+
+# ---- the CUDA toolkit: its component is added after a question, with a compiler that it takes ----
+imitate id 'echo 0'
+imitate dpkg-query "grep -qx \"\${!#}\" '$work/present' && printf installed"
+imitate dpkg-deb :
+imitate tee "cat >'$work/sources'"
+imitate nvcc 'case $1 in --version) echo "release 11.8, V11.8.89" ;; *) echo compute_60 && echo compute_90 ;; esac'
+imitate apt-cache "[ -e '$work/sources' ] && case \$2 in nvidia-*) echo ' Candidate: 11.8.89~11.8.0-5' ;; g++-11) echo ' Candidate: 11.3.0' ;; esac"
+imitate apt-get "echo \"apt-get \$*\" >>'$work/calls'; case \$1 in
+indextargets) printf '%s\n' 'http://deb.example/debian/ bookworm-updates main Debian' 'http://deb.example/debian/ bookworm main Debian' ;;
+esac"
+for tool in awk tr realpath; do
+  ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+cuda() {
+  PATH=$work/bin bash "$source_dir/scripts/cuda_packages" "$@" </dev/null
+}
+: >"$work/calls"
+cuda >"$work/out" 2>&1
+expect "$work/out" "CUDA 11.8 at .*nvcc compiles for: 60 90"
+if grep -q install "$work/calls"; then echo "installed over what was there"; exit 1; fi
+mv "$work/bin/nvcc" "$work/nvcc"
+export CUDA_HOME=$work/none
+if cuda >"$work/out" 2>&1; then echo "added packages that are not free without a question"; exit 1; fi
+expect "$work/out" "Components: contrib non-free"
+expect "$work/out" "--yes says yes"
+[ ! -e "$work/sources" ] || { echo "sources were changed"; exit 1; }
+imitate apt-get "$(sed 1d "$work/bin/apt-get")
+[ \"\$1\" != install ] && [[ \"\$*\" != *\ install\ * ]] || cp '$work/nvcc' '$work/bin/nvcc'"
+ln -s "$(command -v cp)" "$work/bin/cp"
+cuda --yes >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+expect "$work/sources" "URIs: http://deb.example/debian/"
+expect "$work/sources" "Suites: bookworm$"
+expect "$work/calls" "install .*nvidia-cuda-toolkit g++-11"
+expect "$work/out" "CUDA 11.8 at nvcc compiles for: 60 90"
 echo "packages: ok"

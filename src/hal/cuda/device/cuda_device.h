@@ -34,21 +34,29 @@ typedef struct cuda_stream cuda_stream;
 typedef struct cuda_event cuda_event;
 
 typedef struct cuda_device_info {
+    char name[64];
     char place[32]; /* on the bus */
     int major, minor, processors;
-    bool native_bf16;
+    int khz, memory_khz, memory_bits; /* 0: unknown */
+    bool ecc, native_bf16;
 } cuda_device_info;
 
 int cuda_device_count(int *count);
 int cuda_device_use(int device);
 int cuda_device_describe(int device, cuda_device_info *info);
+/* Whether the first can copy from and to the second's memory by itself. */
+int cuda_device_reaches(int device, int other, bool *reaches);
+/* The newest version of CUDA that the driver knows, 1000 * major + 10 * minor; 0 without one. */
+int cuda_device_driver(void);
+/* What kernels are compiled for, as CMAKE_CUDA_ARCHITECTURES with blanks: "60-real 70-real 90". */
+const char *cuda_device_architectures(void);
 /* Of the current device, bytes. */
 int cuda_device_memory(size_t *left, size_t *total);
 /* The failure of a launch, once. */
 int cuda_device_last_error(void);
 /* "out of memory" */
 const char *cuda_device_error(int code);
-/* What stands behind the calls: "CUDA 12.8", "CUDA's imitation". */
+/* What stands behind the calls: "CUDA 12.8", "CUDA imitated on this CPU". */
 void cuda_device_library(char *text, size_t bytes);
 
 /* bytes > 0. Freeing does not wait for what may use the memory. */

@@ -24,21 +24,52 @@ int cuda_device_use(int device)
     return (int)cudaSetDevice(device);
 }
 
-/* Attributes: the call for all properties takes milliseconds, and its fields change between versions. */
+/* Attributes, where there is one: fields of all properties change between versions. */
+static int attribute(enum cudaDeviceAttr which, int device)
+{
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+}
+
 int cuda_device_describe(int device, cuda_device_info *info)
 {
+    struct cudaDeviceProp all;
     cudaError_t code = cudaDeviceGetPCIBusId(info->place, (int)sizeof info->place, device);
     if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&info->major, cudaDevAttrComputeCapabilityMajor, device);
+        code = cudaGetDeviceProperties(&all, device);
     }
     if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&info->minor, cudaDevAttrComputeCapabilityMinor, device);
+        snprintf(info->name, sizeof info->name, "%.63s", all.name);
+        info->major = attribute(cudaDevAttrComputeCapabilityMajor, device);
+        info->minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
+        info->processors = attribute(cudaDevAttrMultiProcessorCount, device);
+        info->khz = attribute(cudaDevAttrClockRate, device);
+        info->memory_khz = attribute(cudaDevAttrMemoryClockRate, device);
+        info->memory_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);
+        info->ecc = attribute(cudaDevAttrEccEnabled, device) != 0;
+        info->native_bf16 = false; /* our kernels multiply in float32 */
     }
-    if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&info->processors, cudaDevAttrMultiProcessorCount, device);
-    }
-    info->native_bf16 = false; /* our kernels multiply in float32 */
+    (void)cudaGetLastError(); /* told here, and not again by the next launch */
     return (int)code;
+}
+
+int cuda_device_reaches(int device, int other, bool *reaches)
+{
+    int can = 0;
+    const cudaError_t code = cudaDeviceCanAccessPeer(&can, device, other);
+    *reaches = can != 0;
+    return (int)code;
+}
+
+int cuda_device_driver(void)
+{
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
+const char *cuda_device_architectures(void)
+{
+    return WEFT_CUDA_ARCHITECTURES;
 }
 
 int cuda_device_memory(size_t *left, size_t *total)

@@ -6,6 +6,7 @@
  * an access past their end, and begin as NaNs; host memory that a copy is to fill holds 0xA5 bytes until the copy runs.
  *
  * WEFT_CUDA_SHIM_DEVICES: how many devices there are (1). WEFT_CUDA_SHIM_MEMORY: bytes of each (1 TiB).
+ * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70).
  */
 #include "hal/cuda/shim/shim_device.h"
 
@@ -99,10 +100,34 @@ int cuda_device_use(int device)
 int cuda_device_describe(int device, cuda_device_info *info)
 {
     *info = cuda_device_info{};
-    snprintf(info->place, sizeof info->place, "host:%d", device);
-    info->major = 7;
+    int count = 0;
+    (void)cuda_device_count(&count);
+    if (device < 0 || device >= count) {
+        return CUDA_ERROR_WRONG_DEVICE;
+    }
+    const size_t capability = setting("WEFT_CUDA_SHIM_CAPABILITY", 70);
+    snprintf(info->name, sizeof info->name, "imitated GPU");
+    snprintf(info->place, sizeof info->place, "0000:%02X:00.0", 10 + device);
+    info->major = (int)(capability / 10);
+    info->minor = (int)(capability % 10);
     info->processors = 2;
     return CUDA_DONE;
+}
+
+int cuda_device_reaches(int device, int other, bool *reaches)
+{
+    *reaches = device != other;
+    return CUDA_DONE;
+}
+
+int cuda_device_driver(void)
+{
+    return 0;
+}
+
+const char *cuda_device_architectures(void)
+{
+    return "70-real 80";
 }
 
 int cuda_device_memory(size_t *left, size_t *total)

@@ -1,0 +1,103 @@
+#!/bin/bash
+# Whole trainings on the backend cuda, its kernels on this CPU: the losses of --backend ref, on one rank and on two; memory and
+# devices that do not suffice; and what a program for real cards says where there is none.
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+quickstart=synth:quickstart,scale=0.004
+
+# A program that was built with WEFT_CUDA=ON, on a machine without a card.
+if "$weft" --version --verbose | grep -q '^CUDA: [1-9]' && ! nvidia-smi >/dev/null 2>&1; then
+    "$weft" train --data $quickstart --backend cuda >out 2>err
+    [ $? -eq 69 ] || fail "no device: $(cat err)"
+    grep -q "nvidia-smi.* or take the backend cpu" err || fail "no cure: $(cat err)"
+    "$weft" info hardware >out 2>err || fail "info hardware: $(cat err)"
+    grep -q '^GPUs: none: ' out || fail "info hardware: $(cat out)"
+fi
+
+shim=$weft
+[ ! -x "$(dirname "$weft")/tests/weft_shim" ] || shim=$(dirname "$weft")/tests/weft_shim
+"$shim" --version --verbose | grep -q '^CUDA: imitated' || skip "no program with the imitated device (WEFT_CUDA=SHIM)"
+
+losses() { sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p' "$1/metrics.jsonl"; }
+same() { # FOLDER FOLDER: the same losses, of as many epochs
+    [ "$(losses "$1" | wc -l)" -gt 1 ] || fail "$1: no losses"
+    paste <(losses "$1") <(losses "$2") |
+        awk '{d = $1 - $2; if (d < 0) d = -d; if (!(NF == 2 && d <= 1e-4 * $2)) bad = 1} END {exit bad}' ||
+        fail "losses of $1: $(losses "$1" | tr '\n' ' ') of $2: $(losses "$2" | tr '\n' ' ')"
+}
+
+# ---- the losses of ref, kinds of models side by side ----
+cat >small.net <<'NET'
+conv 4 3 pad=1 bias=off
+norm
+relu
+maxpool 2
+dropout 0.2
+linear classes
+NET
+graph=(train --data $quickstart --hidden 8 --epochs 3 --threads 1 --pin off --quiet)
+images=(train --data synth:images,n=64,size=8,channels=3,classes=4,test=16 --model small.net --batch-size 32 --epochs 2
+    --threads 1 --pin off --quiet)
+pair() { # NAME OPTION...
+    local name=$1 backend
+    shift
+    for backend in cuda ref; do
+        "$shim" "$@" --backend $backend --run-dir "$name-$backend" >"$name.out" 2>"$name-$backend.err" || return 1
+    done
+}
+pair image "${images[@]}" &
+for model in sage gcn gat; do
+    pair $model "${graph[@]}" --model $model &
+done
+wait
+for name in sage gcn gat image; do
+    [ -e $name-ref/summary.json ] || fail "$name: $(cat $name-cuda.err $name-ref.err)"
+    same $name-cuda $name-ref
+done
+
+# ---- two ranks, one device ----
+if command -v mpirun >/dev/null; then
+    ranks 2 "$shim" "${graph[@]}" --model sage --backend cuda --run-dir two >out 2>err || fail "2 ranks: $(cat err)"
+    same two sage-cuda
+    ranks 2 "$shim" "${images[@]}" --backend cuda --run-dir two-image >out 2>err || fail "2 ranks, images: $(cat err)"
+    same two-image image-cuda
+fi
+
+# ---- what does not suffice is told before anything is taken, with the cure ----
+refused() { # STATUS BACKEND TEXT
+    local status=$1 text=$3
+    "$shim" "${graph[@]}" --backend "$2" --run-dir refused >out 2>err
+    [ $? -eq "$status" ] || fail "$text: exit code is not $status: $(cat err)"
+    grep -q -- "$text" err || fail "no '$text' in $(cat err)"
+}
+(export WEFT_CUDA_SHIM_MEMORY=1000000 && refused 71 cuda "on a GPU of node .* would need .* are free there") || exit 1
+(export WEFT_CUDA_SHIM_DEVICES=0 && refused 69 cuda "nvidia-smi and CUDA_VISIBLE_DEVICES, or take the backend cpu") || exit 1
+(export WEFT_CUDA_SHIM_DEVICES=2 && refused 69 cuda:2 "there are 2 GPUs, 0 to 1") || exit 1
+(export WEFT_CUDA_SHIM_CAPABILITY=61 && refused 69 cuda "CMAKE_CUDA_ARCHITECTURES=61") || exit 1
+[ ! -e refused ] || fail "a refused job left a folder"
+"$shim" "${graph[@]}" --backend cuda --dry-run >out 2>err || fail "dry run: $(cat err)"
+grep -q "predicted peak of the GPU's memory  *[0-9]" out || fail "dry run: $(cat out)"
+if [ "$shim" != "$weft" ]; then # the same without the backend
+    "$weft" "${graph[@]}" --backend cuda >out 2>err
+    [ $? -eq 69 ] && grep -q "cmake -DWEFT_CUDA=ON" err || fail "built without: $(cat err)"
+fi
+
+# ---- which device, told once a node ----
+if command -v mpirun >/dev/null; then
+    (export WEFT_CUDA_SHIM_DEVICES=2 && ranks 3 "$shim" train --data $quickstart --threads 1 --backend cuda --dry-run >out 2>err) ||
+        fail "3 ranks, 2 devices: $(cat err)"
+    grep -q "GPU 0 (imitated GPU at 0000:0a:00.0) for rank 0, 2; GPU 1 (imitated GPU at 0000:0b:00.0) for rank 1" err ||
+        fail "devices of 3 ranks: $(cat err)"
+fi
+WEFT_CUDA_SHIM_DEVICES=2 "$shim" info hardware >out 2>err || fail "info hardware: $(cat err)"
+grep -q "^GPU 1: imitated GPU at 0000:0b:00.0, compute capability 7.0, 2 processors, .* free, no ECC, reaches the memory of 0$" out ||
+    fail "info hardware: $(cat out)"
+WEFT_CUDA_SHIM_DEVICES=0 "$shim" info hardware >out 2>err && grep -q "^GPUs: none: no NVIDIA GPU was found" out ||
+    fail "info hardware without a device: $(cat out err)"
