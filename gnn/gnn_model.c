@@ -136,7 +136,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     gnn_plan_make(config, part->n_owned, part->n_local, hal->threads, dtype, &model->plan);
     model->interface =
         (train_model){.name = "gnn", .self = model, .params = &model->params, .forward = forward, .backward = backward};
-    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
+    const gnn_layer_ops *ops = gnn_layer_ops_of(config);
     if (ops->normalisation != NULL) {
         const gnn_aggregator_options options = {.normalisation = ops->normalisation(config),
                                                 .forms = {.form = form,
@@ -150,7 +150,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
         WEFT_TRY(foresee_aggregations(model));
     }
-    if (ops->weighs_edges) {
+    if (ops->walks_edges) {
         WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, &model->edges));
     }
     part_release_edges(part);

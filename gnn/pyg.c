@@ -74,18 +74,24 @@ static const name_row names[] = {
 };
 enum { NAMES = sizeof names / sizeof *names };
 
+/* Weights of a vertex itself besides those of its neighbours. */
+static bool has_self(const gnn_config *config)
+{
+    return config->kind == GNN_SAGE && config->aggregator != GNN_SAGE_GCN;
+}
+
 static unsigned models_of(const gnn_config *config)
 {
     static const unsigned norms[] = {
         [NORM_NONE] = 0, [NORM_BATCH] = BATCH, [NORM_LAYER] = LAYER, [NORM_BATCH_LOCAL] = BATCH};
-    unsigned kind = config->kind == GNN_GCN               ? GCN
-                    : config->kind == GNN_GAT             ? GAT
-                    : config->kind == GNN_MLP             ? MLP
-                    : config->kind == GNN_GATV2           ? GATV2
-                    : config->kind == GNN_GIN             ? GIN
-                    : config->kind == GNN_SGC             ? SGC
-                    : config->aggregator == GNN_SAGE_MEAN ? SAGE
-                                                          : SAGE_GCN;
+    unsigned kind = config->kind == GNN_GCN     ? GCN
+                    : config->kind == GNN_GAT   ? GAT
+                    : config->kind == GNN_MLP   ? MLP
+                    : config->kind == GNN_GATV2 ? GATV2
+                    : config->kind == GNN_GIN   ? GIN
+                    : config->kind == GNN_SGC   ? SGC
+                    : has_self(config)          ? SAGE
+                                                : SAGE_GCN;
     return kind | norms[config->norm] | (config->jumping != GNN_JUMPING_NONE ? JUMP : 0);
 }
 
@@ -140,7 +146,7 @@ static weft_status describe_norm(const train_weights *weights, const char *origi
 
 static bool has_heads(const gnn_config *config)
 {
-    return gnn_layer_ops_of(config->kind)->heads;
+    return gnn_layer_ops_of(config)->heads;
 }
 
 /* The linear map behind all layers, which are as wide as the last of them. */
@@ -168,7 +174,7 @@ static weft_status describe_jump(const train_weights *weights, const char *origi
 static weft_status describe_layer(const train_weights *weights, const char *origin, int l, gnn_config *config,
                                   int *found)
 {
-    bool self = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
+    bool self = has_self(config);
     const train_weight *weight = find_numbered(weights, "layer", l, self ? ".self" : ".weight");
     const train_weight *neigh = self ? find_numbered(weights, "layer", l, ".neigh") : weight;
     WEFT_CHECK(weight != NULL && neigh != NULL, WEFT_ERR_DATA, "%s: layer %d lacks a matrix (%s)", origin, l,
@@ -253,8 +259,8 @@ static weft_status describe_attention(const train_weights *weights, const char *
 static void recognise(const train_weights *weights, gnn_config *config)
 {
     if (weights_find(weights, "layer0.self") != NULL) {
-        config->kind = GNN_SAGE;
-        config->aggregator = GNN_SAGE_MEAN;
+        config->kind = GNN_SAGE; /* a mean and a maximum have the same arrays */
+        config->aggregator = config->aggregator == GNN_SAGE_MAX ? GNN_SAGE_MAX : GNN_SAGE_MEAN;
     }
     if (weights_find(weights, "layer0.att_src") != NULL) {
         config->kind = GNN_GAT;
@@ -284,7 +290,7 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
     recognise(weights, config);
     bool self = weights_find(weights, "layer0.self") != NULL;
     WEFT_CHECK(self || config->kind != GNN_SAGE || config->aggregator == GNN_SAGE_GCN, WEFT_ERR_DATA,
-               "%s: one matrix a layer, where sage with aggregator mean has two: say " FLAG_MODEL
+               "%s: one matrix a layer, where sage with aggregator mean or max has two: say " FLAG_MODEL
                " and " FLAG_AGGREGATOR,
                origin);
     config->layers = layers;
@@ -425,8 +431,9 @@ static weft_status tell_model(const safetensors_file *file, const char *path, gn
                    : gin   ? GNN_GIN
                    : sgc   ? GNN_SGC
                            : GNN_MLP;
-    config->jumping = map && !sgc ? GNN_JUMPING_CAT : GNN_JUMPING_NONE; /* or max: the description tells */
-    config->aggregator = sage && !root ? GNN_SAGE_GCN : GNN_SAGE_MEAN;
+    config->jumping = map && !sgc ? GNN_JUMPING_CAT : GNN_JUMPING_NONE;  /* or max: the description tells */
+    const bool max = sage && root && config->aggregator == GNN_SAGE_MAX; /* names are the same: what the caller knows */
+    config->aggregator = sage && !root ? GNN_SAGE_GCN : max ? GNN_SAGE_MAX : GNN_SAGE_MEAN;
     const char *const batch = gin ? "convs.0.nn.norms.0.module.weight" : "norms.0.module.weight";
     const char *const layer = gin ? "convs.0.nn.norms.0.weight" : "norms.0.weight";
     config->norm = safetensors_find(file, batch) >= 0   ? NORM_BATCH

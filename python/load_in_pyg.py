@@ -70,7 +70,9 @@ def load(path):
         model = GAT(inputs, hidden * heads, layers, outputs, heads=heads, act="elu", v2=option["model"] == "gatv2",
                     negative_slope=float(option.get("negative-slope", 0.2)), **kwargs)
     else:
-        model = GraphSAGE(inputs, hidden, layers, outputs, root_weight=option["aggregator"] == "mean", **kwargs)
+        aggregator = option["aggregator"]
+        model = GraphSAGE(inputs, hidden, layers, outputs, root_weight=aggregator != "gcn",
+                          aggr="max" if aggregator == "max" else "mean", **kwargs)
     model.load_state_dict(state)
     return model.eval(), option
 

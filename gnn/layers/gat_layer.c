@@ -237,7 +237,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 const gnn_layer_ops gnn_layer_gat = {.connects = true,
                                      .heads = true,
                                      .elu = true,
-                                     .weighs_edges = true,
+                                     .walks_edges = true,
                                      .plan = plan_gat,
                                      .declare = declare,
                                      .create = create,

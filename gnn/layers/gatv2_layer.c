@@ -231,7 +231,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 const gnn_layer_ops gnn_layer_gatv2 = {.connects = true,
                                        .heads = true,
                                        .elu = true,
-                                       .weighs_edges = true,
+                                       .walks_edges = true,
                                        .plan = plan_gatv2,
                                        .declare = declare,
                                        .create = create,

@@ -24,7 +24,7 @@ typedef struct gnn_layer {
     int64_t n_owned, n_local;
     param_store *params;
     gnn_aggregator *aggregator;      /* of kinds that sum over neighbours */
-    const gnn_part_edges *edges;     /* of kinds that weigh edges */
+    const gnn_part_edges *edges;     /* of kinds that walk edges */
     const tensor_features *features; /* the input of a layer whose plan says sparse: `input` is a shape without data */
     int eps;                         /* block of GIN's, where it is learned */
     int weight, bias;                /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
@@ -43,7 +43,7 @@ struct gnn_layer_ops {
     bool connects;             /* takes residual and jumping connections */
     bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
     bool elu;                  /* between layers, in place of ReLU */
-    bool weighs_edges;         /* works on gnn_part_edges */
+    bool walks_edges;          /* works on gnn_part_edges */
     /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);
@@ -53,7 +53,8 @@ struct gnn_layer_ops {
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 };
-const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind);
+/* Of config's kind, and of sage of its aggregator. */
+const gnn_layer_ops *gnn_layer_ops_of(const gnn_config *config);
 
 /* Declare the layer's parameters as NAME.self, .neigh, .weight, .bias, by the plan's name. */
 weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int group);

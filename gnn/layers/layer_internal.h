@@ -10,12 +10,13 @@
 #include "train/activities.h"
 
 extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc,
-    gnn_layer_gatv2;
+    gnn_layer_gatv2, gnn_layer_max; /* of sage with aggregator max */
 
 /* Is layer `number` the one that reads features, and are those held sparse? */
 static inline bool layer_takes_sparse(const gnn_config *config, int number)
 {
-    return number == 0 && config->density > 0.0 && config->order != GNN_ORDER_AGGREGATE_FIRST;
+    const bool multiplies_first = config->order != GNN_ORDER_AGGREGATE_FIRST && !gnn_takes_maxima(config);
+    return number == 0 && config->density > 0.0 && multiplies_first;
 }
 
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
@@ -91,6 +92,9 @@ weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, 
 weft_status sum_layer_declare(gnn_layer *layer, int group);
 weft_status sum_layer_create(gnn_layer *layer);
 weft_status sum_layer_prepare(gnn_layer *layer);
+/* The same with another aggregate: out = aggregate(x) on the owned rows, both [n_local, d]. */
+typedef weft_status layer_aggregate(gnn_layer *layer, weft_tensor *x, weft_tensor *out);
+weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate);
 weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
 weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 

@@ -1,5 +1,5 @@
 /* gnn/layers/layer_plan.c: see gnn/layers/layer_plan.h. */
-#include "gnn/layers/layer.h"
+#include "gnn/layers/layer_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ static void add_convolution(gnn_plan *plan, const gnn_layer_ops *ops, int k, int
 static void add_layers(gnn_plan *plan)
 {
     const gnn_config *config = &plan->config;
-    const gnn_layer_ops *ops = gnn_layer_ops_of(config->kind);
+    const gnn_layer_ops *ops = gnn_layer_ops_of(config);
     const int64_t hidden = config->hidden * (ops->heads ? config->heads : 1);
     const bool jumps = config->jumping != GNN_JUMPING_NONE;
     plan->convolutions = ops->hops ? 1 : config->layers;
@@ -157,7 +157,7 @@ static void add_layers(gnn_plan *plan)
     }
     if (jumps) {
         plan->jump_cols = plan->convolutions * hidden;
-        gnn_layer_plan *layer = add_layer(plan, gnn_layer_ops_of(GNN_MLP), "jump", 0, true);
+        gnn_layer_plan *layer = add_layer(plan, &gnn_layer_mlp, "jump", 0, true);
         layer->d_in = config->jumping == GNN_JUMPING_CAT ? plan->jump_cols : hidden;
         layer->d_out = config->outputs;
     }

@@ -34,7 +34,8 @@ typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \
     X(GNN_SAGE_MEAN, "mean")                                                                                           \
-    X(GNN_SAGE_GCN, "gcn")
+    X(GNN_SAGE_GCN, "gcn")                                                                                             \
+    X(GNN_SAGE_MAX, "max")
 typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage_aggregator;
 
 #define GNN_ORDERS(X)                                                                                                  \
@@ -98,10 +99,16 @@ typedef struct gnn_config {
     bool forms_by_rule;        /* the same: without either, nothing is measured */
 } gnn_config;
 
+/* GraphSAGE's maximum over neighbours, which is no sum: gnn/layers/max_layer.c. */
+static inline bool gnn_takes_maxima(const gnn_config *config)
+{
+    return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MAX;
+}
+
 typedef enum gnn_flow {
     GNN_FLOW_DENSE,           /* no graph: out = x W + b */
     GNN_FLOW_LINEAR_FIRST,    /* z = x W_neigh; out = x W_self + b + aggregate(z) */
-    GNN_FLOW_AGGREGATE_FIRST, /* m = aggregate(x); out = x W_self + m W_neigh + b */
+    GNN_FLOW_AGGREGATE_FIRST, /* m = aggregate(x), a sum or a maximum; out = x W_self + m W_neigh + b */
     GNN_FLOW_CONSTANT,        /* m as above, computed once */
     GNN_FLOW_ATTENTION        /* z = x W; out = sums of z over edges, weighed by attention, + b */
 } gnn_flow;

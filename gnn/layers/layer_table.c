@@ -10,10 +10,10 @@ static const gnn_layer_ops *const kinds[] = {
     [GNN_GATV2] = &gnn_layer_gatv2,
 };
 
-const gnn_layer_ops *gnn_layer_ops_of(gnn_kind kind)
+const gnn_layer_ops *gnn_layer_ops_of(const gnn_config *config)
 {
-    assert((size_t)kind < sizeof kinds / sizeof *kinds);
-    return kinds[kind];
+    assert((size_t)config->kind < sizeof kinds / sizeof *kinds);
+    return gnn_takes_maxima(config) ? &gnn_layer_max : kinds[config->kind];
 }
 
 weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, param_store *params, int group)

@@ -19,6 +19,18 @@ static weft_status upload_csr(weft_hal *hal, const weft_part *part, const int64_
     return to_device(hal, column, part->edges, sizeof *column, (void **)to_column);
 }
 
+static weft_status upload_elsewhere(weft_hal *hal, const weft_part *part, uint8_t **to)
+{
+    uint8_t *elsewhere = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&elsewhere, part->n_local, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        elsewhere[i] = part->offset[i] == part->offset[i + 1] && part->in_degree[i] > 0;
+    }
+    weft_status status = to_device(hal, elsewhere, part->n_local, sizeof *elsewhere, (void **)to);
+    weft_free(elsewhere);
+    return status;
+}
+
 /* What a rank makes for itself, without talking. */
 static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edges *edges)
 {
@@ -26,6 +38,7 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edg
     int32_t *column = NULL;
     WEFT_TRY(upload_csr(hal, part, part->offset, part->source, &edges->in_offset, &edges->in_column));
     WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
+    WEFT_TRY(part->parts > 1 ? upload_elsewhere(hal, part, &edges->elsewhere) : WEFT_OK);
     if (part->symmetric) {
         edges->out_offset = edges->in_offset;
         edges->out_column = edges->in_column;
@@ -78,6 +91,7 @@ void gnn_part_edges_destroy(gnn_part_edges *edges)
     hal->mem.free(hal, edges->in_offset);
     hal->mem.free(hal, edges->in_column);
     hal->mem.free(hal, edges->id);
+    hal->mem.free(hal, edges->elsewhere);
     memset(edges, 0, sizeof *edges);
 }
 

@@ -1,6 +1,6 @@
 /*
  * gnn/layers/part_edges.h: the edges of a part on the backend, as CSR arrays of both directions, with the part's halos: for
- * layers that weigh each edge by itself.
+ * layers that walk edges one by one.
  */
 #ifndef WEFT_GNN_LAYERS_PART_EDGES_H
 #define WEFT_GNN_LAYERS_PART_EDGES_H
@@ -11,9 +11,10 @@ typedef struct gnn_part_edges {
     weft_hal *hal;
     int64_t n_owned, n_local, entries;
     /* The device's: rows are destinations, and columns sources; out_*: the other way round. */
-    int64_t *in_offset, *out_offset;   /* [n_local + 1]; one array where the local edges are symmetric */
-    int32_t *in_column, *out_column;   /* [entries] */
-    int64_t *id;                       /* [n_local] global ids */
+    int64_t *in_offset, *out_offset; /* [n_local + 1]; one array where the local edges are symmetric */
+    int32_t *in_column, *out_column; /* [entries] */
+    int64_t *id;                     /* [n_local] global ids */
+    uint8_t *elsewhere; /* [n_local] 1: an owned vertex whose edges are all on other ranks; NULL on one rank */
     comm_halo *sources, *destinations; /* NULL on one rank */
 } gnn_part_edges;
 

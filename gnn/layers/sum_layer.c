@@ -175,49 +175,63 @@ weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const h
     return backward_fused(layer, pass, dropout, dx);
 }
 
-static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, weft_tensor *from, weft_tensor *to)
+/* What a prepared layer aggregates strip by strip. */
+typedef struct strip_work {
+    layer_aggregate *aggregate;
+    weft_tensor from, to; /* [n_local, width] */
+} strip_work;
+
+static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, const strip_work *work)
 {
     int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
     weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
     weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
-    weft_tensor from_owned = tensor_view(from, 0, layer->n_owned, 0, cols);
-    weft_tensor to_owned = tensor_view(to, 0, layer->n_owned, 0, cols);
-    weft_tensor from_strip = tensor_view(from, 0, layer->n_local, 0, cols);
-    weft_tensor to_strip = tensor_view(to, 0, layer->n_local, 0, cols);
+    weft_tensor from_owned = tensor_view(&work->from, 0, layer->n_owned, 0, cols);
+    weft_tensor to_owned = tensor_view(&work->to, 0, layer->n_owned, 0, cols);
+    weft_tensor from_strip = tensor_view(&work->from, 0, layer->n_local, 0, cols);
+    weft_tensor to_strip = tensor_view(&work->to, 0, layer->n_local, 0, cols);
     WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &from_owned));
     for (int hop = 0; hop < layer->plan->hops; ++hop) {
         const bool back = hop % 2 != 0;
-        WEFT_TRY(gnn_aggregate(layer->aggregator, false, back ? &to_strip : &from_strip, 0.0,
-                               back ? &from_strip : &to_strip));
+        WEFT_TRY(work->aggregate(layer, back ? &to_strip : &from_strip, back ? &from_strip : &to_strip));
     }
     return tensor_axpby(1.0, layer->plan->hops % 2 != 0 ? &to_owned : &from_owned, 0.0, &m);
 }
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
-weft_status sum_layer_prepare(gnn_layer *layer)
+weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
 {
     if (layer->plan->flow != GNN_FLOW_CONSTANT) {
         return WEFT_OK;
     }
     weft_status status = WEFT_OK;
-    weft_tensor from = {0};
-    weft_tensor to = {0};
+    strip_work work = {.aggregate = aggregate};
     weft_hal *hal = layer->params->hal;
     weft_dtype dtype = layer->plan->input_type;
     int64_t width = layer->plan->width;
-    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &from), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &to), status, done);
-    WEFT_TRY_GOTO(tensor_zero(&from), status, done);
-    WEFT_TRY_GOTO(tensor_zero(&to), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &work.from), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &work.to), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&work.from), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&work.to), status, done);
     log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
-        WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &from, &to), status, done);
+        WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &work), status, done);
         log_progress_update(&progress, (double)(col + cols));
     }
     log_progress_end(&progress);
 done:
-    tensor_destroy(&from);
-    tensor_destroy(&to);
+    tensor_destroy(&work.from);
+    tensor_destroy(&work.to);
     return status;
+}
+
+static weft_status sum_of_neighbours(gnn_layer *layer, weft_tensor *x, weft_tensor *out)
+{
+    return gnn_aggregate(layer->aggregator, false, x, 0.0, out);
+}
+
+weft_status sum_layer_prepare(gnn_layer *layer)
+{
+    return sum_layer_prepare_by(layer, sum_of_neighbours);
 }

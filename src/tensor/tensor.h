@@ -102,6 +102,20 @@ weft_status tensor_dynamic_backward_targets(const tensor_dynamic *a, const weft_
                                             weft_tensor *dvector);
 weft_status tensor_dynamic_backward_sources(const tensor_dynamic *a, const weft_tensor *dy, weft_tensor *dx);
 
+/* The largest over edges, element by element; see max_* in hal/ops.def. */
+typedef struct tensor_edges {
+    int64_t rows, entries;
+    const int64_t *offset;    /* the device's, [rows + 1] */
+    const int32_t *column;    /* the device's, [entries] */
+    const uint8_t *elsewhere; /* the device's, [rows], or NULL: see max_forward */
+} tensor_edges;
+/* out, ties, dx: [rows, n]; ties of the type of parameters; dy becomes dy / ties. edges of _backward: the transposed ones. */
+weft_status tensor_max_forward(const tensor_edges *edges, const weft_tensor *x, weft_tensor *out);
+weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y, weft_tensor *ties);
+weft_status tensor_max_share(const weft_tensor *ties, weft_tensor *dy);
+weft_status tensor_max_backward(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y,
+                                const weft_tensor *dy, weft_tensor *dx);
+
 /* Batch norm over columns; see bn_* in hal/ops.def. Vectors [1, x.cols]; stats: [2, x.cols] float64, sums. */
 typedef struct tensor_batch_norm {
     const weft_tensor *mean, *rstd, *gamma, *beta;

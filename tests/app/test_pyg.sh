@@ -42,6 +42,7 @@ while read -r options; do
 done <<'EOF'
 --model sage --norm batch --layers 3
 --model sage --aggregator gcn --norm layer
+--model sage --aggregator max --norm batch --layers 3
 --model gcn --norm batch --normalize standard
 --model mlp --norm layer --layers 3
 --model gin --norm batch

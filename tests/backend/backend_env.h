@@ -225,12 +225,12 @@ static void int_operand_upload(env *e, int_operand *x)
     }
 }
 
-/* |actual - wanted| <= tolerance * max(1, |wanted|), or both NaN. */
+/* |actual - wanted| <= tolerance * max(1, |wanted|), or both NaN or the same infinity. */
 static void compare_values(const env *e, const char *what, int64_t row, int64_t col, double actual, double wanted,
                            double tolerance)
 {
     double size = fabs(wanted) > 1.0 ? fabs(wanted) : 1.0;
-    if (!(fabs(actual - wanted) <= tolerance * size) && !(isnan(actual) && isnan(wanted))) {
+    if (!(fabs(actual - wanted) <= tolerance * size) && !(isnan(actual) && isnan(wanted)) && actual != wanted) {
         fail_msg("%s %ld x %ld (ld + %ld) %s on %s: %s (%ld, %ld) is %.9g, ref says %.9g", e->name, (long)e->m,
                  (long)e->n, (long)e->pad, weft_dtype_name(e->dtype), e->hal[1]->name, what, (long)row, (long)col,
                  actual, wanted);

@@ -695,6 +695,60 @@ static void case_attention(env *e)
     }
 }
 
+/* ---- maxima over edges ----------------------------------------------------------------------------------------- */
+
+/* Rows of 0 to 12 edges among e->m vertices, whose values tie often; rows without edges have some elsewhere or not. */
+static void max_variant(env *e, fill how)
+{
+    const int64_t rows = e->m;
+    int_operand offset = int_operand_make(e, rows + 1, WEFT_DTYPE_I64);
+    int64_t *at = offset.host;
+    at[0] = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+        at[r + 1] = at[r] + (r == 19 ? 100 : r * 5 % 13);
+    }
+    int_operand column = int_operand_make(e, at[rows], WEFT_DTYPE_I32);
+    int_operand elsewhere = int_operand_make(e, rows, WEFT_DTYPE_U8);
+    for (int64_t i = 0; i < at[rows]; ++i) {
+        ((int32_t *)column.host)[i] = (int32_t)((i * 2654435761LL >> 3) % rows);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+        ((uint8_t *)elsewhere.host)[r] = (uint8_t)(r / 13 % 2);
+    }
+    int_operand_upload(e, &offset);
+    int_operand_upload(e, &column);
+    int_operand_upload(e, &elsewhere);
+    operand x = operand_make(e, rows, e->n, how);
+    operand dy = operand_make(e, rows, e->n, UNIT);
+    operand y = operand_make(e, rows, e->n, NOTHING);
+    operand whole = operand_make(e, rows, e->n, NOTHING);
+    operand dx = operand_make(e, rows, e->n, NOTHING);
+    const weft_dtype dtype = e->dtype;
+    e->dtype = dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : dtype; /* of what is counted */
+    operand ties = operand_make(e, rows, e->n, NOTHING);
+    e->dtype = dtype;
+    for (int b = 0; b < 2; ++b) {
+#define ALONG .offset = ints_on(&offset, b), .column = ints_on(&column, b)
+        RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .elsewhere = ints_on(&elsewhere, b), .out = mat_on(&y, b));
+        RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .out = mat_on(&whole, b));
+        RUN_ON(e, b, max_ties, ALONG, .x = mat_on(&x, b), .y = mat_on(&whole, b), .ties = mat_on(&ties, b));
+        RUN_ON(e, b, max_share, .ties = mat_on(&ties, b), .dy = mat_on(&dy, b));
+        RUN_ON(e, b, max_backward, ALONG, .x = mat_on(&x, b), .y = mat_on(&whole, b), .dy = mat_on(&dy, b),
+               .dx = mat_on(&dx, b));
+    }
+    operand_compare(e, &y, 0.0);
+    operand_compare(e, &whole, 0.0);
+    operand_compare(e, &ties, 0.0);
+    operand_compare(e, &dy, 0.0);
+    operand_compare(e, &dx, 64.0);
+}
+
+static void case_max(env *e)
+{
+    max_variant(e, COARSE);
+    max_variant(e, SOME_NANS);
+}
+
 static void case_heads(env *e)
 {
     const int heads = 3;
@@ -839,6 +893,7 @@ static const struct test_case {
     {"spmm", case_spmm, true, HAL_OP_spmm_run},
     {"features", case_features, true, HAL_OP_feature_product},
     {"attention", case_attention, false, HAL_OP_attention_forward},
+    {"max", case_max, true, HAL_OP_max_forward},
     {"heads", case_heads, false, HAL_OP_head_dot},
     {"elu", case_elu, false, HAL_OP_elu_forward},
     {"gemm", case_gemm, true, HAL_OP_gemm},

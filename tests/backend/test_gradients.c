@@ -186,13 +186,11 @@ static void check_weights(attention_context *c)
     }
 }
 
-static void test_attention(void **state)
+static void transpose_edges(int64_t out_offset[M + 1], int32_t out_column[EDGES])
 {
-    (void)state;
-    int64_t out_offset[M + 1] = {0};
-    int32_t out_column[EDGES];
     int count = 0;
-    for (int u = 0; u < M; ++u) { /* the transposed matrix */
+    out_offset[0] = 0;
+    for (int u = 0; u < M; ++u) {
         for (int v = 0; v < M; ++v) {
             for (int64_t e = in_offset[v]; e < in_offset[v + 1]; ++e) {
                 if (in_column[e] == u) {
@@ -203,6 +201,14 @@ static void test_attention(void **state)
         out_offset[u + 1] = count;
     }
     assert_int_equal(count, EDGES);
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    int64_t out_offset[M + 1];
+    int32_t out_column[EDGES];
+    transpose_edges(out_offset, out_column);
     for (int drops = 0; drops < 2; ++drops) {
         attention_context c = {.how = {.heads = HEADS,
                                        .slope = 0.2,
@@ -233,6 +239,69 @@ static void test_attention(void **state)
         check_gradient("attention x", attention_value, &c, c.x, dx, M * HEADS * D);
         check_gradient("attention source", attention_value, &c, c.source, dsource, M * HEADS);
         check_gradient("attention target", attention_value, &c, c.target, dtarget, M * HEADS);
+    }
+}
+
+/* ---- maxima over edges ------------------------------------------------------------------------------------------- */
+
+typedef struct max_context {
+    double x[M * N], y[M * N], w[M * N], ties[M * N], share[M * N];
+} max_context;
+
+static double max_value(void *context)
+{
+    max_context *c = context;
+    OP(max_forward, IN_EDGES, .x = mat(c->x, M, N), .out = mat(c->y, M, N));
+    return dot(c->w, c->y, M * N);
+}
+
+static void max_gradient(max_context *c, double *dx)
+{
+    int64_t out_offset[M + 1];
+    int32_t out_column[EDGES];
+    transpose_edges(out_offset, out_column);
+    memcpy(c->share, c->w, sizeof c->share);
+    OP(max_ties, IN_EDGES, .x = mat(c->x, M, N), .y = mat(c->y, M, N), .ties = mat(c->ties, M, N));
+    OP(max_share, .ties = mat(c->ties, M, N), .dy = mat(c->share, M, N));
+    OP(max_backward, .offset = hal_column_from(out_offset, WEFT_DTYPE_I64, M + 1),
+       .column = hal_column_from(out_column, WEFT_DTYPE_I32, EDGES), .x = mat(c->x, M, N), .y = mat(c->y, M, N),
+       .dy = mat(c->share, M, N), .dx = mat(dx, M, N));
+}
+
+static void test_max(void **state)
+{
+    (void)state;
+    max_context c;
+    double dx[M * N];
+    fill_random(c.x, M * N);
+    fill_random(c.w, M * N);
+    (void)max_value(&c);
+    for (int v = 0; v < M; ++v) { /* in plain words */
+        for (int j = 0; j < N; ++j) {
+            double most = in_offset[v] == in_offset[v + 1] ? 0.0 : -INFINITY;
+            for (int64_t e = in_offset[v]; e < in_offset[v + 1]; ++e) {
+                most = fmax(most, c.x[in_column[e] * N + j]);
+            }
+            assert_true(c.y[v * N + j] == most);
+        }
+    }
+    max_gradient(&c, dx);
+    check_gradient("max", max_value, &c, c.x, dx, M * N);
+    for (int i = 0; i < M * N; ++i) { /* all tie: an equal share for each, as torch.scatter_reduce has it */
+        c.x[i] = -2.0;
+    }
+    (void)max_value(&c);
+    max_gradient(&c, dx);
+    for (int u = 0; u < M; ++u) {
+        for (int j = 0; j < N; ++j) {
+            double share = 0.0;
+            for (int v = 0; v < M; ++v) {
+                for (int64_t e = in_offset[v]; e < in_offset[v + 1]; ++e) {
+                    share += in_column[e] == u ? c.w[v * N + j] / (double)(in_offset[v + 1] - in_offset[v]) : 0.0;
+                }
+            }
+            ASSERT_NEAR(dx[u * N + j], share, 1e-14);
+        }
     }
 }
 
@@ -902,22 +971,12 @@ static void test_lars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_act),
-        cmocka_unit_test(test_elu),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_batch_norm_fused),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_values),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_loss_values),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_spmm),
-        cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_sgd),
-        cmocka_unit_test(test_lars),
+        cmocka_unit_test(test_act),        cmocka_unit_test(test_elu),         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_max),        cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_batch_norm_fused),
+        cmocka_unit_test(test_conv),       cmocka_unit_test(test_conv_values), cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_losses),      cmocka_unit_test(test_loss_values),
+        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_sgd),        cmocka_unit_test(test_lars),
     };
     return cmocka_run_group_tests(tests, open_ref, close_ref);
 }

@@ -12,6 +12,8 @@ Two layers 12 -> 16 -> 5, ReLU between them, no dropout. Weights are [d_in, d_ou
 D^-1/2 (A + I) D^-1/2:
 
     sage-mean  H W_self + M W_neigh + b          M[v] = sum over u in in(v) of H[u] / d(v), 0 when d(v) = 0
+    sage-max   H W_self + M W_neigh + b          M[v] = the largest H[u] over u in in(v), element by element, 0 when d(v) = 0; of
+                                                 equal ones each gets an equal share of the gradient (torch.amax)
     sage-gcn   ((A + I) H / (d + 1)) W + b       row v divided by d(v) + 1
     gcn        S (H W) + b                       D = diag(d + 1), in-degrees on both sides
     gcn-jump   the same, 12 -> 16 -> 16 -> 16    H is added to the result of the second and third in front of their ReLU; the three
@@ -124,6 +126,10 @@ def propagate(model, adjacency, degree, h, weights):
     if model == "sage-mean":
         mean = adjacency @ h / torch.where(degree > 0, degree, 1.0)
         return h @ weights["self"] + mean @ weights["neigh"] + weights["bias"]
+    if model == "sage-max":
+        there = adjacency[:, :, None] > 0
+        most = torch.where(there, h[None, :, :], -torch.inf).amax(1)
+        return h @ weights["self"] + torch.where(there.any(1), most, 0.0) @ weights["neigh"] + weights["bias"]
     if model == "sage-gcn":
         return ((adjacency + eye) @ h / (degree + 1)) @ weights["weight"] + weights["bias"]
     if model == "gat":
@@ -165,7 +171,7 @@ def initial_weights(model):
         bound = (6.0 / (d_in + d_out)) ** 0.5
         heads = HEADS[layer] if model in HEADED else 1
         d = d_out // heads if layer == 0 else d_out
-        shapes = {"self": (d_in, d_out), "neigh": (d_in, d_out)} if model == "sage-mean" else {"weight": (d_in, heads * d)}
+        shapes = {"self": (d_in, d_out), "neigh": (d_in, d_out)} if model in ("sage-mean", "sage-max") else {"weight": (d_in, heads * d)}
         if model == "gat":
             shapes.update({"att_src": (heads, d), "att_dst": (heads, d)})
         if model == "gatv2":
@@ -228,7 +234,7 @@ def main():
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
     for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2", "sage-mean-weighted",
-                  "gcn-weighted", "gin-weighted", "gin-eps"):
+                  "gcn-weighted", "gin-weighted", "gin-eps", "sage-max"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

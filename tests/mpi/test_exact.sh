@@ -91,6 +91,15 @@ for row in "gin" "gin --gin-eps learned" "sgc --layers 3" "sage --layers 4 --res
         compare "$name-1" "$name-$count" "$count"
     done
 done
+# Maxima over split vertices: who won is decided over all parts.
+run max-1 1 random sage --aggregator max
+for place in "libra 2" "edgecut 3" "metis 4" "expand 2" "random 8"; do
+    read -r method count <<<"$place"
+    run "max-$method" "$count" "$method" sage --aggregator max
+    compare max-1 "max-$method" "$count"
+done
+run max-narrow 4 libra sage --aggregator max --precision bf16
+compare max-1 max-narrow 4 2e-2 8
 # Edges that weigh: sums, degrees and both directions of the matrix; of a graph whose directions weigh alike, and of one without.
 epochs=20
 "$weft" convert "$work/plain" --to edge-list --out "$work/edges.txt" --quiet 2>"$work/convert.err"

@@ -250,6 +250,19 @@ static int all_configs(config_row *rows)
             count += 1;
         }
     }
+    for (int i = 0; i < 6; ++i) { /* the largest of neighbours, masked and not, and what leads past it */
+        rows[count].name = "model";
+        rows[count++].config = (gnn_config){.kind = GNN_SAGE,
+                                            .aggregator = GNN_SAGE_MAX,
+                                            .layers = 1 + (i + 1) % 4,
+                                            .inputs = 9,
+                                            .hidden = 6,
+                                            .norm = (norm_kind)(i % 3),
+                                            .dropout = i == 2 ? 0.0f : 0.3f,
+                                            .input_dropout = i % 2 == 0 ? 0.4f : 0.0f,
+                                            .residual = i == 1,
+                                            .jumping = i == 5 ? GNN_JUMPING_MAX : GNN_JUMPING_NONE};
+    }
     return count;
 }
 

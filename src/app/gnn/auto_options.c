@@ -45,12 +45,18 @@ static weft_status leave_features(weft_options *options)
     return option_decide(options, OPT_NORMALIZE, "none");
 }
 
-/* Scaling is decided by now: what has a mean of 0 is nowhere 0. */
+static bool takes_maxima(const weft_options *options)
+{
+    return gnn_kind_asked(options) == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) == GNN_SAGE_MAX;
+}
+
+/* Scaling is decided by now: what has a mean of 0 is nowhere 0. Maxima come before products and want features whole. */
 static weft_status decide_form(weft_options *options, const gnn_facts *facts)
 {
     const bool zeros_stay = option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD;
-    const bool sparse =
-        zeros_stay && option_choice(options, OPT_ORDER) != GNN_ORDER_AGGREGATE_FIRST && gnn_has_sparse_features(facts);
+    const bool multiplies_first =
+        option_choice(options, OPT_ORDER) != GNN_ORDER_AGGREGATE_FIRST && !takes_maxima(options);
+    const bool sparse = zeros_stay && multiplies_first && gnn_has_sparse_features(facts);
     if (sparse) {
         log_info("features: held sparse (auto: %.2f %% of %lld are not 0)", 100.0 * gnn_density(facts),
                  (long long)facts->features);
@@ -58,20 +64,22 @@ static weft_status decide_form(weft_options *options, const gnn_facts *facts)
     return option_decide(options, OPT_FEATURE_FORM, sparse ? "sparse" : "whole");
 }
 
-/* Attention makes weights of its own, and networks without a graph have no edges. */
+/* Attention makes weights of its own, maxima multiply nothing, and networks without a graph have no edges. */
 static weft_status decide_weights(weft_options *options, const weft_graph *graph)
 {
     const char *model = option_text(options, OPT_MODEL);
+    const char *of = takes_maxima(options) ? " with " FLAG_AGGREGATOR " max" : "";
     const gnn_edge_weights asked = option_choice(options, OPT_EDGE_WEIGHTS);
-    const bool takes = gnn_layer_ops_of(gnn_kind_asked(options))->normalisation != NULL;
+    const bool takes = gnn_ops_asked(options)->normalisation != NULL;
     WEFT_CHECK(asked != GNN_WEIGHTS_ON || graph->weight != NULL, WEFT_ERR_DATA,
                FLAG_EDGE_WEIGHTS " on: %s has no weights (weight.npy): weft convert INPUT " FLAG_EDGE_WEIGHTS
                                  " FILE --out STORE takes them; off counts every edge as 1",
                graph->name);
     WEFT_CHECK(asked != GNN_WEIGHTS_ON || takes, WEFT_ERR_USAGE,
-               FLAG_EDGE_WEIGHTS " on: " FLAG_MODEL " %s has no use for weights: take sage, gcn, gin or sgc, or leave "
-                                 "them out with " FLAG_EDGE_WEIGHTS " off",
-               model);
+               FLAG_EDGE_WEIGHTS " on: " FLAG_MODEL
+                                 " %s%s has no use for weights: take a sum over neighbours (sage with "
+                                 "another aggregator, gcn, gin, sgc), or leave them out with " FLAG_EDGE_WEIGHTS " off",
+               model, of);
     const bool used = graph->weight != NULL && takes && asked != GNN_WEIGHTS_OFF;
     const hal_spmm_form form = option_choice(options, OPT_SPMM);
     WEFT_CHECK(!used || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_USAGE,
@@ -82,7 +90,8 @@ static weft_status decide_weights(weft_options *options, const weft_graph *graph
         return WEFT_OK;
     }
     if (graph->weight != NULL && !takes) {
-        log_warn("the weights of %s's edges are left out: " FLAG_MODEL " %s has no use for them", graph->name, model);
+        log_warn("the weights of %s's edges are left out: " FLAG_MODEL " %s%s has no use for them", graph->name, model,
+                 of);
     } else if (used) {
         log_info("edges count by their weights (" FLAG_EDGE_WEIGHTS " auto; off counts each as 1)");
     }

@@ -34,6 +34,7 @@ void gnn_summarise(const workload *work, json_writer *json);
 /* In app/gnn/gnn_saved.c. */
 /* --model; auto is sage. */
 gnn_kind gnn_kind_asked(const weft_options *options);
+const gnn_layer_ops *gnn_ops_asked(const weft_options *options);
 weft_status gnn_recognise(saved_model *model, const weft_options *given);
 weft_status gnn_read_named(const safetensors_file *file, saved_model *model);
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);

@@ -50,9 +50,10 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     if (f->plan->max_width == 0) {
         return 0;
     }
-    if (gnn_layer_ops_of(f->plan->config.kind)->weighs_edges) { /* CSR of each direction, and global ids */
+    if (gnn_layer_ops_of(&f->plan->config)
+            ->walks_edges) { /* CSR of each direction, global ids, whose edges are elsewhere */
         const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
-        return csr * (f->symmetric ? 1 : 2) + 8 * (uint64_t)f->plan->n_local;
+        return csr * (f->symmetric ? 1 : 2) + 9 * (uint64_t)f->plan->n_local;
     }
     const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);
     return matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2) + packing;

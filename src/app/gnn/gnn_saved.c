@@ -26,11 +26,17 @@ static gnn_config kind_of(const weft_options *options)
                         .layers = (int)option_int(options, OPT_LAYERS)};
 }
 
+const gnn_layer_ops *gnn_ops_asked(const weft_options *options)
+{
+    const gnn_config config = kind_of(options);
+    return gnn_layer_ops_of(&config);
+}
+
 /* The kinds whose arrays are no other's: two matrices a layer, vectors of attention, or two linear maps. */
 static bool shows_kind(const gnn_config *config)
 {
-    return gnn_layer_ops_of(config->kind)->heads || config->kind == GNN_GIN ||
-           (config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN);
+    return gnn_layer_ops_of(config)->heads || config->kind == GNN_GIN ||
+           (config->kind == GNN_SAGE && config->aggregator != GNN_SAGE_GCN);
 }
 
 static weft_status show_kind(saved_model *model, const gnn_config *config)
@@ -46,7 +52,7 @@ static weft_status show_jumping(saved_model *model, const gnn_config *config)
 {
     static const char *const jumpings[] = {GNN_JUMPINGS(CHOICE_NAME)};
     const bool open = config->layers == 1 && config->jumping != GNN_JUMPING_NONE;
-    if (!gnn_layer_ops_of(config->kind)->connects || (open && option_is_set(model->known, OPT_JUMPING))) {
+    if (!gnn_layer_ops_of(config)->connects || (open && option_is_set(model->known, OPT_JUMPING))) {
         return WEFT_OK;
     }
     return saved_model_show(model, OPT_JUMPING, jumpings[config->jumping]);
@@ -69,7 +75,7 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
     if (config->layers > 1 || !option_is_set(model->known, OPT_NORM)) {
         WEFT_TRY(saved_model_show(model, OPT_NORM, norms[config->norm]));
     }
-    if (gnn_layer_ops_of(config->kind)->heads) {
+    if (gnn_layer_ops_of(config)->heads) {
         const bool jumps = config->jumping != GNN_JUMPING_NONE; /* then no layer is the last of its kind */
         snprintf(text, sizeof text, "%d", config->out_heads);
         WEFT_TRY(jumps ? WEFT_OK : saved_model_show(model, OPT_OUT_HEADS, text));
@@ -89,7 +95,7 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
     const bool own = shows_kind(&config);
     WEFT_CHECK(!told || !own || (shows_kind(&said) && said.kind == config.kind), WEFT_ERR_DATA,
                "%s: the weights are those of %s, run.json says otherwise", model->path,
-               config.kind == GNN_SAGE ? "sage with aggregator mean" : kinds[config.kind]);
+               config.kind == GNN_SAGE ? "sage with aggregator mean or max" : kinds[config.kind]);
     model->layers = config.layers;
     model->inputs = config.inputs;
     model->outputs = config.outputs;
@@ -100,6 +106,9 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
 weft_status gnn_read_named(const safetensors_file *file, saved_model *model)
 {
     gnn_config config = {.kind = GNN_SAGE};
+    if (option_is_set(model->known, OPT_AGGREGATOR)) {
+        config.aggregator = option_choice(model->known, OPT_AGGREGATOR);
+    }
     WEFT_TRY(pyg_read(file, model->path, &model->weights, &config));
     return show_kind(model, &config);
 }

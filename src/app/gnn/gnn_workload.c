@@ -23,7 +23,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
     double dropout = option_real(o, OPT_DROPOUT);
     double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
     const gnn_kind kind = gnn_kind_asked(o);
-    const bool connects = gnn_layer_ops_of(kind)->connects;
+    const bool connects = gnn_ops_asked(o)->connects;
     const halo_codec codec = option_choice(o, OPT_HALO_CODEC);
     return (gnn_config){.kind = kind,
                         .aggregator = option_choice(o, OPT_AGGREGATOR),
@@ -84,7 +84,7 @@ static weft_status check_precision(const weft_options *o)
     if (option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32) {
         return WEFT_OK;
     }
-    WEFT_CHECK(!gnn_layer_ops_of(gnn_kind_asked(o))->weighs_edges, WEFT_ERR_USAGE,
+    WEFT_CHECK(!gnn_ops_asked(o)->heads, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
     WEFT_CHECK(gnn_kind_asked(o) != GNN_GIN || option_choice(o, OPT_GIN_EPS) == GNN_EPS_0, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: " FLAG_GIN_EPS " learned computes in f32 only: take one or the other");
@@ -124,7 +124,7 @@ static weft_status gnn_open(workload *work, const char *folder)
         FLAG_BATCH_SIZE);
     WEFT_TRY(check_precision(work->context->options));
     WEFT_TRY(check_halo(work->context->options));
-    if (gnn_layer_ops_of(gnn_kind_asked(work->context->options))->hops) {
+    if (gnn_ops_asked(work->context->options)->hops) {
         option_warn_idle(work->context->options, idle_with_hops, "with " FLAG_MODEL " sgc, which is one linear map");
     }
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
@@ -358,7 +358,7 @@ static weft_status gnn_build(workload *work)
     WEFT_TRY(choices_of(context, &choices));
     memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
     job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
-    if (gnn_layer_ops_of(job->config.kind)->normalisation != NULL) {
+    if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
     activity_begin(ACTIVITY_PREPARE);

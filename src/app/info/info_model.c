@@ -28,15 +28,17 @@ static void print_model(const gnn_config *config)
     static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
     static const char *const jumpings[] = {GNN_JUMPINGS(CHOICE_NAME)};
     static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
-    bool pooled = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_GCN;
-    printf("model: %s%s, ", kinds[config->kind], pooled ? " (aggregator gcn)" : "");
+    const char *sage = config->aggregator == GNN_SAGE_GCN   ? " (aggregator gcn)"
+                       : config->aggregator == GNN_SAGE_MAX ? " (aggregator max)"
+                                                            : "";
+    printf("model: %s%s, ", kinds[config->kind], config->kind == GNN_SAGE ? sage : "");
     if (config->kind != GNN_SGC) { /* one linear map, and hops that no weight tells */
         printf("%d layers, ", config->layers);
     }
     printf("%" PRId64, config->inputs);
     if (config->hidden > 0) {
         printf(" -> ");
-        if (gnn_layer_ops_of(config->kind)->heads) {
+        if (gnn_layer_ops_of(config)->heads) {
             printf("%d x ", config->heads);
         }
         printf("%" PRId64, config->hidden);

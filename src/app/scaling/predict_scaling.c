@@ -289,8 +289,8 @@ static weft_status plan_model(scaling_job *job)
                "%s has no features or no labels, which say how wide the layers are (weft convert --features, --labels)",
                graph->name);
     const gnn_config config = gnn_config_of(o, graph, gnn_outputs_of(o, graph));
-    WEFT_CHECK(!gnn_layer_ops_of(config.kind)->weighs_edges, WEFT_ERR_UNSUPPORTED,
-               "--model %s: attention is not predicted, sums over neighbours are (sage, gcn)",
+    WEFT_CHECK(!gnn_layer_ops_of(&config)->walks_edges, WEFT_ERR_UNSUPPORTED,
+               "--model %s: attention and maxima are not predicted, sums over neighbours are (sage, gcn)",
                option_text(o, OPT_MODEL));
     gnn_plan_make(&config, graph->vertices, graph->vertices, job->context.placement.threads, WEFT_DTYPE_F32,
                   &job->plan);

@@ -32,33 +32,6 @@ static weft_status cpu_head_scale(weft_hal *hal, const hal_head_scale_args *a)
                     NULL);
 }
 
-/* Rows of an operation over edges. */
-typedef struct edge_job {
-    void (*run)(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end);
-    const void *args;
-    const hal_mat *offset;
-    int64_t rows, width; /* width: columns that an edge works on */
-} edge_job;
-
-static weft_status edge_rows(weft_hal *hal, const edge_job *job)
-{
-    const int64_t *offset = job->offset->source;
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
-    if (job->rows == 0) {
-        return WEFT_OK;
-    }
-    assert(job->offset->rows == job->rows + 1);
-    const int parts = cpu_parts(hal, (offset[job->rows] + job->rows) * job->width);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_csr(offset, job->rows, parts, part, &begin, &end);
-        job->run(kernels, job->args, begin, end);
-    }
-    return WEFT_OK;
-}
-
 static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
     kernels->attention_highest(args, first, end);
@@ -66,9 +39,9 @@ static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t f
 
 static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_highest_args *a)
 {
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->how.heads};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
@@ -79,9 +52,9 @@ static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t f
 static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forward_args *a)
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = a->x.cols};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 typedef struct targets_job {
@@ -109,9 +82,9 @@ static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_atten
                                         .dy = a->dy,
                                         .how = a->how},
                                .dtarget = a->dtarget};
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = targets_rows, .args = &whole, .offset = &a->offset, .rows = a->dtarget.rows, .width = a->x.cols};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
@@ -122,8 +95,9 @@ static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t f
 static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_attention_backward_sources_args *a)
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const edge_job job = {.run = sources_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = a->x.cols};
-    return edge_rows(hal, &job);
+    const cpu_edge_job job = {
+        .run = sources_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = a->x.cols};
+    return cpu_edge_rows(hal, &job);
 }
 
 static void dynamic_highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
@@ -134,9 +108,9 @@ static void dynamic_highest_rows(const cpu_kernels *kernels, const void *args, i
 static weft_status cpu_dynamic_highest(weft_hal *hal, const hal_dynamic_highest_args *a)
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = dynamic_highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->x.cols};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 static void dynamic_forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
@@ -147,9 +121,9 @@ static void dynamic_forward_rows(const cpu_kernels *kernels, const void *args, i
 static weft_status cpu_dynamic_forward(weft_hal *hal, const hal_dynamic_forward_args *a)
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = dynamic_forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = 2 * a->x.cols};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 /* The operands that both directions have. */
@@ -166,12 +140,12 @@ static weft_status cpu_dynamic_backward_targets(weft_hal *hal, const hal_dynamic
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
     const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dtarget = &a->dtarget, .dvector = &a->dvector};
-    const edge_job job = {.run = dynamic_targets_rows,
-                          .args = &whole,
-                          .offset = &a->offset,
-                          .rows = a->dtarget.rows,
-                          .width = 3 * a->x.cols};
-    return edge_rows(hal, &job);
+    const cpu_edge_job job = {.run = dynamic_targets_rows,
+                              .args = &whole,
+                              .offset = &a->offset,
+                              .rows = a->dtarget.rows,
+                              .width = 3 * a->x.cols};
+    return cpu_edge_rows(hal, &job);
 }
 
 static void dynamic_sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
@@ -183,9 +157,9 @@ static weft_status cpu_dynamic_backward_sources(weft_hal *hal, const hal_dynamic
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
     const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dx = &a->dx};
-    const edge_job job = {
+    const cpu_edge_job job = {
         .run = dynamic_sources_rows, .args = &whole, .offset = &a->offset, .rows = a->dx.rows, .width = 3 * a->x.cols};
-    return edge_rows(hal, &job);
+    return cpu_edge_rows(hal, &job);
 }
 
 void cpu_attention_ops(hal_ops *ops)

@@ -142,6 +142,7 @@ static void fill_ops(weft_hal *hal)
     cpu_nn_ops(&state->own);
     cpu_attention_ops(&state->own);
     cpu_pool_ops(&state->own);
+    cpu_max_ops(&state->own);
     cpu_optim_ops(&state->own);
     cpu_pack_ops(&state->own);
     state->own.feature_product = cpu_feature_product;

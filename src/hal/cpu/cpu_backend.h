@@ -52,6 +52,7 @@ void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
 void cpu_attention_ops(hal_ops *ops);
 void cpu_pool_ops(hal_ops *ops);
+void cpu_max_ops(hal_ops *ops);
 void cpu_optim_ops(hal_ops *ops);
 void cpu_pack_ops(hal_ops *ops);
 

@@ -30,3 +30,22 @@ weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *lef
     }
     return WEFT_OK;
 }
+
+weft_status cpu_edge_rows(weft_hal *hal, const cpu_edge_job *job)
+{
+    const int64_t *offset = job->offset->source;
+    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    if (job->rows == 0) {
+        return WEFT_OK;
+    }
+    assert(job->offset->rows == job->rows + 1);
+    const int parts = cpu_parts(hal, (offset[job->rows] + job->rows) * job->width);
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        int64_t begin = 0;
+        int64_t end = 0;
+        hal_split_csr(offset, job->rows, parts, part, &begin, &end);
+        job->run(kernels, job->args, begin, end);
+    }
+    return WEFT_OK;
+}

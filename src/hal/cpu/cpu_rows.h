@@ -1,6 +1,6 @@
 /*
- * hal/cpu/cpu_rows.h: the one driver of operations whose rows are independent: rows are cut evenly over the threads,
- * each piece runs a single-thread kernel, and what pieces sum is added in their order.
+ * hal/cpu/cpu_rows.h: the drivers of operations whose rows are independent: rows are cut evenly over the threads, or by their
+ * edges; each piece runs a single-thread kernel, and what pieces sum is added in their order.
  */
 #ifndef WEFT_HAL_CPU_CPU_ROWS_H
 #define WEFT_HAL_CPU_CPU_ROWS_H
@@ -32,6 +32,16 @@ typedef struct cpu_parts_left {
 
 /* [out] left  may be NULL when own_bytes is 0. */
 weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left);
+
+/* Rows of an operation over edges, whose matrix begins its rows at `offset`: they are cut by their edges, which is what they
+ * cost, and a row is one thread's. */
+typedef struct cpu_edge_job {
+    void (*run)(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end);
+    const void *args;
+    const hal_mat *offset;
+    int64_t rows, width; /* width: columns that an edge works on */
+} cpu_edge_job;
+weft_status cpu_edge_rows(weft_hal *hal, const cpu_edge_job *job);
 
 /* Where a piece's rows of an operand begin; NULL when it was left out. */
 static inline const float *piece_in(const cpu_piece *piece, const hal_mat *mat)

@@ -87,6 +87,11 @@ typedef struct cpu_cell_kernels {
     /* index: NULL for an average */
     void (*pool_backward)(const cpu_pooling *pool, int64_t first, int64_t rows, const void *dy, const uint8_t *index,
                           void *dx);
+    /* the largest over edges, rows first .. end - 1 */
+    void (*max_forward)(const hal_max_forward_args *a, int64_t first, int64_t end);
+    void (*max_ties)(const hal_max_ties_args *a, int64_t first, int64_t end);
+    void (*max_share)(int64_t m, int64_t n, const float *ties, int64_t ldt, void *dy, int64_t lddy);
+    void (*max_backward)(const hal_max_backward_args *a, int64_t first, int64_t end);
 } cpu_cell_kernels;
 
 /* What both directions of dynamic attention read backward, and what one of them writes. */

@@ -19,11 +19,21 @@
         .bn_backward_stats = bn_backward_stats_##type, .bn_backward_apply = bn_backward_apply_##type,                  \
         .gather_rows = gather_rows_##type, .scatter_rows = scatter_rows_##type, .act_forward = act_forward_##type,     \
         .ln_forward = ln_forward_##type, .ln_backward = ln_backward_##type, .pool_max = pool_max_##type,               \
-        .pool_average = pool_average_##type, .pool_backward = pool_backward_##type                                     \
+        .pool_average = pool_average_##type, .pool_backward = pool_backward_##type, .max_forward = max_forward_##type, \
+        .max_ties = max_ties_##type, .max_share = max_share_##type, .max_backward = max_backward_##type                \
     }
 
 /* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
 enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, LINE_BYTES = 64 };
+enum { EDGE_STRIP = 64 };
+
+/* A row without edges, where no other rank has one of it. */
+static bool is_lone(const hal_max_forward_args *a, int64_t row)
+{
+    const int64_t *offset = a->offset.source;
+    const uint8_t *elsewhere = a->elsewhere.source;
+    return offset[row] == offset[row + 1] && (elsewhere == NULL || elsewhere[row] == 0);
+}
 #define CELLS_OF_LINE ((int64_t)(LINE_BYTES / sizeof(cell)))
 
 /* What tells where the ReLU behind batch norm let something through: nothing, there is none; x; its output. */
@@ -38,6 +48,8 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
 #define CELL(name) name##_f32
 #include "hal/cpu/kernels_cell_body.h"
 #include "hal/cpu/kernels_row_body.h"
+
+#include "hal/cpu/kernels_max_body.h"
 #undef cell
 #undef LOAD
 #undef STORE
@@ -51,6 +63,8 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
 #define CELL(name) name##_bf16
 #include "hal/cpu/kernels_cell_body.h"
 #include "hal/cpu/kernels_row_body.h"
+
+#include "hal/cpu/kernels_max_body.h"
 
 const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .bf16 = CELLS_OF(bf16),

@@ -1,0 +1,203 @@
+/*
+ * gnn/layers/max_layer.c: GraphSAGE with the maximum over neighbours, exact for any partition.
+ *
+ *     m[v,j] = the largest x[u,j] over the in-neighbours u of v, 0 without any      out = x W_self + m W_neigh + b
+ *
+ * W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NeurIPS 2017, arXiv 1706.02216, whose
+ * pooling has a layer in front of the maximum; this is the plain one, SAGEConv(aggr="max") of PyTorch Geometric. A maximum is
+ * not linear, so it comes before the weights. A NaN is the largest of all and goes on into the loss.
+ *
+ * Where several neighbours have the largest value each gets an equal share of its gradient, as torch.scatter_reduce has it:
+ *
+ *     dx[u,j] = sum over v of dm[v,j] / ties[v,j] where x[u,j] = m[v,j]      ties[v,j] = of how many u that is so
+ *
+ * No winner is kept: rows of x are the same bits on every rank, and so is m, for a maximum does not round. Who won is found
+ * again by comparing, and the rule knows neither ranks nor numbers of vertices. A vertex's edges may lie on several ranks:
+ *
+ *     forward   x       root -> replicas that are sources
+ *               m       replicas -> root, the larger
+ *     backward  m       root -> replicas that are destinations
+ *               ties    replicas -> root, added
+ *               dm/ties root -> replicas that are destinations
+ *               dx      replicas that are sources -> root, added
+ *
+ * Three rows a direction of the layer against two of a sum: the least would be the four rows of a sum and a bit an element, who
+ * of the ranks won. Where every rank holds whole rows (an edge-cut) nothing is a replica of a destination, and two legs
+ * are left. Matrices: [x | m] for all local rows, and dm and ties of layers that give an input gradient.
+ */
+#include "gnn/layers/layer_internal.h"
+
+typedef struct max_layer {
+    weft_tensor dm, ties; /* [n_local, d_in]; counts are of the type of parameters */
+} max_layer;
+
+/* The first layer's input has no gradient. */
+static bool gives_gradient(const gnn_layer_plan *layer)
+{
+    return layer->number > 0;
+}
+
+static void plan_max(const gnn_plan *plan, int number, gnn_layer_plan *layer)
+{
+    const bool constant_input = number == 0 && plan->config.input_dropout <= 0.0f;
+    sum_plan(plan, number, constant_input ? GNN_FLOW_CONSTANT : GNN_FLOW_AGGREGATE_FIRST, true, layer);
+    if (gives_gradient(layer)) {
+        const int64_t count_size = plan->values == WEFT_DTYPE_BF16 ? 2 : 1; /* elements of the others' type */
+        layer->extra = plan->n_local * layer->d_in * (1 + count_size);
+        layer->aggregated = (layer->width * (5 + count_size) + 1) / 2;
+    }
+}
+
+static weft_status create(gnn_layer *layer)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    weft_hal *hal = layer->params->hal;
+    max_layer *max = NULL;
+    if (!gives_gradient(plan)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&max, 1, WEFT_MEM_GENERAL));
+    layer->own = max;
+    WEFT_TRY(tensor_create(hal, plan->input_type, layer->n_local, plan->d_in, WEFT_MEM_ACTIVATION, &max->dm));
+    WEFT_TRY(tensor_create(hal, layer->params->dtype, layer->n_local, plan->d_in, WEFT_MEM_ACTIVATION, &max->ties));
+    return tensor_zero(&max->dm);
+}
+
+static void destroy(gnn_layer *layer)
+{
+    max_layer *max = layer->own;
+    tensor_destroy(&max->dm);
+    tensor_destroy(&max->ties);
+    weft_free(max);
+    layer->own = NULL;
+}
+
+static tensor_edges edges_of(const gnn_layer *layer, bool backward_to_sources)
+{
+    const gnn_part_edges *edges = layer->edges;
+    return (tensor_edges){.rows = edges->n_local,
+                          .entries = edges->entries,
+                          .offset = backward_to_sources ? edges->out_offset : edges->in_offset,
+                          .column = backward_to_sources ? edges->out_column : edges->in_column,
+                          .elsewhere = backward_to_sources ? NULL : edges->elsewhere};
+}
+
+/* m = the largest x of neighbours, on the owned rows. */
+static weft_status largest(gnn_layer *layer, weft_tensor *x, weft_tensor *m)
+{
+    const tensor_edges edges = edges_of(layer, false);
+    WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, x));
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = tensor_max_forward(&edges, x, m);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
+    return gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, m);
+}
+
+static weft_status prepare(gnn_layer *layer)
+{
+    return sum_layer_prepare_by(layer, largest);
+}
+
+/* [x | m] of the owned rows. */
+static weft_tensor operand(const gnn_layer *layer)
+{
+    return tensor_view(&layer->input, 0, layer->n_owned, 0, 2 * layer->plan->d_in);
+}
+
+static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
+        weft_tensor x = layer_local_x(layer);
+        weft_tensor m = layer_local_m(layer);
+        WEFT_TRY(largest(layer, &x, &m));
+    }
+    WEFT_TRY(layer_need_weights(layer, pass));
+    weft_tensor bias = param_value(layer->params, layer->bias);
+    weft_tensor both = operand(layer);
+    weft_tensor out = gnn_layer_out(layer);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = layer_multiply(layer, dropout, &both, &bias, &out);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
+}
+
+/* Of how many neighbours m is the value, over all ranks, on the owned rows. */
+static weft_status count_ties(gnn_layer *layer)
+{
+    max_layer *max = layer->own;
+    const tensor_edges edges = edges_of(layer, false);
+    weft_tensor x = layer_local_x(layer);
+    weft_tensor m = layer_local_m(layer);
+    WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &m));
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = tensor_max_ties(&edges, &x, &m, &max->ties);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
+    return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &max->ties);
+}
+
+/* dm = dout W_neigh^T, and of it the share of each neighbour that tied. */
+static weft_status share_gradient(gnn_layer *layer)
+{
+    max_layer *max = layer->own;
+    const int64_t d_in = layer->plan->d_in;
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor w_neigh = layer_half(layer, &w, true);
+    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor dm = tensor_view(&max->dm, 0, layer->n_owned, 0, d_in);
+    weft_tensor ties = tensor_view(&max->ties, 0, layer->n_owned, 0, d_in);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &dm));
+    return tensor_max_share(&ties, &dm);
+}
+
+/* dx = what neighbours' maxima give it, and dout W_self^T. */
+static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
+{
+    max_layer *max = layer->own;
+    const tensor_edges edges = edges_of(layer, true);
+    weft_tensor x = layer_local_x(layer);
+    weft_tensor m = layer_local_m(layer);
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor w_self = layer_half(layer, &w, false);
+    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
+    WEFT_TRY(count_ties(layer));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = share_gradient(layer);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &max->dm));
+    activity_begin(ACTIVITY_AGGREGATE);
+    status = tensor_max_backward(&edges, &x, &m, &max->dm, dx);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
+    WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_REVERSE, dx));
+    activity_begin(ACTIVITY_LINEAR);
+    status = tensor_gemm(&(tensor_product){.a = &dout, .b = &w_self, .trans_b = true, .beta = 1.0}, &dx_owned);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
+}
+
+static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
+{
+    weft_tensor both = operand(layer);
+    weft_tensor dout = gnn_layer_out(layer);
+    WEFT_TRY(layer_bias_gradient(layer));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = layer_weight_gradient(layer, dropout, &both, &dout);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
+    WEFT_TRY(layer_gradients_ready(layer, pass));
+    return dx != NULL ? input_gradient(layer, dx) : WEFT_OK;
+}
+
+const gnn_layer_ops gnn_layer_max = {.plan = plan_max,
+                                     .connects = true,
+                                     .walks_edges = true,
+                                     .declare = sum_layer_declare,
+                                     .create = create,
+                                     .destroy = destroy,
+                                     .prepare = prepare,
+                                     .forward = forward,
+                                     .backward = backward};

@@ -1,0 +1,76 @@
+/* hal/cpu/cpu_max.c: the largest row over edges, and its gradient; see cpu_rows.h. */
+#include <assert.h>
+
+#include "hal/cpu/cpu_rows.h"
+
+static const cpu_cell_kernels *kernels_for(const cpu_kernels *kernels, const hal_mat *rows)
+{
+    return rows->dtype == WEFT_DTYPE_BF16 ? &kernels->bf16 : &kernels->f32;
+}
+
+static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    const hal_max_forward_args *a = args;
+    kernels_for(kernels, &a->x)->max_forward(a, first, end);
+}
+
+static weft_status cpu_max_forward(weft_hal *hal, const hal_max_forward_args *a)
+{
+    assert(a->x.cols == a->out.cols);
+    assert(a->elsewhere.source == NULL || a->elsewhere.rows == a->out.rows);
+    const cpu_edge_job job = {
+        .run = forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = a->x.cols};
+    return cpu_edge_rows(hal, &job);
+}
+
+static void ties_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    const hal_max_ties_args *a = args;
+    kernels_for(kernels, &a->x)->max_ties(a, first, end);
+}
+
+static weft_status cpu_max_ties(weft_hal *hal, const hal_max_ties_args *a)
+{
+    assert(a->x.cols == a->y.cols && a->ties.cols == a->y.cols && a->ties.rows == a->y.rows);
+    const cpu_edge_job job = {
+        .run = ties_rows, .args = a, .offset = &a->offset, .rows = a->ties.rows, .width = a->x.cols};
+    return cpu_edge_rows(hal, &job);
+}
+
+static void share_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_max_share_args *a = args;
+    piece_kernels(piece, &a->dy)
+        ->max_share(piece->rows, a->dy.cols, piece_in(piece, &a->ties), a->ties.ld, piece_cells_out(piece, &a->dy),
+                    a->dy.ld);
+}
+
+static weft_status cpu_max_share(weft_hal *hal, const hal_max_share_args *a)
+{
+    assert(a->ties.rows == a->dy.rows && a->ties.cols == a->dy.cols);
+    const int64_t work = a->dy.rows * a->dy.cols;
+    return cpu_rows(hal, &(cpu_rows_job){.run = share_rows, .args = a, .rows = a->dy.rows, .work = work}, NULL);
+}
+
+static void backward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
+{
+    const hal_max_backward_args *a = args;
+    kernels_for(kernels, &a->x)->max_backward(a, first, end);
+}
+
+static weft_status cpu_max_backward(weft_hal *hal, const hal_max_backward_args *a)
+{
+    assert(a->x.rows == a->dx.rows && a->x.cols == a->dx.cols);
+    assert(a->y.rows == a->dy.rows && a->y.cols == a->dx.cols && a->dy.cols == a->dx.cols);
+    const cpu_edge_job job = {
+        .run = backward_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = 2 * a->x.cols};
+    return cpu_edge_rows(hal, &job);
+}
+
+void cpu_max_ops(hal_ops *ops)
+{
+    ops->max_forward = cpu_max_forward;
+    ops->max_ties = cpu_max_ties;
+    ops->max_share = cpu_max_share;
+    ops->max_backward = cpu_max_backward;
+}

@@ -1,0 +1,83 @@
+/*
+ * hal/ref/ref_max_body.h: included by ref_max.c once for each type of rows, `cell`, whose sums are of `real`. LOAD makes a
+ * real of a cell, STORE rounds one to a cell. No include guard.
+ */
+
+weft_status TYPED(ref_max_forward)(const hal_max_forward_args *args)
+{
+    const int64_t *offset = args->offset.source;
+    const int32_t *column = args->column.source;
+    const uint8_t *elsewhere = args->elsewhere.source;
+    const cell *x = args->x.source;
+    cell *out = args->out.data;
+    for (int64_t r = 0; r < args->out.rows; ++r) {
+        const bool waits = elsewhere != NULL && elsewhere[r] != 0;
+        for (int64_t j = 0; j < args->out.cols; ++j) {
+            const bool none = offset[r] == offset[r + 1];
+            real most = none && !waits ? (real)0 : -(real)INFINITY;
+            for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
+                assert(column[e] >= 0 && column[e] < args->x.rows);
+                const real value = LOAD(x[column[e] * args->x.ld + j]);
+                most = value > most || isnan(value) ? value : most;
+            }
+            out[r * args->out.ld + j] = STORE(most);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_max_ties)(const hal_max_ties_args *args)
+{
+    const int64_t *offset = args->offset.source;
+    const int32_t *column = args->column.source;
+    const cell *x = args->x.source;
+    const cell *y = args->y.source;
+    real *ties = args->ties.data;
+    for (int64_t r = 0; r < args->ties.rows; ++r) {
+        for (int64_t j = 0; j < args->ties.cols; ++j) {
+            int64_t count = 0;
+            for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
+                assert(column[e] >= 0 && column[e] < args->x.rows);
+                count += LOAD(x[column[e] * args->x.ld + j]) == LOAD(y[r * args->y.ld + j]) ? 1 : 0;
+            }
+            ties[r * args->ties.ld + j] = (real)count;
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_max_share)(const hal_max_share_args *args)
+{
+    const real *ties = args->ties.source;
+    cell *dy = args->dy.data;
+    for (int64_t i = 0; i < args->dy.rows; ++i) {
+        for (int64_t j = 0; j < args->dy.cols; ++j) {
+            const real count = ties[i * args->ties.ld + j];
+            cell *to = &dy[i * args->dy.ld + j];
+            *to = STORE(count > (real)0 ? LOAD(*to) / count : (real)0);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status TYPED(ref_max_backward)(const hal_max_backward_args *args)
+{
+    const int64_t *offset = args->offset.source;
+    const int32_t *column = args->column.source;
+    const cell *x = args->x.source;
+    const cell *y = args->y.source;
+    const cell *dy = args->dy.source;
+    cell *dx = args->dx.data;
+    for (int64_t r = 0; r < args->dx.rows; ++r) {
+        for (int64_t j = 0; j < args->dx.cols; ++j) {
+            double sum = 0.0;
+            for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
+                assert(column[e] >= 0 && column[e] < args->y.rows);
+                const bool shares = LOAD(y[column[e] * args->y.ld + j]) == LOAD(x[r * args->x.ld + j]);
+                sum += shares ? (double)LOAD(dy[column[e] * args->dy.ld + j]) : 0.0;
+            }
+            dx[r * args->dx.ld + j] = STORE((real)sum);
+        }
+    }
+    return WEFT_OK;
+}
