@@ -58,7 +58,7 @@ refused() { # refused STATUS TEXT OPTION...
     predict "$@" >out 2>err || code=$?
     [ "$code" -eq "$status" ] && grep -qF -e "$text" err || fail "$* ends with $code: $(cat err)"
 }
-refused 69 "attention is not predicted" --model gat
+refused 69 "attention and maxima are not predicted" --model gat
 refused 2 "knows what allreduce takes" --sync topk
 refused 2 "must be between" --sockets 0
 common=(--hidden 16)

@@ -4,7 +4,7 @@
 set -euo pipefail
 weft=$1
 command -v python3 >/dev/null || { echo "skipped: python3 is not available"; exit 77; }
-work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # many small files: no waiting for a disk
+work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 

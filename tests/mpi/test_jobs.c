@@ -11,15 +11,18 @@
 #include "base/file.h"
 #include "support/job_words.h"
 
-enum { WORDS_MAX = 64 };
+enum { WORDS_MAX = 64, LINE_BYTES = 2 * FILE_PATH_MAX };
 
-static weft_status train_line(const app_context *world, weft_comm *comm, char *line)
+static weft_status train_line(const app_context *world, weft_comm *comm, const char *line)
 {
+    char text[LINE_BYTES];
     const char *word[WORDS_MAX];
     char *rest = NULL;
     int count = 0;
-    for (char *next = strtok_r(line, " ", &rest); next != NULL; next = strtok_r(NULL, " ", &rest)) {
-        WEFT_CHECK(count < WORDS_MAX, WEFT_ERR_USAGE, "more than %d words of a job", WORDS_MAX);
+    WEFT_CHECK(snprintf(text, sizeof text, "%s", line) < LINE_BYTES, WEFT_ERR_USAGE, "a job of more than %d bytes",
+               (int)LINE_BYTES);
+    for (char *next = strtok_r(text, " ", &rest); next != NULL; next = strtok_r(NULL, " ", &rest)) {
+        WEFT_CHECK(count < WORDS_MAX, WEFT_ERR_USAGE, "a job of more than %d words", (int)WORDS_MAX);
         word[count++] = next;
     }
     weft_options *options = NULL;
@@ -27,21 +30,14 @@ static weft_status train_line(const app_context *world, weft_comm *comm, char *l
     weft_status status = job_options(word, count, &options);
     status = status == WEFT_OK ? job_train(world, comm, options, "job", &test) : status;
     option_destroy(options);
-    return status;
+    return status == WEFT_OK ? status : weft_fail(status, "%s: %s", line, weft_error_message());
 }
 
 static weft_status train_lines(const app_context *world, weft_comm *comm, char *text)
 {
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        char *copy = NULL;
-        WEFT_TRY(WEFT_NEW_ZERO(&copy, strlen(line) + 1, WEFT_MEM_GENERAL));
-        memcpy(copy, line, strlen(line));
-        weft_status status = train_line(world, comm, copy);
-        weft_free(copy);
-        if (status != WEFT_OK) {
-            return weft_fail(status, "%s: %s", line, weft_error_message());
-        }
+        WEFT_TRY(train_line(world, comm, line));
     }
     return WEFT_OK;
 }

@@ -26,7 +26,7 @@ import sys
 program, work = sys.argv[1:3]
 WIDTH, SHORT = 6, 840
 FLAT = ("recursive-doubling", "halving-doubling", "ring", "fixed-order")
-ALL = FLAT + ("two-level", "master")
+HIERARCHICAL = ("two-level", "master")
 BYTES = {"float32": 4, "bf16": 2, "fp16": 2}
 Case = collections.namedtuple("Case", "kind nodes half wire count runs bytes messages link no_memory")
 
@@ -160,7 +160,7 @@ for ranks in (2, 3, 4, 7, 8):
     if ran < 280:
         fail(f"only {ran} forms ran on {ranks} ranks")
     print(f"{ran} forms on {ranks} ranks: bytes and messages of every rank")
-    for kind in ALL if ranks in (4, 8) else ():
+    for kind in {4: FLAT, 8: HIERARCHICAL}.get(ranks, ()):
         seen, counted = run(ranks, kind, 2, "whole", "float32")
         check(ranks, seen, baseline, counted)
         ran = [case for case in counted[0] if case.runs > 0]

@@ -8,7 +8,6 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 # Every checkpoint is synced to the disk: in memory that costs nothing.
-[ -w /dev/shm ] && export TMPDIR=${TMPDIR:-/dev/shm}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -10,7 +10,6 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-[ -w /dev/shm ] && export TMPDIR=${TMPDIR:-/dev/shm}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -142,9 +142,6 @@ static int make_graph(void **state)
     const labelled_graph_spec spec = {
         .vertices = 60, .degree = 4, .features = 9, .classes = CLASSES, .isolated = 5, .seed = 1};
     labelled_graph_make(&spec, &graph);
-    if (access("/dev/shm", W_OK) == 0) {
-        setenv("TMPDIR", "/dev/shm", 0); /* hundreds of checkpoints, each synced to the disk, cost nothing there */
-    }
     return folder_setup(state);
 }
 

@@ -7,7 +7,6 @@ set -u
 weft=$(realpath "$1")
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-[ -w /dev/shm ] && export TMPDIR=${TMPDIR:-/dev/shm}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -978,9 +978,6 @@ int main(void)
         cmocka_unit_test(test_limit_foresees_evaluations),
         cmocka_unit_test(test_another_batch_size_is_refused),
     };
-    if (access("/dev/shm", W_OK) == 0) {
-        setenv("TMPDIR", "/dev/shm", 0); /* hundreds of checkpoints, each synced to the disk, cost nothing there */
-    }
     log_set_level(LOG_QUIET);
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
