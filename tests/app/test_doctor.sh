@@ -8,7 +8,8 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
+work=$(mktemp -d -p /tmp) # the hosts of scripts/testcluster have a /dev/shm of their own
+export TMPDIR=$work
 export TESTCLUSTER=d$(($$ % 1000))
 cluster=$source_dir/scripts/testcluster
 trap 'chmod -R u+w "$work"; [ ! -e /run/weft-testcluster-$TESTCLUSTER ] || "$cluster" down; rm -rf "$work"' EXIT

@@ -9,7 +9,8 @@ source_dir=$2
 need mpirun
 export TESTCLUSTER=flt
 cluster=$source_dir/scripts/testcluster
-work=$(mktemp -d)
+work=$(mktemp -d -p /tmp) # the hosts of scripts/testcluster have a /dev/shm of their own
+export TMPDIR=$work
 finish() {
     [ ! -e /run/weft-testcluster-flt ] || "$cluster" down
     rm -rf "$work"

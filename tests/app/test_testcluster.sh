@@ -9,7 +9,8 @@ need mpirun
 export TESTCLUSTER=t$(($$ % 1000)) # others may run this test, too
 cluster=$source_dir/scripts/testcluster
 launch() { timeout 30 "$cluster" run "$@"; }
-work=$(mktemp -d)
+work=$(mktemp -d -p /tmp) # the hosts of scripts/testcluster have a /dev/shm of their own
+export TMPDIR=$work
 job=
 finish() {
     [ -z "$job" ] || kill "$job" 2>/dev/null

@@ -98,7 +98,8 @@ static weft_status declare_weights(dense_model *model, int index)
     const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
     const bool linear = u->layer->kind == NET_LINEAR;
-    const param_init init = linear ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
+    const bool uniform = linear || u->layer->start == NET_START_UNIFORM;
+    const param_init init = uniform ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
     const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
     d->weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
     WEFT_TRY(param_add_tensor(&model->params, d->weight, linear ? 2 : 4, linear ? flat : shape, init, "%s.weight",

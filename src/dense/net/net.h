@@ -48,6 +48,12 @@ typedef enum net_kind {
     NET_KINDS
 } net_kind;
 
+/* What a kernel's first weights are drawn from, by the n weights of an output. */
+typedef enum net_start {
+    NET_START_KAIMING, /* normal, variance 2 / n */
+    NET_START_UNIFORM  /* +- 1 / sqrt(n), as PyTorch's layers begin by themselves */
+} net_start;
+
 typedef struct net_size {
     int64_t height, width, channels;
 } net_size;
@@ -60,8 +66,9 @@ typedef struct net_layer {
     int64_t out;     /* channels, or NET_CLASSES until net_fit */
     int64_t kernel[2], stride[2], pad[2], dilation[2], groups;
     bool bias;
-    double value;  /* probability of dropout, factor of scale */
-    net_size size; /* of what it gives; after net_fit */
+    net_start start; /* of conv */
+    double value;    /* probability of dropout, factor of scale */
+    net_size size;   /* of what it gives; after net_fit */
 } net_layer;
 
 typedef struct network {

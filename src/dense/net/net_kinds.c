@@ -5,9 +5,10 @@
 
 const net_kind_row net_kind_rows[NET_KINDS] = {
     [NET_CONV] = {"conv",
-                  "conv CHANNELS KERNEL [stride=1] [pad=0] [dilation=1] [groups=1] [bias=on]",
+                  "conv CHANNELS KERNEL [stride=1] [pad=0] [dilation=1] [groups=1] [bias=on] [start=kaiming|uniform]",
                   {NET_FIELD_OUT, NET_FIELD_KERNEL},
-                  {NET_FIELD_STRIDE, NET_FIELD_PAD, NET_FIELD_DILATION, NET_FIELD_GROUPS, NET_FIELD_BIAS}},
+                  {NET_FIELD_STRIDE, NET_FIELD_PAD, NET_FIELD_DILATION, NET_FIELD_GROUPS, NET_FIELD_BIAS,
+                   NET_FIELD_START}},
     [NET_LINEAR] = {"linear", "linear OUTPUTS|classes [bias=on]", {NET_FIELD_OUT}, {NET_FIELD_BIAS}},
     [NET_NORM] = {"norm", "norm", {0}, {0}},
     [NET_RELU] = {"relu", "relu", {0}, {0}},
@@ -42,7 +43,7 @@ const char *net_field_word(net_field field)
         [NET_FIELD_NONE] = "",         [NET_FIELD_OUT] = "channels", [NET_FIELD_KERNEL] = "kernel",
         [NET_FIELD_STRIDE] = "stride", [NET_FIELD_PAD] = "pad",      [NET_FIELD_DILATION] = "dilation",
         [NET_FIELD_GROUPS] = "groups", [NET_FIELD_BIAS] = "bias",    [NET_FIELD_VALUE] = "value",
-        [NET_FIELD_OTHER] = "name"};
+        [NET_FIELD_OTHER] = "name",    [NET_FIELD_START] = "start"};
     return words[field];
 }
 

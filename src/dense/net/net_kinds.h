@@ -14,11 +14,12 @@ typedef enum net_field {
     NET_FIELD_DILATION,
     NET_FIELD_GROUPS,
     NET_FIELD_BIAS,
+    NET_FIELD_START,
     NET_FIELD_VALUE,
     NET_FIELD_OTHER
 } net_field;
 
-enum { NET_NUMBERS_MAX = 2, NET_KEYS_MAX = 5 };
+enum { NET_NUMBERS_MAX = 2, NET_KEYS_MAX = 6 };
 
 typedef struct net_kind_row {
     const char *word, *usage;

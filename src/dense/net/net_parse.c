@@ -113,6 +113,14 @@ static weft_status read_switch(const line_words *words, const char *text, bool *
     return WEFT_OK;
 }
 
+static weft_status read_start(const line_words *words, const char *text, net_start *start)
+{
+    LINE_CHECK(words, strcmp(text, "kaiming") == 0 || strcmp(text, "uniform") == 0,
+               "start '%s' is not kaiming or uniform", text);
+    *start = strcmp(text, "uniform") == 0 ? NET_START_UNIFORM : NET_START_KAIMING;
+    return WEFT_OK;
+}
+
 static weft_status read_value(const line_words *words, char *text, net_layer *layer)
 {
     LINE_CHECK(words, number_parse_real(text, &layer->value), "'%s' is not a number", text);
@@ -135,6 +143,8 @@ static weft_status read_field(const network *net, const line_words *words, net_f
         return read_count(words, net_field_word(field), text, 1, &layer->groups);
     case NET_FIELD_BIAS:
         return read_switch(words, text, &layer->bias);
+    case NET_FIELD_START:
+        return read_start(words, text, &layer->start);
     case NET_FIELD_VALUE:
         return read_value(words, text, layer);
     case NET_FIELD_OTHER:

@@ -37,6 +37,9 @@ static void write_field(const network *net, const net_layer *layer, net_field fi
     case NET_FIELD_BIAS:
         fputs(layer->bias ? "on" : "off", out);
         break;
+    case NET_FIELD_START:
+        fputs(layer->start == NET_START_UNIFORM ? "uniform" : "kaiming", out);
+        break;
     case NET_FIELD_VALUE:
         fputs(number_format_real(layer->value, text), out);
         break;

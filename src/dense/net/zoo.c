@@ -59,9 +59,10 @@ static void write_alexnet(FILE *out, int argument)
           out);
 }
 
+/* Made for PyTorch's own first weights: behind a norm smaller ones turn quicker, which tells in few epochs. */
 static void write_resnet9_unit(FILE *out, const char *name, int width)
 {
-    fprintf(out, "%s.conv: conv %d 3 pad=1 bias=off\n%s.bn: norm\nrelu\n", name, width, name);
+    fprintf(out, "%s.conv: conv %d 3 pad=1 bias=off start=uniform\n%s.bn: norm\nrelu\n", name, width, name);
 }
 
 static void write_resnet9(FILE *out, int argument)

@@ -2,6 +2,7 @@
  * Gradient tracking on 1 to 8 ranks: the sum of the tracked gradients is that of the ranks' own, replicas with
  * different minima come to rest at the minimum of the sum, averages and resets take the tracked gradients along. So do
  * replicas under Adam whose second moments travel.
+ * trees: release tsan
  */
 #include "support/comm_run.h"
 #include "support/sync_relaxed_cases.h"

@@ -499,6 +499,34 @@ static void test_steps_allocate_nothing(void **state)
     bench_close(&b);
 }
 
+/* Variances of first weights: 2 / n behind `conv`, 1 / (3 n) and nothing beyond 1 / sqrt(n) with start=uniform. */
+static void test_first_weights(void **state)
+{
+    (void)state;
+    enum { FAN_IN = 2 * 9, OUT = 500 };
+    static const char *const texts[] = {"conv 500 3\nglobalpool\nlinear classes",
+                                        "conv 500 3 start=uniform\nglobalpool\nlinear classes"};
+    static const double variance[] = {2.0 / FAN_IN, 1.0 / (3.0 * FAN_IN)};
+    for (int uniform = 0; uniform < 2; ++uniform) {
+        const bench_case c = {"first weights", texts[uniform], {4, 4, 2}, WEFT_DTYPE_F64, false};
+        static double weight[MOST_VALUES];
+        double squares = 0.0;
+        double most = 0.0;
+        bench b;
+        ASSERT_OK(bench_open(&b, self, "ref", &c, 2));
+        const weft_tensor kernels = param_value(&b.model.params, b.model.unit[0].weight);
+        assert_int_equal(kernels.rows * kernels.cols, OUT * FAN_IN);
+        ASSERT_OK(get(&kernels, weight));
+        for (int i = 0; i < OUT * FAN_IN; ++i) {
+            squares += weight[i] * weight[i];
+            most = fmax(most, fabs(weight[i]));
+        }
+        assert_float_equal(squares / (OUT * FAN_IN) / variance[uniform], 1.0, 0.05);
+        assert_int_equal(most <= 1.0 / sqrt(FAN_IN), uniform);
+        bench_close(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_evaluation_between_steps),
         cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_first_weights),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
 }

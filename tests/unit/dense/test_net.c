@@ -117,14 +117,16 @@ static void test_own_text(void **state)
 {
     (void)state;
     network net;
-    ASSERT_OK(net_parse("# a comment\ninput 9 7 2\n\n a: conv 4 3x5 stride=2x1 pad=1x2 groups=2 bias=off # more\r\n"
-                        "b: norm\nsum: add a\nc: avgpool 2 from=a\nglobalpool from=sum\nlinear classes",
-                        "own", &net));
+    ASSERT_OK(net_parse(
+        "# a comment\ninput 9 7 2\n\n a: conv 4 3x5 stride=2x1 pad=1x2 groups=2 bias=off start=uniform # more\r\n"
+        "b: norm\nsum: add a\nc: avgpool 2 from=a\nglobalpool from=sum\nlinear classes",
+        "own", &net));
     ASSERT_OK(net_fit(&net, (net_size){9, 7, 2}, 3));
     assert_int_equal(net.layers, 6);
     assert_int_equal(net.layer[0].size.height, 5);
     assert_int_equal(net.layer[0].size.width, 7);
     assert_int_equal(net_cost_of(&net, 0).parameters, 4 * 15);
+    assert_int_equal(net.layer[0].start, NET_START_UNIFORM);
     assert_int_equal(net.layer[2].other, 0);
     assert_int_equal(net.layer[3].stride[0], 2);
     assert_int_equal(net.layer[3].size.width, 3);
@@ -151,6 +153,7 @@ static void test_mistakes(void **state)
     refuse("relu\nconf 3 3\n", "line 2: no kind of layer 'conf'; did you mean conv?");
     refuse("conv 3\n", "line 1: conv lacks its kernel: conv CHANNELS KERNEL");
     refuse("conv 3 3 bias=no\n", "bias 'no' is not on or off");
+    refuse("conv 3 3 start=he\n", "start 'he' is not kaiming or uniform");
     refuse("conv 3 3 strid=1\n", "no key 'strid' here: conv CHANNELS KERNEL");
     refuse("conv 3 3 4\n", "'4' is one word too many");
     refuse("conv 0 3\n", "channels '0' is not a whole number from 1");

@@ -2,6 +2,7 @@
  * One OpenMP runtime serves us and oneDNN. Debian's libdnnl brings libgomp; a build by clang brings libomp, which
  * answers for libgomp's symbols as long as it stands before it in the search order. Were there two, each would keep its
  * own pool and the machine would run twice the threads: they are counted.
+ * room: hal
  */
 #include <dirent.h>
 #include <omp.h>
