@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/activity/activity_table.h"
+#include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/generate/generator.h"
@@ -15,11 +16,14 @@
 #include "partition/partition_store.h"
 #include "partition/reorder.h"
 
+static const double generating_seconds = 3600.0; /* the largest that a memory holds takes minutes */
+
 static weft_status generate(const app_context *context, const char *spec, const char *folder, graph_data *data)
 {
     weft_status status = WEFT_OK;
     WEFT_TRY(file_path(data->store, "%s/" WORKLOAD_GENERATED "%ld", folder, (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
+    comm_setup_extend_patience(context, generating_seconds);
     if (comm_rank(context->comm) == 0) {
         log_info("generating %s", spec);
         WEFT_TRY_GOTO(folder_make(folder), status, done);
@@ -27,7 +31,9 @@ static weft_status generate(const app_context *context, const char *spec, const 
         status = generator_write_store(spec + strlen(GENERATOR_PREFIX), data->store, context->placement.threads, true);
     }
 done:
-    return comm_agree(context->comm, status);
+    status = comm_agree(context->comm, status);
+    comm_setup_extend_patience(context, 0.0);
+    return status;
 }
 
 bool graph_data_is_generated(const app_context *context)
@@ -39,6 +45,13 @@ int graph_data_ranks(const app_context *context)
 {
     const int asked = option_flag(context->options, OPT_DRY_RUN) ? (int)option_int(context->options, OPT_DRY_RANKS) : 0;
     return asked > 0 ? asked : comm_size(context->comm);
+}
+
+/* What rank 0 does alone with the graph takes the others' time: METIS cuts two million edges a second, so ten times as long. */
+static void await_rank_0(const app_context *context, const graph_data *data, bool begins)
+{
+    static const double edges_per_second = 2e5;
+    comm_setup_extend_patience(context, begins ? (double)data->graph.edges / edges_per_second : 0.0);
 }
 
 static weft_status open_store(const app_context *context, const char *folder, graph_data *data)
@@ -54,6 +67,9 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     }
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
+    if (status == WEFT_OK) {
+        await_rank_0(context, data, true);
+    }
     if (status == WEFT_OK && comm_rank(context->comm) == 0 && graph_data_ranks(context) == comm_size(context->comm)) {
         /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
         bool again = data->temporary || verify;
@@ -62,7 +78,9 @@ static weft_status open_store(const app_context *context, const char *folder, gr
             weft_fail_context(status, "%s: ", data->store);
         }
     }
-    return comm_agree(context->comm, status);
+    status = comm_agree(context->comm, status);
+    await_rank_0(context, data, false);
+    return status;
 }
 
 partition_options graph_data_partition_options(const app_context *context, int parts)
@@ -153,10 +171,13 @@ static weft_status share_partition(const app_context *context, const char *folde
     partition->method = partition_method_find(options.method)->name;
     char place[FILE_PATH_MAX] = "";
     weft_status status = WEFT_OK;
+    await_rank_0(context, data, true);
     if (comm_rank(comm) == 0) {
         status = find_partition(folder, data, &options, partition, place);
     }
-    WEFT_TRY(comm_agree(comm, status));
+    status = comm_agree(comm, status);
+    await_rank_0(context, data, false);
+    WEFT_TRY(status);
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
     if (place[0] == '\0') {
         return send_partition(comm, &data->report, partition);
@@ -225,14 +246,17 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     char path[FILE_PATH_MAX] = "";
     const int64_t shape[1] = {data->graph.vertices};
     const bool first = comm_rank(comm) == 0;
-    WEFT_TRY(comm_agree(comm, first ? find_order(context, folder, data, &order->held, path) : WEFT_OK));
+    await_rank_0(context, data, true);
+    weft_status status = comm_agree(comm, first ? find_order(context, folder, data, &order->held, path) : WEFT_OK);
+    await_rank_0(context, data, false);
+    WEFT_TRY(status);
     WEFT_TRY(comm_bcast(comm, 0, path, sizeof path));
     if (path[0] == '\0') {
         WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&order->held, shape[0], WEFT_MEM_PARTITION)));
         order->position = order->held;
         return comm_bcast(comm, 0, order->held, shape[0] * (int64_t)sizeof *order->held);
     }
-    weft_status status = npy_map_open(path, &order->map);
+    status = npy_map_open(path, &order->map);
     if (status == WEFT_OK) {
         status = npy_expect(path, &order->map.header, 'i', 4, 1, shape);
     }

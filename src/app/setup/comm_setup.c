@@ -121,6 +121,11 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
     return WEFT_OK;
 }
 
+void comm_setup_extend_patience(const app_context *context, double seconds)
+{
+    comm_set_stall_timeout(context->comm, option_real(context->options, OPT_STALL_TIMEOUT) + seconds);
+}
+
 weft_status comm_setup(app_context *context, bool measure)
 {
     weft_comm *comm = context->comm;
@@ -129,7 +134,7 @@ weft_status comm_setup(app_context *context, bool measure)
     calibrate_when when = measure ? option_choice(options, OPT_CALIBRATE) : CALIBRATE_NEVER;
     model_source source = {.found = 0};
     model_key key;
-    comm_set_stall_timeout(comm, option_real(options, OPT_STALL_TIMEOUT));
+    comm_setup_extend_patience(context, 0.0);
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }

@@ -18,4 +18,8 @@
  */
 weft_status comm_setup(app_context *context, bool measure);
 
+/* From here on the others may wait so many seconds longer than --stall-timeout, while rank 0 does alone what takes long on large
+ * data; 0: no longer. Each rank for itself. */
+void comm_setup_extend_patience(const app_context *context, double seconds);
+
 #endif
