@@ -50,8 +50,8 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     if (f->plan->max_width == 0) {
         return 0;
     }
-    if (gnn_layer_ops_of(&f->plan->config)
-            ->walks_edges) { /* CSR of each direction, global ids, whose edges are elsewhere */
+    /* CSR of each direction, global ids, whose edges are elsewhere */
+    if (gnn_layer_ops_of(&f->plan->config)->walks_edges) {
         const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
         return csr * (f->symmetric ? 1 : 2) + 9 * (uint64_t)f->plan->n_local;
     }

@@ -18,6 +18,21 @@
 
 static const double generating_seconds = 3600.0; /* the largest that a memory holds takes minutes */
 
+/* What rank 0 does alone with the graph takes the others' time: METIS cuts two million edges a second, so ten times as long. */
+static void await_rank_0(const app_context *context, const graph_data *data)
+{
+    static const double edges_per_second = 2e5;
+    comm_setup_extend_patience(context, (double)data->graph.edges / edges_per_second);
+}
+
+/* Rank 0's work is over: how it ended, for all. */
+static weft_status hear_rank_0(const app_context *context, weft_status status)
+{
+    status = comm_agree(context->comm, status);
+    comm_setup_extend_patience(context, 0.0);
+    return status;
+}
+
 static weft_status generate(const app_context *context, const char *spec, const char *folder, graph_data *data)
 {
     weft_status status = WEFT_OK;
@@ -31,9 +46,7 @@ static weft_status generate(const app_context *context, const char *spec, const 
         status = generator_write_store(spec + strlen(GENERATOR_PREFIX), data->store, context->placement.threads, true);
     }
 done:
-    status = comm_agree(context->comm, status);
-    comm_setup_extend_patience(context, 0.0);
-    return status;
+    return hear_rank_0(context, status);
 }
 
 bool graph_data_is_generated(const app_context *context)
@@ -45,13 +58,6 @@ int graph_data_ranks(const app_context *context)
 {
     const int asked = option_flag(context->options, OPT_DRY_RUN) ? (int)option_int(context->options, OPT_DRY_RANKS) : 0;
     return asked > 0 ? asked : comm_size(context->comm);
-}
-
-/* What rank 0 does alone with the graph takes the others' time: METIS cuts two million edges a second, so ten times as long. */
-static void await_rank_0(const app_context *context, const graph_data *data, bool begins)
-{
-    static const double edges_per_second = 2e5;
-    comm_setup_extend_patience(context, begins ? (double)data->graph.edges / edges_per_second : 0.0);
 }
 
 static weft_status open_store(const app_context *context, const char *folder, graph_data *data)
@@ -68,7 +74,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
     if (status == WEFT_OK) {
-        await_rank_0(context, data, true);
+        await_rank_0(context, data);
     }
     if (status == WEFT_OK && comm_rank(context->comm) == 0 && graph_data_ranks(context) == comm_size(context->comm)) {
         /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
@@ -78,9 +84,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
             weft_fail_context(status, "%s: ", data->store);
         }
     }
-    status = comm_agree(context->comm, status);
-    await_rank_0(context, data, false);
-    return status;
+    return hear_rank_0(context, status);
 }
 
 partition_options graph_data_partition_options(const app_context *context, int parts)
@@ -171,13 +175,11 @@ static weft_status share_partition(const app_context *context, const char *folde
     partition->method = partition_method_find(options.method)->name;
     char place[FILE_PATH_MAX] = "";
     weft_status status = WEFT_OK;
-    await_rank_0(context, data, true);
+    await_rank_0(context, data);
     if (comm_rank(comm) == 0) {
         status = find_partition(folder, data, &options, partition, place);
     }
-    status = comm_agree(comm, status);
-    await_rank_0(context, data, false);
-    WEFT_TRY(status);
+    WEFT_TRY(hear_rank_0(context, status));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
     if (place[0] == '\0') {
         return send_partition(comm, &data->report, partition);
@@ -246,10 +248,9 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     char path[FILE_PATH_MAX] = "";
     const int64_t shape[1] = {data->graph.vertices};
     const bool first = comm_rank(comm) == 0;
-    await_rank_0(context, data, true);
-    weft_status status = comm_agree(comm, first ? find_order(context, folder, data, &order->held, path) : WEFT_OK);
-    await_rank_0(context, data, false);
-    WEFT_TRY(status);
+    await_rank_0(context, data);
+    weft_status status = first ? find_order(context, folder, data, &order->held, path) : WEFT_OK;
+    WEFT_TRY(hear_rank_0(context, status));
     WEFT_TRY(comm_bcast(comm, 0, path, sizeof path));
     if (path[0] == '\0') {
         WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&order->held, shape[0], WEFT_MEM_PARTITION)));
