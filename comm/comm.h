@@ -104,6 +104,8 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
 /* recv = concatenation by rank; recv_bytes[P] gives each rank's contribution. */
 weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_bytes, void *recv,
                             const int64_t *recv_bytes);
+/* The same of as many bytes from every rank: recv[P * bytes]. A rank without memory fails on all. */
+weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv);
 /* Bytes to and from each rank; offsets are prefix sums of the counts. */
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
                            const int64_t *recv_bytes);

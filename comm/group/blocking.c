@@ -129,6 +129,18 @@ weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_byte
     return finish(comm);
 }
 
+weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv)
+{
+    int64_t *each = NULL;
+    weft_status status = comm_agree(comm, WEFT_NEW(&each, comm_size(comm), WEFT_MEM_COMM));
+    for (int p = 0; status == WEFT_OK && p < comm_size(comm); ++p) {
+        each[p] = bytes;
+    }
+    status = status == WEFT_OK ? comm_allgatherv(comm, send, bytes, recv, each) : status;
+    weft_free(each);
+    return status;
+}
+
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
                            const int64_t *recv_bytes)
 {

@@ -112,18 +112,8 @@ static weft_status measure_node(doctor *d)
 static weft_status share_cards(doctor *d)
 {
     weft_comm *comm = d->context.comm;
-    const int ranks = comm_size(comm);
-    int64_t *bytes = NULL;
-    weft_status status = WEFT_NEW(&bytes, ranks, WEFT_MEM_GENERAL);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&d->card, ranks, WEFT_MEM_GENERAL) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    for (int r = 0; r < ranks; r++) {
-        bytes[r] = (int64_t)sizeof d->mine;
-    }
-    status = comm_allgatherv(comm, &d->mine, (int64_t)sizeof d->mine, d->card, bytes);
-done:
-    weft_free(bytes);
-    return status;
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&d->card, comm_size(comm), WEFT_MEM_GENERAL)));
+    return comm_allgather(comm, &d->mine, (int64_t)sizeof d->mine, d->card);
 }
 
 /* ---- judging ------------------------------------------------------------------------------------------------ */

@@ -108,20 +108,6 @@ static int requested_threads(const weft_options *options)
     return threads > 0 ? threads : 0;
 }
 
-static weft_status gather_cards(app_context *context, const rank_card *mine, rank_card *cards)
-{
-    weft_status status = WEFT_OK;
-    int ranks = comm_size(context->comm);
-    int64_t *bytes = NULL;
-    WEFT_TRY(WEFT_NEW(&bytes, ranks, WEFT_MEM_GENERAL));
-    for (int r = 0; r < ranks; ++r) {
-        bytes[r] = (int64_t)sizeof *cards;
-    }
-    status = comm_allgatherv(context->comm, mine, (int64_t)sizeof *mine, cards, bytes);
-    weft_free(bytes);
-    return status;
-}
-
 /* The plan of this rank, from the masks of all ranks on its node. */
 static weft_status plan_threads(app_context *context, const rank_card *cards, cpu_set *node_mask)
 {
@@ -163,11 +149,11 @@ static weft_status place_threads(app_context *context)
     status = placement_current_mask(&mine.mask);
     status = status == WEFT_OK ? machine_detect(&context->machine) : status;
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     WEFT_TRY_GOTO(comm_agree(context->comm, plan_threads(context, cards, &used)), status, done);
     /* A second round tells rank 0 what every node does: the union of its ranks' cores, described by its first rank. */
     mine.mask = used;
-    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     for (int r = 0; r < ranks; ++r) {
         if (strcmp(cards[r].host, context->host) == 0) {
             for (size_t w = 0; w < sizeof used.bits / sizeof used.bits[0]; ++w) {
@@ -178,7 +164,7 @@ static weft_status place_threads(app_context *context)
     }
     placement_describe(&context->machine, context->host, comm_node_size(context->comm), &context->placement, &used,
                        mine.line, sizeof mine.line);
-    WEFT_TRY_GOTO(gather_cards(context, &mine, cards), status, done);
+    WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     for (int r = 0; r < ranks; ++r) {
         if (cards[r].node_rank == 0) {
             log_info("%s", cards[r].line);

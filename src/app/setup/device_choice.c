@@ -47,18 +47,6 @@ void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devi
     }
 }
 
-static weft_status gather(weft_comm *comm, const device_card *mine, device_card *card)
-{
-    int64_t *bytes = NULL;
-    weft_status status = comm_agree(comm, WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_GENERAL));
-    for (int r = 0; status == WEFT_OK && r < comm_size(comm); r++) {
-        bytes[r] = (int64_t)sizeof *card;
-    }
-    status = status == WEFT_OK ? comm_allgatherv(comm, mine, (int64_t)sizeof *mine, card, bytes) : status;
-    weft_free(bytes);
-    return status;
-}
-
 /* [out] mine->device.number  the chosen one. card: all ranks' with masks. */
 static weft_status choose(const app_context *context, const device_card *card, int devices, device_card *mine)
 {
@@ -146,9 +134,9 @@ weft_status device_choice_open(app_context *context)
     weft_status status = comm_agree(comm, WEFT_NEW_ZERO(&card, ranks, WEFT_MEM_GENERAL));
     memcpy(mine.host, context->host, sizeof mine.host);
     WEFT_TRY_GOTO(status, status, done);
-    WEFT_TRY_GOTO(gather(comm, &mine, card), status, done);
+    WEFT_TRY_GOTO(comm_allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     WEFT_TRY_GOTO(comm_agree(comm, open_mine(context, card, &mine)), status, done);
-    WEFT_TRY_GOTO(gather(comm, &mine, card), status, done);
+    WEFT_TRY_GOTO(comm_allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     for (int r = 0; r < ranks; r++) {
         context->device_ranks +=
             strcmp(card[r].host, mine.host) == 0 && strcmp(card[r].device.place, mine.device.place) == 0;
