@@ -6,6 +6,7 @@
  */
 #include "comm/sparse/sparse.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -43,31 +44,27 @@ bool sparse_fits_device(sparse_exchange exchange, select_method method)
     return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX;
 }
 
-static sparse_exchange cheapest_exchange(const weft_comm *comm, const sparse_desc *desc, bool windowed)
+static sparse_exchange cheapest_exchange(const weft_comm *comm, bool windowed, int64_t count, int64_t most)
 {
-    if (desc->hal != NULL) {
-        return SPARSE_ALL_GATHER; /* the others select from sums over a node, which are made in host memory */
-    }
     static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
-    int64_t k = desc->count / JUDGED_DENSITY < desc->most ? desc->count / JUDGED_DENSITY : desc->most;
+    int64_t k = count / JUDGED_DENSITY < most ? count / JUDGED_DENSITY : most;
     sparse_exchange best = SPARSE_HIERARCHICAL;
     for (int i = 1; i < 3; ++i) {
-        double seconds = sparse_seconds(comm, candidates[i], windowed, desc->count, k);
+        double seconds = sparse_seconds(comm, candidates[i], windowed, count, k);
         seconds *= candidates[i] == SPARSE_OK_TOPK ? OK_TOPK_MARGIN : 1.0;
-        best = seconds < sparse_seconds(comm, best, windowed, desc->count, k) ? candidates[i] : best;
+        best = seconds < sparse_seconds(comm, best, windowed, count, k) ? candidates[i] : best;
     }
     return best;
 }
 
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
-static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count)
+static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count,
+                          const coll_algorithm *algorithm)
 {
     const coll_place place = {.rank = comm_rank(comm),
                               .size = comm_size(comm),
                               .layout = comm_get_layout(comm),
                               .model = comm_get_model(comm)};
-    const coll_algorithm *algorithm =
-        coll_choose(comm_get_model(comm), place.layout, place.size, count, WEFT_DTYPE_F32);
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
     double dense = comm_model_seconds(comm_get_model(comm), &cost);
     int64_t low = 0;
@@ -81,6 +78,18 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool 
         }
     }
     return low;
+}
+
+sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most)
+{
+    /* The other exchanges select from sums over a node, which are made in host memory. */
+    const sparse_exchange exchange = device ? SPARSE_ALL_GATHER : cheapest_exchange(comm, windowed, count, most);
+    const coll_algorithm *dense =
+        coll_choose(comm_get_model(comm), comm_get_layout(comm), comm_size(comm), count, WEFT_DTYPE_F32);
+    const bool inside = windowed && exchange != SPARSE_ALL_GATHER;
+    const int64_t from = break_even(comm, exchange, inside, count, dense);
+    return (sparse_choice){
+        .exchange = exchange, .dense_from = count > 0 ? (double)from / (double)count : 1.0, .allreduce = dense->id};
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------- */
@@ -149,19 +158,19 @@ static weft_status build_exchange(sparse_plan *plan)
 }
 
 /* Takes over the window, also on failure. */
-static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *text, sparse_window *window,
-                         sparse_plan **out)
+static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *text, const sparse_choice *choice,
+                         sparse_window *window, sparse_plan **out)
 {
     weft_status status = WEFT_OK;
     sparse_plan *plan = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&plan, 1, WEFT_MEM_COMM), status, done);
     plan->comm = comm;
     plan->desc = *desc;
-    plan->exchange = window->exchange;
+    plan->exchange = choice->exchange;
+    plan->dense_from = (int64_t)ceil(choice->dense_from * (double)desc->count);
+    plan->desc.preferred.allreduce = choice->allreduce;
     plan->window = *window;
     *window = (sparse_window){0};
-    bool chosen = desc->exchange == SPARSE_AUTO;
-    plan->dense_from = chosen ? break_even(comm, plan->exchange, plan->window.usable, desc->count) : desc->count;
     plan->variable = desc->select.method == SELECT_REUSE || plan->exchange == SPARSE_OK_TOPK;
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     WEFT_TRY_GOTO(build_exchange(plan), status, done);
@@ -179,13 +188,25 @@ done:
     return status;
 }
 
+/* What runs; windowed: every vector lies in a window of its node. */
+static sparse_choice choose(const weft_comm *comm, const sparse_desc *desc, bool windowed)
+{
+    const bool fits = desc->hal == NULL || desc->preferred.exchange == SPARSE_ALL_GATHER;
+    if (desc->exchange != SPARSE_AUTO) {
+        return (sparse_choice){.exchange = desc->exchange, .dense_from = 1.0};
+    }
+    return desc->preferred.exchange != SPARSE_AUTO && fits
+               ? desc->preferred
+               : sparse_choose(comm, desc->hal != NULL, windowed, desc->count, desc->most);
+}
+
 /* Collective: where the vectors lie, and by that which exchange runs. */
-static weft_status find_window(weft_comm *comm, const sparse_desc *desc, sparse_window *window)
+static weft_status find_window(weft_comm *comm, const sparse_desc *desc, sparse_window *window, sparse_choice *choice)
 {
     weft_status status = sparse_window_find(comm, desc, window);
     WEFT_TRY(status);
-    window->exchange = desc->exchange == SPARSE_AUTO ? cheapest_exchange(comm, desc, window->usable) : desc->exchange;
-    window->usable = window->usable && window->exchange != SPARSE_ALL_GATHER;
+    *choice = choose(comm, desc, window->usable);
+    window->usable = window->usable && choice->exchange != SPARSE_ALL_GATHER;
     if (window->usable) {
         status = sparse_window_open(comm, node_bundle_most(comm, desc), window);
     }
@@ -199,12 +220,13 @@ weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan 
 {
     char text[OPERATION_NAME_BYTES];
     sparse_window window = {0};
+    sparse_choice choice;
     *plan = NULL;
     describe(desc, text);
     WEFT_TRY(comm_check_same(comm, text));
     WEFT_TRY(comm_agree(comm, check(desc)));
-    WEFT_TRY(find_window(comm, desc, &window));
-    weft_status status = comm_agree(comm, build(comm, desc, text, &window, plan));
+    WEFT_TRY(find_window(comm, desc, &window, &choice));
+    weft_status status = comm_agree(comm, build(comm, desc, text, &choice, &window, plan));
     if (status == WEFT_OK && *plan != NULL && (*plan)->dense_from <= desc->most) {
         status = dense_create(*plan);
     }

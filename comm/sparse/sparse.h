@@ -33,9 +33,17 @@
     X(SPARSE_ALL_GATHER, "all-gather")
 typedef enum sparse_exchange { SPARSE_EXCHANGES(CHOICE_VALUE) } sparse_exchange;
 
+/* What AUTO takes, in words that a run can keep. */
+typedef struct sparse_choice {
+    sparse_exchange exchange; /* never AUTO; AUTO: nothing was chosen before */
+    double dense_from; /* part of the elements, 0 to 1: whoever asks for as many is faster with a dense all-reduce */
+    comm_algorithm allreduce; /* of that one, where it can run; AUTO: the fastest by prediction */
+} sparse_choice;
+
 typedef struct sparse_desc {
     comm_lane lane;
     sparse_exchange exchange;
+    sparse_choice preferred; /* what AUTO takes, so that a run is repeated */
     select_options select;
     int64_t count; /* < 2^31 */
     int64_t most;  /* largest k that will be asked for: sizes the buffers */
@@ -49,9 +57,13 @@ typedef struct sparse_desc {
 
 typedef struct sparse_plan sparse_plan;
 
-/* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes the exchange that is
- * predicted to be cheapest for a hundredth of the elements, and goes dense in every call whose k is predicted to be
- * slower than a dense all-reduce. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
+/* By prediction, for vectors of `count` elements of which at most `most` are sent, on a device or in host memory; the
+ * same on all ranks. windowed: through shared memory inside the node, as plans whose buffers lie there. */
+sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most);
+
+/* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes what is preferred, else
+ * the exchange that is predicted to be cheapest for a hundredth of the elements, and goes dense in every call whose k is
+ * predicted to be slower than a dense all-reduce. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
  * lie. */
 weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan);
 void sparse_destroy(sparse_plan *plan);

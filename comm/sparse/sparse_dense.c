@@ -19,6 +19,7 @@ weft_status dense_create(sparse_plan *plan)
                                 .name = "finite"};
     comm_allreduce_desc dense = {.lane = plan->desc.lane,
                                  .algorithm = COMM_ALGO_AUTO,
+                                 .preferred = plan->desc.preferred.allreduce,
                                  .dtype = WEFT_DTYPE_F32,
                                  .op = COMM_SUM,
                                  .count = plan->desc.count,

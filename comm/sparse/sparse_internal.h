@@ -69,8 +69,7 @@ typedef struct sparse_node {
 
 /* Shared memory in place of messages inside the node. */
 typedef struct sparse_window {
-    sparse_exchange exchange; /* that runs; never AUTO */
-    bool usable;              /* everybody's vector lies in a window */
+    bool usable; /* everybody's vector lies in a window */
     int ranks;
     float **vector;    /* [ranks of the node] */
     comm_window *meet; /* leased: flags, a note and a bundle a rank */

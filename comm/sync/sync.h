@@ -87,9 +87,10 @@ typedef struct sync_options {
     double density;
     select_options select; /* its threads, those of the caller, also look for values that are not finite */
     sparse_exchange exchange;
-    int64_t warmup;      /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
-    int64_t dense_below; /* tensors of fewer elements, and one-dimensional ones, go dense */
-    double momentum;     /* momentum correction: velocity before the selection; the optimiser then has none */
+    sparse_choice preferred_exchange; /* what AUTO takes, so that a run is repeated */
+    int64_t warmup;                   /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
+    int64_t dense_below;              /* tensors of fewer elements, and one-dimensional ones, go dense */
+    double momentum; /* momentum correction: velocity before the selection; the optimiser then has none */
     /* divide-shuffle, shadow, asp: what travels beside the parameters (comm/sync/tracking.c). ON, tracked gradients, is
      * WEFT_ERR_USAGE with the other modes; MOMENTS, the optimiser's second moments, is with all but divide-shuffle, and
      * without second_moments. AUTO is OFF where the shards do not differ, else MOMENTS where it can be and ON elsewhere. */

@@ -179,6 +179,7 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
     }
     const sparse_desc desc = {.lane = COMM_LANE_GRADIENT,
                               .exchange = sync->options.exchange,
+                              .preferred = sync->options.preferred_exchange,
                               .select = sync->options.select,
                               .count = bucket->count,
                               .most = count_to_send(out, density_of_step(&sync->options, 1)),
@@ -195,6 +196,7 @@ static weft_status plan_dense(comm_sync *sync, topk *t)
     }
     const comm_allreduce_desc desc = {.lane = COMM_LANE_GRADIENT,
                                       .algorithm = sync->options.algorithm,
+                                      .preferred = sync->options.preferred,
                                       .dtype = WEFT_DTYPE_F32,
                                       .op = COMM_SUM,
                                       .count = t->whole,

@@ -61,6 +61,12 @@ train named 2 --spmm lists --allreduce halving-doubling
 train reproducible 2 --reproducible --spmm rows
 [ "$(choices reproducible)" = "" ] || fail "--reproducible measures: $(choices reproducible)"
 
+train sparse 2 --sync topk --spmm rows
+told=$(choices sparse)
+[[ $told =~ ^allreduce=[a-z-]+\ topk=[a-z-]+:[0-9.e-]+:[a-z-]+$ ]] || fail "of topk run.json tells: $told"
+train exchange 2 --sync topk --spmm rows --allreduce ring --topk-exchange ok-topk
+[ "$(choices exchange)" = "" ] || fail "a named exchange is told: $(choices exchange)"
+
 # ---- refused before anything is read ----
 refused() {
     ranks 2 "$weft" train --data none --run-dir refused --choices "$1" >out 2>err && fail "taken: $1"
@@ -70,5 +76,8 @@ refused "allreduce=sharing" "allreduce=sharing is none of --allreduce's algorith
 refused "spmm=lists" "one code of 8 letters"
 refused "spmm=l-------,l-------,l-------" "each of the 2 ranks"
 refused "spmm=x-------" "a code is made of"
-refused "halo=4" "halo=4 is neither"
+refused "topk=hierarchic:0.1:ring" "has to be EXCHANGE:DENSITY:ALGORITHM"
+refused "topk=hierarchical:1.5:ring" "from 0 to 1"
+refused "topk=hierarchical:0.1" "of --allreduce"
+refused "halo=4" "halo=4 is none of"
 exit 0

@@ -71,8 +71,20 @@ longer sgd --optimizer sgd --momentum 0.9 --lr 0.1 --schedule step --schedule-st
 longer exp --optimizer sgd --lr 0.5 --schedule exp --schedule-gamma 0.9
 count=2
 longer two --reproducible
-longer topk --sync topk --topk-density 0.1 --topk-dense-below 16
+topk=(--sync topk --topk-density 0.1 --topk-dense-below 16)
+longer topk "${topk[@]}" --topk-exchange all-gather --allreduce ring
 longer split --reproducible --overlap split --bucket 2KiB
+# What would be chosen now is no matter: residuals lie as the exchange of the beginning left them.
+for exchange in all-gather hierarchical; do
+    ends 0 "${topk[@]}" --choices "allreduce=ring topk=$exchange:1:ring" --epochs 8 --run-dir "$exchange"
+    ends 0 "${topk[@]}" --epochs 24 --run-dir "$exchange" --resume
+    grep -q "topk=$exchange:1:ring" "$exchange/run.json" || fail "resumed with another exchange than $exchange"
+done
+same_end topk-whole all-gather
+# Ranks that lie otherwise over nodes have other residuals; another exchange stands for that here.
+ends 0 "${topk[@]}" --choices "allreduce=ring topk=hierarchical:1:ring" --epochs 32 --run-dir all-gather --resume
+says "going on from the mean of its replicas"
+[ "$(wc -l <all-gather/metrics.jsonl)" -eq 32 ] || fail "without residuals: $(wc -l <all-gather/metrics.jsonl) epochs"
 # Where replicas differ a run ends with their mean: training goes on from there, and gets better.
 ends 0 --sync divide-shuffle --epochs 8 --run-dir shuffle
 ends 0 --sync divide-shuffle --epochs 24 --run-dir shuffle --resume

@@ -1,7 +1,9 @@
 /* app/setup/choices.c: see app/setup/choices.h. */
 #include "app/setup/choices.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/setup/sync_setup.h"
@@ -15,18 +17,57 @@ static bool chooses_allreduce(const app_context *context)
            !option_flag(context->options, OPT_REPRODUCIBLE);
 }
 
+static bool chooses_exchange(const app_context *context)
+{
+    const sync_mode mode = option_choice(context->options, OPT_SYNC);
+    const bool topk = mode == SYNC_TOPK || (mode == SYNC_AUTO && option_flag(context->options, OPT_ALLOW_LOSSY));
+    return comm_size(context->comm) > 1 && topk && option_is_auto(context->options, OPT_TOPK_EXCHANGE);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
-static weft_status parse_allreduce(const char *name, size_t length, comm_algorithm *algorithm)
+static comm_algorithm algorithm_named(const char *name, size_t length)
 {
     for (int a = COMM_ALGO_AUTO + 1; coll_algorithm_of((comm_algorithm)a) != NULL; ++a) {
         const char *known = comm_algorithm_name((comm_algorithm)a);
         if (strlen(known) == length && strncmp(known, name, length) == 0) {
-            *algorithm = (comm_algorithm)a;
-            return WEFT_OK;
+            return (comm_algorithm)a;
         }
     }
-    return weft_fail(WEFT_ERR_USAGE, "--choices: allreduce=%.*s is none of --allreduce's algorithms", (int)length,
-                     name);
+    return COMM_ALGO_AUTO;
+}
+
+static weft_status parse_allreduce(const char *name, size_t length, comm_algorithm *algorithm)
+{
+    *algorithm = algorithm_named(name, length);
+    WEFT_CHECK(*algorithm != COMM_ALGO_AUTO, WEFT_ERR_USAGE,
+               "--choices: allreduce=%.*s is none of --allreduce's algorithms", (int)length, name);
+    return WEFT_OK;
+}
+
+/* EXCHANGE:DENSITY:ALGORITHM */
+static weft_status parse_topk(const char *text, size_t length, sparse_choice *choice)
+{
+    char *behind = NULL;
+    const size_t named = strcspn(text, ": ");
+    *choice = (sparse_choice){.exchange = SPARSE_AUTO};
+    for (int x = SPARSE_AUTO + 1; x <= SPARSE_ALL_GATHER; ++x) {
+        const char *known = sparse_exchange_name((sparse_exchange)x);
+        if (strlen(known) == named && strncmp(known, text, named) == 0) {
+            choice->exchange = (sparse_exchange)x;
+        }
+    }
+    if (choice->exchange != SPARSE_AUTO && text[named] == ':') {
+        choice->dense_from = strtod(text + named + 1, &behind);
+        if (behind < text + length && *behind == ':') {
+            choice->allreduce = algorithm_named(behind + 1, length - (size_t)(behind + 1 - text));
+        }
+    }
+    WEFT_CHECK(choice->allreduce != COMM_ALGO_AUTO && choice->dense_from >= 0.0 && choice->dense_from <= 1.0,
+               WEFT_ERR_USAGE,
+               "--choices: topk=%.*s has to be EXCHANGE:DENSITY:ALGORITHM, of --topk-exchange, from 0 to 1, of "
+               "--allreduce",
+               (int)length, text);
+    return WEFT_OK;
 }
 
 static weft_status parse_forms(const char *codes, size_t length, int rank, int ranks, char forms[CHOICES_FORMS + 1])
@@ -50,19 +91,24 @@ static weft_status parse_forms(const char *codes, size_t length, int rank, int r
 weft_status choices_parse(const char *text, int rank, int ranks, run_choices *choices)
 {
     static const char allreduce[] = "allreduce=";
+    static const char topk[] = "topk=";
     static const char spmm[] = "spmm=";
-    *choices = (run_choices){.allreduce = COMM_ALGO_AUTO};
+    *choices = (run_choices){.allreduce = COMM_ALGO_AUTO, .topk.exchange = SPARSE_AUTO};
     while (*text != '\0') {
         const size_t length = strcspn(text, " ");
         if (strncmp(text, allreduce, sizeof allreduce - 1) == 0) {
             const size_t skip = sizeof allreduce - 1;
             WEFT_TRY(parse_allreduce(text + skip, length - skip, &choices->allreduce));
+        } else if (strncmp(text, topk, sizeof topk - 1) == 0) {
+            const size_t skip = sizeof topk - 1;
+            WEFT_TRY(parse_topk(text + skip, length - skip, &choices->topk));
         } else if (strncmp(text, spmm, sizeof spmm - 1) == 0) {
             const size_t skip = sizeof spmm - 1;
             WEFT_TRY(parse_forms(text + skip, length - skip, rank, ranks, choices->forms));
         } else {
             return weft_fail(WEFT_ERR_USAGE,
-                             "--choices: %.*s is neither allreduce=NAME nor spmm=CODES, as run.json of a run has them",
+                             "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME and spmm=CODES, as "
+                             "run.json of a run has them",
                              (int)length, text);
         }
         text += length;
@@ -76,6 +122,7 @@ weft_status choices_of(const app_context *context, run_choices *choices)
     const char *text = option_text(context->options, OPT_CHOICES);
     WEFT_TRY(choices_parse(text, comm_rank(context->comm), comm_size(context->comm), choices));
     choices->allreduce = chooses_allreduce(context) ? choices->allreduce : COMM_ALGO_AUTO;
+    choices->topk.exchange = chooses_exchange(context) ? choices->topk.exchange : SPARSE_AUTO;
     choices->forms[0] = option_is_auto(context->options, OPT_SPMM) ? choices->forms[0] : '\0';
     return WEFT_OK;
 }
@@ -83,7 +130,7 @@ weft_status choices_of(const app_context *context, run_choices *choices)
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 static size_t text_bytes(const weft_comm *comm)
 {
-    return 64 + (size_t)comm_size(comm) * (CHOICES_FORMS + 1);
+    return 128 + (size_t)comm_size(comm) * (CHOICES_FORMS + 1);
 }
 
 weft_status choices_adopt(app_context *context, const char *text)
@@ -94,18 +141,38 @@ weft_status choices_adopt(app_context *context, const char *text)
 }
 
 /* The all-reduce of most of the gradient's buckets, which are of this length. */
-static comm_algorithm allreduce_for(const app_context *context, int64_t gradient_bytes)
+static comm_algorithm allreduce_for(const app_context *context, const sync_options *sync, int64_t count)
 {
-    const sync_options sync = sync_options_of(context->options, SYNC_SHARDS_REGIONS);
     const comm_layout *layout = comm_get_layout(context->comm);
     const coll_place place = {.size = comm_size(context->comm),
                               .layout = layout,
                               .model = comm_get_model(context->comm),
-                              .wire = layout->nodes == 1 ? COMM_WIRE_SAME : sync.wire,
-                              .half = sync.overlap == OVERLAP_SPLIT ? COMM_REDUCE_SCATTER : COMM_WHOLE,
+                              .wire = layout->nodes == 1 ? COMM_WIRE_SAME : sync->wire,
+                              .half = sync->overlap == OVERLAP_SPLIT ? COMM_REDUCE_SCATTER : COMM_WHOLE,
                               .shared_memory = true};
+    return coll_choose_form(&place, count, (int64_t)sizeof(float))->id;
+}
+
+/* What is chosen for buckets of this many elements. */
+static size_t append_sync(const app_context *context, int64_t gradient_bytes, char *text)
+{
+    const sync_options sync = sync_options_of(context->options, SYNC_SHARDS_REGIONS);
     const int64_t bytes = gradient_bytes < sync.bucket_bytes ? gradient_bytes : sync.bucket_bytes;
-    return coll_choose_form(&place, bytes / (int64_t)sizeof(float), (int64_t)sizeof(float))->id;
+    const int64_t count = bytes / (int64_t)sizeof(float);
+    size_t used = 0;
+    if (chooses_allreduce(context)) {
+        used = (size_t)sprintf(text, "allreduce=%s", comm_algorithm_name(allreduce_for(context, &sync, count)));
+    }
+    if (chooses_exchange(context)) {
+        const bool windowed = comm_get_layout(context->comm)->most > 1;
+        const int64_t most = (int64_t)ceil(sync.density * (double)count);
+        const bool device = !hal_host_visible(context->hal) && sparse_fits_device(SPARSE_AUTO, sync.select.method);
+        const sparse_choice topk = sparse_choose(context->comm, device, windowed, count, most);
+        used +=
+            (size_t)sprintf(text + used, "%stopk=%s:%.6g:%s", used > 0 ? " " : "", sparse_exchange_name(topk.exchange),
+                            topk.dense_from, comm_algorithm_name(topk.allreduce));
+    }
+    return used;
 }
 
 /* codes: [P][CHOICES_FORMS]. One for all when they are alike. */
@@ -132,9 +199,7 @@ static weft_status compose(const app_context *context, const char *forms, int64_
         bytes[r] = CHOICES_FORMS;
     }
     WEFT_TRY(comm_gatherv(comm, 0, forms, CHOICES_FORMS, codes, bytes));
-    if (chooses_allreduce(context)) {
-        used = (size_t)sprintf(text, "allreduce=%s", comm_algorithm_name(allreduce_for(context, gradient_bytes)));
-    }
+    used = append_sync(context, gradient_bytes, text);
     if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && forms[strspn(forms, "-")] != '\0') {
         used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
         append_forms(codes, comm_size(comm), text + used);

@@ -1,21 +1,26 @@
 /*
  * app/setup/choices.h: what was chosen by measuring and changes the order of sums, in words: --choices.
  *
- *      --choices "allreduce=shared spmm=l-------,r-------"     spmm: a code a rank, or one for all (gnn_forms)
+ *      --choices "allreduce=shared topk=hierarchical:0.08:ring spmm=l-------,r-------"
+ *
+ *      topk: the exchange, the density from which a dense all-reduce is faster, and which
+ *      spmm: a code a rank, or one for all (gnn_forms)
  *
  * Once chosen it is fixed for the run, and stands in the options as if somebody had typed it: in run.json and in every
  * checkpoint. A run that is resumed with as many ranks and threads takes what its checkpoint says, so it has the same
- * bits; options that are named (--allreduce, --spmm, --reproducible) are not listed and never overruled.
+ * bits; options that are named (--allreduce, --topk-exchange, --spmm, --reproducible) are not listed and never overruled.
  */
 #ifndef WEFT_APP_SETUP_CHOICES_H
 #define WEFT_APP_SETUP_CHOICES_H
 
 #include "app/setup/context.h"
+#include "comm/sparse/sparse.h"
 
 enum { CHOICES_FORMS = 8 }; /* letters of a rank's code */
 
 typedef struct run_choices {
     comm_algorithm allreduce;      /* COMM_ALGO_AUTO: none is listed */
+    sparse_choice topk;            /* .exchange SPARSE_AUTO: none is listed */
     char forms[CHOICES_FORMS + 1]; /* this rank's code; "": none is listed */
 } run_choices;
 

@@ -180,6 +180,7 @@ static weft_status train(train_job *job)
     WEFT_TRY(choices_of(context, &choices));
     WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
     job->options.sync.preferred = choices.allreduce;
+    job->options.sync.preferred_exchange = choices.topk;
     job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){
         .context = context,

@@ -176,3 +176,19 @@ weft_status checkpoint_read_rank(const char *path, const checkpoint_piece *piece
     npz_close(npz);
     return status;
 }
+
+weft_status checkpoint_rank_fits(const char *path, const checkpoint_piece *piece, int count, bool *fits)
+{
+    weft_status status = WEFT_OK;
+    npz_file *npz = NULL;
+    *fits = true;
+    WEFT_TRY(npz_open(path, &npz));
+    for (int i = 0; i < count && status == WEFT_OK && *fits; ++i) {
+        npy_header header = {0};
+        const int member = npz_find(npz, piece[i].name);
+        status = member >= 0 ? npz_read_header(npz, member, &header) : WEFT_OK;
+        *fits = piece[i].optional || (member >= 0 && header.count == piece[i].bytes / piece[i].item_bytes);
+    }
+    npz_close(npz);
+    return status;
+}

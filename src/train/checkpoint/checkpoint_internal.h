@@ -78,6 +78,8 @@ typedef struct checkpoint_piece {
 /* data: the pieces one after the other. */
 weft_status checkpoint_write_rank(const char *path, const checkpoint_piece *piece, int count, const void *data);
 weft_status checkpoint_read_rank(const char *path, const checkpoint_piece *piece, int count, void *data);
+/* Whether a file has all pieces that are not optional, each of its length. */
+weft_status checkpoint_rank_fits(const char *path, const checkpoint_piece *piece, int count, bool *fits);
 weft_status checkpoint_rank_path(char path[FILE_PATH_MAX], const char *folder, int rank);
 
 /* ---- a new checkpoint: rank 0 ---- */

@@ -365,8 +365,33 @@ static weft_status scatter_rank(const train_keeper *k, rank_state *s, int q, con
     return comm_alltoallv(k->comm, from, s->counts, s->data, receives);
 }
 
+/* Whether every rank's file is as long as what its rank remembers now: what a mode holds back may lie by nodes, and as
+ * many ranks may stand on others. Ranks with parameters of their own have to fit. Collective. */
+static weft_status agree_on_fit(const train_keeper *k, const rank_state *s, const checkpoint *ck,
+                                checkpoint_piece *piece, bool *fits)
+{
+    char path[FILE_PATH_MAX];
+    weft_status status = WEFT_OK;
+    *fits = true;
+    for (int q = 0; ck != NULL && piece != NULL && q < ck->ranks && status == WEFT_OK && *fits; ++q) {
+        pieces_of(s, q, piece);
+        status = checkpoint_rank_path(path, ck->path, q);
+        status = status == WEFT_OK ? checkpoint_rank_fits(path, piece, s->pieces, fits) : status;
+    }
+    WEFT_TRY(comm_agree(k->comm, status));
+    WEFT_TRY(comm_bcast(k->comm, 0, fits, (int64_t)sizeof *fits));
+    *fits = *fits || k->replica->owns;
+    if (ck != NULL && !*fits) {
+        log_warn("the checkpoint's ranks lay on other nodes, or " FLAG_SYNC " %s had other options: going on from the "
+                 "mean of its replicas; what mode, preconditioner or model remembered is dropped",
+                 ck->sync);
+    }
+    return WEFT_OK;
+}
+
 static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_state *s)
 {
+    bool fits = false;
     weft_status status = WEFT_OK;
     checkpoint_piece *piece = NULL;
     unsigned char *from = NULL;
@@ -378,10 +403,11 @@ static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_sta
         status = status == WEFT_OK ? weft_malloc((size_t)s->largest, 1, WEFT_MEM_WORKSPACE, (void **)&from) : status;
     }
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
-    for (int q = 0; q < comm_size(k->comm); ++q) {
+    WEFT_TRY_GOTO(agree_on_fit(k, s, ck, piece, &fits), status, done);
+    for (int q = 0; q < comm_size(k->comm) && fits; ++q) {
         WEFT_TRY_GOTO(scatter_rank(k, s, q, ck, piece, from, receives), status, done);
     }
-    status = state_spill(k, s);
+    status = fits ? state_spill(k, s) : share_moments(k, ck, s);
 done:
     weft_free(piece);
     weft_free(from);
