@@ -116,10 +116,10 @@ weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX])
     char hash[33];
     char name[64];
     char *text = NULL;
-    size_t bytes = strlen(key->nodes) + sizeof key->mpi + sizeof key->machine + 128;
+    size_t bytes = strlen(key->nodes) + sizeof key->mpi + sizeof key->machine + 320;
     WEFT_TRY(WEFT_NEW(&text, bytes, WEFT_MEM_COMM));
     int length = snprintf(text, bytes, "%s|%d|%s|%s|%s|%s", key->nodes, key->ranks, key->transport, key->mpi,
-                          key->machine, version_text());
+                          key->machine, version_program());
     file_hash(text, (size_t)length, hash);
     weft_free(text);
     snprintf(name, sizeof name, "comm-%.16s.json", hash);
@@ -192,7 +192,7 @@ static weft_status read_root(const char *path, const json_value *root, const mod
     WEFT_TRY(json_expect_text(path, root, "format", MODEL_FORMAT));
     WEFT_TRY(json_get_int(path, root, "ranks", 1, INT32_MAX, &ranks));
     WEFT_TRY(key != NULL ? expect_key(path, root, key, ranks) : WEFT_OK);
-    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
     WEFT_TRY(read_link(path, root, "inter", &read.inter));
     WEFT_TRY(read_link(path, root, "intra", &read.intra));
 #define MODEL_READ(name, member, most) WEFT_TRY(json_get_amount(path, root, name, most, "seconds", &read.member));
@@ -251,7 +251,7 @@ static void write_root(FILE *out, const model_key *key, const comm_model *model)
     json_int(&json, "ranks", key->ranks);
     json_text(&json, "transport", key->transport);
     json_text(&json, "mpi", key->mpi);
-    json_text(&json, "weft", version_text());
+    json_text(&json, "weft", version_program());
     write_link(&json, "inter", &model->inter);
     write_link(&json, "intra", &model->intra);
 #define MODEL_WRITE(name, member, most) json_real(&json, name, model->member);

@@ -15,6 +15,12 @@
 #define XXHASH_VERSION_TEXT                                                                                            \
     VERSION_TEXT(XXH_VERSION_MAJOR) "." VERSION_TEXT(XXH_VERSION_MINOR) "." VERSION_TEXT(XXH_VERSION_RELEASE)
 
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
 const char *version_text(void)
 {
     return WEFT_VERSION;
@@ -27,16 +33,17 @@ const char *version_revision(void)
 
 const char *version_compiler(void)
 {
-#ifdef __clang__
-    return "clang " __clang_version__;
-#else
-    return "gcc " __VERSION__;
-#endif
+    return COMPILER;
 }
 
 const char *version_build(void)
 {
     return WEFT_BUILD;
+}
+
+const char *version_program(void)
+{
+    return WEFT_VERSION ", " COMPILER ", " WEFT_BUILD;
 }
 
 const char *version_library(int i, const char **version)

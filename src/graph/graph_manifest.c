@@ -171,7 +171,8 @@ weft_status graph_manifest_read(const char *store, graph_manifest *manifest, cha
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/manifest.json", store));
-    WEFT_CHECK(file_exists(store), WEFT_ERR_NOINPUT, "%s: no such graph store; weft convert makes one, of files or of synth:SPEC", store);
+    WEFT_CHECK(file_exists(store), WEFT_ERR_NOINPUT,
+               "%s: no such graph store; weft convert makes one, of files or of synth:SPEC", store);
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT,
                "%s: is not a graph store (no manifest.json in it); weft convert makes one", store);
     char *text;

@@ -16,10 +16,10 @@ static const double quicker = 0.9; /* less may be noise */
 
 weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 {
-    char text[FORM_KEY_BYTES + 64];
+    char text[FORM_KEY_BYTES + 256];
     char hash[33];
     char name[64];
-    const int length = snprintf(text, sizeof text, "%s|%s|%s", FORMS_FORMAT, version_text(), key);
+    const int length = snprintf(text, sizeof text, "%s|%s|%s", FORMS_FORMAT, version_program(), key);
     file_hash(text, (size_t)length, hash);
     snprintf(name, sizeof name, "forms-%.16s.json", hash);
     return cache_path(name, path);
@@ -29,8 +29,8 @@ weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 static void check_of(const char *key, const form_record *record, char check[33])
 {
     char text[CHECK_BYTES];
-    int used =
-        snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_text(), key, record->forms, record->epoch);
+    int used = snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_program(), key, record->forms,
+                        record->epoch);
     for (int role = 0; role < GNN_FORMS; ++role) {
         for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
             used += snprintf(text + used, sizeof text - (size_t)used, "|%a", record->seconds[role][form]);
@@ -75,7 +75,7 @@ static weft_status read_root(const char *path, const json_value *root, const cha
     char check[33];
     form_record read = {.epoch = 0.0};
     WEFT_TRY(json_expect_text(path, root, "format", FORMS_FORMAT));
-    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
     WEFT_TRY(json_expect_text(path, root, "key", key));
     WEFT_TRY(json_get_text(path, root, "forms", &forms));
     WEFT_CHECK(strlen(forms) == GNN_FORMS && strspn(forms, "rbl-") == GNN_FORMS, WEFT_ERR_DATA,
@@ -112,7 +112,7 @@ weft_status form_record_write(const char *path, const char *key, const form_reco
     json_writer json = json_begin(writer.stream, false);
     json_object(&json, NULL);
     json_text(&json, "format", FORMS_FORMAT);
-    json_text(&json, "weft", version_text());
+    json_text(&json, "weft", version_program());
     json_text(&json, "key", key);
     json_text(&json, "forms", record->forms);
     json_array(&json, "seconds");

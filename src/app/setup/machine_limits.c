@@ -28,11 +28,11 @@ limits_key limits_key_of(const machine *m, const weft_hal *hal, int node_ranks)
 
 weft_status limits_path(const limits_key *key, char path[FILE_PATH_MAX])
 {
-    char text[320];
+    char text[640];
     char hash[33];
     char name[64];
     const int length = snprintf(text, sizeof text, "%s|%s|%s|%d|%d|%s", key->host, key->cpu, key->backend, key->ranks,
-                                key->threads, version_text());
+                                key->threads, version_program());
     file_hash(text, (size_t)length, hash);
     snprintf(name, sizeof name, "machine-%.16s.json", hash);
     return cache_path(name, path);
@@ -49,7 +49,7 @@ static weft_status read_root(const char *path, const json_value *root, const lim
     WEFT_TRY(json_expect_text(path, root, "host", key->host));
     WEFT_TRY(json_expect_text(path, root, "cpu", key->cpu));
     WEFT_TRY(json_expect_text(path, root, "backend", key->backend));
-    WEFT_TRY(json_expect_text(path, root, "weft", version_text()));
+    WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
     WEFT_TRY(json_get_int(path, root, "ranks", key->ranks, key->ranks, &ranks));
     WEFT_TRY(json_get_int(path, root, "threads", key->threads, key->threads, &threads));
     WEFT_TRY(json_get_amount(path, root, "read_bytes_per_s", most_rate, "bytes a second", &read.read));
@@ -82,7 +82,7 @@ weft_status limits_write(const char *path, const limits_key *key, const machine_
     json_text(&json, "backend", key->backend);
     json_int(&json, "ranks", key->ranks);
     json_int(&json, "threads", key->threads);
-    json_text(&json, "weft", version_text());
+    json_text(&json, "weft", version_program());
     json_real(&json, "read_bytes_per_s", limits->read);
     json_real(&json, "triad_bytes_per_s", limits->triad);
     json_real(&json, "gemm_flop_per_s", limits->gemm);
