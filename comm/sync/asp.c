@@ -21,11 +21,12 @@
  * alone, so slack = 0 adds the same numbers in the same order whatever the timing is: the same bits.
  *
  * theta: fixed, following the learning rate, or steered to a bandwidth (comm/sync/significance.h; by the clock on the
- * wall, hence not repeatable). Every flush_every steps, and at the end of a run, it is 0: everything goes.
+ * wall, hence not repeatable). Every flush_every steps it is 0: everything goes.
  *
- * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. sync_finish
- * flushes first: the mean is then that of all updates. Batch statistics are averaged inside the site every step, over
- * sites by sync_average. Density and staleness are reported by the leaders.
+ * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. So does
+ * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of it
+ * at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
+ * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported by the leaders.
  *
  * With gradient tracking the tracked gradients travel as the parameters do: of each site's change the part n / P is
  * made at once, remembered, and sent once it passes theta times the tracked gradient. theta = 0 makes all of them the
@@ -514,20 +515,15 @@ static weft_status parameters(comm_sync *sync)
 }
 
 /* ---- ends ------------------------------------------------------------------------------------------------ */
-/* All sites are at the same step here: what they sent is heard; at the end of a run, after a flush. */
+/* All sites are at the same step here: what they sent is heard. */
 static weft_status settle(comm_sync *sync, bool last)
 {
     asp *a = sync->self;
+    (void)last; /* the last mean is made as any other */
     if (a->counters.begun == 0 || a->sites == 1) {
         return WEFT_OK;
     }
-    if (last) {
-        double density = sync->figures.density; /* that of the last step, which a flush is none of */
-        WEFT_TRY(exchange(sync, 0.0, 0));
-        sync->figures.density = density;
-    } else {
-        WEFT_TRY(leads(a) ? hear(sync, a->counters.clock) : follow(sync));
-    }
+    WEFT_TRY(leads(a) ? hear(sync, a->counters.clock) : follow(sync));
     for (int64_t slot = 0; leads(a) && slot < slots(sync); ++slot) {
         WEFT_TRY(await_slot(sync, slot));
     }

@@ -137,6 +137,7 @@ static weft_status conserving_run(weft_comm *comm, int sites, int64_t slack)
     WEFT_TRY(write_sites(comm, sites, path));
     sync_options options = options_of(path, 0.05);
     options.slack = slack;
+    options.flush_every = 31;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int k = 0; k < 30; ++k) {
         float before[QUAD_ELEMENTS];
@@ -165,20 +166,25 @@ static weft_status conserving_run(weft_comm *comm, int sites, int64_t slack)
                        quad_start(i) + sum[i]);
         }
         CASE_CHECK(rank > 0 || (density > 0.02 && density < 0.7), "density %g", density);
-        /* Averages show the mean and leave everything as it was; the end flushes. */
+        /* Averages show the mean and leave everything as it was. */
         float mine[QUAD_ELEMENTS];
         memcpy(mine, r.value, sizeof mine);
         WEFT_TRY(sync_average(r.sync));
         WEFT_TRY(replica_check_equal(&r));
         WEFT_TRY(sync_resume(r.sync));
         CASE_CHECK(quad_same(mine, r.value, sizeof mine), "an average changed the replica");
-        WEFT_TRY(sync_finish(r.sync));
-        WEFT_TRY(replica_check_equal(&r));
+        /* A step that moves nothing, and flushes: what was held back is everywhere once it is heard. */
+        WEFT_TRY(sync_begin(r.sync, 0.02, 1.0));
+        memset(r.grad, 0, sizeof r.grad);
+        WEFT_TRY(sync_gradients(r.sync));
+        WEFT_TRY(sync_parameters(r.sync));
+        WEFT_TRY(gather_acc(&r, acc)); /* hears what is under way */
         for (int i = 0; i < QUAD_TRAINED; ++i) {
             CASE_CHECK(fabs((double)r.value[i] - quad_start(i) - sum[i]) < 1e-5, "after the flush element %d: %.9g", i,
                        (double)r.value[i]);
         }
     }
+    WEFT_TRY(sync_finish(r.sync));
     sync_destroy(r.sync);
     return quad_remove(comm, path);
 }
@@ -261,6 +267,30 @@ static weft_status case_entries(weft_comm *comm, void *argument)
     return quad_remove(comm, path);
 }
 
+/* The end is a mean of the sites as they are: what they hold back stays out of it. */
+static weft_status check_end(replica *r)
+{
+    float all[8][QUAD_ELEMENTS];
+    const sync_buffer *kept = NULL;
+    int count = 0;
+    WEFT_TRY(sync_state(r->sync, &kept, &count)); /* hears what is under way */
+    WEFT_TRY(replica_gather(r, all));
+    WEFT_TRY(sync_finish(r->sync));
+    WEFT_TRY(replica_check_equal(r));
+    for (int i = 0; i < QUAD_TRAINED; ++i) {
+        float least = all[0][i];
+        float most = all[0][i];
+        for (int q = 1; q < comm_size(r->comm); ++q) {
+            least = fminf(least, all[q][i]);
+            most = fmaxf(most, all[q][i]);
+        }
+        const float slip = 1e-6f * (1.0f + fabsf(most));
+        CASE_CHECK(r->value[i] >= least - slip && r->value[i] <= most + slip,
+                   "element %d: %.9g of sites from %.9g to %.9g", i, (double)r->value[i], (double)least, (double)most);
+    }
+    return WEFT_OK;
+}
+
 /* A slow site: the others run at most `slack` clocks ahead of its news, and do use the room. */
 static weft_status slow_run(weft_comm *comm, int64_t slack)
 {
@@ -281,8 +311,7 @@ static weft_status slow_run(weft_comm *comm, int64_t slack)
     WEFT_TRY(comm_allreduce(comm, &lag, 1, WEFT_DTYPE_I64, COMM_MAX));
     CASE_CHECK(ranks == 1 || lag == 0 || slack > 0, "lag %lld", (long long)lag);
     CASE_CHECK(ranks == 1 || slack == 0 || lag > 0, "nobody ran ahead of a site that sleeps");
-    WEFT_TRY(sync_finish(r.sync));
-    WEFT_TRY(replica_check_equal(&r));
+    WEFT_TRY(check_end(&r));
     sync_destroy(r.sync);
     return quad_remove(comm, path);
 }
