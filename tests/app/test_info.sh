@@ -19,7 +19,7 @@ export XDG_CACHE_HOME=$PWD/cache
 mkdir -p cache/weft
 "$weft" info hardware >out 2>err || fail "hardware: $(cat err)"
 grep -q "all-reduces timed" out && fail "timings from nowhere: $(cat out)"
-version=$("$weft" --version --verbose | sed -n 's/^\(weft\|compiler\|build\): //p' | paste -sd, | sed 's/,/, /g')
+version=$("$weft" --version --verbose | sed -n 's/^\(weft\|compiler\|build\): //p' | paste -sd '|' | sed 's/|/, /g')
 zeros="0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
 cat >cache/weft/comm-1.json <<JSON
 {"format": "weft-comm-model 4", "nodes": "ant:2", "machine": "m", "ranks": 2, "transport": "mpi", "mpi": "x", "weft": "$version",
