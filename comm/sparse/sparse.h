@@ -63,8 +63,8 @@ sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, i
 
 /* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes what is preferred, else
  * the exchange that is predicted to be cheapest for a hundredth of the elements, and goes dense in every call whose k is
- * predicted to be slower than a dense all-reduce. Residuals start at zero. Buffers from comm_buffer_alloc are reduced where they
- * lie. */
+ * predicted to be slower than a dense all-reduce. Residuals start at zero. Buffers from comm_buffer_alloc are reduced
+ * where they lie. */
 weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan);
 void sparse_destroy(sparse_plan *plan);
 

@@ -8,7 +8,8 @@
  *
  * Once chosen it is fixed for the run, and stands in the options as if somebody had typed it: in run.json and in every
  * checkpoint. A run that is resumed with as many ranks and threads takes what its checkpoint says, so it has the same
- * bits; options that are named (--allreduce, --topk-exchange, --spmm, --reproducible) are not listed and never overruled.
+ * bits; options that are named (--allreduce, --topk-exchange, --spmm, --reproducible) are not listed and never
+ * overruled.
  */
 #ifndef WEFT_APP_SETUP_CHOICES_H
 #define WEFT_APP_SETUP_CHOICES_H
