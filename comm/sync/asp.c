@@ -26,7 +26,8 @@
  * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. So does
  * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of it
  * at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
- * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported by the leaders.
+ * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported
+ * by the leaders.
  *
  * With gradient tracking the tracked gradients travel as the parameters do: of each site's change the part n / P is
  * made at once, remembered, and sent once it passes theta times the tracked gradient. theta = 0 makes all of them the
