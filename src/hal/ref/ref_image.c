@@ -29,37 +29,8 @@ static int64_t output_at(int64_t input, int64_t stride, int64_t pad, int64_t off
 /* A weight as a convolution on these rows sees it. */
 #define ROUND(x) LOAD(STORE(x))
 
-#define cell        float
-#define real        float
-#define LOAD(x)     (x)
-#define STORE(x)    (x)
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_image_body.h"
-#undef cell
-#undef real
-#undef TYPED
-
-#define cell        double
-#define real        double
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_image_body.h"
-#undef cell
-#undef real
-#undef LOAD
-#undef STORE
-#undef TYPED
-
-#define cell        uint16_t
-#define real        float
-#define LOAD(x)     bf16_to_float(x)
-#define STORE(x)    bf16_from_float(x)
-#define TYPED(name) name##_bf16
-#include "hal/ref/ref_image_body.h"
-#undef cell
-#undef real
-#undef LOAD
-#undef STORE
-#undef TYPED
+#define REF_BODY "hal/ref/ref_image_body.h"
+#include "hal/ref/ref_typed.h"
 
 static void ref_conv_destroy(weft_hal *hal, hal_conv *conv)
 {

@@ -1,0 +1,36 @@
+/*
+ * hal/ref/ref_typed.h: the file REF_BODY for rows of float32, float64 and bfloat16: its functions are named TYPED(name), a
+ * row's numbers are cells, which LOAD makes reals, and STORE cells again. No include guard.
+ */
+#define cell        float
+#define real        float
+#define LOAD(x)     (x)
+#define STORE(x)    (x)
+#define TYPED(name) name##_f32
+#include REF_BODY
+#undef cell
+#undef real
+#undef TYPED
+
+#define cell        double
+#define real        double
+#define TYPED(name) name##_f64
+#include REF_BODY
+#undef cell
+#undef real
+#undef LOAD
+#undef STORE
+#undef TYPED
+
+#define cell        uint16_t
+#define real        float
+#define LOAD(x)     bf16_to_float(x)
+#define STORE(x)    bf16_from_float(x)
+#define TYPED(name) name##_bf16
+#include REF_BODY
+#undef cell
+#undef real
+#undef LOAD
+#undef STORE
+#undef TYPED
+#undef REF_BODY
