@@ -13,20 +13,6 @@ typedef struct rank_row {
     cpu_set mask;
 } rank_row;
 
-/* Every rank's row on every rank, in rank order. */
-static weft_status all_rows(weft_comm *comm, const void *row, size_t bytes, void *rows)
-{
-    const int ranks = comm_size(comm);
-    int64_t *counts = NULL;
-    WEFT_TRY(comm_agree(comm, WEFT_NEW(&counts, ranks, WEFT_MEM_WORKSPACE)));
-    for (int r = 0; r < ranks; r++) {
-        counts[r] = (int64_t)bytes;
-    }
-    weft_status status = comm_allgatherv(comm, row, (int64_t)bytes, rows, counts);
-    weft_free(counts);
-    return status;
-}
-
 static void note_node(train_load *load, const rank_row *rows, int ranks, const char *host)
 {
     for (int r = 0; r < ranks; r++) {
@@ -54,7 +40,7 @@ weft_status train_load_begin(train_load *load, const app_context *context)
         status = WEFT_NEW(&load->pids, ranks, WEFT_MEM_WORKSPACE);
     }
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    WEFT_TRY_GOTO(all_rows(context->comm, &mine, sizeof mine, rows), status, done);
+    WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof mine, rows), status, done);
     note_node(load, rows, ranks, mine.host);
     load->look = comm_node_rank(context->comm) == 0 ? host_look_begin("/") : NULL;
     load->cpu_begin = clock_cpu_seconds();
@@ -122,7 +108,7 @@ weft_status train_load_gather(train_load *load, const app_context *context)
     train_load_row mine = {.threads = context->placement.threads, .used = load->cpu_used, .seen = load->seen};
     memcpy(mine.host, context->host, sizeof mine.host);
     WEFT_TRY(comm_agree(context->comm, WEFT_NEW(&rows, ranks, WEFT_MEM_WORKSPACE)));
-    weft_status status = all_rows(context->comm, &mine, sizeof mine, rows);
+    weft_status status = comm_allgather(context->comm, &mine, (int64_t)sizeof mine, rows);
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         train_load_choose(rows, ranks, load);
     }

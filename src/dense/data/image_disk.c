@@ -152,23 +152,14 @@ static weft_status tell_node(weft_comm *comm, image_disk *disk)
     const comm_layout *layout = comm_get_layout(comm);
     const int ranks = comm_size(comm);
     int64_t *placed = NULL;
-    int64_t *bytes = NULL;
-    weft_status status = WEFT_NEW(&placed, ranks, WEFT_MEM_WORKSPACE);
+    weft_status status = comm_agree(comm, WEFT_NEW(&placed, ranks, WEFT_MEM_WORKSPACE));
     if (status == WEFT_OK) {
-        status = WEFT_NEW(&bytes, ranks, WEFT_MEM_WORKSPACE);
-    }
-    status = comm_agree(comm, status);
-    for (int r = 0; r < ranks && bytes != NULL; ++r) {
-        bytes[r] = (int64_t)sizeof *placed;
-    }
-    if (status == WEFT_OK) {
-        status = comm_allgatherv(comm, &disk->placed, (int64_t)sizeof *placed, placed, bytes);
+        status = comm_allgather(comm, &disk->placed, (int64_t)sizeof *placed, placed);
     }
     if (status == WEFT_OK && placed != NULL) {
         disk->placed = placed[layout->member[layout->first[layout->node_of[comm_rank(comm)]]]];
     }
     weft_free(placed);
-    weft_free(bytes);
     return status;
 }
 
