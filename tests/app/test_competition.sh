@@ -26,22 +26,24 @@ done
 # What the busy processes have had so far: fields 14 and 15, behind a name without blanks.
 ticks() { for pid in "${pids[@]}"; do awk '{print $14 + $15}' "/proc/$pid/stat"; done | tr '\n' ' '; }
 
-# As many epochs as take eight seconds here and now.
-taskset -c "${cpus[0]},${cpus[1]}" "$weft" train --data store --epochs 20 --eval-every 0 --run-dir probe.run >probe 2>probe.err ||
-    fail "$(tail -3 probe.err)"
-seconds=$(sed -n 's/.*"epoch_s": *\([0-9.e-]*\).*/\1/p' probe.run/metrics.jsonl | tail -n +3 | sort -g |
-    awk '{v[NR] = $1} END {print v[int(NR / 2) + 1]}')
-epochs=$(awk -v s="$seconds" 'BEGIN {n = int(8 / s); print n < 40 ? 40 : n}')
+# Two seconds of training and more have advice: epochs double until they take four, however much of the CPUs this job gets.
+epochs=40
 for ranks in 1 2; do
-    launch=() # two ranks that wait for each other on taken CPUs take longer
+    launch=()
     [ $ranks -eq 1 ] || launch=(mpirun --oversubscribe --bind-to none -np 2)
-    had=$(ticks) began=$EPOCHREALTIME
-    taskset -c "${cpus[0]},${cpus[1]}" "${launch[@]}" "$work/trained-here" train --data store --epochs $((ranks == 1 ? epochs : epochs / 3)) \
-        --eval-every 0 --checkpoint-every 0 --run-dir run$ranks >out$ranks 2>err$ranks || fail "$(tail -3 err$ranks)"
+    while :; do
+        had=$(ticks) began=$EPOCHREALTIME
+        taskset -c "${cpus[0]},${cpus[1]}" "${launch[@]}" "$work/trained-here" train --data store --epochs $epochs \
+            --eval-every 0 --checkpoint-every 0 --run-dir run$ranks.$epochs >out$ranks 2>err$ranks || fail "$(tail -3 err$ranks)"
+        ended=$EPOCHREALTIME
+        run=run$ranks.$epochs
+        seconds=$(sed -n 's/.*"epoch_s": *\([0-9.e-]*\).*/\1/p' $run/metrics.jsonl | awk '{s += $1} END {print int(s)}')
+        [ "$seconds" -lt 4 ] || break
+        epochs=$((epochs * 2))
+    done
     advice=$(grep 'advice: .*other processes had' out$ranks) || fail "$ranks ranks: no line about others: $(tail -12 out$ranks)"
-    ended=$EPOCHREALTIME
     ! grep -q 'trained-here (pid' <<<"$advice" || fail "the job competes with itself: $advice"
-    python3 - run$ranks "$advice" "${pids[*]}" "$had" "$(ticks)" "$began" "$ended" <<'PY'
+    python3 - $run "$advice" "${pids[*]}" "$had" "$(ticks)" "$began" "$ended" <<'PY'
 import json
 import os
 import re
