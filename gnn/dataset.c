@@ -14,6 +14,30 @@ enum { PIECE_BYTES = 8 << 20 };
 
 /* ---- features ---- */
 
+/* Owned rows in the order of the store, which is read once from front to back: shared ones and the others each stand so, unless a
+ * locality order moved them. */
+typedef struct row_walk {
+    const weft_part *part;
+    int64_t next[2], end[2];
+} row_walk;
+
+static row_walk walk_rows(const weft_part *part)
+{
+    return (row_walk){.part = part, .next = {0, part->n_shared}, .end = {part->n_shared, part->n_owned}};
+}
+
+static bool next_row(row_walk *walk, int64_t *row)
+{
+    const int64_t *gid = walk->part->gid;
+    const bool left[2] = {walk->next[0] < walk->end[0], walk->next[1] < walk->end[1]};
+    if (!left[0] && !left[1]) {
+        return false;
+    }
+    const int run = !left[0] || (left[1] && gid[walk->next[1]] < gid[walk->next[0]]);
+    *row = walk->next[run]++;
+    return true;
+}
+
 /* By the sum of the row, or by its Euclidean length; a row of zeros stays. */
 static void scale_row(float *row, int64_t cols, bool by_length)
 {
@@ -34,8 +58,10 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     int64_t cols = graph->features;
     double *mean = scale;
     double *deviation = scale + cols;
-    double n = (double)graph->vertices;
-    for (int64_t i = 0; i < part->n_owned; ++i) {
+    const double n = (double)graph->vertices;
+    int64_t i;
+    row_walk walk = walk_rows(part);
+    while (next_row(&walk, &i)) {
         const float *row = graph->feature + part->gid[i] * cols;
         for (int64_t c = 0; c < cols; ++c) {
             mean[c] += (double)row[c];
@@ -45,7 +71,8 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     for (int64_t c = 0; c < cols; ++c) {
         mean[c] /= n;
     }
-    for (int64_t i = 0; i < part->n_owned; ++i) {
+    walk = walk_rows(part);
+    while (next_row(&walk, &i)) {
         const float *row = graph->feature + part->gid[i] * cols;
         for (int64_t c = 0; c < cols; ++c) {
             double d = (double)row[c] - mean[c];
@@ -89,26 +116,41 @@ static int64_t rows_a_piece(const weft_graph *graph)
     return 1 + PIECE_BYTES / (graph->features * (int64_t)sizeof(float));
 }
 
+/* Rows on their way to x: of the shared ones and of the others, consecutive each. */
+typedef struct row_piece {
+    float *rows;
+    int64_t begin, count;
+} row_piece;
+
 static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
-                             const double *scale, float *piece, void *other, int64_t piece_rows, weft_tensor *x)
+                             const double *scale, float *room, void *other, int64_t room_rows, weft_tensor *x)
 {
-    int64_t cols = graph->features;
+    const int64_t cols = graph->features;
+    const int64_t piece_rows = room_rows / 2;
+    row_piece pieces[2] = {{.rows = room}, {.rows = room + piece_rows * cols, .begin = part->n_shared}};
+    row_walk walk = walk_rows(part);
     log_progress progress = log_progress_begin("load features", "rows", (double)part->n_owned);
-    for (int64_t begin = 0; begin < part->n_owned; begin += piece_rows) {
-        int64_t count = part->n_owned - begin < piece_rows ? part->n_owned - begin : piece_rows;
-        for (int64_t i = 0; i < count; ++i) {
-            float *row = piece + i * cols;
-            memcpy(row, graph->feature + part->gid[begin + i] * cols, (size_t)cols * sizeof *row);
-            if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
-                scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
-            } else if (scaling == GNN_SCALE_STANDARD) {
-                scale_columns(scale, row, cols);
-            }
+    for (int64_t i, done = 0; next_row(&walk, &i);) {
+        row_piece *piece = &pieces[i >= part->n_shared];
+        float *row = piece->rows + piece->count++ * cols;
+        memcpy(row, graph->feature + part->gid[i] * cols, (size_t)cols * sizeof *row);
+        if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
+            scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
+        } else if (scaling == GNN_SCALE_STANDARD) {
+            scale_columns(scale, row, cols);
         }
-        WEFT_TRY(store_rows(x, begin, count, piece, other));
-        graph_release_pages(graph);
-        log_progress_update(&progress, (double)(begin + count));
+        if (piece->count == piece_rows) {
+            WEFT_TRY(store_rows(x, piece->begin, piece->count, piece->rows, other));
+            piece->begin += piece->count;
+            piece->count = 0;
+            graph_release_pages(graph);
+            log_progress_update(&progress, (double)(done += piece_rows));
+        }
     }
+    for (int p = 0; p < 2; ++p) {
+        WEFT_TRY(store_rows(x, pieces[p].begin, pieces[p].count, pieces[p].rows, other));
+    }
+    graph_release_pages(graph);
     log_progress_end(&progress);
     return WEFT_OK;
 }
@@ -119,22 +161,22 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     weft_status status = WEFT_OK;
     int64_t cols = graph->features;
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
-    int64_t piece_rows = rows_a_piece(graph);
-    float *piece = NULL;
+    const int64_t room_rows = 1 + rows_a_piece(graph);
+    float *room = NULL;
     void *other = NULL;
     double *scale = NULL;
-    WEFT_TRY_GOTO(WEFT_NEW(&piece, piece_rows * cols, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&room, room_rows * cols, WEFT_MEM_WORKSPACE), status, done);
     if (x->dtype != WEFT_DTYPE_F32) {
         const size_t bytes = weft_dtype_bytes(x->dtype);
-        WEFT_TRY_GOTO(weft_malloc((size_t)(piece_rows * cols), bytes, WEFT_MEM_WORKSPACE, &other), status, done);
+        WEFT_TRY_GOTO(weft_malloc((size_t)(room_rows / 2 * cols), bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     }
     if (scaling == GNN_SCALE_STANDARD) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(measure_columns(comm, graph, part, scale), status, done);
     }
-    status = copy_rows(graph, part, scaling, scale, piece, other, piece_rows, x);
+    status = copy_rows(graph, part, scaling, scale, room, other, room_rows, x);
 done:
-    weft_free(piece);
+    weft_free(room);
     weft_free(other);
     weft_free(scale);
     return comm_agree(comm, status);
@@ -154,12 +196,16 @@ static int64_t count_numbers(const float *row, int64_t cols)
 static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part, int64_t *offset)
 {
     const int64_t piece = rows_a_piece(graph);
+    row_walk walk = walk_rows(part);
     offset[0] = 0;
-    for (int64_t i = 0; i < part->n_owned; ++i) {
-        offset[i + 1] = offset[i] + count_numbers(graph->feature + part->gid[i] * graph->features, graph->features);
-        if (i % piece == piece - 1) {
+    for (int64_t i, seen = 0; next_row(&walk, &i); ++seen) {
+        offset[i + 1] = count_numbers(graph->feature + part->gid[i] * graph->features, graph->features);
+        if (seen % piece == piece - 1) {
             graph_release_pages(graph);
         }
+    }
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        offset[i + 1] += offset[i];
     }
 }
 
@@ -190,10 +236,11 @@ static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const wef
     WEFT_TRY_GOTO(WEFT_NEW(&column, offset[part->n_owned], WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&value, offset[part->n_owned], WEFT_MEM_WORKSPACE), status, done);
     const int64_t piece = rows_a_piece(graph);
-    for (int64_t i = 0; i < part->n_owned; ++i) {
-        if (i % piece == piece - 1) {
+    row_walk walk = walk_rows(part);
+    for (int64_t i, seen = 0; next_row(&walk, &i); ++seen) {
+        if (seen % piece == piece - 1) {
             graph_release_pages(graph);
-            log_progress_update(&progress, (double)(part->n_owned + i));
+            log_progress_update(&progress, (double)(part->n_owned + seen));
         }
         take_numbers(graph->feature + part->gid[i] * cols, cols, column + offset[i], value + offset[i]);
         if (scaling != GNN_SCALE_NONE) {

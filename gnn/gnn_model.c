@@ -258,6 +258,40 @@ static weft_status jump_forward(gnn_model *model, int l, const weft_tensor *y)
     return tensor_axpby(1.0, y, 0.0, &to);
 }
 
+/* Is what stands between two layers work of single rows? Norms are not, and connections past layers are left whole. */
+static bool between_by_rows(const gnn_model *model, int l)
+{
+    const gnn_plan *plan = &model->plan;
+    return model->norm[l].kind == NORM_NONE && plan->skip_cols == 0 && plan->jump_cols == 0;
+}
+
+static weft_status add_step(gnn_model *model, const train_pass *pass, const weft_tensor *matrix, int number,
+                            weft_status (*run)(const gnn_row_step *step, const gnn_row_span *span))
+{
+    const gnn_row_step step = {.run = run,
+                               .self = model,
+                               .pass = pass,
+                               .matrix = matrix != NULL ? *matrix : (weft_tensor){0},
+                               .number = number};
+    return gnn_aggregate_rows(&model->aggregator, model->plan.n_owned, &step);
+}
+
+static weft_status activate_rows(const gnn_row_step *step, const gnn_row_span *span)
+{
+    const gnn_model *model = step->self;
+    const int l = step->number;
+    weft_tensor all_x = gnn_layer_out(&model->layer[l]);
+    weft_tensor all_y = result_of(model, l);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    weft_tensor y = gnn_span_of(&all_y, span);
+    hal_dropout dropout = dropout_of(model, step->pass, l);
+    hal_dropout here;
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = act_forward(model, &x, gnn_span_mask(&dropout, span, &here), &y);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
 static weft_status activate(gnn_model *model, const train_pass *pass, int l)
 {
     const int skip = model->plan.layer[l].skip;
@@ -278,11 +312,31 @@ static weft_status activate(gnn_model *model, const train_pass *pass, int l)
     return jumps(model, l) ? jump_forward(model, l, &y) : WEFT_OK;
 }
 
-static weft_status mask_features(gnn_model *model, const train_pass *pass)
+/* From layer l's linear part to its result. */
+static weft_status between_forward(gnn_model *model, const train_pass *pass, int l)
 {
-    weft_tensor x = gnn_layer_x(&model->layer[0]);
-    hal_dropout dropout = dropout_of(model, pass, -1);
-    return tensor_act_forward(&model->features, false, &dropout, &x);
+    if (between_by_rows(model, l)) {
+        return add_step(model, pass, NULL, l, activate_rows);
+    }
+    WEFT_TRY(gnn_aggregate_settle(&model->aggregator));
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = activate(model, pass, l);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
+static weft_status mask_features(const gnn_row_step *step, const gnn_row_span *span)
+{
+    const gnn_model *model = step->self;
+    weft_tensor all_x = gnn_layer_x(&model->layer[0]);
+    weft_tensor from = gnn_span_of(&model->features, span);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    hal_dropout dropout = dropout_of(model, step->pass, -1);
+    hal_dropout here;
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = tensor_act_forward(&from, false, gnn_span_mask(&dropout, span, &here), &x);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
 }
 
 static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
@@ -293,18 +347,15 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
         &model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
     model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
     if (status == WEFT_OK && keeps_features_apart(model)) {
-        activity_begin(ACTIVITY_ELEMENTWISE);
-        status = mask_features(model, pass);
-        activity_end(ACTIVITY_ELEMENTWISE);
+        status = add_step(model, pass, NULL, 0, mask_features);
     }
     for (int l = 0; status == WEFT_OK && l < layer_count(model); ++l) {
         status = gnn_layer_forward(&model->layer[l], pass, l == 0 ? &input_dropout : NULL);
         if (status == WEFT_OK && l < layer_count(model) - 1) {
-            activity_begin(ACTIVITY_ELEMENTWISE);
-            status = activate(model, pass, l);
-            activity_end(ACTIVITY_ELEMENTWISE);
+            status = between_forward(model, pass, l);
         }
     }
+    status = status == WEFT_OK ? gnn_aggregate_settle(&model->aggregator) : status;
     *logits = gnn_layer_out(&model->layer[layer_count(model) - 1]);
     return status;
 }
@@ -356,11 +407,40 @@ static weft_status deactivate(gnn_model *model, const train_pass *pass, int l, w
     return tensor_axpby(1.0, &owned, 0.0, &out);
 }
 
+static weft_status deactivate_rows(const gnn_row_step *step, const gnn_row_span *span)
+{
+    const gnn_model *model = step->self;
+    const int l = step->number;
+    weft_tensor all_y = result_of(model, l);
+    weft_tensor y = gnn_span_of(&all_y, span);
+    weft_tensor dy = gnn_span_of(&step->matrix, span);
+    hal_dropout dropout = dropout_of(model, step->pass, l);
+    hal_dropout here;
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = act_backward(model, &y, gnn_span_mask(&dropout, span, &here), &dy);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
+/* From the gradient of layer l's result to that of its linear part. */
+static weft_status between_backward(gnn_model *model, const train_pass *pass, int l, weft_tensor *gradient)
+{
+    if (between_by_rows(model, l)) {
+        return add_step(model, pass, gradient, l, deactivate_rows);
+    }
+    WEFT_TRY(gnn_aggregate_settle(&model->aggregator));
+    activity_begin(ACTIVITY_ELEMENTWISE);
+    weft_status status = deactivate(model, pass, l, gradient);
+    activity_end(ACTIVITY_ELEMENTWISE);
+    return status;
+}
+
 /* Of the layer that jumping connections end in. */
 static weft_status jump_backward(gnn_model *model, const train_pass *pass, int l, const weft_tensor *below)
 {
     weft_tensor dx = gnn_jump_input_gradient(&model->connections, below);
     WEFT_TRY(gnn_layer_backward(&model->layer[l], pass, NULL, &dx));
+    WEFT_TRY(gnn_aggregate_settle(&model->aggregator));
     return gnn_jump_backward(&model->connections, &dx);
 }
 
@@ -375,10 +455,8 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
         weft_tensor below = gradient_of(model, l - 1);
         WEFT_TRY(jumps_only(model, l - 1) ? jump_backward(model, pass, l, &below)
                                           : gnn_layer_backward(&model->layer[l], pass, NULL, &below));
-        activity_begin(ACTIVITY_ELEMENTWISE);
-        weft_status status = deactivate(model, pass, l - 1, &below);
-        activity_end(ACTIVITY_ELEMENTWISE);
-        WEFT_TRY(status);
+        WEFT_TRY(between_backward(model, pass, l - 1, &below));
     }
-    return gnn_layer_backward(&model->layer[0], pass, &input_dropout, NULL);
+    WEFT_TRY(gnn_layer_backward(&model->layer[0], pass, &input_dropout, NULL));
+    return gnn_aggregate_settle(&model->aggregator);
 }

@@ -2,8 +2,9 @@
  * partition/part_store.h: parts kept as they were cut, beside the partition that they were cut by.
  *
  * Cutting a part takes several passes over all edges of the graph on every rank; reading a kept one takes one over its
- * own. The file part-RANK.npz (or part-RANK-clustered.npz) stands in the partition's folder and goes with it when the
- * partition is replaced; it is used only for the graph and the partition files that it names.
+ * own. The file part-RANK.npz (part-RANK-clustered.npz, part-RANK-shared.npz, part-RANK-clustered-shared.npz in other orders
+ * of local vertices) stands in the partition's folder and goes with it when the partition is replaced; it is used only for the
+ * graph and the partition files that it names.
  */
 #ifndef WEFT_PARTITION_PART_STORE_H
 #define WEFT_PARTITION_PART_STORE_H
@@ -15,7 +16,7 @@
  * WEFT_ERR_NOINPUT: none is kept, or for another graph or partition; WEFT_ERR_DATA: damaged. Free with part_destroy.
  */
 weft_status part_load(const char *store_path, const weft_graph *graph, const partition_options *options, int part,
-                      bool clustered, weft_part *out);
+                      bool clustered, part_layout layout, weft_part *out);
 /* Write it; the edges must not be released yet. */
 weft_status part_save(const char *store_path, const weft_graph *graph, const partition_options *options,
                       const weft_part *part, bool clustered);

@@ -242,6 +242,7 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                          .dtype = dtype,
                          .n_owned = part->n_owned,
                          .n_local = part->n_local,
+                         .steps = {.n_shared = part->n_shared, .n_owned = part->n_owned},
                          .overlaps = part->n_local > part->n_owned && /* ranks may differ: the messages do not */
                                      gnn_overlaps(comm, options->overlap)};
     int32_t whole_rows = part->whole_rows;
@@ -284,6 +285,8 @@ weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass
     if (a->sources == NULL) {
         return WEFT_OK;
     }
+    a->open = false; /* after a pass that failed */
+    a->steps.count = 0;
     a->local = pass->training && a->own_scales.post.cols > 0;
     WEFT_TRY(gnn_halo_begin(a->sources, pass));
     return a->destinations != NULL && a->destinations != a->sources ? gnn_halo_begin(a->destinations, pass) : WEFT_OK;
@@ -409,8 +412,22 @@ static weft_status run_whole(gnn_aggregator *a)
     return halo_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out);
 }
 
-/* The schedule of the head comment. */
-static weft_status run_cut(gnn_aggregator *a)
+/* Whole rows: unshared ones have no edge from a replica, so only the shared ones wait, and for nothing else. */
+static weft_status leave_whole_rows(gnn_aggregator *a)
+{
+    int inner = 0;
+    return product_slices(a, GNN_OWNED, GNN_OWNED, a->under_way.beta, NULL, &inner);
+}
+
+static weft_status complete_whole_rows(gnn_aggregator *a)
+{
+    int boundary = 0;
+    WEFT_TRY(halo_wait(a->sources));
+    return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
+}
+
+/* The schedule of the head comment, up to the last wait. */
+static weft_status leave_cut(gnn_aggregator *a)
 {
     gnn_aggregation *w = &a->under_way;
     int early = 0, inner = 0, boundary = 0;
@@ -420,22 +437,75 @@ static weft_status run_cut(gnn_aggregator *a)
     WEFT_TRY(product(a, GNN_REPLICAS, GNN_REPLICAS, 1.0, 0, 1));
     WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out));
     WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, NULL, &inner));
-    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary));
-    return halo_wait(reverse_halo(a));
+    return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
+}
+
+/* What was left becomes complete. */
+static weft_status complete(gnn_aggregator *a)
+{
+    if (!a->open) {
+        return WEFT_OK;
+    }
+    a->open = false;
+    return a->whole_rows ? complete_whole_rows(a) : halo_wait(reverse_halo(a));
+}
+
+weft_status gnn_aggregate_settle(gnn_aggregator *aggregator)
+{
+    gnn_aggregator *a = aggregator;
+    const bool halved = a->open;
+    WEFT_TRY(complete(a));
+    WEFT_TRY(gnn_row_steps_run(&a->steps, halved ? GNN_ROWS_SHARED : GNN_ROWS_ALL, !halved));
+    return gnn_row_steps_done(&a->steps);
+}
+
+weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, const gnn_row_step *step)
+{
+    gnn_aggregator *a = aggregator;
+    if (!a->overlaps) {
+        gnn_row_steps now = {.n_owned = n_owned, .step = {*step}, .count = 1};
+        WEFT_TRY(gnn_row_steps_run(&now, GNN_ROWS_ALL, true));
+        return gnn_row_steps_done(&now);
+    }
+    assert(n_owned == a->n_owned);
+    WEFT_TRY(a->steps.count == GNN_ROW_STEPS ? gnn_aggregate_settle(a) : WEFT_OK);
+    a->steps.step[a->steps.count++] = *step;
+    if (!a->open) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(gnn_row_step_run(&a->steps, step, GNN_ROWS_OTHER, true));
+    gnn_aggregate_poll(a);
+    return WEFT_OK;
 }
 
 weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta,
                                 weft_tensor *out)
 {
-    assert(x->rows == aggregator->n_local && out->rows == aggregator->n_local && x->cols == out->cols);
+    gnn_aggregator *a = aggregator;
+    assert(x->rows == a->n_local && out->rows == a->n_local && x->cols == out->cols);
     assert(beta == 0.0 || beta == 1.0);
-    aggregator->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
-    return halo_post(forward_halo(aggregator), HALO_FORWARD, transposed, x);
+    const bool whole = !a->open; /* no half of the steps that wait has been run */
+    WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_SHARED, true) : gnn_aggregate_settle(a));
+    a->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
+    WEFT_TRY(halo_post(forward_halo(a), HALO_FORWARD, transposed, x));
+    WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
+    return gnn_row_steps_done(&a->steps);
+}
+
+weft_status gnn_aggregate_leave(gnn_aggregator *aggregator)
+{
+    assert(!aggregator->open && aggregator->steps.count == 0); /* none is added between begin and here */
+    if (!aggregator->overlaps) {
+        return run_whole(aggregator);
+    }
+    aggregator->open = true;
+    return aggregator->whole_rows ? leave_whole_rows(aggregator) : leave_cut(aggregator);
 }
 
 weft_status gnn_aggregate_end(gnn_aggregator *aggregator)
 {
-    return aggregator->overlaps ? run_cut(aggregator) : run_whole(aggregator);
+    WEFT_TRY(gnn_aggregate_leave(aggregator));
+    return gnn_aggregate_settle(aggregator);
 }
 
 weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out)

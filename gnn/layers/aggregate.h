@@ -19,10 +19,13 @@
  * hides both legs. What others wait for goes first:
  *
  *     begin                                              end
- *     |post|  caller's work  | replica rows | inner edges ... wait | rest of    |post| inner | boundary | wait |
- *     |    |  that needs no  | from owned   | until the rows       | replica    |    | edges | edges    | and  |
- *     |    |  aggregate      | sources      | have arrived         | rows       |    | left  |          | add  |
- *          |<--------- forward leg under way ------------>|                    |<- reverse leg under way ->|
+ *     |post|  caller's work  | replica rows | inner edges ... wait | rest of    |post| inner | boundary | row   | wait |
+ *     |    |  that needs no  | from owned   | until the rows       | replica    |    | edges | edges    | steps | and  |
+ *     |    |  aggregate      | sources      | have arrived         | rows       |    | left  |          |       | add  |
+ *          |<--------- forward leg under way ------------>|                    |<--- reverse leg under way --->|
+ *
+ * Row steps are the work of single rows before and after, as far as it is that of unshared rows (row_steps.h). With whole rows
+ * boundary edges are those of shared rows, and the one wait stands in front of them, behind inner edges and row steps.
  *
  * The inner edges (owned to owned, most of a good partition) are run in slices, and messages are looked after between
  * two of them. How many slices fit before the rows arrive is a matter of time, but not the order in which a row's terms
@@ -40,6 +43,7 @@
 #include "gnn/layers/gnn_halo.h"
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/local_matrix.h"
+#include "gnn/layers/row_steps.h"
 #include "partition/part.h"
 #include "tensor/tensor.h"
 
@@ -81,6 +85,8 @@ typedef struct gnn_aggregator {
     gnn_vertex_scales own_scales; /* from edges among owned vertices alone: for passes without exchange */
     bool local;                   /* such a pass is under way */
     gnn_aggregation under_way;
+    bool open;           /* it was left: sums of shared rows are not complete */
+    gnn_row_steps steps; /* that wait for it, or for the next */
     sync_buffer *buffer; /* of the last gnn_aggregator_state; NULL: none */
     double build_seconds;
     gnn_form_figures forms; /* what the matrices' forms were chosen by */
@@ -129,11 +135,18 @@ weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tens
  *     WEFT_TRY(gnn_aggregate_begin(&aggregator, false, &z, 1.0, &out));
  *     ... out = x W + b ...
  *     WEFT_TRY(gnn_aggregate_end(&aggregator));
+ *
+ * _leave in place of _end: shared rows of out may not be complete, so until _settle, or the next _begin, out is for row
+ * steps alone. _rows adds a step, for the rows of the layers [n_owned]: it is run at once where nothing can be gained by
+ * waiting. _begin, too, runs all steps that wait.
  */
 weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta,
                                 weft_tensor *out);
 void gnn_aggregate_poll(gnn_aggregator *aggregator);
 weft_status gnn_aggregate_end(gnn_aggregator *aggregator);
+weft_status gnn_aggregate_leave(gnn_aggregator *aggregator);
+weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, const gnn_row_step *step);
+weft_status gnn_aggregate_settle(gnn_aggregator *aggregator);
 void gnn_aggregator_destroy(gnn_aggregator *aggregator);
 
 #endif

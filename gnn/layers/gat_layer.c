@@ -207,7 +207,7 @@ static weft_status linear_backward(gnn_layer *layer, const hal_dropout *dropout,
     weft_tensor dtarget = attention_columns(layer, &gat->dtarget, false, 0, gat->frame.heads);
     WEFT_TRY(vector_backward(layer, gat->target_vector, &dtarget, &dz));
     WEFT_TRY(vector_backward(layer, gat->source_vector, &dsource, &dz));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz));
+    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz, false));
     if (dx == NULL) {
         return WEFT_OK;
     }

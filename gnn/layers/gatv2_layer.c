@@ -201,7 +201,7 @@ static weft_status linear_backward(gnn_layer *layer, const hal_dropout *dropout,
     weft_tensor dends = attention_columns(layer, &gat->dends, false, 0, gat->dends.cols);
     weft_tensor dbias = param_grad(layer->params, gat->ends_bias);
     WEFT_TRY(tensor_col_sum(&dends, 0.0, &dbias));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dends));
+    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dends, false));
     if (dx == NULL) {
         return WEFT_OK;
     }

@@ -93,6 +93,7 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     if (!learns(layer)) {
         return WEFT_OK;
     }
+    WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
     WEFT_TRY(train_need(pass, layer->eps));
     weft_tensor z = owned_z(layer);
     weft_tensor out = gnn_layer_out(layer);
@@ -125,7 +126,7 @@ static weft_status linear_gradients(gnn_layer *layer, const train_pass *pass, co
     weft_tensor dz = owned_z(layer);
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(add_scaled(layer, &dout, &dz));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz));
+    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz, false));
     WEFT_TRY(layer_gradients_ready(layer, pass));
     if (dx == NULL) {
         return WEFT_OK;
@@ -140,6 +141,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     if (!learns(layer)) {
         return sum_layer_backward(layer, pass, dropout, dx);
     }
+    WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
     WEFT_TRY(eps_gradient(layer));
     WEFT_TRY(train_ready(pass, layer->eps));
     weft_tensor from = layer_local_out(layer);
@@ -155,6 +157,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 const gnn_layer_ops gnn_layer_gin = {.plan = plan_gin,
                                      .then = &gnn_layer_mlp,
                                      .connects = true,
+                                     .by_rows = true,
                                      .normalisation = normalisation,
                                      .declare = declare,
                                      .create = create,

@@ -43,7 +43,8 @@ struct gnn_layer_ops {
     bool connects;             /* takes residual and jumping connections */
     bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
     bool elu;                  /* between layers, in place of ReLU */
-    bool walks_edges;          /* works on gnn_part_edges */
+    bool by_rows;     /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
+    bool walks_edges; /* works on gnn_part_edges */
     /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);
@@ -66,7 +67,8 @@ void gnn_layer_destroy(gnn_layer *layer);
 weft_tensor gnn_layer_x(const gnn_layer *layer);   /* [n_owned, d_in] */
 weft_tensor gnn_layer_out(const gnn_layer *layer); /* [n_owned, d_out] */
 
-/* dropout: of the input, used by the first layer's panels; NULL = none. Collective. */
+/* Rows of what these two give may be for row steps alone until gnn_aggregate_settle.
+ * dropout: of the input, used by the first layer's panels; NULL = none. Collective. */
 weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
 /* `out` holds its gradient. dx: [n_local or n_owned rows, d_in] receives the input gradient; NULL = not wanted. */
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);

@@ -54,6 +54,18 @@ static inline weft_tensor layer_half(const gnn_layer *layer, const weft_tensor *
     return tensor_view(weights, neighbours ? plan->d_in : 0, plan->d_in, 0, plan->d_out);
 }
 
+/* A step of this layer for gnn_aggregate_rows. */
+static inline gnn_row_step layer_step(gnn_layer *layer, const train_pass *pass,
+                                      weft_status (*run)(const gnn_row_step *step, const gnn_row_span *span))
+{
+    return (gnn_row_step){.run = run, .self = layer, .pass = pass};
+}
+
+static inline weft_status layer_rows(gnn_layer *layer, const gnn_row_step *step)
+{
+    return gnn_aggregate_rows(layer->aggregator, layer->n_owned, step);
+}
+
 /* The weights and the bias are about to be read. */
 static inline weft_status layer_need_weights(const gnn_layer *layer, const train_pass *pass)
 {
@@ -65,6 +77,12 @@ static inline weft_status layer_gradients_ready(const gnn_layer *layer, const tr
 {
     WEFT_TRY(train_ready(pass, layer->bias));
     return train_ready(pass, layer->weight);
+}
+
+/* The same, behind a step. */
+static inline weft_status layer_gradients_done(const gnn_row_step *step)
+{
+    return layer_gradients_ready(step->self, step->pass);
 }
 
 static inline weft_status layer_bias_gradient(gnn_layer *layer)
@@ -81,12 +99,12 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
 weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
 /* Every row of out = bias. */
 weft_status layer_set_bias(gnn_layer *layer);
-/* y = x W + bias (NULL: none) and dW = x^T dy, x masked panel by panel where the plan says so; of sparse features x is a
+/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel where the plan says so; of sparse features x is a
  * shape alone. */
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
                            weft_tensor *y);
 weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,
-                                  const weft_tensor *dy);
+                                  const weft_tensor *dy, bool add);
 
 /* The operations of gnn_layer_ops for sums. */
 weft_status sum_layer_declare(gnn_layer *layer, int group);

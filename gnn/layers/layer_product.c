@@ -4,6 +4,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 /* Rows [row, row + rows) of x under the dropout mask, in the panel. */
 static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
                               int64_t rows, weft_tensor *panel)
@@ -58,16 +60,17 @@ weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const w
 }
 
 weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,
-                                  const weft_tensor *dy)
+                                  const weft_tensor *dy, bool add)
 {
     weft_tensor dw = param_grad(layer->params, layer->weight);
     if (layer->features != NULL) {
+        assert(!add);
         return tensor_features_gradient(layer->features, dy, dropout, &dw);
     }
     if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(&(tensor_product){.a = x, .b = dy, .trans_a = true}, &dw);
+        return tensor_gemm(&(tensor_product){.a = x, .b = dy, .trans_a = true, .beta = add ? 1.0 : 0.0}, &dw);
     }
-    WEFT_TRY(tensor_zero(&dw));
+    WEFT_TRY(add ? WEFT_OK : tensor_zero(&dw));
     for (int64_t row = 0; row < x->rows; row += layer->panel->rows) {
         int64_t rows = x->rows - row < layer->panel->rows ? x->rows - row : layer->panel->rows;
         weft_tensor panel;

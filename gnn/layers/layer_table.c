@@ -74,10 +74,12 @@ weft_status gnn_layer_prepare(gnn_layer *layer)
 
 weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
+    WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
     return layer->plan->ops->forward(layer, pass, dropout);
 }
 
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
+    WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
     return layer->plan->ops->backward(layer, pass, dropout, dx);
 }

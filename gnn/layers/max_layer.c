@@ -185,7 +185,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_weight_gradient(layer, dropout, &both, &dout);
+    weft_status status = layer_weight_gradient(layer, dropout, &both, &dout, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(layer_gradients_ready(layer, pass));

@@ -77,7 +77,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
         WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
     }
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_weight_gradient(layer, dropout, &x, &dy);
+    weft_status status = layer_weight_gradient(layer, dropout, &x, &dy, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     return layer_gradients_ready(layer, pass);

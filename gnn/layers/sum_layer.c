@@ -60,41 +60,63 @@ static weft_tensor product(const gnn_layer *layer)
                       : tensor_view(&layer->output, 0, layer->n_owned, plan->d_out, plan->d_out);
 }
 
-/* product = operand * W + bias */
-static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *bias)
+/* product = operand * W + bias, row by row; with z alone the bias stands in out, which the aggregate is added to. */
+static weft_status multiply_rows(const gnn_row_step *step, const gnn_row_span *span)
 {
-    weft_tensor x = operand(layer);
-    weft_tensor y = product(layer);
-    return layer_multiply(layer, dropout, &x, bias, &y);
-}
-
-/* dW = operand^T * d(product) */
-static weft_status weight_gradient(gnn_layer *layer, const hal_dropout *dropout)
-{
-    weft_tensor x = operand(layer);
-    weft_tensor dy = product(layer);
-    return layer_weight_gradient(layer, dropout, &x, &dy);
-}
-
-static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
-{
-    WEFT_TRY(layer_need_weights(layer, pass));
+    gnn_layer *layer = step->self;
+    const bool linear_first = layer->plan->flow == GNN_FLOW_LINEAR_FIRST;
+    weft_tensor all_x = operand(layer);
+    weft_tensor all_y = product(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    weft_tensor y = gnn_span_of(&all_y, span);
     weft_tensor bias = param_value(layer->params, layer->bias);
+    hal_dropout here;
     activity_begin(ACTIVITY_LINEAR);
     weft_status status;
-    if (layer->plan->self) {
-        weft_tensor front = tensor_view(&layer->wide_bias, 0, 1, 0, layer->plan->d_out);
-        status = tensor_axpby(1.0, &bias, 0.0, &front);
-        status = status == WEFT_OK ? multiply(layer, dropout, &layer->wide_bias) : status;
+    if (linear_first && !layer->plan->self) {
+        weft_tensor all_out = gnn_layer_out(layer);
+        weft_tensor out = gnn_span_of(&all_out, span);
+        weft_tensor w = param_value(layer->params, layer->weight);
+        status = layer_multiply(layer, gnn_span_mask(step->dropout, span, &here), &x, NULL, &y);
+        status = status == WEFT_OK ? layer_set_rows(&w, &bias, &out) : status;
     } else {
-        status = multiply(layer, dropout, NULL);
-        status = status == WEFT_OK ? layer_set_bias(layer) : status; /* the aggregate is added to it */
+        status = layer_multiply(layer, gnn_span_mask(step->dropout, span, &here), &x,
+                                linear_first ? &layer->wide_bias : &bias, &y);
     }
     activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
-    weft_tensor z = layer_local_z(layer);
-    weft_tensor out = layer_local_out(layer);
-    return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
+    return status;
+}
+
+/* Sparse features cannot be taken apart by rows. */
+static weft_status add_product(gnn_layer *layer, const gnn_row_step *step)
+{
+    if (layer->features == NULL) {
+        return layer_rows(layer, step);
+    }
+    WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
+    WEFT_TRY(layer_rows(layer, step));
+    return gnn_aggregate_settle(layer->aggregator);
+}
+
+static weft_status multiply(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    WEFT_TRY(layer_need_weights(layer, pass));
+    if (layer->wide_bias.cols > 0) {
+        weft_tensor bias = param_value(layer->params, layer->bias);
+        weft_tensor front = tensor_view(&layer->wide_bias, 0, 1, 0, layer->plan->d_out);
+        WEFT_TRY(tensor_axpby(1.0, &bias, 0.0, &front));
+    }
+    gnn_row_step step = layer_step(layer, pass, multiply_rows);
+    step.dropout = dropout;
+    return add_product(layer, &step);
+}
+
+static weft_status begin_forward(gnn_layer *layer)
+{
+    const bool linear_first = layer->plan->flow == GNN_FLOW_LINEAR_FIRST;
+    weft_tensor from = linear_first ? layer_local_z(layer) : layer_local_x(layer);
+    weft_tensor to = linear_first ? layer_local_out(layer) : layer_local_m(layer);
+    return gnn_aggregate_begin(layer->aggregator, false, &from, linear_first ? 1.0 : 0.0, &to);
 }
 
 weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
@@ -102,68 +124,106 @@ weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const ha
     if (sum_splits(layer, dropout)) {
         return sum_split_forward(layer, pass);
     }
-    if (layer->plan->flow == GNN_FLOW_LINEAR_FIRST) {
-        return forward_linear_first(layer, pass, dropout);
-    }
     if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
-        weft_tensor x = layer_local_x(layer);
-        weft_tensor m = layer_local_m(layer);
-        WEFT_TRY(gnn_aggregate(layer->aggregator, false, &x, 0.0, &m));
+        WEFT_TRY(begin_forward(layer));
+        WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
     }
-    WEFT_TRY(layer_need_weights(layer, pass));
-    weft_tensor bias = param_value(layer->params, layer->bias);
+    WEFT_TRY(multiply(layer, pass, dropout));
+    if (layer->plan->flow != GNN_FLOW_LINEAR_FIRST) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(begin_forward(layer));
+    return gnn_aggregate_leave(layer->aggregator);
+}
+
+static weft_status bias_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    weft_tensor all = gnn_layer_out(layer);
+    weft_tensor dout = gnn_span_of(&all, span);
+    weft_tensor dbias = param_grad(layer->params, layer->bias);
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = multiply(layer, dropout, &bias);
+    weft_status status = tensor_col_sum(&dout, span->first ? 0.0 : 1.0, &dbias);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
 
-/* dx through the weights: dx = d(product) W^T, over both column blocks at once where both feed x. */
-static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
+/* dW = operand^T * d(product) */
+static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    weft_tensor all_x = operand(layer);
+    weft_tensor all_dy = product(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    weft_tensor dy = gnn_span_of(&all_dy, span);
+    hal_dropout here;
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = layer_weight_gradient(layer, gnn_span_mask(step->dropout, span, &here), &x, &dy, !span->first);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
+}
+
+/* dx through the weights, over both column blocks at once where both feed x; dm takes m's place. */
+static weft_status input_gradient(gnn_layer *layer, const weft_tensor *dy, const gnn_row_span *span, weft_tensor *dx)
 {
     const gnn_layer_plan *plan = layer->plan;
     weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor dy = product(layer);
-    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, plan->d_in);
     if (plan->flow != GNN_FLOW_AGGREGATE_FIRST) {
-        return tensor_gemm(&(tensor_product){.a = &dy, .b = &w, .trans_b = true}, &dx_owned);
+        return tensor_gemm(&(tensor_product){.a = dy, .b = &w, .trans_b = true}, dx);
     }
-    weft_tensor dm = tensor_view(&layer->input, 0, layer->n_owned, plan->d_in, plan->d_in);
+    weft_tensor dm = tensor_view(&layer->input, span->row, span->rows, plan->d_in, plan->d_in);
     if (!plan->self) {
-        return tensor_gemm(&(tensor_product){.a = &dy, .b = &w, .trans_b = true}, &dm);
+        return tensor_gemm(&(tensor_product){.a = dy, .b = &w, .trans_b = true}, &dm);
     }
     weft_tensor w_self = layer_half(layer, &w, false);
     weft_tensor w_neigh = layer_half(layer, &w, true);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dy, .b = &w_self, .trans_b = true}, &dx_owned));
-    return tensor_gemm(&(tensor_product){.a = &dy, .b = &w_neigh, .trans_b = true}, &dm);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = dy, .b = &w_self, .trans_b = true}, dx));
+    return tensor_gemm(&(tensor_product){.a = dy, .b = &w_neigh, .trans_b = true}, &dm);
+}
+
+/* matrix: dx, all rows. */
+static weft_status input_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    weft_tensor all_dy = product(layer);
+    weft_tensor dy = gnn_span_of(&all_dy, span);
+    weft_tensor dx = gnn_span_of(&step->matrix, span);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = input_gradient(layer, &dy, span, &dx);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 /* All of a layer's products fused, the aggregation before or after them. */
 static weft_status backward_fused(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     const gnn_layer_plan *plan = layer->plan;
+    const gnn_row_step bias = layer_step(layer, pass, bias_gradient_rows);
+    gnn_row_step weight = layer_step(layer, pass, weight_gradient_rows);
+    gnn_row_step input = layer_step(layer, pass, input_gradient_rows);
+    weight.dropout = dropout;
+    weight.done = layer_gradients_done;
     if (plan->flow == GNN_FLOW_LINEAR_FIRST) {
         weft_tensor from = layer_local_out(layer);
         weft_tensor dz = layer_local_z(layer);
-        WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &dz));
+        WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
+        WEFT_TRY(layer_bias_gradient(layer));
+        WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
+    } else {
+        WEFT_TRY(layer_rows(layer, &bias));
     }
-    WEFT_TRY(layer_bias_gradient(layer));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = weight_gradient(layer, dropout);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
-    WEFT_TRY(layer_gradients_ready(layer, pass));
-    if (dx != NULL) {
-        activity_begin(ACTIVITY_LINEAR);
-        status = input_gradient(layer, dx);
-        activity_end(ACTIVITY_LINEAR);
-        WEFT_TRY(status);
+    WEFT_TRY(add_product(layer, &weight));
+    if (dx == NULL) {
+        return WEFT_OK;
     }
-    if (dx != NULL && plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
-        weft_tensor dm = layer_local_m(layer);
-        return gnn_aggregate(layer->aggregator, true, &dm, plan->self ? 1.0 : 0.0, dx);
+    input.matrix = *dx;
+    WEFT_TRY(layer_rows(layer, &input));
+    if (plan->flow != GNN_FLOW_AGGREGATE_FIRST) {
+        return WEFT_OK;
     }
-    return WEFT_OK;
+    weft_tensor dm = layer_local_m(layer);
+    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &dm, plan->self ? 1.0 : 0.0, dx));
+    return gnn_aggregate_leave(layer->aggregator);
 }
 
 weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)

@@ -101,6 +101,7 @@ static gnn_normalisation gcn_normalisation(const gnn_config *config)
 
 const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
                                       .connects = true,
+                                      .by_rows = true,
                                       .normalisation = sage_normalisation,
                                       .declare = sum_layer_declare,
                                       .create = sum_layer_create,
@@ -110,6 +111,7 @@ const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
 
 const gnn_layer_ops gnn_layer_gcn = {.plan = sum_plan_pooled,
                                      .connects = true,
+                                     .by_rows = true,
                                      .normalisation = gcn_normalisation,
                                      .declare = sum_layer_declare,
                                      .create = sum_layer_create,
@@ -118,6 +120,7 @@ const gnn_layer_ops gnn_layer_gcn = {.plan = sum_plan_pooled,
                                      .backward = sum_layer_backward};
 
 const gnn_layer_ops gnn_layer_mlp = {.plan = plan_mlp,
+                                     .by_rows = true,
                                      .declare = sum_layer_declare,
                                      .create = sum_layer_create,
                                      .prepare = sum_layer_prepare,

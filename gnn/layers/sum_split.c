@@ -1,12 +1,12 @@
 /*
  * gnn/layers/sum_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate and is
- * computed while rows are under way.
+ * computed while rows are under way, the other one row by row (row_steps.h), in brackets.
  *
- *     forward    linear first       z = x W_neigh   |post z|      out = x W_self + b                 out += aggregate(z)
- *                aggregate first    |post x|    out = x W_self + b     m = aggregate(x), out += m W_neigh
- *     backward   linear first                       |post dout| db, dW_self, dx = dout W_self^T
- *                                                               dz = aggregate^T(dout), dW_neigh, dx += dz W_neigh^T
- *                aggregate first    dW_neigh, dm    |post dm|   db, dW_self, dx = dout W_self^T  dx += aggregate^T(dm)
+ *     forward    linear first       [z = x W_neigh]  |post z|    out = x W_self + b                 out += aggregate(z)
+ *                aggregate first    |post x|    out = x W_self + b     m = aggregate(x), [out += m W_neigh]
+ *     backward   linear first                        |post dout| db, dW_self, dx = dout W_self^T
+ *                                                               dz = aggregate^T(dout), [dW_neigh, dx += dz W_neigh^T]
+ *                aggregate first    [dW_neigh, dm]   |post dm|   db, dW_self, dx = dout W_self^T  dx += aggregate^T(dm)
  *
  * Against the fused products this costs a second pass over x (linear first) or out (aggregate first). A layer without
  * weights of its own for x has nothing to split, and masked panels or sparse features would be masked twice: those stay fused.
@@ -31,50 +31,71 @@ static weft_status piece(gnn_layer *layer, const tensor_product *product, weft_t
     return status;
 }
 
-/* z = x W_neigh; while z is on its way, out = x W_self + b. */
-static weft_status forward_linear_first(gnn_layer *layer)
+/* z = x W_neigh */
+static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_span *span)
 {
+    gnn_layer *layer = step->self;
     weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor bias = param_value(layer->params, layer->bias);
-    weft_tensor w_self = layer_half(layer, &w, false);
     weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor z = layer_local_z(layer);
-    weft_tensor z_owned = tensor_view(&z, 0, layer->n_owned, 0, z.cols);
-    weft_tensor out = layer_local_out(layer);
-    weft_tensor out_owned = gnn_layer_out(layer);
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &w_neigh}, &z_owned));
-    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &z, 1.0, &out));
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &w_self, .bias = &bias}, &out_owned));
-    return gnn_aggregate_end(layer->aggregator);
+    weft_tensor all_x = gnn_layer_x(layer);
+    weft_tensor all_z = layer_local_z(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    weft_tensor z = gnn_span_of(&all_z, span);
+    return piece(layer, &(tensor_product){.a = &x, .b = &w_neigh}, &z);
 }
 
-/* m = aggregate(x); while x is on its way, out = x W_self + b, and m W_neigh is added to that. */
-static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *pass)
+/* out = x W_self + b, of all rows */
+static weft_status multiply_self(gnn_layer *layer)
 {
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor bias = param_value(layer->params, layer->bias);
     weft_tensor w_self = layer_half(layer, &w, false);
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor out = gnn_layer_out(layer);
+    return piece(layer, &(tensor_product){.a = &x, .b = &w_self, .bias = &bias}, &out);
+}
+
+/* out += m W_neigh */
+static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
+    weft_tensor all_m = layer_local_m(layer);
+    weft_tensor all_out = gnn_layer_out(layer);
+    weft_tensor m = gnn_span_of(&all_m, span);
+    weft_tensor out = gnn_span_of(&all_out, span);
+    return piece(layer, &(tensor_product){.a = &m, .b = &w_neigh, .beta = 1.0}, &out);
+}
+
+static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass)
+{
+    const gnn_row_step neighbours = layer_step(layer, pass, multiply_neighbours);
+    weft_tensor z = layer_local_z(layer);
+    weft_tensor out = layer_local_out(layer);
+    WEFT_TRY(layer_need_weights(layer, pass));
+    WEFT_TRY(layer_rows(layer, &neighbours));
+    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &z, 1.0, &out));
+    WEFT_TRY(multiply_self(layer));
+    return gnn_aggregate_leave(layer->aggregator);
+}
+
+static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *pass)
+{
+    const gnn_row_step sums = layer_step(layer, pass, multiply_sums);
     weft_tensor x = layer_local_x(layer);
     weft_tensor m = layer_local_m(layer);
-    weft_tensor x_owned = gnn_layer_x(layer);
-    weft_tensor m_owned = tensor_view(&m, 0, layer->n_owned, 0, m.cols);
-    weft_tensor out = gnn_layer_out(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &x, 0.0, &m));
     WEFT_TRY(layer_need_weights(layer, pass));
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x_owned, .b = &w_self, .bias = &bias}, &out));
-    WEFT_TRY(gnn_aggregate_end(layer->aggregator));
-    return piece(layer, &(tensor_product){.a = &m_owned, .b = &w_neigh, .beta = 1.0}, &out);
+    WEFT_TRY(multiply_self(layer));
+    WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
+    return layer_rows(layer, &sums);
 }
 
 weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass)
 {
-    if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
-        return forward_aggregate_first(layer, pass);
-    }
-    WEFT_TRY(layer_need_weights(layer, pass));
-    return forward_linear_first(layer);
+    return layer->plan->flow == GNN_FLOW_LINEAR_FIRST ? forward_linear_first(layer, pass)
+                                                      : forward_aggregate_first(layer, pass);
 }
 
 /* dW_self = x^T dout, and dx = dout W_self^T when it is wanted: what needs no aggregate. */
@@ -95,45 +116,66 @@ static weft_status self_gradients(gnn_layer *layer, weft_tensor *dx)
     return piece(layer, &(tensor_product){.a = &dout, .b = &w_self, .trans_b = true}, &dx_owned);
 }
 
-/* dz = aggregate^T(dout); while dout is on its way, everything that dz has no part in. */
-static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
+/* dW_neigh = x^T dz, and dx (matrix, without rows when it is not wanted) += dz W_neigh^T */
+static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor from = layer_local_out(layer);
-    weft_tensor dz = layer_local_z(layer);
-    weft_tensor dz_owned = tensor_view(&dz, 0, layer->n_owned, 0, dz.cols);
+    gnn_layer *layer = step->self;
+    const double beta = span->first ? 0.0 : 1.0;
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dw = param_grad(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
     weft_tensor dw_neigh = layer_half(layer, &dw, true);
-    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
-    WEFT_TRY(self_gradients(layer, dx));
-    WEFT_TRY(gnn_aggregate_end(layer->aggregator));
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dz_owned, .trans_a = true}, &dw_neigh));
-    WEFT_TRY(layer_gradients_ready(layer, pass));
-    if (dx == NULL) {
+    weft_tensor all_x = gnn_layer_x(layer);
+    weft_tensor all_dz = layer_local_z(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
+    weft_tensor dz = gnn_span_of(&all_dz, span);
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dz, .trans_a = true, .beta = beta}, &dw_neigh));
+    if (step->matrix.rows == 0) {
         return WEFT_OK;
     }
-    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return piece(layer, &(tensor_product){.a = &dz_owned, .b = &w_neigh, .trans_b = true, .beta = 1.0}, &dx_owned);
+    weft_tensor dx = gnn_span_of(&step->matrix, span);
+    return piece(layer, &(tensor_product){.a = &dz, .b = &w_neigh, .trans_b = true, .beta = 1.0}, &dx);
 }
 
-/* dx = dout W_self^T + aggregate^T(dm), dm = dout W_neigh^T in m's place, which dW_neigh has to read before. */
-static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
+static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
 {
-    weft_tensor dout = gnn_layer_out(layer);
-    weft_tensor m = layer_local_m(layer);
-    weft_tensor m_owned = tensor_view(&m, 0, layer->n_owned, 0, m.cols);
+    gnn_row_step gradients = layer_step(layer, pass, gradients_of_sums);
+    gradients.done = layer_gradients_done;
+    gradients.matrix = dx != NULL ? *dx : (weft_tensor){0};
+    weft_tensor from = layer_local_out(layer);
+    weft_tensor dz = layer_local_z(layer);
+    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
+    WEFT_TRY(self_gradients(layer, dx));
+    WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
+    return layer_rows(layer, &gradients);
+}
+
+/* dW_neigh = m^T dout, which reads m before dm = dout W_neigh^T takes its place. */
+static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    const double beta = span->first ? 0.0 : 1.0;
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dw = param_grad(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
     weft_tensor dw_neigh = layer_half(layer, &dw, true);
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &m_owned, .b = &dout, .trans_a = true}, &dw_neigh));
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &m_owned));
-    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &m, 1.0, dx));
+    weft_tensor all_m = layer_local_m(layer);
+    weft_tensor all_dout = gnn_layer_out(layer);
+    weft_tensor m = gnn_span_of(&all_m, span);
+    weft_tensor dout = gnn_span_of(&all_dout, span);
+    WEFT_TRY(piece(layer, &(tensor_product){.a = &m, .b = &dout, .trans_a = true, .beta = beta}, &dw_neigh));
+    return piece(layer, &(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &m);
+}
+
+static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
+{
+    const gnn_row_step gradient = layer_step(layer, pass, gradient_of_sums);
+    weft_tensor dm = layer_local_m(layer);
+    WEFT_TRY(layer_rows(layer, &gradient));
+    WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &dm, 1.0, dx));
     WEFT_TRY(self_gradients(layer, dx));
     WEFT_TRY(layer_gradients_ready(layer, pass));
-    return gnn_aggregate_end(layer->aggregator);
+    return gnn_aggregate_leave(layer->aggregator);
 }
 
 weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)

@@ -3,7 +3,8 @@
  *
  *   1. scan    one pass over edge_part and the sources marks: local sources and destinations, and for each owned vertex
  *              the other parts that hold it as a source or as a destination
- *   2. number  owned vertices first, then replicas by the part of their root; inside a group by `order` or global id
+ *   2. number  owned vertices first, with PART_SHARED_FIRST those that other parts hold before the others, then replicas by
+ *              the part of their root; inside a group by `order` or global id
  *   3. edges   local CSR, sources mapped to local ids and sorted in each row, weights with them
  *   4. halo    the lists of rows shared with each peer. Both sides list a pair's rows in the same order because both
  *              follow `order` (or the global id) inside a group
@@ -33,7 +34,7 @@ typedef struct extract_state {
     uint64_t *peer_source;          /* [n_owned, words] by place in `own` */
     uint64_t *peer_target;
     int32_t *by_order; /* [n] vertex at each position, or NULL */
-    int64_t *group;    /* [parts + 2] first local id of owned, of replicas of part 0, 1, ... */
+    int64_t *group;    /* [parts + 3] first local id of shared, of other owned, of replicas of part 0, 1, ... */
     int32_t *local;    /* [n_local] local id by place in `held` */
 } extract_state;
 
@@ -113,11 +114,25 @@ static void scan_edges(extract_state *state)
     }
 }
 
-/* Group 0 is owned; group 1 + q is the replicas whose root is part q. */
+static bool is_shared(const extract_state *state, int64_t v)
+{
+    const int64_t at = vertex_set_place(&state->own, v) * state->words;
+    uint64_t peers = 0;
+    for (int w = 0; w < state->words; ++w) {
+        peers |= state->peer_source[at + w] | state->peer_target[at + w];
+    }
+    return peers != 0;
+}
+
+enum { SHARED, UNSHARED, REPLICAS }; /* groups of local ids: REPLICAS + q are those whose root is part q */
+
 static int group_of(const extract_state *state, int64_t v)
 {
-    int root = root_of(state, v);
-    return root == state->part->part ? 0 : 1 + root;
+    const int root = root_of(state, v);
+    if (root != state->part->part) {
+        return REPLICAS + root;
+    }
+    return state->part->layout == PART_IN_ORDER || is_shared(state, v) ? SHARED : UNSHARED;
 }
 
 static weft_status find_held(extract_state *state)
@@ -158,16 +173,18 @@ static weft_status number_vertices(extract_state *state, const int32_t *order)
     if (order != NULL) {
         WEFT_TRY(invert_order(state, order));
     }
-    WEFT_TRY(WEFT_NEW_ZERO(&state->group, part->parts + 2, WEFT_MEM_GRAPH));
+    const int groups = REPLICAS + part->parts;
+    WEFT_TRY(WEFT_NEW_ZERO(&state->group, groups + 1, WEFT_MEM_GRAPH));
     WEFT_TRY(WEFT_NEW(&state->local, part->n_local, WEFT_MEM_GRAPH));
     WEFT_TRY(WEFT_NEW(&part->gid, part->n_local, WEFT_MEM_GRAPH));
     for (int64_t v = 0; v < n; ++v) {
         state->group[group_of(state, v) + 1] += vertex_set_has(&state->held, v) ? 1 : 0;
     }
-    for (int g = 0; g <= part->parts; ++g) {
+    for (int g = 0; g < groups; ++g) {
         state->group[g + 1] += state->group[g];
     }
-    assert(state->group[1] == part->n_owned && state->group[part->parts + 1] == part->n_local);
+    assert(state->group[REPLICAS] == part->n_owned && state->group[groups] == part->n_local);
+    part->n_shared = state->group[UNSHARED];
     for (int64_t i = 0; i < n; ++i) {
         int64_t v = state->by_order != NULL ? state->by_order[i] : i;
         if (vertex_set_has(&state->held, v)) {
@@ -176,7 +193,7 @@ static weft_status number_vertices(extract_state *state, const int32_t *order)
             state->local[vertex_set_place(&state->held, v)] = (int32_t)id;
         }
     }
-    memmove(state->group + 1, state->group, (size_t)(part->parts + 1) * sizeof state->group[0]);
+    memmove(state->group + 1, state->group, (size_t)groups * sizeof state->group[0]);
     state->group[0] = 0;
     weft_free(state->by_order);
     state->by_order = NULL;
@@ -283,7 +300,7 @@ static weft_status list_leaves(const extract_state *state, const vertex_set *set
     count = 0;
     for (int q = 0; q < part->parts; ++q) {
         halo->leaf_offset[q] = count;
-        for (int64_t id = state->group[1 + q]; id < state->group[2 + q]; ++id) {
+        for (int64_t id = state->group[REPLICAS + q]; id < state->group[REPLICAS + q + 1]; ++id) {
             if (vertex_set_has(set, part->gid[id])) {
                 halo->leaf_row[count++] = (int32_t)id;
             }
@@ -412,7 +429,7 @@ static weft_status run_phases(extract_state *state, const int32_t *order)
 }
 
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
-                         weft_part *out)
+                         part_layout layout, weft_part *out)
 {
     *out = (weft_part){0};
     WEFT_CHECK(partition->vertices == graph->vertices && partition->edges == graph->edges, WEFT_ERR_DATA,
@@ -420,7 +437,11 @@ weft_status part_extract(const weft_graph *graph, const weft_partition *partitio
                (long long)partition->vertices, (long long)partition->edges, (long long)graph->vertices,
                (long long)graph->edges);
     WEFT_CHECK(part >= 0 && part < partition->parts, WEFT_ERR_INTERNAL, "part %d of %d", part, partition->parts);
-    *out = (weft_part){.part = part, .parts = partition->parts, .n_global = graph->vertices, .e_global = graph->edges};
+    *out = (weft_part){.part = part,
+                       .parts = partition->parts,
+                       .layout = layout,
+                       .n_global = graph->vertices,
+                       .e_global = graph->edges};
     extract_state state = {.graph = graph,
                            .partition = partition,
                            .part = out,

@@ -20,7 +20,7 @@
 #include "io/npy.h"
 #include "partition/partition_store.h"
 
-enum { PART_VERSION = 2, KEY_BYTES = 32 };
+enum { PART_VERSION = 3, KEY_BYTES = 32 };
 
 enum { VERSION, PART, PARTS, N_GLOBAL, E_GLOBAL, N_OWNED, N_LOCAL, EDGES, SYMMETRIC, WHOLE_ROWS, FACTS };
 
@@ -88,7 +88,7 @@ static weft_status mix_file(const char *folder, const char *name, char key[33])
 }
 
 static weft_status locate(const char *store_path, const weft_graph *graph, const partition_options *options, int part,
-                          bool clustered, char path[FILE_PATH_MAX], char key[33])
+                          bool clustered, part_layout layout, char path[FILE_PATH_MAX], char key[33])
 {
     char folder[FILE_PATH_MAX];
     WEFT_TRY(partition_folder(store_path, options, folder));
@@ -100,7 +100,8 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
     }
     WEFT_TRY(mix_file(folder, "edge_part.npy", key));
     WEFT_TRY(mix_file(folder, "root.npy", key));
-    return file_path(path, "%s/part-%d%s.npz", folder, part, clustered ? "-clustered" : "");
+    return file_path(path, "%s/part-%d%s%s.npz", folder, part, clustered ? "-clustered" : "",
+                     layout == PART_SHARED_FIRST ? "-shared" : "");
 }
 
 /* ---- writing ---- */
@@ -132,7 +133,7 @@ weft_status part_save(const char *store_path, const weft_graph *graph, const par
     char path[FILE_PATH_MAX], key[33];
     npz_writer *writer = NULL;
     WEFT_CHECK(part->offset != NULL, WEFT_ERR_INTERNAL, "part %d: its edges have been released", part->part);
-    WEFT_TRY(locate(store_path, graph, options, part->part, clustered, path, key));
+    WEFT_TRY(locate(store_path, graph, options, part->part, clustered, part->layout, path, key));
     WEFT_TRY(npz_writer_open(path, &writer));
     weft_status status = add_arrays(writer, part, graph->weight != NULL, key);
     if (status != WEFT_OK) {
@@ -253,6 +254,22 @@ static weft_status read_weights(npz_file *npz, const char *path, weft_part *part
     return WEFT_OK;
 }
 
+/* They stand first, so the last that a list names ends them. */
+static int64_t count_shared(const weft_part *part)
+{
+    if (part->layout == PART_IN_ORDER) {
+        return part->n_owned;
+    }
+    const part_halo *const halo[] = {&part->sources, &part->destinations};
+    int64_t shared = 0;
+    for (int h = 0; h < 2; h++) {
+        for (int64_t i = 0; i < halo[h]->own_offset[part->parts]; i++) {
+            shared = halo[h]->own_row[i] >= shared ? halo[h]->own_row[i] + 1 : shared;
+        }
+    }
+    return shared;
+}
+
 static weft_status read_arrays(npz_file *npz, const char *path, bool weighted, weft_part *part)
 {
     part_array list[ARRAYS];
@@ -266,19 +283,21 @@ static weft_status read_arrays(npz_file *npz, const char *path, bool weighted, w
     }
     list_rows(part, list);
     WEFT_TRY(read_list(npz, path, list, FIXED_ARRAYS, ARRAYS));
+    part->n_shared = count_shared(part);
     return weighted ? read_weights(npz, path, part) : WEFT_OK;
 }
 
 weft_status part_load(const char *store_path, const weft_graph *graph, const partition_options *options, int part,
-                      bool clustered, weft_part *out)
+                      bool clustered, part_layout layout, weft_part *out)
 {
     char path[FILE_PATH_MAX], key[33];
     npz_file *npz = NULL;
     *out = (weft_part){0};
-    WEFT_TRY(locate(store_path, graph, options, part, clustered, path, key));
+    WEFT_TRY(locate(store_path, graph, options, part, clustered, layout, path, key));
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such part", path);
     WEFT_TRY(npz_open(path, &npz));
     weft_status status = read_facts(npz, path, key, graph, options, part, out);
+    out->layout = layout;
     if (status == WEFT_OK) {
         status = read_arrays(npz, path, graph->weight != NULL, out);
     }

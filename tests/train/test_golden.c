@@ -204,7 +204,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     }
     ASSERT_OK(weft_hal_open(c->backend, 1, &hal));
     ASSERT_OK(partition_compute(graph, &options, &partition, &report));
-    ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, &part));
+    ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, PART_IN_ORDER, &part));
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
     ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));

@@ -78,7 +78,7 @@ static weft_status keep_parts(const char *store, const weft_graph *graph, const 
     log_progress progress = log_progress_begin("cut parts", "parts", partition->parts);
     for (int p = 0; p < partition->parts && status == WEFT_OK; p++) {
         weft_part part;
-        WEFT_TRY(part_extract(graph, partition, p, NULL, &part));
+        WEFT_TRY(part_extract(graph, partition, p, NULL, PART_IN_ORDER, &part));
         status = part_save(store, graph, request, &part, false);
         part_destroy(&part);
         log_progress_update(&progress, p + 1);

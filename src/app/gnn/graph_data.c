@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/generate/generator.h"
+#include "gnn/layers/aggregate.h"
 #include "io/npy.h"
 #include "partition/methods/method.h"
 #include "partition/part_store.h"
@@ -265,6 +266,12 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     return comm_agree(comm, status);
 }
 
+static part_layout wanted_layout(const app_context *context)
+{
+    const halo_overlap overlap = option_choice(context->options, OPT_HALO_OVERLAP);
+    return gnn_overlaps(context->comm, overlap) ? PART_SHARED_FIRST : PART_IN_ORDER;
+}
+
 /* Parts as an earlier job cut them. *found: on every rank, or on none. */
 static weft_status load_cut(const app_context *context, graph_data *data, bool *found)
 {
@@ -277,7 +284,8 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
     }
     weft_status status = partition_load_report(data->store, &data->graph, &options, &data->report);
     if (status == WEFT_OK) {
-        status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered, &data->part);
+        status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered,
+                           wanted_layout(context), &data->part);
         have = status == WEFT_OK;
     }
     if (status == WEFT_ERR_DATA) {
@@ -318,7 +326,8 @@ static weft_status cut(const app_context *context, const char *folder, graph_dat
     if (data->reordered) {
         WEFT_TRY_GOTO(cluster_order(context, folder, data, &order), status, done);
     }
-    status = part_extract(&data->graph, &partition, comm_rank(context->comm), order.position, &data->part);
+    status = part_extract(&data->graph, &partition, comm_rank(context->comm), order.position, wanted_layout(context),
+                          &data->part);
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
     keep_cut(context, data);
 done:

@@ -159,7 +159,8 @@ static weft_status measure_part(scaling_job *job, const graph_data *data, int pa
     weft_part part = {0};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(divide(context, data, parts, &partition, &report), status, done);
-    WEFT_TRY_GOTO(part_extract(&data->graph, &partition, busiest(&partition), job->position, &part), status, done);
+    WEFT_TRY_GOTO(part_extract(&data->graph, &partition, busiest(&partition), job->position, PART_IN_ORDER, &part),
+                  status, done);
     *found = scaling_part_of(&part, report.replication_factor);
     WEFT_TRY_GOTO(scaling_measure_edges(context->hal, &part, &job->plan, option_choice(context->options, OPT_SPMM),
                                         found->edge_seconds),

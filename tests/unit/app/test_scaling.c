@@ -35,7 +35,7 @@ static scaling_part arc(const weft_graph *graph, int parts, int part)
             partition.edge_part[e] = partition.root[v];
         }
     }
-    ASSERT_OK(part_extract(graph, &partition, part, NULL, &cut));
+    ASSERT_OK(part_extract(graph, &partition, part, NULL, PART_IN_ORDER, &cut));
     const double replication = 1.0 + (parts > 1 ? 2.0 * parts / RING : 0.0);
     const scaling_part found = scaling_part_of(&cut, replication);
     part_destroy(&cut);

@@ -118,7 +118,9 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     weft_part part = {0};
     comm_set_stall_timeout(comm, PATIENCE_S);
     weft_status status = weft_hal_open(s->backend, 1, &hal);
-    status = status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, &part) : status;
+    status = status == WEFT_OK
+                 ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)
+                 : status;
     status = status == WEFT_OK && s->threaded ? comm_thread_start(comm, -1) : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? aggregate_once(comm, hal, &part, s) : status;
@@ -275,8 +277,10 @@ static void test_directed(void **state)
 /* ---- does it hide? ---------------------------------------------------------------------------------------------- */
 
 /* Rank 1 does not even begin before rank 0 has computed something (forward leg), and rank 0 does not compute its
- * boundary edges before rank 1 has its aggregate (reverse leg). Without overlap each waits for the other. */
-typedef enum hiding { HIDES_FORWARD, HIDES_REVERSE } hiding;
+ * boundary edges before rank 1 has its aggregate (reverse leg). Steps of rows: rank 0 does not do its unshared rows before
+ * rank 1 has rank 0's shared ones (before), and rank 1 gives no sums before rank 0 has done its unshared rows (behind).
+ * Without overlap each waits for the other. */
+typedef enum hiding { HIDES_FORWARD, HIDES_REVERSE, HIDES_STEP_BEFORE, HIDES_STEP_BEHIND } hiding;
 
 typedef struct hiding_job {
     setting s;
@@ -290,6 +294,8 @@ static _Thread_local struct {
     weft_comm *comm;
     weft_status (*run)(weft_hal *hal, const hal_spmm_run_args *args);
     const void *out;
+    int64_t done[2]; /* rows that the step was run for: shared ones, others */
+    int sums;        /* that it began */
 } here;
 
 static weft_status wait_for_release(void)
@@ -310,11 +316,54 @@ static weft_status hooked_run(weft_hal *hal, const hal_spmm_run_args *args)
     if (here.job->what == HIDES_REVERSE && comm_rank(here.comm) == 0 && boundary) {
         WEFT_TRY(wait_for_release());
     }
+    if (here.job->what == HIDES_STEP_BEHIND && comm_rank(here.comm) == 1) {
+        WEFT_TRY(wait_for_release());
+    }
     WEFT_TRY(here.run(hal, args));
     if (here.job->what == HIDES_FORWARD && comm_rank(here.comm) == 0) {
         atomic_store(&here.job->released, true);
     }
     return WEFT_OK;
+}
+
+static weft_status step_run(const gnn_row_step *step, const gnn_row_span *span)
+{
+    const weft_part *part = step->self;
+    const bool shared = span->row < part->n_shared;
+    here.done[shared ? 0 : 1] += span->rows;
+    here.sums += span->first;
+    if (comm_rank(here.comm) != 0 || shared) {
+        return WEFT_OK;
+    }
+    if (here.job->what == HIDES_STEP_BEHIND) {
+        atomic_store(&here.job->released, true);
+    }
+    return here.job->what == HIDES_STEP_BEFORE ? wait_for_release() : WEFT_OK;
+}
+
+static weft_status step_done(const gnn_row_step *step)
+{
+    const weft_part *part = step->self;
+    WEFT_CHECK(here.done[0] == part->n_shared && here.done[1] == part->n_owned - part->n_shared && here.sums == 1,
+               WEFT_ERR_INTERNAL, "a step was run for %lld shared and %lld other rows, and began %d sums",
+               (long long)here.done[0], (long long)here.done[1], here.sums);
+    memset(here.done, 0, sizeof here.done);
+    here.sums = 0;
+    return WEFT_OK;
+}
+
+static weft_status aggregate_with_step(gnn_aggregator *a, const weft_part *part, weft_tensor *x, weft_tensor *out)
+{
+    const hiding what = here.job->what;
+    const gnn_row_step step = {.run = step_run, .done = step_done, .self = (void *)part};
+    WEFT_TRY(what == HIDES_STEP_BEFORE ? gnn_aggregate_rows(a, part->n_owned, &step) : WEFT_OK);
+    WEFT_TRY(gnn_aggregate_begin(a, false, x, 0.0, out));
+    WEFT_TRY(gnn_aggregate_leave(a));
+    if (what == HIDES_STEP_BEFORE && comm_rank(here.comm) == 1) {
+        atomic_store(&here.job->released, true);
+    }
+    WEFT_TRY(what == HIDES_STEP_BEHIND ? gnn_aggregate_rows(a, part->n_owned, &step) : WEFT_OK);
+    return gnn_aggregate_settle(a);
 }
 
 static weft_status aggregate_hooked(weft_comm *comm, weft_hal *hal, const weft_part *part, hiding_job *job)
@@ -333,7 +382,7 @@ static weft_status aggregate_hooked(weft_comm *comm, weft_hal *hal, const weft_p
     if (job->what == HIDES_FORWARD && comm_rank(comm) == 1) {
         WEFT_TRY_GOTO(wait_for_release(), status, done);
     }
-    WEFT_TRY_GOTO(gnn_aggregate(&a, false, &x, 0.0, &out), status, done);
+    WEFT_TRY_GOTO(aggregate_with_step(&a, part, &x, &out), status, done);
     if (job->what == HIDES_REVERSE && comm_rank(comm) == 1) {
         atomic_store(&job->released, true);
     }
@@ -352,7 +401,8 @@ static weft_status run_hooked(weft_comm *comm, void *argument)
     weft_part part = {0};
     comm_set_stall_timeout(comm, 2.0 * PATIENCE_S);
     weft_status status = weft_hal_open("cpu", 1, &hal);
-    status = status == WEFT_OK ? part_extract(&job->s.graph->graph, &job->s.partition, comm_rank(comm), NULL, &part)
+    status = status == WEFT_OK ? part_extract(&job->s.graph->graph, &job->s.partition, comm_rank(comm), NULL,
+                                              PART_SHARED_FIRST, &part)
                                : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? aggregate_hooked(comm, hal, &part, job) : status;
@@ -389,9 +439,17 @@ static void test_hides_reverse(void **state)
     check_hiding(HIDES_REVERSE);
 }
 
+static void test_hides_steps(void **state)
+{
+    (void)state;
+    check_hiding(HIDES_STEP_BEFORE);
+    check_hiding(HIDES_STEP_BEHIND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric), cmocka_unit_test(test_directed),
-                                       cmocka_unit_test(test_hides_forward), cmocka_unit_test(test_hides_reverse)};
+                                       cmocka_unit_test(test_hides_forward), cmocka_unit_test(test_hides_reverse),
+                                       cmocka_unit_test(test_hides_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

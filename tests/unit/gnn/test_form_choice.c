@@ -187,7 +187,8 @@ static weft_status create_aggregator(weft_comm *comm, void *argument)
     here.rank = comm_rank(comm);
     comm_set_stall_timeout(comm, 20);
     weft_status status = weft_hal_open("cpu", 1, &hal);
-    status = status == WEFT_OK ? part_extract(&d->graph.graph, &d->partition, here.rank, NULL, &part) : status;
+    status = status == WEFT_OK ? part_extract(&d->graph.graph, &d->partition, here.rank, NULL, PART_SHARED_FIRST, &part)
+                               : status;
     status = comm_agree(comm, status);
     if (status == WEFT_OK) {
         const gnn_aggregator_options options = {.forms.max_width = WIDTH, .overlap = d->overlap};

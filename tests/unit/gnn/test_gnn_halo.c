@@ -90,7 +90,9 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     weft_part part = {0};
     comm_set_stall_timeout(comm, 20.0);
     weft_status status = weft_hal_open(s->backend, 1, &hal);
-    status = status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, &part) : status;
+    status = status == WEFT_OK
+                 ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)
+                 : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? run_passes(comm, hal, &part, s) : status;
     part_destroy(&part);
@@ -305,8 +307,9 @@ static weft_status run_drawing_rank(weft_comm *comm, void *argument)
     weft_part part = {0};
     comm_set_stall_timeout(comm, 20.0);
     weft_status status = weft_hal_open(d->s.backend, 1, &hal);
-    status =
-        status == WEFT_OK ? part_extract(&d->s.graph->graph, &d->s.partition, comm_rank(comm), NULL, &part) : status;
+    status = status == WEFT_OK
+                 ? part_extract(&d->s.graph->graph, &d->s.partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)
+                 : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? run_draws(comm, hal, &part, d) : status;
     part_destroy(&part);

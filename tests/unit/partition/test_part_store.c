@@ -40,6 +40,8 @@ static void same_part(const weft_part *a, const weft_part *b)
     assert_int_equal(a->parts, b->parts);
     assert_int_equal(a->n_global, b->n_global);
     assert_int_equal(a->e_global, b->e_global);
+    assert_int_equal(a->layout, b->layout);
+    assert_int_equal(a->n_shared, b->n_shared);
     assert_int_equal(a->n_owned, b->n_owned);
     assert_int_equal(a->n_local, b->n_local);
     assert_int_equal(a->edges, b->edges);
@@ -68,13 +70,16 @@ static void keep_and_compare(void **state, test_graph *g, const char *method, in
     ASSERT_OK(partition_save(*state, &g->graph, &partition, &report, &options));
     for (int p = 0; p < parts; p++) {
         weft_part cut, kept;
-        ASSERT_OK(part_extract(&g->graph, &partition, p, NULL, &cut));
-        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, false, &kept), WEFT_ERR_NOINPUT);
+        const part_layout layout = (part_layout)(p % 2);
+        ASSERT_OK(part_extract(&g->graph, &partition, p, NULL, layout, &cut));
+        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, false, layout, &kept), WEFT_ERR_NOINPUT);
         ASSERT_OK(part_save(*state, &g->graph, &options, &cut, false));
-        ASSERT_OK(part_load(*state, &g->graph, &options, p, false, &kept));
+        ASSERT_OK(part_load(*state, &g->graph, &options, p, false, layout, &kept));
         same_part(&cut, &kept);
         part_destroy(&kept);
-        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, true, &kept), WEFT_ERR_NOINPUT);
+        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, true, layout, &kept), WEFT_ERR_NOINPUT);
+        ASSERT_STATUS(part_load(*state, &g->graph, &options, p, false, (part_layout)(1 - p % 2), &kept),
+                      WEFT_ERR_NOINPUT);
         part_destroy(&cut);
     }
     partition_destroy(&partition);
@@ -110,7 +115,7 @@ static kept_part keep_one(void **state)
     k.g.graph.weight = k.weight = test_weights(&k.g.graph);
     ASSERT_OK(partition_compute(&k.g.graph, &k.options, &k.partition, &k.report));
     ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
-    ASSERT_OK(part_extract(&k.g.graph, &k.partition, 1, NULL, &k.cut));
+    ASSERT_OK(part_extract(&k.g.graph, &k.partition, 1, NULL, PART_SHARED_FIRST, &k.cut));
     ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &k.cut, false));
     k.path = in_folder(state, "partition-random-2-3/part-1.npz");
     return k;
@@ -128,7 +133,7 @@ static void drop_one(kept_part *k)
 static void refuse_or_same(void **state, const kept_part *k)
 {
     weft_part kept;
-    weft_status status = part_load(*state, &k->g.graph, &k->options, 1, false, &kept);
+    weft_status status = part_load(*state, &k->g.graph, &k->options, 1, false, PART_SHARED_FIRST, &kept);
     if (status == WEFT_OK) {
         same_part(&k->cut, &kept);
         part_destroy(&kept);
@@ -146,7 +151,7 @@ static void test_every_cut_and_every_byte(void **state)
     uint8_t *image = get_file(k.path, &bytes);
     for (size_t length = 0; length < bytes; length++) {
         put_file(k.path, image, length);
-        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_DATA);
+        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_DATA);
     }
     for (size_t at = 0; at < bytes; at++) {
         image[at] ^= 0x5a;
@@ -184,7 +189,7 @@ static void test_false_indices(void **state)
         int32_t right = *wrong[i].at;
         *wrong[i].at = wrong[i].value;
         ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &copy, false));
-        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_DATA);
+        ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_DATA);
         ASSERT_MESSAGE("part-1.npz");
         *wrong[i].at = right;
     }
@@ -196,22 +201,22 @@ static void test_foreign_parts(void **state)
     kept_part k = keep_one(state);
     weft_part kept;
     k.g.graph.hash[0] = 'f';
-    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_NOINPUT);
     k.g.graph.hash[0] = '0';
-    ASSERT_OK(part_load(*state, &k.g.graph, &k.options, 1, false, &kept));
+    ASSERT_OK(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept));
     part_destroy(&kept);
     k.g.graph.weight = NULL; /* a job that leaves the weights out */
-    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_NOINPUT);
     k.g.graph.weight = k.weight;
     /* Somebody edits the partition. */
     const char *root = in_folder(state, "partition-random-2-3/root.npy");
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345}};
     assert_int_equal(utimensat(AT_FDCWD, root, times, 0), 0);
-    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_NOINPUT);
     ASSERT_MESSAGE("another graph or partition");
     /* A partition that is made anew takes its parts with it. */
     ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
-    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, &kept), WEFT_ERR_NOINPUT);
+    ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_NOINPUT);
     ASSERT_MESSAGE("no such part");
     part_release_edges(&k.cut);
     ASSERT_STATUS(part_save(*state, &k.g.graph, &k.options, &k.cut, false), WEFT_ERR_INTERNAL);

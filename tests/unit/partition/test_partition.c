@@ -99,12 +99,37 @@ static void check_figures(const weft_graph *g, const weft_partition *p, const pa
 
 /* ---- extraction -------------------------------------------------------------------------------------------------- */
 
+/* Exactly the owned vertices below n_shared are in a list of what other parts hold, where these were to come first. */
+static void check_shared(const weft_part *part)
+{
+    if (part->layout == PART_IN_ORDER) {
+        assert_int_equal(part->n_shared, part->n_owned);
+        return;
+    }
+    char *listed = calloc((size_t)part->n_owned + 1, 1);
+    const part_halo *const halo[] = {&part->sources, &part->destinations};
+    for (int h = 0; h < 2; ++h) {
+        for (int64_t i = 0; i < halo[h]->own_offset[part->parts]; ++i) {
+            listed[halo[h]->own_row[i]] = 1;
+        }
+    }
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        assert_int_equal(listed[i], i < part->n_shared);
+    }
+    free(listed);
+    for (int64_t i = part->n_shared; part->whole_rows && i < part->n_owned;
+         ++i) { /* whose sums wait for nobody's rows */
+        assert_true(part->offset[i] == part->offset[i + 1] || part->source[part->offset[i + 1] - 1] < part->n_owned);
+    }
+}
+
 static void check_part_shape(const weft_graph *g, const weft_partition *p, const weft_part *part)
 {
+    check_shared(part);
     for (int64_t i = 0; i < part->n_local; ++i) {
         int root = root_of(p, part->gid[i]);
         assert_int_equal(i < part->n_owned, root == part->part);
-        if (i > 0 && i != part->n_owned) {
+        if (i > 0 && i != part->n_shared && i != part->n_owned) {
             int before = root_of(p, part->gid[i - 1]);
             assert_true(before < root || (before == root && part->gid[i - 1] < part->gid[i]));
         }
@@ -259,7 +284,7 @@ static void check_parts(const weft_graph *g, const weft_partition *p, const int3
     int64_t edges = 0;
     bool whole = true;
     for (int q = 0; q < p->parts; ++q) {
-        ASSERT_OK(part_extract(g, p, q, order, &part[q]));
+        ASSERT_OK(part_extract(g, p, q, order, (part_layout)(q % 2), &part[q]));
         edges += part[q].edges;
         if (order == NULL) {
             check_part_shape(g, p, &part[q]);
@@ -424,9 +449,9 @@ static void test_extract_follows_an_order(void **state)
             weft_partition p;
             ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
             weft_part part;
-            ASSERT_OK(part_extract(&g.graph, &p, 0, order, &part));
+            ASSERT_OK(part_extract(&g.graph, &p, 0, order, PART_SHARED_FIRST, &part));
             for (int64_t i = 1; i < part.n_owned; ++i) {
-                assert_true(order[part.gid[i - 1]] < order[part.gid[i]]);
+                assert_true(i == part.n_shared || order[part.gid[i - 1]] < order[part.gid[i]]);
             }
             part_destroy(&part);
             check_parts(&g.graph, &p, order);
@@ -444,7 +469,7 @@ static void test_extract_follows_an_order(void **state)
         weft_partition p;
         weft_part part;
         ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
-        ASSERT_STATUS(part_extract(&g.graph, &p, 0, order, &part), WEFT_ERR_INTERNAL);
+        ASSERT_STATUS(part_extract(&g.graph, &p, 0, order, PART_SHARED_FIRST, &part), WEFT_ERR_INTERNAL);
         partition_destroy(&p);
         free(order);
         test_graph_free(&g);
@@ -467,7 +492,7 @@ static void test_extract_sees_lost_symmetry(void **state)
     }
     weft_part part[3];
     for (int q = 0; q < 3; ++q) {
-        ASSERT_OK(part_extract(&g.graph, &p, q, NULL, &part[q]));
+        ASSERT_OK(part_extract(&g.graph, &p, q, NULL, PART_IN_ORDER, &part[q]));
         assert_false(part[q].symmetric);
     }
     check_product(&g.graph, part, 3, false);
@@ -522,7 +547,7 @@ static void test_extract_is_the_same_for_any_threads(void **state)
     for (int threads = 1; threads <= 3; ++threads) {
         omp_set_num_threads(threads);
         weft_part part;
-        ASSERT_OK(part_extract(&g.graph, &p, 2, NULL, &part));
+        ASSERT_OK(part_extract(&g.graph, &p, 2, NULL, PART_SHARED_FIRST, &part));
         if (threads == 1) {
             first = part;
             continue;
@@ -577,10 +602,10 @@ static void test_bad_requests_are_refused(void **state)
     ASSERT_STATUS(partition_is_valid(&g.graph, &p), WEFT_ERR_DATA);
     ASSERT_MESSAGE("vertex 7");
     weft_part part;
-    ASSERT_STATUS(part_extract(&g.graph, &p, PARTITION_MAX_PARTS, NULL, &part), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(part_extract(&g.graph, &p, PARTITION_MAX_PARTS, NULL, PART_IN_ORDER, &part), WEFT_ERR_INTERNAL);
     p.edges -= 1;
     ASSERT_STATUS(partition_is_valid(&g.graph, &p), WEFT_ERR_DATA);
-    ASSERT_STATUS(part_extract(&g.graph, &p, 0, NULL, &part), WEFT_ERR_DATA);
+    ASSERT_STATUS(part_extract(&g.graph, &p, 0, NULL, PART_IN_ORDER, &part), WEFT_ERR_DATA);
     partition_destroy(&p);
     test_graph_free(&g);
 }
@@ -640,7 +665,7 @@ static void test_short_memory_is_survived(void **state)
             weft_alloc_fail_after(nth);
             weft_status status = partition_compute(&g.graph, &options, &p, &report);
             if (status == WEFT_OK) {
-                status = part_extract(&g.graph, &p, 1, NULL, &part);
+                status = part_extract(&g.graph, &p, 1, NULL, PART_SHARED_FIRST, &part);
             }
             weft_alloc_fail_after(0);
             failed = status != WEFT_OK;
