@@ -117,7 +117,7 @@ static kept_part keep_one(void **state)
     ASSERT_OK(partition_save(*state, &k.g.graph, &k.partition, &k.report, &k.options));
     ASSERT_OK(part_extract(&k.g.graph, &k.partition, 1, NULL, PART_SHARED_FIRST, &k.cut));
     ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &k.cut, false));
-    k.path = in_folder(state, "partition-random-2-3/part-1.npz");
+    k.path = in_folder(state, "partition-random-2-3/part-1-shared.npz");
     return k;
 }
 
@@ -190,7 +190,7 @@ static void test_false_indices(void **state)
         *wrong[i].at = wrong[i].value;
         ASSERT_OK(part_save(*state, &k.g.graph, &k.options, &copy, false));
         ASSERT_STATUS(part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept), WEFT_ERR_DATA);
-        ASSERT_MESSAGE("part-1.npz");
+        ASSERT_MESSAGE("part-1-shared.npz");
         *wrong[i].at = right;
     }
     drop_one(&k);
