@@ -463,9 +463,8 @@ weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, cons
 {
     gnn_aggregator *a = aggregator;
     if (!a->overlaps) {
-        gnn_row_steps now = {.n_owned = n_owned, .step = {*step}, .count = 1};
-        WEFT_TRY(gnn_row_steps_run(&now, GNN_ROWS_ALL, true));
-        return gnn_row_steps_done(&now);
+        WEFT_TRY(step->run(step, &(gnn_row_span){.rows = n_owned, .first = true}));
+        return step->done != NULL ? step->done(step) : WEFT_OK;
     }
     assert(n_owned == a->n_owned);
     WEFT_TRY(a->steps.count == GNN_ROW_STEPS ? gnn_aggregate_settle(a) : WEFT_OK);
