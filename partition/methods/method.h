@@ -22,9 +22,9 @@ typedef struct partition_job {
 } partition_job;
 
 /* Allowed max / mean of pairs: half of the allowed imbalance is left for the two directions of pairs and for self-loops. */
-static inline double partition_pair_balance(const partition_job *job)
+static inline double partition_pair_balance(const partition_options *options)
 {
-    return 1.0 + (job->options->balance - 1.0) / 2;
+    return 1.0 + (options->balance - 1.0) / 2;
 }
 
 typedef struct partition_method {
@@ -33,6 +33,9 @@ typedef struct partition_method {
     partition_kind kind;
     weft_status (*run)(const partition_job *job, weft_partition *partition);
 } partition_method;
+
+/* max / mean of counts that sum to `total`; 1 when there is nothing. */
+double partition_balance_of(const int64_t *count, int parts, double total);
 
 const partition_method *partition_method_at(int i); /* NULL past the end */
 /* A name with a '.' or a '/' is a file's: the row "file", which stands in no list. NULL: there is none. */

@@ -32,7 +32,7 @@ enum { SECOND_TRY_PAIRS = 8000000, PASSES = 4 };
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, const char *from,
                            uint16_t *pair_part, refine_result *result)
 {
-    const double balance = partition_pair_balance(job);
+    const double balance = partition_pair_balance(job->options);
     const refine_options refinement = {
         .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = balance, .price_power = PRICE_POWER};
     const evict_options eviction = {.parts = job->parts, .threads = job->threads, .balance = balance};
@@ -51,7 +51,7 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     expand_options options = {.parts = job->parts,
                               .seed = job->options->seed,
                               .hub = hub,
-                              .balance = partition_pair_balance(job),
+                              .balance = partition_pair_balance(job->options),
                               .rows = INT64_MAX,
                               .finished = finished};
     WEFT_TRY(expand_assign(list, adjacent, &options, pair_part, &grown));
@@ -93,12 +93,13 @@ static weft_status try_all(const partition_job *job, const pair_list *list, uint
 {
     weft_status status = WEFT_OK;
     const bool small = list->pairs <= SECOND_TRY_PAIRS;
+    const row_team alone = row_team_alone(job->graph);
     double at_home = 0;
     refine_result result = {0};
     adjacency adjacent = {0};
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(edge_stream_assign(job->graph, job->parts, partition_pair_balance(job), edge_part, &at_home), status,
-                  done);
+    WEFT_TRY_GOTO(edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, &at_home),
+                  status, done);
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         WEFT_TRY_GOTO(improve(job, list, &adjacent, "from a stream", best->other, &result), status, done);

@@ -36,8 +36,10 @@ enum { SECOND_TRY_PAIRS = 8000000, PASSES = 8 };
 
 static refine_options refinement(const partition_job *job)
 {
-    return (refine_options){
-        .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = partition_pair_balance(job)};
+    return (refine_options){.parts = job->parts,
+                            .threads = job->threads,
+                            .passes = PASSES,
+                            .balance = partition_pair_balance(job->options)};
 }
 
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,

@@ -17,5 +17,6 @@ weft_status method_stream(const partition_job *job, weft_partition *partition)
                " random, or a machine with more memory",
                (long long)job->graph->vertices, (double)need / (double)(1 << 30),
                (double)job->memory_limit / (double)(1 << 30));
-    return edge_stream_assign(job->graph, job->parts, partition_pair_balance(job), partition->edge_part, NULL);
+    const row_team alone = row_team_alone(job->graph);
+    return edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), partition->edge_part, NULL);
 }

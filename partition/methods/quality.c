@@ -127,8 +127,7 @@ static int64_t count_cut_edges(const weft_graph *graph, const uint16_t *root, in
     return cut;
 }
 
-/* max / mean of counts that sum to `total`; 1 when there is nothing. */
-static double balance_of(const int64_t *count, int parts, double total)
+double partition_balance_of(const int64_t *count, int parts, double total)
 {
     int64_t most = 0;
     for (int p = 0; p < parts; ++p) {
@@ -154,9 +153,9 @@ static void measure_counts(measure_state *state, int64_t *edges, int64_t *roots,
         report->empty_parts += state->held[p] == 0 ? 1 : 0;
     }
     report->replication_factor = n > 0 ? (double)held / (double)n : 1.0;
-    report->edge_balance = balance_of(edges, parts, (double)partition->edges);
-    report->root_balance = balance_of(roots, parts, (double)n);
-    report->vertex_balance = balance_of(state->held, parts, (double)held);
+    report->edge_balance = partition_balance_of(edges, parts, (double)partition->edges);
+    report->root_balance = partition_balance_of(roots, parts, (double)n);
+    report->vertex_balance = partition_balance_of(state->held, parts, (double)held);
     report->rows_per_layer = state->replicas;
     report->cut_edges = count_cut_edges(state->graph, partition->root, state->threads);
 }

@@ -17,6 +17,11 @@
  * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
  * for edges nothing but the result. Sequential: any number of threads gives the same.
  *
+ * Of a team (partition/row_team.h) each rank places the pairs that its rows meet first, and hears between blocks of rows which
+ * vertices the others' parts hold now; until then a part takes from each rank its share of what it has room for. The second
+ * direction of a pair learns its part from the rank of the first. A team's result depends on how many it are, and on
+ * nothing else.
+ *
  * Two phases, clusters first: R. Mayer, K. Orujzade, H.-A. Jacobsen: Out-of-core edge partitioning at linear run-time.
  * ICDE 2022, arXiv 2203.12721; the score: F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM 2015,
  * doi:10.1145/2806416.2806424. Clusters by rows and vertices in the balance are our own.
@@ -24,15 +29,15 @@
 #ifndef WEFT_PARTITION_STREAM_EDGE_STREAM_H
 #define WEFT_PARTITION_STREAM_EDGE_STREAM_H
 
-#include "graph/graph.h"
+#include "partition/row_team.h"
 
-/* Bytes that edge_stream_assign takes at most. */
+/* Bytes that edge_stream_assign takes at most, alone. */
 uint64_t edge_stream_memory(int64_t vertices, int parts);
 
-/* balance: allowed edges of a part over the mean. [out] edge_part [e]: both directions of a pair lie in one part,
+/* balance: allowed edges of a part over the mean. [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
  * self-loops are PARTITION_NO_PART; at_home: the share of edges with both ends at home, which tells communities, or NULL.
- * WEFT_ERR_DATA: the graph says that it is symmetric and is not. */
-weft_status edge_stream_assign(const weft_graph *graph, int parts, double balance, uint16_t *edge_part,
-                               double *at_home);
+ * WEFT_ERR_DATA: the graph says that it is symmetric and is not; WEFT_ERR_UNSUPPORTED: a team, and the graph is directed.
+ * Collective over the team. */
+weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, double *at_home);
 
 #endif

@@ -10,23 +10,37 @@
 #include "partition/partition.h"
 
 enum { PASSES = 8, PROGRESS_ROWS = 4096, STILL = 128 }; /* passes end when fewer than one vertex in STILL moves */
+enum { TEAM_BLOCKS = 8 };                               /* of a rank's rows, with a word to the others behind each */
 #define EDGE_SLACK   1.05                               /* of a part over the mean */
 #define VERTEX_SLACK 1.10
 
+/* What a label may still take. */
+typedef struct room {
+    int64_t edges, members;
+} room;
+
+typedef struct move {
+    int64_t vertex, label;
+} move;
+
 typedef struct homes_state {
+    const row_team *team;
     const weft_graph *graph;
     const int64_t *degree;
+    int64_t labels;
     int64_t total;    /* sum of degrees */
     int64_t *label;   /* [n] cluster, later part */
-    int64_t *edges;   /* [labels] sum of degrees */
-    int64_t *members; /* [labels] vertices with edges */
+    int64_t *edges;   /* [labels] sum of degrees; in a pass: what this rank may still add */
+    int64_t *members; /* [labels] vertices with edges; the same */
     int64_t *count;   /* [labels] zero between rows */
+    move *moves;      /* of a team: [rows] of the block at hand */
+    int64_t moved;
     log_progress progress;
     int64_t passes; /* over rows so far */
 } homes_state;
 
 /* The label of most sources of v among those that can take it; its own where none has more. */
-static int64_t best_label(homes_state *state, int64_t v, int64_t most_edges, int64_t most_members)
+static int64_t best_label(homes_state *state, int64_t v)
 {
     const weft_graph *graph = state->graph;
     const int64_t own = state->label[v], begin = graph->offset[v], end = graph->offset[v + 1];
@@ -37,8 +51,7 @@ static int64_t best_label(homes_state *state, int64_t v, int64_t most_edges, int
     int64_t most = state->count[own];
     for (int64_t e = begin; e < end; ++e) {
         const int64_t label = state->label[graph_source(graph, e)];
-        if (state->count[label] > most && state->edges[label] + state->degree[v] <= most_edges &&
-            state->members[label] < most_members) {
+        if (state->count[label] > most && state->edges[label] >= state->degree[v] && state->members[label] > 0) {
             most = state->count[label];
             best = label;
         }
@@ -49,34 +62,98 @@ static int64_t best_label(homes_state *state, int64_t v, int64_t most_edges, int
     return best;
 }
 
-static int64_t propagate_once(homes_state *state, int64_t most_edges, int64_t most_members)
+static void add_up(homes_state *state)
+{
+    for (int64_t l = 0; l < state->labels; ++l) {
+        state->edges[l] = state->members[l] = 0;
+    }
+    for (int64_t v = 0; v < state->graph->vertices; ++v) {
+        state->edges[state->label[v]] += state->degree[v];
+        state->members[state->label[v]] += state->degree[v] > 0 ? 1 : 0;
+    }
+}
+
+/* This rank's share of what labels may take besides what they have. */
+static void share_room(homes_state *state, room most)
+{
+    add_up(state);
+    for (int64_t l = 0; l < state->labels; ++l) {
+        state->edges[l] = (most.edges - state->edges[l]) / state->team->size;
+        state->members[l] = (most.members - state->members[l]) / state->team->size;
+    }
+}
+
+static void walk_rows(homes_state *state, int64_t begin, int64_t end)
 {
     const int64_t n = state->graph->vertices;
-    int64_t moved = 0;
-    for (int64_t v = 0; v < n; ++v) {
+    state->moved = 0;
+    for (int64_t v = begin; v < end; ++v) {
         if (v % PROGRESS_ROWS == 0) {
             log_progress_update(&state->progress, (double)(state->passes * n + v));
         }
-        const int64_t own = state->label[v], best = best_label(state, v, most_edges, most_members);
-        if (best != own) {
-            state->edges[own] -= state->degree[v];
-            state->edges[best] += state->degree[v];
-            --state->members[own];
-            ++state->members[best];
-            state->label[v] = best;
-            ++moved;
+        const int64_t own = state->label[v], best = best_label(state, v);
+        if (best == own) {
+            continue;
         }
+        const int64_t member = state->degree[v] > 0 ? 1 : 0;
+        state->edges[own] += state->degree[v];
+        state->edges[best] -= state->degree[v];
+        state->members[own] += member;
+        state->members[best] -= member;
+        state->label[v] = best;
+        if (state->moves != NULL) {
+            state->moves[state->moved] = (move){v, best};
+        }
+        ++state->moved;
     }
-    ++state->passes;
-    return moved;
 }
 
-static void propagate(homes_state *state, int64_t most_edges, int64_t most_members)
+/* What became of the others' vertices. [out] moved: by all ranks. */
+static weft_status hear(homes_state *state, room most, int64_t *moved)
+{
+    void *all = NULL;
+    int64_t bytes = 0;
+    weft_status status = row_team_gather(state->team, state->moves, state->moved * (int64_t)sizeof(move), &all, &bytes);
+    if (status == WEFT_OK) {
+        const move *moves = all;
+        *moved = bytes / (int64_t)sizeof(move);
+        for (int64_t i = 0; i < *moved; ++i) {
+            state->label[moves[i].vertex] = moves[i].label;
+        }
+        share_room(state, most);
+    }
+    weft_free(all);
+    return status;
+}
+
+/* [out] moved: vertices of all ranks that have another label now. */
+static weft_status propagate_once(homes_state *state, room most, int64_t *moved)
+{
+    const row_team *team = state->team;
+    *moved = 0;
+    if (team->size == 1) {
+        walk_rows(state, team->begin, team->end);
+        *moved = state->moved;
+    }
+    for (int block = 0; team->size > 1 && block < TEAM_BLOCKS; ++block) {
+        int64_t here = 0;
+        walk_rows(state, row_team_block(team, block, TEAM_BLOCKS), row_team_block(team, block + 1, TEAM_BLOCKS));
+        WEFT_TRY(hear(state, most, &here));
+        *moved += here;
+    }
+    ++state->passes;
+    return WEFT_OK;
+}
+
+static weft_status propagate(homes_state *state, room most)
 {
     int64_t moved = INT64_MAX;
+    share_room(state, most);
     for (int pass = 0; pass < PASSES && moved > state->graph->vertices / STILL; ++pass) {
-        moved = propagate_once(state, most_edges, most_members);
+        WEFT_TRY(propagate_once(state, most, &moved));
     }
+    add_up(state);
+    return WEFT_OK;
 }
 
 /* ---- clusters to parts ------------------------------------------------------------------------------------------- */
@@ -178,17 +255,13 @@ static weft_status clusters_to_parts(homes_state *state, int parts)
         qsort(order, (size_t)clusters, sizeof order[0], fuller_first);
     }
     deal(state, order, clusters, &heap, state->count);
-    for (int p = 0; p < parts; ++p) {
-        state->edges[p] = state->members[p] = 0;
-    }
     for (int64_t v = 0; v < n; ++v) {
         state->label[v] = state->degree[v] > 0 ? state->count[state->label[v]] : 0;
-        state->edges[state->label[v]] += state->degree[v];
-        state->members[state->label[v]] += state->degree[v] > 0 ? 1 : 0;
     }
     for (int64_t v = 0; v < n; ++v) {
         state->count[v] = 0;
     }
+    state->labels = parts;
 done:
     weft_free(heap.share);
     weft_free(heap.part);
@@ -198,18 +271,27 @@ done:
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-static weft_status state_create(const weft_graph *graph, const int64_t *degree, int parts, homes_state *state)
+static int64_t longest_block(const row_team *team)
 {
-    const int64_t n = graph->vertices, labels = n > parts ? n : parts;
-    *state = (homes_state){.graph = graph, .degree = degree};
+    int64_t most = 0;
+    for (int block = 0; block < TEAM_BLOCKS; ++block) {
+        const int64_t rows = row_team_block(team, block + 1, TEAM_BLOCKS) - row_team_block(team, block, TEAM_BLOCKS);
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+static weft_status state_create(const row_team *team, const int64_t *degree, int parts, homes_state *state)
+{
+    const int64_t n = team->graph->vertices, most = n > parts ? n : parts;
+    *state = (homes_state){.team = team, .graph = team->graph, .degree = degree, .labels = n};
     WEFT_TRY(WEFT_NEW(&state->label, n, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->edges, labels, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->members, labels, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->count, labels, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->edges, most, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->members, most, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->count, most, WEFT_MEM_PARTITION));
+    WEFT_TRY(team->size > 1 ? WEFT_NEW(&state->moves, longest_block(team), WEFT_MEM_PARTITION) : WEFT_OK);
     for (int64_t v = 0; v < n; ++v) {
         state->label[v] = v;
-        state->edges[v] = degree[v];
-        state->members[v] = degree[v] > 0 ? 1 : 0;
         state->total += degree[v];
     }
     return WEFT_OK;
@@ -221,20 +303,23 @@ static void state_free(homes_state *state)
     weft_free(state->edges);
     weft_free(state->members);
     weft_free(state->count);
+    weft_free(state->moves);
 }
 
-weft_status homes_find(const weft_graph *graph, const int64_t *degree, int parts, uint16_t *home)
+weft_status homes_find(const row_team *team, const int64_t *degree, int parts, uint16_t *home)
 {
-    weft_status status = WEFT_OK;
     homes_state state;
-    WEFT_TRY_GOTO(state_create(graph, degree, parts, &state), status, done);
-    const double edges = (double)state.total / parts, members = (double)graph->vertices / parts;
-    state.progress = log_progress_begin("stream, homes of vertices", "rows", 2.0 * PASSES * (double)graph->vertices);
-    propagate(&state, (int64_t)edges, (int64_t)members + 1);
-    WEFT_TRY_GOTO(clusters_to_parts(&state, parts), status, done);
-    propagate(&state, (int64_t)(EDGE_SLACK * edges), (int64_t)(VERTEX_SLACK * members) + 1);
+    const int64_t n = team->graph->vertices;
+    weft_status status = row_team_agree(team, state_create(team, degree, parts, &state));
+    WEFT_TRY_GOTO(status, status, done);
+    const double edges = (double)state.total / parts, members = (double)n / parts;
+    state.progress = log_progress_begin("stream, homes of vertices", "rows", 2.0 * PASSES * (double)n);
+    WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)edges, (int64_t)members + 1}), status, done);
+    WEFT_TRY_GOTO(row_team_agree(team, clusters_to_parts(&state, parts)), status, done);
+    WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)(EDGE_SLACK * edges), (int64_t)(VERTEX_SLACK * members) + 1}),
+                  status, done);
     log_progress_end(&state.progress);
-    for (int64_t v = 0; v < graph->vertices; ++v) {
+    for (int64_t v = 0; v < n; ++v) {
         assert(state.label[v] < parts);
         home[v] = (uint16_t)state.label[v];
     }

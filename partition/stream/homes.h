@@ -10,6 +10,9 @@
  * cluster, and nothing for edges. Sequential: O(edges) a pass, the same homes for any number of threads. Of a directed graph a row shows the
  * edges that lead to its vertex; the others are counted in its degree.
  *
+ * Of a team each rank walks over its own rows, and hears between blocks of them what became of the others' vertices. Until it
+ * does, it takes at most its share of what room a label has left, so that no label ends with more than it may.
+ *
  * U. N. Raghavan, R. Albert, S. Kumara: Near linear time algorithm to detect community structures in large-scale
  * networks. Phys. Rev. E 76, 2007, doi:10.1103/PhysRevE.76.036106; the bound on clusters: H. Meyerhenke, P. Sanders, C. Schulz,
  * SEA 2014, doi:10.1007/978-3-319-07959-2_30.
@@ -17,11 +20,12 @@
 #ifndef WEFT_PARTITION_STREAM_HOMES_H
 #define WEFT_PARTITION_STREAM_HOMES_H
 
-#include "graph/graph.h"
+#include "partition/row_team.h"
 
 enum { HOMES_BYTES_PER_VERTEX = 48 };
 
-/* degree [n]: edges that begin or end at a vertex, each counted once where the graph is symmetric. [out] home [n]. */
-weft_status homes_find(const weft_graph *graph, const int64_t *degree, int parts, uint16_t *home);
+/* degree [n]: edges that begin or end at a vertex, each counted once where the graph is symmetric. [out] home [n], the same on
+ * every rank of the team. */
+weft_status homes_find(const row_team *team, const int64_t *degree, int parts, uint16_t *home);
 
 #endif

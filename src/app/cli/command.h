@@ -18,7 +18,7 @@
  * file and environment: the others take its values with option_pack / option_unpack.
  */
 weft_status app_train(const weft_options *options);
-weft_status app_partition(const weft_options *options);
+weft_status app_partition(const weft_options *options); /* parallel too */
 weft_status app_convert(const weft_options *options);
 weft_status app_bench(const weft_options *options);
 weft_status app_info(const weft_options *options);

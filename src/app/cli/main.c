@@ -24,7 +24,7 @@ typedef struct command_entry {
 
 static const command_entry entries[] = {
     {"train", app_train, true},
-    {"partition", app_partition, false},
+    {"partition", app_partition, true},
     {"convert", app_convert, false},
     {"bench", app_bench, true},
     {"info", app_info, false},

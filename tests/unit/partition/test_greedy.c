@@ -340,6 +340,13 @@ static int64_t count_streamed(const weft_graph *g, int parts, const uint16_t *ed
     return replicas;
 }
 
+static weft_status stream_alone(const weft_graph *graph, int parts, double balance, uint16_t *edge_part,
+                                double *at_home)
+{
+    const row_team alone = row_team_alone(graph);
+    return edge_stream_assign(&alone, parts, balance, edge_part, at_home);
+}
+
 /* No part exceeds its share by more than one pair, repetitions included, and 64-bit sources give the same parts. */
 static void test_stream_keeps_its_balance(void **state)
 {
@@ -359,11 +366,11 @@ static void test_stream_keeps_its_balance(void **state)
         uint16_t *part = malloc((size_t)edges * sizeof *part + 1), *again = malloc((size_t)edges * sizeof *again + 1);
         for (int k = 0; k < 6; ++k) {
             int64_t most = 0;
-            ASSERT_OK(edge_stream_assign(&g.graph, parts_tried[k], 1.05, part, NULL));
+            ASSERT_OK(stream_alone(&g.graph, parts_tried[k], 1.05, part, NULL));
             count_streamed(&g.graph, parts_tried[k], part, &most);
             const int64_t repeated = c == TEST_GRAPHS - 1 ? 8 : 2; /* edges of a pair */
             assert_true(most <= (int64_t)(1.05 * (double)edges / parts_tried[k]) + 1 + repeated);
-            ASSERT_OK(edge_stream_assign(&copy, parts_tried[k], 1.05, again, NULL));
+            ASSERT_OK(stream_alone(&copy, parts_tried[k], 1.05, again, NULL));
             assert_memory_equal(part, again, (size_t)edges * sizeof *part);
         }
         free(again);
@@ -391,7 +398,7 @@ static void test_stream_finds_what_is_there(void **state)
     test_graph g = test_graph_build((int64_t)CLIQUES * SIZE, &edges, true, false);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
     int64_t most = 0;
-    ASSERT_OK(edge_stream_assign(&g.graph, CLIQUES, 1.05, part, NULL));
+    ASSERT_OK(stream_alone(&g.graph, CLIQUES, 1.05, part, NULL));
     assert_true(count_streamed(&g.graph, CLIQUES, part, &most) <= CLIQUES * SIZE + CLIQUES);
     free(part);
     test_graph_free(&g);
@@ -400,7 +407,7 @@ static void test_stream_finds_what_is_there(void **state)
     }
     g = test_graph_build(LEAVES + 1, &edges, true, false);
     part = malloc((size_t)g.graph.edges * sizeof *part);
-    ASSERT_OK(edge_stream_assign(&g.graph, 4, 1.05, part, NULL));
+    ASSERT_OK(stream_alone(&g.graph, 4, 1.05, part, NULL));
     assert_int_equal(count_streamed(&g.graph, 4, part, &most), LEAVES + 4);
     free(part);
     test_graph_free(&g);
@@ -418,7 +425,7 @@ static void test_stream_beside_libra(void **state)
     ASSERT_OK(libra_assign(&list, 8, 1, 1, pair_part));
     const int64_t libra = count_replicas(&list, 8, pair_part, &most);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
-    ASSERT_OK(edge_stream_assign(&g.graph, 8, 1.05, part, NULL));
+    ASSERT_OK(stream_alone(&g.graph, 8, 1.05, part, NULL));
     const int64_t stream = count_streamed(&g.graph, 8, part, &most);
     print_message("8 parts: Libra %lld replicas, stream %lld\n", (long long)libra, (long long)stream);
     assert_true(stream < libra - libra / 5);
@@ -434,7 +441,7 @@ static void test_stream_refuses_false_symmetry(void **state)
     test_graph g = test_graph_random(60, 300, false, 3);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
     g.graph.symmetric = true;
-    ASSERT_STATUS(edge_stream_assign(&g.graph, 3, 1.05, part, NULL), WEFT_ERR_DATA);
+    ASSERT_STATUS(stream_alone(&g.graph, 3, 1.05, part, NULL), WEFT_ERR_DATA);
     ASSERT_MESSAGE("convert it again");
     free(part);
     test_graph_free(&g);

@@ -1,0 +1,27 @@
+/*
+ * partition/partition_team.h: a partition that the ranks of a team make together, each from its own rows of the graph.
+ *
+ * The vertex-cut of method stream, of a symmetric graph: no rank reads another's edges, or holds anything of their number.
+ * Beside its share of the result a rank takes what edge_stream_memory tells. One rank makes what partition_compute makes.
+ */
+#ifndef WEFT_PARTITION_PARTITION_TEAM_H
+#define WEFT_PARTITION_PARTITION_TEAM_H
+
+#include "partition/partition.h"
+#include "partition/row_team.h"
+
+typedef struct partition_share {
+    uint16_t *edge_part; /* of the edges of this rank's rows */
+    uint16_t *root;      /* [n], on every rank */
+} partition_share;
+
+/*
+ * [out] share: free with partition_share_free, also after a failure; report: the same on all ranks but for seconds and memory,
+ * which are this rank's. Collective. WEFT_ERR_USAGE: parts or balance out of range, or another method; WEFT_ERR_UNSUPPORTED: the
+ * graph is directed; WEFT_ERR_DATA: it is damaged; WEFT_ERR_RESOURCE: does not fit. The same status on all ranks.
+ */
+weft_status partition_compute_team(const row_team *team, const partition_options *options, partition_share *share,
+                                   partition_report *report);
+void partition_share_free(partition_share *share);
+
+#endif

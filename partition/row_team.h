@@ -1,0 +1,52 @@
+/*
+ * partition/row_team.h: ranks that make a partition together, each of them from its own rows of the graph.
+ *
+ * Rows are cut by edges, in order: rank r has [first[r], first[r + 1]). How ranks talk is the caller's: this room knows no
+ * messages. Every function is collective over the team, and every rank must come to each.
+ */
+#ifndef WEFT_PARTITION_ROW_TEAM_H
+#define WEFT_PARTITION_ROW_TEAM_H
+
+#include "graph/graph.h"
+
+/* As the functions of comm/comm.h of these names; self is handed to them. */
+typedef struct row_team_talk {
+    void *self;
+    weft_status (*agree)(void *self, weft_status local);
+    weft_status (*sum)(void *self, int64_t *values, int64_t count);
+    weft_status (*allgatherv)(void *self, const void *send, int64_t send_bytes, void *recv, const int64_t *recv_bytes);
+    weft_status (*alltoallv)(void *self, const void *send, const int64_t *send_bytes, void *recv,
+                             const int64_t *recv_bytes);
+} row_team_talk;
+
+typedef struct row_team {
+    int rank, size;
+    const row_team_talk *talk; /* NULL: alone */
+    const weft_graph *graph;
+    int64_t begin, end; /* rows of this rank */
+    int64_t *first;     /* [size + 1], NULL: alone */
+    int64_t *bytes;     /* [size], the same: scratch */
+} row_team;
+
+/* All rows, without messages. */
+row_team row_team_alone(const weft_graph *graph);
+/* talk: NULL with one rank. Free with row_team_free. */
+weft_status row_team_create(const weft_graph *graph, int rank, int size, const row_team_talk *talk, row_team *team);
+void row_team_free(row_team *team);
+
+/* Every rank's status becomes the worst. */
+static inline weft_status row_team_agree(const row_team *team, weft_status local)
+{
+    const weft_status worst = team->size > 1 ? team->talk->agree(team->talk->self, local) : local;
+    return worst != WEFT_OK ? worst : local;
+}
+/* In place. */
+weft_status row_team_sum(const row_team *team, int64_t *values, int64_t count);
+/* What every rank hands in, one after the other: [out] *all (weft_free), *all_bytes. */
+weft_status row_team_gather(const row_team *team, const void *send, int64_t bytes, void **all, int64_t *all_bytes);
+/* The first of this rank's rows of block `block` of `blocks`, of as many edges each. */
+int64_t row_team_block(const row_team *team, int block, int blocks);
+/* Whose row v is. */
+int row_team_of(const row_team *team, int64_t v);
+
+#endif
