@@ -1,6 +1,8 @@
 /* gnn/connections.c: see gnn/connections.h. */
 #include "gnn/connections.h"
 
+#include <assert.h>
+
 static bool takes_maximum(const gnn_connections *c)
 {
     return c->plan->config.jumping == GNN_JUMPING_MAX;
@@ -40,6 +42,7 @@ void gnn_connections_destroy(gnn_connections *c)
 static weft_tensor columns_of(const gnn_connections *c, const weft_tensor *all, int k)
 {
     const int64_t width = width_of(c->plan);
+    assert(k >= 0 && (k + 1) * width <= all->cols);
     return tensor_view(all, 0, c->plan->n_owned, k * width, width);
 }
 

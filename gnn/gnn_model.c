@@ -262,6 +262,7 @@ static weft_status jump_forward(gnn_model *model, int l, const weft_tensor *y)
 static bool between_by_rows(const gnn_model *model, int l)
 {
     const gnn_plan *plan = &model->plan;
+    assert(l >= 0 && l < plan->layers - 1);
     return model->norm[l].kind == NORM_NONE && plan->skip_cols == 0 && plan->jump_cols == 0;
 }
 

@@ -1,6 +1,7 @@
 /* gnn/smooth.c: see gnn/smooth.h. */
 #include "gnn/smooth.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -63,6 +64,7 @@ static void softmax(float *row, int64_t classes)
 static weft_status propagate(smoother *s, double alpha, int iterations, float low, float high, float *values)
 {
     const int64_t count = s->rows * s->classes;
+    assert(low < high && alpha >= 0.0 && alpha <= 1.0);
     weft_tensor from = tensor_view(&s->from, 0, s->rows, 0, s->classes);
     weft_tensor to = tensor_view(&s->to, 0, s->rows, 0, s->classes);
     memcpy(s->start, values, (size_t)count * sizeof *values);

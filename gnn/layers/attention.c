@@ -1,6 +1,8 @@
 /* gnn/layers/attention.c: see gnn/layers/attention.h. */
 #include "gnn/layers/attention.h"
 
+#include <assert.h>
+
 #include "base/philox.h"
 
 static int64_t width_of(const gnn_layer_plan *layer)
@@ -14,6 +16,7 @@ void attention_plan(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     layer->heads = layer->last ? config->out_heads : config->heads;
     const int64_t heads = layer->heads;
     const int64_t width = width_of(layer);
+    assert(heads >= 1 && width % heads == 0);
     layer->flow = GNN_FLOW_ATTENTION;
     layer->input_rows = plan->n_owned;
     layer->input_cols = layer->d_in;
@@ -40,6 +43,7 @@ weft_status attention_matrix(gnn_layer *layer, int64_t cols, weft_tensor *matrix
 
 weft_tensor attention_columns(const gnn_layer *layer, const weft_tensor *matrix, bool all, int64_t col, int64_t cols)
 {
+    assert(col >= 0 && col + cols <= matrix->cols);
     return tensor_view(matrix, 0, all ? layer->n_local : layer->n_owned, col, cols);
 }
 
@@ -76,6 +80,7 @@ tensor_attention attention_edges(const gnn_layer *layer, const gnn_attention *at
 weft_status attention_finish(gnn_layer *layer, const gnn_attention *attention)
 {
     const int64_t width = attention->width, d_out = layer->plan->d_out;
+    assert(width % d_out == 0);
     weft_tensor out = gnn_layer_out(layer);
     weft_tensor y = attention_columns(layer, &attention->sums, false, 0, width);
     weft_tensor total = attention_columns(layer, &attention->sums, false, width, attention->heads);

@@ -1,6 +1,7 @@
 /* gnn/layers/delayed_halo.c: see gnn/layers/delayed_halo.h. */
 #include "gnn/layers/delayed_halo.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -54,6 +55,7 @@ static weft_status post_bin(delayed_halo *h, int b)
 {
     delayed_leg *leg = h->now;
     const bin_exchanges *exchanges = exchanges_of(h, leg);
+    assert(b >= 0 && b < h->bins.count && leg->under_way < 0);
     const halo_bin *bin = &h->bins.bin[b];
     const weft_tensor packed = packed_side(h, leg, b, sends_own(leg));
     const int32_t *rows = sends_own(leg) ? h->bins.own_row + bin->first_own : h->bins.leaf_row + bin->first_leaf;
@@ -72,6 +74,7 @@ static weft_status take_bin(delayed_halo *h, delayed_leg *leg)
     if (b < 0) {
         return WEFT_OK;
     }
+    assert(b < h->bins.count);
     const halo_bin *bin = &h->bins.bin[b];
     const bool to_own = !sends_own(leg);
     weft_tensor received = packed_side(h, leg, b, to_own);
@@ -87,6 +90,7 @@ static weft_status take_bin(delayed_halo *h, delayed_leg *leg)
 static weft_status use_rows(delayed_halo *h)
 {
     const delayed_leg *leg = h->now;
+    assert(leg != NULL); /* posted in this pass */
     const int32_t *rows = sends_own(leg) ? h->bins.leaf_row : h->bins.own_row;
     const hal_scatter_rows_args args = {.x = tensor_mat(&leg->rows),
                                         .index = hal_column_from(rows, WEFT_DTYPE_I32, leg->rows.rows),

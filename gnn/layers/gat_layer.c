@@ -29,6 +29,8 @@
  */
 #include "gnn/layers/attention.h"
 
+#include <assert.h>
+
 typedef struct gat_layer {
     gnn_attention frame;
     int source_vector, target_vector; /* blocks [H, D] */
@@ -68,6 +70,7 @@ static weft_status declare(gnn_layer *layer, int group)
 static weft_status create(gnn_layer *layer)
 {
     gat_layer *gat = layer->own;
+    assert(gat != NULL && gat->frame.heads >= 1);
     WEFT_TRY(attention_matrix(layer, gat->frame.width + gat->frame.heads, &gat->z));
     WEFT_TRY(attention_matrix(layer, gat->frame.width + gat->frame.heads, &gat->frame.sums));
     WEFT_TRY(attention_matrix(layer, (int64_t)2 * gat->frame.heads, &gat->target));

@@ -13,6 +13,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 
 typedef struct gin_layer {
@@ -76,6 +78,7 @@ static void destroy(gnn_layer *layer)
 static weft_status add_scaled(gnn_layer *layer, const weft_tensor *x, weft_tensor *y)
 {
     const gin_layer *gin = layer->own;
+    assert(gin != NULL && x->rows == y->rows);
     weft_tensor scale = gin->scale;
     weft_tensor eps = param_value(layer->params, layer->eps);
     WEFT_TRY(layer_set_rows(&eps, &eps, &scale));

@@ -1,6 +1,7 @@
 /* gnn/layers/halo_bins.c: see gnn/layers/halo_bins.h. */
 #include "gnn/layers/halo_bins.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -66,6 +67,7 @@ static void sort_rows(const weft_part *part, const part_halo *from, lists_by_bin
         }
         bins->largest = bin->own + bin->leaf > bins->largest ? bin->own + bin->leaf : bins->largest;
     }
+    assert(bins->own <= from->own_offset[part->parts] && bins->leaf == from->leaf_offset[part->parts]);
 }
 
 static weft_status upload_rows(weft_hal *hal, const int32_t *from, int64_t rows, int32_t **to)
@@ -93,6 +95,7 @@ static void pack_lists(const weft_part *part, const part_halo *from, int b, cons
         for (int64_t i = from->own_offset[p]; i < from->own_offset[p + 1]; ++i) {
             const int32_t row = from->own_row[i];
             if (lists->bin[row] == b) {
+                assert(lists->slot[row] >= 0 && lists->slot[row] < bin->own);
                 gid[lists->slot[row]] = part->gid[row];
                 *(*own)++ = lists->slot[row];
             }

@@ -1,6 +1,7 @@
 /* gnn/layers/halo_draw.c: see gnn/layers/halo_draw.h. */
 #include "gnn/layers/halo_draw.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -52,6 +53,7 @@ static void draw_side(const halo_draw *draw, double probability, const halo_draw
     for (int p = 0; p < draw->parts; ++p) {
         some_offset[p] = count;
         for (int64_t i = offset[p]; i < offset[p + 1]; ++i) {
+            assert(count <= i && row[i] < draw->n_local);
             if (is_drawn(draw->gid[row[i]], probability, key)) {
                 some_row[count++] = row[i];
             }

@@ -23,6 +23,7 @@ static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_
 /* A product over no columns writes it. */
 weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y)
 {
+    assert(row->rows == 1 && row->cols == y->cols);
     weft_tensor none = tensor_view(y, 0, y->rows, 0, 0);
     weft_tensor empty = tensor_view(like, 0, 0, 0, y->cols);
     return tensor_gemm(&(tensor_product){.a = &none, .b = &empty, .bias = row}, y);
@@ -41,6 +42,7 @@ weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const w
 {
     weft_tensor w = param_value(layer->params, layer->weight);
     if (layer->features != NULL) {
+        assert(y->rows == layer->n_owned); /* they cannot be taken apart by rows */
         if (bias != NULL) {
             WEFT_TRY(layer_set_rows(&w, bias, y));
         }

@@ -27,6 +27,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 typedef struct max_layer {
     weft_tensor dm, ties; /* [n_local, d_in]; counts are of the type of parameters */
 } max_layer;
@@ -142,6 +144,7 @@ static weft_status share_gradient(gnn_layer *layer)
 {
     max_layer *max = layer->own;
     const int64_t d_in = layer->plan->d_in;
+    assert(max != NULL && max->dm.cols == d_in && max->ties.cols == d_in);
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
     weft_tensor dout = gnn_layer_out(layer);

@@ -1,6 +1,7 @@
 /* gnn/layers/part_edges.c: see gnn/layers/part_edges.h. */
 #include "gnn/layers/part_edges.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "gnn/layers/gnn_halo.h"
@@ -70,6 +71,7 @@ weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_par
                                   gnn_part_edges *edges)
 {
     *edges = (gnn_part_edges){.hal = hal, .n_owned = part->n_owned, .n_local = part->n_local, .entries = part->edges};
+    assert(part->offset != NULL && part->n_owned <= part->n_local); /* not released yet */
     WEFT_TRY(comm_agree(comm, create_own(hal, part, edges)));
     return comm_size(comm) > 1 ? create_halos(comm, part, max_width, edges) : WEFT_OK;
 }
@@ -100,6 +102,7 @@ static weft_status exchange(comm_halo *halo, halo_direction direction, const wef
     if (halo == NULL) {
         return WEFT_OK;
     }
+    assert(x->cols > 0 && x->cols <= x->ld);
     activity_begin(ACTIVITY_HALO);
     weft_status status = comm_halo_post(halo, direction, x->dtype, x->data, x->ld, x->cols);
     status = status == WEFT_OK ? comm_halo_wait(halo) : status;

@@ -1,10 +1,13 @@
 /* gnn/layers/row_steps.c: see gnn/layers/row_steps.h. */
 #include "gnn/layers/row_steps.h"
 
+#include <assert.h>
+
 /* Without rows a step still begins its sums, once. */
 static gnn_row_span span_of(const gnn_row_steps *steps, gnn_row_half half, bool begins)
 {
     const int64_t others = steps->n_owned - steps->n_shared;
+    assert(steps->n_shared >= 0 && others >= 0);
     switch (half) {
     case GNN_ROWS_SHARED:
         return (gnn_row_span){.rows = steps->n_shared, .first = begins || others == 0};
@@ -19,6 +22,7 @@ static gnn_row_span span_of(const gnn_row_steps *steps, gnn_row_half half, bool 
 weft_status gnn_row_step_run(const gnn_row_steps *steps, const gnn_row_step *step, gnn_row_half half, bool begins)
 {
     const gnn_row_span span = span_of(steps, half, begins);
+    assert(step->run != NULL);
     const bool empty = span.rows == 0 && (steps->n_owned > 0 || half == GNN_ROWS_SHARED);
     return empty ? WEFT_OK : step->run(step, &span);
 }

@@ -14,7 +14,9 @@
 #define WEFT_GNN_LAYERS_ROW_STEPS_H
 
 #include "tensor/tensor.h"
+
 #include "train/model.h"
+#include <assert.h>
 
 /* Rows that a step is run for. first: sums over rows begin anew. */
 typedef struct gnn_row_span {
@@ -54,6 +56,7 @@ weft_status gnn_row_steps_done(gnn_row_steps *steps);
 
 static inline weft_tensor gnn_span_of(const weft_tensor *x, const gnn_row_span *span)
 {
+    assert(span->row >= 0 && span->row + span->rows <= x->rows);
     return tensor_view(x, span->row, span->rows, 0, x->cols);
 }
 

@@ -14,6 +14,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 static void plan_sgc(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const bool constant = plan->config.input_dropout <= 0.0f && plan->config.order != GNN_ORDER_LINEAR_FIRST &&
@@ -31,6 +33,7 @@ static gnn_normalisation normalisation(const gnn_config *config)
 /* Where rows stand that are `hops` hops away from out. */
 static weft_tensor place(const gnn_layer *layer, int hops)
 {
+    assert(hops >= 0 && hops <= layer->plan->hops);
     return hops % 2 == 0 ? layer_local_out(layer) : layer_local_z(layer);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 #include "base/log.h"
 
 weft_status sum_layer_declare(gnn_layer *layer, int group)
@@ -106,6 +108,7 @@ static weft_status multiply(gnn_layer *layer, const train_pass *pass, const hal_
         weft_tensor front = tensor_view(&layer->wide_bias, 0, 1, 0, layer->plan->d_out);
         WEFT_TRY(tensor_axpby(1.0, &bias, 0.0, &front));
     }
+    assert(layer->n_owned <= layer->n_local && (dropout == NULL || dropout->probability < 1.0f));
     gnn_row_step step = layer_step(layer, pass, multiply_rows);
     step.dropout = dropout;
     return add_product(layer, &step);

@@ -4,6 +4,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 /* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. */
 static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, int64_t d_out)
 {
@@ -25,6 +27,7 @@ static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, 
 static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const bool first = number == 0;
+    assert(layer->d_in >= 1 && layer->d_out >= 1 && plan->n_owned <= plan->n_local);
     switch (layer->flow) {
     case GNN_FLOW_DENSE:
         layer->input_rows = plan->n_owned;

@@ -13,6 +13,8 @@
  */
 #include "gnn/layers/layer_internal.h"
 
+#include <assert.h>
+
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout)
 {
     const gnn_flow flow = layer->plan->flow;
@@ -170,6 +172,7 @@ static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span
 static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
 {
     const gnn_row_step gradient = layer_step(layer, pass, gradient_of_sums);
+    assert(layer->plan->self && dx != NULL);
     weft_tensor dm = layer_local_m(layer);
     WEFT_TRY(layer_rows(layer, &gradient));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &dm, 1.0, dx));

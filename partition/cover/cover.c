@@ -1,6 +1,7 @@
 /* partition/cover/cover.c: see partition/cover/cover.h. */
 #include "partition/cover/cover.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ static weft_status fill_buckets(cover_state *state)
         int i = state->node_part[u];
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
             int j = state->node_part[list->other[e]];
+            assert(i < state->parts && j < state->parts);
             if (i != j) {
                 ++state->first[cover_cut(i, j) + 1];
             } else {

@@ -1,6 +1,7 @@
 /* partition/cover/edge_pairs.c: see partition/cover/edge_pairs.h. */
 #include "partition/cover/edge_pairs.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -102,6 +103,7 @@ static void close_gaps(pair_list *list, const int64_t *kept)
 {
     int64_t to = 0;
     for (int64_t v = 0; v < list->vertices; ++v) {
+        assert(to <= list->offset[v] && kept[v] >= 0);
         memmove(list->other + to, list->other + list->offset[v], (size_t)kept[v] * sizeof list->other[0]);
         list->offset[v] = to;
         to += kept[v];

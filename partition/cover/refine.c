@@ -1,6 +1,7 @@
 /* partition/cover/refine.c: see partition/cover/refine.h. */
 #include "partition/cover/refine.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -62,6 +63,7 @@ static void leave(refine_state *state, int64_t v, int part)
     if (counts_get(&state->counts, v, part) == 0) {
         --state->held[part];
         --state->replicas;
+        assert(state->held[part] >= 0 && state->replicas >= 0);
     }
 }
 
@@ -77,6 +79,7 @@ static void join(refine_state *state, int64_t v, int part)
 static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int to)
 {
     int from = state->pair_part[e];
+    assert(to >= 0 && to < state->parts && from < state->parts && state->load[from] > 0);
     leave(state, u, from);
     leave(state, v, from);
     join(state, u, to);
@@ -314,6 +317,7 @@ static void find_wishes(const refine_state *state, int64_t base, int64_t begin, 
                 best = counts_is_dense(counts, v) ? best_dense(state, counts->count + counts->row[v].first, near)
                                                   : best_listed(state, v, near, alone);
             }
+            assert(best < state->parts);
             bool moves = best >= 0 && best != from && gain_of(state, u, v, from, best) > 0;
             state->wish[e - base] = moves ? (uint16_t)best : PARTITION_NO_PART;
         }

@@ -10,6 +10,7 @@
  */
 #include "partition/part_store.h"
 
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <string.h>
@@ -267,6 +268,7 @@ static int64_t count_shared(const weft_part *part)
             shared = halo[h]->own_row[i] >= shared ? halo[h]->own_row[i] + 1 : shared;
         }
     }
+    assert(shared <= part->n_owned); /* the lists have been checked */
     return shared;
 }
 

@@ -92,6 +92,7 @@ static int roomiest_of(const team_state *state, int seen)
 
 static void add_own(team_state *state, int64_t v, int part)
 {
+    assert(part >= 0 && part < state->parts && v >= state->team->begin && v < state->team->end);
     state->share->root[v] = (uint16_t)part;
     ++state->own[part];
 }

@@ -5,6 +5,7 @@
  * window is as many parts as fit WINDOW_BYTES, so memory is bounded whatever the number of parts: the edges are read
  * once for each window.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -142,6 +143,7 @@ static void measure_counts(measure_state *state, int64_t *edges, int64_t *roots,
     int parts = partition->parts;
     int64_t n = partition->vertices, held = 0;
     for (int64_t e = 0; e < partition->edges; ++e) {
+        assert(partition->edge_part[e] < parts);
         ++edges[partition->edge_part[e]];
     }
     for (int64_t v = 0; v < n; ++v) {

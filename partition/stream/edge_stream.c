@@ -93,6 +93,7 @@ static int64_t pair_edges(const weft_graph *graph, int64_t v, int64_t e, int64_t
 
 static uint16_t *part_of(const stream_state *state, int64_t e)
 {
+    assert(e >= state->first_edge && e < state->graph->offset[state->team->end]);
     return &state->edge_part[e - state->first_edge];
 }
 
@@ -127,6 +128,7 @@ static weft_status hold(stream_state *state, int64_t v, int part)
 static weft_status place(stream_state *state, int64_t e, int64_t u, int64_t v, int part)
 {
     const int64_t edges = pair_edges(state->graph, v, e, u);
+    assert(part >= 0 && part < state->parts && edges > 0);
     WEFT_TRY(hold(state, u, part));
     WEFT_TRY(hold(state, v, part));
     state->load[part] += edges;
@@ -148,6 +150,7 @@ static void hear_all(stream_state *state, const holding *news, int64_t count)
         state->rows[p] = state->told_rows[p];
     }
     for (int64_t i = 0; i < count; ++i) {
+        assert(news[i].vertex < state->graph->vertices && news[i].part < state->parts);
         uint64_t *word = &state->held[news[i].vertex * state->words + news[i].part / 64];
         const uint64_t bit = UINT64_C(1) << (news[i].part % 64);
         state->rows[news[i].part] += (*word & bit) == 0 ? 1 : 0;

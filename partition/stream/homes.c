@@ -100,6 +100,7 @@ static void walk_rows(homes_state *state, int64_t begin, int64_t end)
         state->edges[best] -= state->degree[v];
         state->members[own] += member;
         state->members[best] -= member;
+        assert(state->edges[best] >= 0 && state->members[best] >= 0);
         state->label[v] = best;
         if (state->moves != NULL) {
             state->moves[state->moved] = (move){v, best};
@@ -118,6 +119,7 @@ static weft_status hear(homes_state *state, room most, int64_t *moved)
         const move *moves = all;
         *moved = bytes / (int64_t)sizeof(move);
         for (int64_t i = 0; i < *moved; ++i) {
+            assert(moves[i].vertex < state->graph->vertices && moves[i].label < state->labels);
             state->label[moves[i].vertex] = moves[i].label;
         }
         share_room(state, most);
