@@ -75,6 +75,8 @@ static inline double hal_elements(const hal_mat *mat)
 
 /* Rows [row, row + rows) of a matrix; of one that was left out: nothing. */
 hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows);
+/* Columns [col, col + cols), the same. */
+hal_mat hal_mat_cols(const hal_mat *mat, int64_t col, int64_t cols);
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 typedef enum hal_mem_kind {

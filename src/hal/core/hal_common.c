@@ -59,6 +59,17 @@ hal_mat hal_mat_rows(const hal_mat *mat, int64_t row, int64_t rows)
     return part;
 }
 
+hal_mat hal_mat_cols(const hal_mat *mat, int64_t col, int64_t cols)
+{
+    assert(mat->data == NULL || (col >= 0 && cols >= 0 && col + cols <= mat->cols));
+    hal_mat part = *mat;
+    if (mat->data != NULL) {
+        part.source = (const char *)mat->source + (size_t)col * weft_dtype_bytes(mat->dtype);
+        part.cols = cols;
+    }
+    return part;
+}
+
 void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end)
 {
     int64_t share = rows / parts;

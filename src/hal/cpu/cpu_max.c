@@ -14,12 +14,25 @@ static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t f
     kernels_for(kernels, &a->x)->max_forward(a, first, end);
 }
 
+static void forward_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)
+{
+    hal_max_forward_args a = *(const hal_max_forward_args *)args;
+    a.x = hal_mat_cols(&a.x, col, cols);
+    a.out = hal_mat_cols(&a.out, col, cols);
+    forward_rows(kernels, &a, row, row + 1);
+}
+
 static weft_status cpu_max_forward(weft_hal *hal, const hal_max_forward_args *a)
 {
     assert(a->x.cols == a->out.cols);
     assert(a->elsewhere.source == NULL || a->elsewhere.rows == a->out.rows);
-    const cpu_edge_job job = {
-        .run = forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = a->x.cols};
+    const cpu_edge_job job = {.run = forward_rows,
+                              .run_columns = forward_columns,
+                              .args = a,
+                              .offset = &a->offset,
+                              .rows = a->out.rows,
+                              .cols = a->out.cols,
+                              .width = a->x.cols};
     return cpu_edge_rows(hal, &job);
 }
 
@@ -29,11 +42,25 @@ static void ties_rows(const cpu_kernels *kernels, const void *args, int64_t firs
     kernels_for(kernels, &a->x)->max_ties(a, first, end);
 }
 
+static void ties_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)
+{
+    hal_max_ties_args a = *(const hal_max_ties_args *)args;
+    a.x = hal_mat_cols(&a.x, col, cols);
+    a.y = hal_mat_cols(&a.y, col, cols);
+    a.ties = hal_mat_cols(&a.ties, col, cols);
+    ties_rows(kernels, &a, row, row + 1);
+}
+
 static weft_status cpu_max_ties(weft_hal *hal, const hal_max_ties_args *a)
 {
     assert(a->x.cols == a->y.cols && a->ties.cols == a->y.cols && a->ties.rows == a->y.rows);
-    const cpu_edge_job job = {
-        .run = ties_rows, .args = a, .offset = &a->offset, .rows = a->ties.rows, .width = a->x.cols};
+    const cpu_edge_job job = {.run = ties_rows,
+                              .run_columns = ties_columns,
+                              .args = a,
+                              .offset = &a->offset,
+                              .rows = a->ties.rows,
+                              .cols = a->ties.cols,
+                              .width = a->x.cols};
     return cpu_edge_rows(hal, &job);
 }
 
@@ -58,12 +85,27 @@ static void backward_rows(const cpu_kernels *kernels, const void *args, int64_t 
     kernels_for(kernels, &a->x)->max_backward(a, first, end);
 }
 
+static void backward_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)
+{
+    hal_max_backward_args a = *(const hal_max_backward_args *)args;
+    a.x = hal_mat_cols(&a.x, col, cols);
+    a.y = hal_mat_cols(&a.y, col, cols);
+    a.dy = hal_mat_cols(&a.dy, col, cols);
+    a.dx = hal_mat_cols(&a.dx, col, cols);
+    backward_rows(kernels, &a, row, row + 1);
+}
+
 static weft_status cpu_max_backward(weft_hal *hal, const hal_max_backward_args *a)
 {
     assert(a->x.rows == a->dx.rows && a->x.cols == a->dx.cols);
     assert(a->y.rows == a->dy.rows && a->y.cols == a->dx.cols && a->dy.cols == a->dx.cols);
-    const cpu_edge_job job = {
-        .run = backward_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = 2 * a->x.cols};
+    const cpu_edge_job job = {.run = backward_rows,
+                              .run_columns = backward_columns,
+                              .args = a,
+                              .offset = &a->offset,
+                              .rows = a->dx.rows,
+                              .cols = a->dx.cols,
+                              .width = 2 * a->x.cols};
     return cpu_edge_rows(hal, &job);
 }
 

@@ -34,12 +34,15 @@ typedef struct cpu_parts_left {
 weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left);
 
 /* Rows of an operation over edges, whose matrix begins its rows at `offset`: they are cut by their edges, which is what they
- * cost, and a row is one thread's. */
+ * cost. A row is one thread's, unless its edges would keep that busy while others wait (the centre of a star) and the operation
+ * can be run for some of its columns: then every thread has some. The same bits either way. */
 typedef struct cpu_edge_job {
     void (*run)(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end);
+    void (*run_columns)(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col,
+                        int64_t cols); /* or NULL */
     const void *args;
     const hal_mat *offset;
-    int64_t rows, width; /* width: columns that an edge works on */
+    int64_t rows, cols, width; /* cols: of the result; width: columns that an edge works on */
 } cpu_edge_job;
 weft_status cpu_edge_rows(weft_hal *hal, const cpu_edge_job *job);
 

@@ -3,7 +3,7 @@
  * of several the pieces are a valid partition whose figures are those that partition_measure tells, balanced, the same in
  * every run, and about as good; damaged graphs and requests that cannot be met fail on all ranks alike.
  * room: gnn
- * trees: release asan tsan
+ * trees: release asan
  */
 #include "base/log.h"
 #include "gnn/team_talk.h"
@@ -21,6 +21,13 @@ typedef struct team_job {
     weft_status status[RANKS_MOST];
 } team_job;
 
+static void copy_parts(uint16_t *to, const uint16_t *from, int64_t count)
+{
+    if (count > 0) { /* an empty array may be none */
+        memcpy(to, from, (size_t)count * sizeof *to);
+    }
+}
+
 static weft_status team_rank(weft_comm *comm, void *argument)
 {
     team_job *job = argument;
@@ -35,9 +42,9 @@ static weft_status team_rank(weft_comm *comm, void *argument)
     job->status[rank] = partition_compute_team(&team, &job->options, &share, &report);
     if (job->status[rank] == WEFT_OK) {
         const int64_t first = graph->offset[team.begin], end = graph->offset[team.end];
-        memcpy(job->whole.edge_part + first, share.edge_part, (size_t)(end - first) * sizeof *share.edge_part);
+        copy_parts(job->whole.edge_part + first, share.edge_part, end - first);
         if (rank == comm_size(comm) - 1) { /* all ranks have all roots */
-            memcpy(job->whole.root, share.root, (size_t)graph->vertices * sizeof *share.root);
+            copy_parts(job->whole.root, share.root, graph->vertices);
             job->report = report;
         }
     }
