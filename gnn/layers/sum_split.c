@@ -33,17 +33,33 @@ static weft_status piece(gnn_layer *layer, const tensor_product *product, weft_t
     return status;
 }
 
+/* y = beta y + x W_neigh, of these rows */
+static weft_status add_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x, double beta,
+                                  const weft_tensor *y)
+{
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor w_neigh = layer_half(layer, &w, true);
+    weft_tensor from = gnn_span_of(x, span);
+    weft_tensor to = gnn_span_of(y, span);
+    return piece(layer, &(tensor_product){.a = &from, .b = &w_neigh, .beta = beta}, &to);
+}
+
 /* z = x W_neigh */
 static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor all_x = gnn_layer_x(layer);
-    weft_tensor all_z = layer_local_z(layer);
-    weft_tensor x = gnn_span_of(&all_x, span);
-    weft_tensor z = gnn_span_of(&all_z, span);
-    return piece(layer, &(tensor_product){.a = &x, .b = &w_neigh}, &z);
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor z = layer_local_z(layer);
+    return add_neighbours(layer, span, &x, 0.0, &z);
+}
+
+/* out += m W_neigh */
+static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *span)
+{
+    gnn_layer *layer = step->self;
+    weft_tensor m = layer_local_m(layer);
+    weft_tensor out = gnn_layer_out(layer);
+    return add_neighbours(layer, span, &m, 1.0, &out);
 }
 
 /* out = x W_self + b, of all rows */
@@ -55,19 +71,6 @@ static weft_status multiply_self(gnn_layer *layer)
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor out = gnn_layer_out(layer);
     return piece(layer, &(tensor_product){.a = &x, .b = &w_self, .bias = &bias}, &out);
-}
-
-/* out += m W_neigh */
-static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *span)
-{
-    gnn_layer *layer = step->self;
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor all_m = layer_local_m(layer);
-    weft_tensor all_out = gnn_layer_out(layer);
-    weft_tensor m = gnn_span_of(&all_m, span);
-    weft_tensor out = gnn_span_of(&all_out, span);
-    return piece(layer, &(tensor_product){.a = &m, .b = &w_neigh, .beta = 1.0}, &out);
 }
 
 static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass)
@@ -118,25 +121,37 @@ static weft_status self_gradients(gnn_layer *layer, weft_tensor *dx)
     return piece(layer, &(tensor_product){.a = &dout, .b = &w_self, .trans_b = true}, &dx_owned);
 }
 
+/* dW_neigh = x^T dy, of these rows and those before */
+static weft_status neighbours_gradient(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x,
+                                       const weft_tensor *dy)
+{
+    weft_tensor dw = param_grad(layer->params, layer->weight);
+    weft_tensor dw_neigh = layer_half(layer, &dw, true);
+    weft_tensor from = gnn_span_of(x, span);
+    weft_tensor gradient = gnn_span_of(dy, span);
+    const tensor_product product = {.a = &from, .b = &gradient, .trans_a = true, .beta = span->first ? 0.0 : 1.0};
+    return piece(layer, &product, &dw_neigh);
+}
+
+/* to = beta to + dy W_neigh^T, of these rows */
+static weft_status neighbours_input(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *dy, double beta,
+                                    const weft_tensor *to)
+{
+    weft_tensor w = param_value(layer->params, layer->weight);
+    weft_tensor w_neigh = layer_half(layer, &w, true);
+    weft_tensor gradient = gnn_span_of(dy, span);
+    weft_tensor rows = gnn_span_of(to, span);
+    return piece(layer, &(tensor_product){.a = &gradient, .b = &w_neigh, .trans_b = true, .beta = beta}, &rows);
+}
+
 /* dW_neigh = x^T dz, and dx (matrix, without rows when it is not wanted) += dz W_neigh^T */
 static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    const double beta = span->first ? 0.0 : 1.0;
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor dw = param_grad(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor dw_neigh = layer_half(layer, &dw, true);
-    weft_tensor all_x = gnn_layer_x(layer);
-    weft_tensor all_dz = layer_local_z(layer);
-    weft_tensor x = gnn_span_of(&all_x, span);
-    weft_tensor dz = gnn_span_of(&all_dz, span);
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dz, .trans_a = true, .beta = beta}, &dw_neigh));
-    if (step->matrix.rows == 0) {
-        return WEFT_OK;
-    }
-    weft_tensor dx = gnn_span_of(&step->matrix, span);
-    return piece(layer, &(tensor_product){.a = &dz, .b = &w_neigh, .trans_b = true, .beta = 1.0}, &dx);
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor dz = layer_local_z(layer);
+    WEFT_TRY(neighbours_gradient(layer, span, &x, &dz));
+    return step->matrix.rows > 0 ? neighbours_input(layer, span, &dz, 1.0, &step->matrix) : WEFT_OK;
 }
 
 static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
@@ -156,17 +171,10 @@ static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pas
 static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    const double beta = span->first ? 0.0 : 1.0;
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor dw = param_grad(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor dw_neigh = layer_half(layer, &dw, true);
-    weft_tensor all_m = layer_local_m(layer);
-    weft_tensor all_dout = gnn_layer_out(layer);
-    weft_tensor m = gnn_span_of(&all_m, span);
-    weft_tensor dout = gnn_span_of(&all_dout, span);
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &m, .b = &dout, .trans_a = true, .beta = beta}, &dw_neigh));
-    return piece(layer, &(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &m);
+    weft_tensor m = layer_local_m(layer);
+    weft_tensor dout = gnn_layer_out(layer);
+    WEFT_TRY(neighbours_gradient(layer, span, &m, &dout));
+    return neighbours_input(layer, span, &dout, 0.0, &m);
 }
 
 static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
