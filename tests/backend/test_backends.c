@@ -749,7 +749,7 @@ static void case_max(env *e)
     max_variant(e, COARSE, 100);
     max_variant(e, SOME_NANS, 100);
     if (e->m > 19 && e->n < 200) { /* a row that threads share */
-        max_variant(e, SOME_NANS, 7000);
+        max_variant(e, SOME_NANS, 3000);
     }
 }
 
