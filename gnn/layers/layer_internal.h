@@ -99,8 +99,8 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
 weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
 /* Every row of out = bias. */
 weft_status layer_set_bias(gnn_layer *layer);
-/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel where the plan says so; of sparse features x is a
- * shape alone. */
+/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel where the plan says so; of sparse
+ * features x is a shape alone. */
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
                            weft_tensor *y);
 weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,

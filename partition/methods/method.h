@@ -34,6 +34,9 @@ typedef struct partition_method {
     weft_status (*run)(const partition_job *job, weft_partition *partition);
 } partition_method;
 
+/* Partitioners index by these numbers, and stores may be written by anybody: rows [begin, end) ascend and name vertices.
+ * WEFT_ERR_DATA. */
+weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads);
 /* max / mean of counts that sum to `total`; 1 when there is nothing. */
 double partition_balance_of(const int64_t *count, int parts, double total);
 

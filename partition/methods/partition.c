@@ -48,22 +48,26 @@ static weft_status check_options(const partition_options *options)
     return check_method(options->method);
 }
 
-/* Everything below indexes by these numbers, and stores may be written by anybody. */
-static weft_status check_graph(const weft_graph *graph, int threads)
+weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads)
 {
     int64_t n = graph->vertices, bad_row = -1, bad_edge = -1;
     WEFT_CHECK(graph->offset[0] == 0 && graph->offset[n] == graph->edges, WEFT_ERR_DATA,
                "%s: offsets run from %lld to %lld, expected 0 to %lld", graph->name, (long long)graph->offset[0],
                (long long)graph->offset[n], (long long)graph->edges);
-#pragma omp parallel for schedule(static) num_threads(split_threads(n, threads)) reduction(max : bad_row)
-    for (int64_t v = 0; v < n; ++v) {
+#pragma omp parallel for schedule(static) num_threads(split_threads(end - begin, threads)) reduction(max : bad_row)
+    for (int64_t v = begin; v < end; ++v) {
         bad_row = graph->offset[v] > graph->offset[v + 1] ? v : bad_row;
     }
     WEFT_CHECK(bad_row < 0, WEFT_ERR_DATA, "%s: offset of row %lld is %lld, the next is %lld: must not descend",
                graph->name, (long long)bad_row, (long long)graph->offset[bad_row],
                (long long)graph->offset[bad_row + 1]);
-#pragma omp parallel for schedule(static) num_threads(split_threads(graph->edges, threads)) reduction(max : bad_edge)
-    for (int64_t e = 0; e < graph->edges; ++e) {
+    const int64_t first = graph->offset[begin], last = graph->offset[end];
+    WEFT_CHECK(first >= 0 && last <= graph->edges, WEFT_ERR_DATA,
+               "%s: edges of rows %lld to %lld are %lld to %lld, of %lld: an offset outside these rows descends",
+               graph->name, (long long)begin, (long long)end - 1, (long long)first, (long long)last - 1,
+               (long long)graph->edges);
+#pragma omp parallel for schedule(static) num_threads(split_threads(last - first, threads)) reduction(max : bad_edge)
+    for (int64_t e = first; e < last; ++e) {
         int64_t u = graph_source(graph, e);
         bad_edge = u < 0 || u >= n ? e : bad_edge;
     }
@@ -120,7 +124,7 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
                          .threads = threads,
                          .memory_limit = memory_left(options),
                          .made = &made};
-    WEFT_TRY(check_graph(graph, threads));
+    WEFT_TRY(partition_check_rows(graph, 0, graph->vertices, threads));
     WEFT_TRY(WEFT_NEW(&partition->edge_part, graph->edges, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&partition->root, graph->vertices, WEFT_MEM_PARTITION));
     WEFT_TRY(method->run(&job, partition));

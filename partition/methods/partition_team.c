@@ -300,7 +300,7 @@ done:
 
 enum { REPLICAS, SPLIT, CUT, SUMS };
 
-/* figures: held, edges and roots of each part, then SUMS. */
+/* Of this rank's rows: vertices held, edges and roots of each part, [parts] each, and [SUMS] more. */
 static void measure_rows(team_state *state, int64_t *held, int64_t *edges, int64_t *roots, int64_t *sums)
 {
     const weft_graph *graph = state->graph;
@@ -360,20 +360,7 @@ static weft_status check(const row_team *team, const partition_options *options)
     WEFT_CHECK(options->parts >= 2 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
                FLAG_PARTS " %d: must be between 2 and %d", options->parts, PARTITION_MAX_PARTS);
     WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, FLAG_BALANCE " %g: must be at least 1", options->balance);
-    WEFT_CHECK(graph->offset[0] == 0 && graph->offset[graph->vertices] == graph->edges, WEFT_ERR_DATA,
-               "%s: offsets run from %lld to %lld, expected 0 to %lld", graph->name, (long long)graph->offset[0],
-               (long long)graph->offset[graph->vertices], (long long)graph->edges);
-    for (int64_t v = team->begin; v < team->end; ++v) {
-        WEFT_CHECK(graph->offset[v] <= graph->offset[v + 1], WEFT_ERR_DATA,
-                   "%s: offset of row %lld is %lld, the next is %lld: must not descend", graph->name, (long long)v,
-                   (long long)graph->offset[v], (long long)graph->offset[v + 1]);
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(graph, e);
-            WEFT_CHECK(u >= 0 && u < graph->vertices, WEFT_ERR_DATA,
-                       "%s: source of edge %lld is %lld: must be between 0 and %lld", graph->name, (long long)e,
-                       (long long)u, (long long)(graph->vertices - 1));
-        }
-    }
+    WEFT_TRY(partition_check_rows(graph, team->begin, team->end, 1)); /* ranks share the cores */
     const uint64_t need = edge_stream_memory(graph->vertices, options->parts);
     const uint64_t left = options->memory_limit > 0 ? options->memory_limit : placement_memory_available();
     WEFT_CHECK(

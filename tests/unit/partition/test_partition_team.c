@@ -210,6 +210,17 @@ static void test_failures_are_shared(void **state)
     bent.source64 = NULL;
     job_begin(&bent, 4, &job);
     expect_failure(&job, 3, WEFT_ERR_DATA);
+    int64_t *offsets =
+        malloc(((size_t)g.graph.vertices + 1) * sizeof *offsets); /* that climb past the edges, and come back */
+    memcpy(offsets, g.graph.offset, ((size_t)g.graph.vertices + 1) * sizeof *offsets);
+    for (int64_t v = 40; v < 160; ++v) {
+        offsets[v] += INT64_C(1) << 40;
+    }
+    bent = g.graph;
+    bent.offset = offsets;
+    job_begin(&bent, 4, &job);
+    expect_failure(&job, 3, WEFT_ERR_DATA);
+    free(offsets);
     free(sources);
     test_graph_free(&directed);
     test_graph_free(&g);
