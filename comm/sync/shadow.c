@@ -57,7 +57,7 @@ typedef struct shadow {
     float *velocity; /* [trained] bmuf */
     shadow_counters counters;
     double posted_s; /* time of the last post */
-    int64_t applied; /* rounds, for the mean gap */
+    int64_t applied; /* rounds, for the mean gap: those between steps, as an end has as many as others have steps left */
 } shadow;
 
 static weft_status allocate(comm_sync *sync)
@@ -223,9 +223,7 @@ static void apply(comm_sync *sync)
     mix_average(sync, sync->desc.trained, sync->desc.elements);
     s->counters.pending = 0;
     s->counters.arrived = 0;
-    s->applied += 1;
     figures->staleness = stale > figures->staleness ? stale : figures->staleness;
-    figures->gap = (double)figures->steps / (double)s->applied;
     mode_clear_traffic(sync);
     mode_add_traffic(sync, s->comm);
 }
@@ -245,6 +243,8 @@ static weft_status parameters(comm_sync *sync)
             return WEFT_OK;
         }
         apply(sync);
+        s->applied += 1;
+        sync->figures.gap = (double)sync->figures.steps / (double)s->applied;
     }
     return post(sync, false);
 }
@@ -272,6 +272,9 @@ static weft_status end_rounds(comm_sync *sync)
     shadow *s = sync->self;
     float ranks = (float)comm_size(s->comm);
     float through = 0;
+    if (s->applied == 0 && sync->figures.steps > 0) {
+        sync->figures.gap = (double)sync->figures.steps;
+    }
     while (through < ranks) {
         if (s->counters.pending == 0) {
             WEFT_TRY(post(sync, true));
