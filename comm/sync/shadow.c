@@ -57,7 +57,7 @@ typedef struct shadow {
     float *velocity; /* [trained] bmuf */
     shadow_counters counters;
     double posted_s; /* time of the last post */
-    int64_t applied; /* rounds, for the mean gap: those between steps, as an end has as many as others have steps left */
+    int64_t applied; /* rounds between steps, for the mean gap: an end makes as many as others have steps left */
 } shadow;
 
 static weft_status allocate(comm_sync *sync)

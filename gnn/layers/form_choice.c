@@ -51,10 +51,42 @@ weft_status gnn_forms_begin(weft_comm *comm, weft_hal *hal, const gnn_forms_aske
     return WEFT_OK;
 }
 
-/* What this rank has to say. */
-static weft_status try_forms(gnn_form_choice *choice, const hal_csr *csr, hal_spmm_trial *trial)
+/* Turns of all ranks. Those that have nothing to time, or are through, stand by until nobody is within. */
+typedef struct meeting {
+    hal_spmm_turns base;
+    weft_comm *comm;
+    weft_status status; /* of the first meeting that failed; there is none after it */
+} meeting;
+
+static void meet_as(meeting *m, bool within, bool more, bool *any_within, bool *any_more)
 {
-    const hal_spmm_request request = {.max_d = choice->asked.max_width,
+    int32_t flag[2] = {within, more};
+    m->status = m->status == WEFT_OK ? comm_allreduce(m->comm, flag, 2, WEFT_DTYPE_I32, COMM_MAX) : m->status;
+    *any_within = m->status == WEFT_OK && flag[0] != 0;
+    *any_more = m->status == WEFT_OK && flag[1] != 0;
+}
+
+static bool meet(hal_spmm_turns *base, bool more)
+{
+    bool any_within, any_more;
+    meet_as((meeting *)base, true, more, &any_within, &any_more);
+    return any_more;
+}
+
+static weft_status stand_by(meeting *m)
+{
+    bool any_within = true, any_more;
+    while (any_within) {
+        meet_as(m, false, false, &any_within, &any_more);
+    }
+    return m->status;
+}
+
+/* What this rank has to say. */
+static weft_status try_forms(gnn_form_choice *choice, hal_spmm_turns *turns, const hal_csr *csr, hal_spmm_trial *trial)
+{
+    const hal_spmm_request request = {.turns = turns,
+                                      .max_d = choice->asked.max_width,
                                       .d = choice->asked.width,
                                       .by_rule = choice->asked.by_rule,
                                       .operand_bytes = choice->asked.operand_bytes};
@@ -94,7 +126,10 @@ static weft_status choose(gnn_form_choice *choice, int role, const hal_csr *csr,
                           hal_spmm_trial *trial, hal_spmm_form *form)
 {
     const bool speaks = csr != NULL && named == HAL_SPMM_AUTO;
-    WEFT_TRY(comm_agree(choice->comm, speaks ? try_forms(choice, csr, trial) : WEFT_OK));
+    meeting turns = {.base.meet = meet, .comm = choice->comm};
+    const weft_status tried = speaks ? try_forms(choice, &turns.base, csr, trial) : WEFT_OK;
+    WEFT_TRY(stand_by(&turns));
+    WEFT_TRY(comm_agree(choice->comm, tried));
     WEFT_TRY(add_up(choice, role, trial, form));
     *form = named != HAL_SPMM_AUTO ? named : *form;
     return WEFT_OK;

@@ -183,7 +183,16 @@ typedef struct hal_spmm_trial {
     hal_spmm *prepared[HAL_SPMM_KINDS]; /* whole, on the way; NULL: not prepared */
 } hal_spmm_trial;
 
+/* How ranks that share caches and memory run the same form at the same time, as they will later: a form is as quick as what
+ * runs beside it lets it be. */
+typedef struct hal_spmm_turns {
+    /* Called before each turn, and after each round with whether this rank wants another, by all ranks alike. True: some
+     * rank does. */
+    bool (*meet)(struct hal_spmm_turns *self, bool more);
+} hal_spmm_turns;
+
 typedef struct hal_spmm_request {
+    hal_spmm_turns *turns;  /* NULL: this rank goes by itself */
     int64_t max_d;          /* as for spmm_create */
     int64_t d;              /* columns that will be run most; 0: max_d */
     bool by_rule;           /* nothing is measured: the same answer in every run */
@@ -199,7 +208,8 @@ typedef struct hal_sparse_ops {
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
     /* The first half of AUTO: what each form costs here. Whoever knows what other ranks measured adds it up, picks
      * (hal_spmm_pick) and takes (hal_spmm_take), while csr lives. A backend with one form says nothing and prepares
-     * nothing. Nothing is left prepared on failure. */
+     * nothing. Nothing is left prepared on failure. Ranks that have nothing to measure, or fail, do not meet the others:
+     * request->turns has to let them go. */
     weft_status (*spmm_try)(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
     void (*spmm_destroy)(weft_hal *hal, hal_spmm *spmm);
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);

@@ -255,7 +255,7 @@ enum { NARROW_X = 32, NARROW_OUT = 64 };
 static operands make_operands(const graph *g, int64_t d, int mix)
 {
     operands o = {0};
-    int64_t pad = (mix & 16) != 0 ? 3 : 0;
+    int64_t pad = (mix & 16) != 0 ? d + 3 : 0; /* sources that ROWS packs where it reads them often */
     const size_t x_cells = (size_t)(g->cols * (d + pad));
     const bool narrow_out = (mix & NARROW_OUT) != 0;
     o.out_cells = (size_t)(g->rows * (d + pad));

@@ -44,7 +44,7 @@ static uint64_t mapped_bytes(const gnn_memory_facts *f)
     return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
 
-/* Both directions, with the packing buffer. */
+/* Both directions, with what sources are packed in and, of blocks, summed in: 64 columns of either form. */
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
     if (f->plan->max_width == 0) {
@@ -55,7 +55,8 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
         const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
         return csr * (f->symmetric ? 1 : 2) + 9 * (uint64_t)f->plan->n_local;
     }
-    const uint64_t packing = (uint64_t)f->plan->n_local * 128 * (f->hides ? 2 : 1);
+    const uint64_t columns = f->plan->max_width < 64 ? (uint64_t)f->plan->max_width : 64;
+    const uint64_t packing = (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
     return matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2) + packing;
 }
 

@@ -15,6 +15,7 @@ typedef struct table {
     double expected[RANKS][HAL_SPMM_KINDS];
     const char *letters; /* of all roles */
     int fails;           /* rank + 1 */
+    int rounds[RANKS];   /* of turns that it wants; 0: it meets nobody */
     bool by_rule;
     hal_spmm_form picked;
     int tries, alone; /* of role 0, by each rank, and of role 1, by the one that has it */
@@ -26,11 +27,30 @@ static _Thread_local struct {
     int rank, tries;
 } here;
 
+/* Ranks that are within make the turns of the one that wants most. */
+static weft_status take_turns(const table *t, hal_spmm_turns *turns, bool alone)
+{
+    int most = t->rounds[here.rank], made = 0;
+    bool more = most > 0;
+    for (int rank = 0; rank < RANKS && !alone; rank++) {
+        most = most > 0 && t->rounds[rank] > most ? t->rounds[rank] : most;
+    }
+    while (more) {
+        turns->meet(turns, true);
+        WEFT_CHECK(t->fails != here.rank + 1, WEFT_ERR_RESOURCE, "rank %d: no memory for turns", here.rank);
+        made++;
+        more = turns->meet(turns, made < t->rounds[here.rank]);
+    }
+    WEFT_CHECK(made == most || t->fails > 0, WEFT_ERR_INTERNAL, "rank %d took %d turns", here.rank, made);
+    return WEFT_OK;
+}
+
 static weft_status fake_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial)
 {
     const table *t = here.table;
     *trial = (hal_spmm_trial){.seconds = {0}};
     here.tries++;
+    WEFT_TRY(take_turns(t, request->turns, here.tries == 2 || t->letters != NULL));
     WEFT_CHECK(t->fails != here.rank + 1, WEFT_ERR_RESOURCE, "rank %d: no memory", here.rank);
     WEFT_CHECK(request->max_d == WIDTH && request->by_rule == t->by_rule && csr->rows == 2, WEFT_ERR_INTERNAL,
                "asked for another matrix");
@@ -103,6 +123,7 @@ static void test_one_choice(void **state)
         /* Two of three took lists by themselves, the third would lose more. */
         {.seconds = {{0, 1.0, 0, 5.0}, {0, 2.0, 0, 1.5}, {0, 2.5, 0, 2.0}},
          .picked = HAL_SPMM_ROWS,
+         .rounds = {2, 1, 3},
          .tries = 1,
          .alone = 1,
          .summed = {0, 5.5, 0, 8.5}},
@@ -122,6 +143,7 @@ static void test_one_choice(void **state)
         {.seconds = {{0}, {0, 3.0, 2.0, 4.0}, {0}},
          .expected = {{0, 1.0, 0, 9.0}, {0, 1.0, 0, 9.0}, {0, 1.0, 0, 9.0}},
          .picked = HAL_SPMM_BLOCKS,
+         .rounds = {0, 4, 0},
          .tries = 1,
          .alone = 1,
          .summed = {0, 3.0, 2.0, 4.0}},
@@ -134,6 +156,7 @@ static void test_one_choice(void **state)
         /* One of two roles is named. */
         {.seconds = {{0, 1.0, 2.0, 3.0}, {0, 1.0, 2.0, 3.0}, {0, 1.0, 2.0, 3.0}},
          .letters = "b-------",
+         .rounds = {3, 2, 5},
          .picked = HAL_SPMM_BLOCKS,
          .alone = 1},
         /* Named: nobody tries. */
@@ -152,8 +175,11 @@ static void test_one_choice(void **state)
 static void test_failing_rank(void **state)
 {
     (void)state;
-    for (int rank = 0; rank < RANKS; rank++) {
-        table t = {.seconds = {{0, 1.0, 0, 5.0}, {0, 1.0, 0, 5.0}, {0, 1.0, 0, 5.0}}, .fails = rank + 1};
+    for (int i = 0; i < 2 * RANKS; i++) { /* before any turn, and after its first */
+        table t = {.seconds = {{0, 1.0, 0, 5.0}, {0, 1.0, 0, 5.0}, {0, 1.0, 0, 5.0}}, .fails = i / 2 + 1};
+        for (int rank = 0; rank < RANKS && i % 2 == 1; rank++) {
+            t.rounds[rank] = rank + 2;
+        }
         const uint64_t live = weft_mem_usage_total().current_bytes;
         ASSERT_OK(comm_thread_run(RANKS, run_rank, &t));
         assert_int_equal(weft_mem_usage_total().current_bytes, live);

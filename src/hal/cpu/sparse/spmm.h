@@ -12,6 +12,8 @@ enum {
     SPMM_WINDOW = 1024,       /* destination rows whose lists are sorted together */
     SPMM_MIN_BLOCK = 8192,    /* sources of a block; a power of two */
     SPMM_MAX_BLOCK = 65536,   /* 16-bit local columns */
+    SPMM_ROWS_PACKED = 64,    /* ROWS: widest run whose sources are packed ... */
+    SPMM_ROWS_REUSED = 20,    /* ... of matrices with so many edges a source */
     SPMM_PREFETCH_EDGES = 32, /* ROWS: how far the prefetch of far sources runs ahead */
     SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of partial sums runs ahead */
     SPMM_WEIGHTED_EDGES = 16, /* ROWS with values: how far the prefetch of sources runs ahead */
@@ -76,7 +78,7 @@ typedef struct spmm_pass {
     int64_t ldx;
     bool narrow;      /* x, as it is or as it is packed */
     int width;        /* columns of the strip that exist */
-    const float *pre; /* ROWS, with values or without */
+    const float *pre; /* ROWS, with values or without, of sources that are not packed */
     const float *post, *diag;
     const void *self; /* unscaled sources for the diagonal */
     int64_t ldself;
@@ -138,9 +140,9 @@ struct hal_spmm {
     spmm_rows by_row;
     spmm_blocks by_block;
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
-    float *packed;          /* [cols, strip]: one strip of x, in float32 or bfloat16 */
-    float *sum;             /* [rows, strip]: partial sums of that strip */
-    int64_t blocks;         /* of the whole matrix */
+    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL */
+    float *sum;     /* [rows, strip]: partial sums of that strip */
+    int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
     double build_seconds;
 };
@@ -191,6 +193,14 @@ weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
 /* Blocks [first, first + count). */
 weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+
+/* ROWS: columns of `packed`; whether sources are read often enough for it, and from here on. */
+static inline int64_t spmm_rows_packed(int64_t max_d)
+{
+    return max_d < SPMM_ROWS_PACKED ? max_d : SPMM_ROWS_PACKED;
+}
+bool spmm_reuses_rows(const hal_csr *csr);
+weft_status spmm_pack_rows(hal_spmm *spmm);
 
 /* The matrix in this form. [out] *spmm: spmm_free; NULL on failure. */
 weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 
 enum {
+    FORMS = HAL_SPMM_KINDS - HAL_SPMM_ROWS,
     SAMPLE_EDGES = 1 << 21,
     MOST_COLUMNS = 256, /* that are run: a form costs as much for each further strip */
     LEAST_ROUNDS = 3,
@@ -25,17 +26,19 @@ typedef struct entrant {
     hal_spmm *spmm;       /* whole or a sample; NULL: not in the race */
     double scale;         /* edges of the matrix over those of the sample */
     double least, second; /* seconds of a run, the two quickest */
-    double packed;        /* BLOCKS and LISTS on a sample: with packing, the quickest */
+    double packed;        /* a sample that packs: with packing, the quickest */
 } entrant;
 
 typedef struct trial {
     weft_hal *hal;
+    hal_spmm_turns *turns;
     const hal_csr *csr;
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
     int64_t rows, half;      /* of the operands: [rows, sums: half | sources: half] */
     float *out, *x;          /* in the first row: x is where sources begin */
-    float *packed;           /* [cols, strip]: a strip of sources as packed; only while samples run */
+    float *packed;           /* [cols, packed_columns]: sources as packed; only while samples run */
+    int64_t packed_columns;  /* enough for each form */
     entrant entrant[HAL_SPMM_KINDS];
 } trial;
 
@@ -56,7 +59,7 @@ static void write_zeros(const trial *t, float *matrix, int64_t rows, int64_t col
 
 static uint64_t operand_bytes(const trial *t)
 {
-    return (uint64_t)(t->rows * ld_of(t) + t->csr->cols * t->strip) * sizeof(float);
+    return (uint64_t)(t->rows * ld_of(t) + t->csr->cols * t->packed_columns) * sizeof(float);
 }
 
 static weft_status make_operands(trial *t, uint64_t room)
@@ -65,6 +68,7 @@ static weft_status make_operands(trial *t, uint64_t room)
     t->strip = t->d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
     t->rows = t->csr->rows > t->csr->cols ? t->csr->rows : t->csr->cols;
     t->half = t->d > t->strip ? t->d : t->strip;
+    t->packed_columns = spmm_rows_packed(t->half) > t->strip ? spmm_rows_packed(t->half) : t->strip;
     while (t->half > t->strip && operand_bytes(t) > room) {
         t->half = t->half / 2 > t->strip ? t->half / 2 / t->strip * t->strip : t->strip;
     }
@@ -77,10 +81,10 @@ static weft_status make_operands(trial *t, uint64_t room)
 
 static weft_status make_packed(trial *t)
 {
-    WEFT_TRY(WEFT_NEW(&t->packed, t->csr->cols * t->strip, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&t->packed, t->csr->cols * t->packed_columns, WEFT_MEM_WORKSPACE));
 #pragma omp parallel for num_threads(t->hal->threads) schedule(static)
     for (int64_t row = 0; row < t->csr->cols; row++) {
-        memset(t->packed + row * t->strip, 0, (size_t)t->strip * sizeof *t->packed);
+        memset(t->packed + row * t->packed_columns, 0, (size_t)t->packed_columns * sizeof *t->packed);
     }
     return WEFT_OK;
 }
@@ -118,6 +122,9 @@ static weft_status sample_rows(trial *t, entrant *e)
     const hal_csr part = {
         .rows = end - begin, .cols = csr->cols, .offset = offset, .column = csr->column + csr->offset[begin]};
     WEFT_TRY_GOTO(spmm_prepare(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &e->spmm), status, done);
+    const bool packs =
+        spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* the whole would, the sample alone does not */
+    WEFT_TRY_GOTO(packs ? spmm_pack_rows(e->spmm) : WEFT_OK, status, done);
     e->scale = (double)t->edges / (double)(e->spmm->edges > 0 ? e->spmm->edges : 1);
 done:
     weft_free(offset);
@@ -158,25 +165,33 @@ static void note(entrant *e, double seconds)
     }
 }
 
-/* A turn of a sample. BLOCKS and LISTS run one strip that is packed already, and one that has to be: a scale of its rows
- * is asked for. */
+/* Columns of a run whose sources are packed; 0: they are not. */
+static int64_t packed_run(const trial *t, const hal_spmm *spmm)
+{
+    const bool rows = spmm->form == HAL_SPMM_ROWS;
+    return !rows ? t->strip : spmm->packed != NULL && t->width <= SPMM_ROWS_PACKED ? t->width : 0;
+}
+
+/* A turn of a sample. Where sources are packed, one run that has to, as a scale of its rows is asked for, and one whose
+ * sources lie as packed already. */
 static void run_sample(const trial *t, entrant *e)
 {
     const int64_t all = t->csr->cols;
     const int64_t some = (int64_t)(flushing / ((uint64_t)t->half * sizeof(float)));
     spmm_call call = {.d = t->width, .x = t->x, .ldx = ld_of(t), .out = t->out, .ldo = ld_of(t)};
     write_zeros(t, t->x, all < some ? all : some, t->half);
-    if (e->spmm->form == HAL_SPMM_ROWS) {
+    const int64_t columns = packed_run(t, e->spmm);
+    if (columns == 0) {
         note(e, timed_run(e->spmm, &call));
         return;
     }
-    call.d = t->strip;
+    call.d = columns;
     call.pre = t->packed;
     const double packed = timed_run(e->spmm, &call);
     e->packed = e->packed == 0.0 || packed < e->packed ? packed : e->packed;
     call.pre = NULL;
     call.x = t->packed;
-    call.ldx = t->strip;
+    call.ldx = columns;
     note(e, timed_run(e->spmm, &call));
 }
 
@@ -186,43 +201,53 @@ static void run_whole(const trial *t, entrant *e)
     note(e, timed_run(e->spmm, &call));
 }
 
-/* Until the quickest form has come near its least twice, within limits. */
+static bool meet(const trial *t, bool more)
+{
+    return t->turns != NULL ? t->turns->meet(t->turns, more) : more;
+}
+
+/* The quickest form has come near its least twice, within limits. */
+static bool has_enough(const entrant *best, int rounds, double spent)
+{
+    const bool agreed = best->second > 0.0 && best->second <= steady * best->least;
+    const bool enough = spent > most_seconds || (agreed && spent > rounds_seconds);
+    return (rounds >= LEAST_ROUNDS && enough) || spent > long_turns || rounds == MOST_ROUNDS;
+}
+
+/* All ranks come to the same turns, also with none in the race. */
 static void take_turns(trial *t, void (*run)(const trial *t, entrant *e))
 {
     const double started = clock_seconds();
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    bool more = true;
+    for (int round = 0; more; round++) {
         const entrant *best = NULL;
-        for (int i = 0; i < HAL_SPMM_KINDS; i++) {
-            entrant *e = &t->entrant[(i + round) % HAL_SPMM_KINDS]; /* another one first each round */
+        for (int i = 0; i < FORMS; i++) {
+            entrant *e = &t->entrant[HAL_SPMM_ROWS + (i + round) % FORMS]; /* another one first each round */
+            meet(t, true);
             if (e->spmm != NULL) {
                 run(t, e);
                 best = best == NULL || e->least < best->least ? e : best;
             }
         }
-        const bool agreed = best != NULL && best->second > 0.0 && best->second <= steady * best->least;
-        const double spent = clock_seconds() - started;
-        const bool enough = spent > most_seconds || (agreed && spent > rounds_seconds);
-        if ((round + 1 >= LEAST_ROUNDS && enough) || spent > long_turns) {
-            return;
-        }
+        more = meet(t, best != NULL && !has_enough(best, round + 1, clock_seconds() - started));
     }
 }
 
 /* Seconds of the whole matrix at the width that is run, from a sample of it. */
 static double estimate(const trial *t, const entrant *e)
 {
-    if (e->spmm->form == HAL_SPMM_ROWS) {
+    const int64_t columns = packed_run(t, e->spmm);
+    if (columns == 0) {
         return e->least * e->scale;
     }
     const double packing = e->packed > e->least ? e->packed - e->least : 0.0;
-    const int64_t strips = (t->width + t->strip - 1) / t->strip;
+    const int64_t strips = (t->width + columns - 1) / columns;
     return (double)strips * (e->least * e->scale + packing);
 }
 
-/* seconds: of those with tried[form]. */
+/* seconds: of those with tried[form], which may be none. */
 static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
 {
-    WEFT_TRY(make_packed(t));
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (tried[form]) {
             WEFT_TRY(form == HAL_SPMM_ROWS ? sample_rows(t, &t->entrant[form])
@@ -285,8 +310,10 @@ static void hand_over(trial *t, hal_spmm_trial *out)
 
 weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *out)
 {
+    static const bool none[HAL_SPMM_KINDS] = {false};
     weft_status status = WEFT_OK;
     trial t = {.hal = hal,
+               .turns = request->turns,
                .csr = csr,
                .edges = csr->offset[csr->rows],
                .max_d = request->max_d,
@@ -298,13 +325,11 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
         stays[form] = worth_trying(&t, (hal_spmm_form)form);
         staying += stays[form];
     }
-    if (t.edges > SPMM_WHOLE_EDGES) {
-        WEFT_TRY_GOTO(try_samples(&t, stays, out->seconds), status, done);
-        staying = keep_near(out->seconds, stays);
-    }
-    if (staying > 1) {
-        WEFT_TRY_GOTO(try_whole(&t, stays, out->seconds), status, done);
-    }
+    const bool large = t.edges > SPMM_WHOLE_EDGES;
+    WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(try_samples(&t, large ? stays : none, out->seconds), status, done);
+    staying = large ? keep_near(out->seconds, stays) : staying;
+    WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, out->seconds), status, done);
     hand_over(&t, out);
 done:
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {

@@ -12,6 +12,9 @@
  *
  *      row r    | sums, d columns | sources, d columns |      ld = 2 d
  *
+ * Ranks of a node share its last cache: one that runs a form beside another form of its neighbour's measures a mixture that
+ * no epoch will run. They meet before each turn (hal_spmm_turns), and make as many of each kind as the one that wants most.
+ *
  * Before a sample runs the sources are written anew, as by the layer before, so that it does not find in the caches what
  * the whole matrix would not.
  */
