@@ -200,7 +200,7 @@ static void list_roles(const gnn_aggregator *a, bool has[GNN_FORMS])
 
 static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    const hal_csr csr = {.rows = part->n_local,
+    const hal_csr csr = {.rows = a->whole_rows ? part->n_owned : part->n_local, /* replicas have no edges there */
                          .cols = part->n_local,
                          .offset = part->offset,
                          .column = part->source,
@@ -404,7 +404,7 @@ static weft_status run_whole(gnn_aggregator *a)
 {
     gnn_aggregation *w = &a->under_way;
     WEFT_TRY(halo_wait(forward_halo(a)));
-    if (w->beta != 0.0 && a->n_local > a->n_owned) { /* a replica's partial sum starts from nothing */
+    if (w->beta != 0.0 && a->n_local > a->n_owned && !a->whole_rows) { /* a replica's partial sum starts from nothing */
         weft_tensor replicas = tensor_view(&w->out, a->n_owned, a->n_local - a->n_owned, 0, w->out.cols);
         WEFT_TRY(tensor_axpby(0.0, &replicas, 0.0, &replicas));
     }

@@ -58,26 +58,26 @@ typedef struct meeting {
     weft_status status; /* of the first meeting that failed; there is none after it */
 } meeting;
 
-static void meet_as(meeting *m, bool within, bool more, bool *any_within, bool *any_more)
+static void meet_as(meeting *m, bool within, bool says, bool *any_within, bool *any_says)
 {
-    int32_t flag[2] = {within, more};
+    int32_t flag[2] = {within, says};
     m->status = m->status == WEFT_OK ? comm_allreduce(m->comm, flag, 2, WEFT_DTYPE_I32, COMM_MAX) : m->status;
     *any_within = m->status == WEFT_OK && flag[0] != 0;
-    *any_more = m->status == WEFT_OK && flag[1] != 0;
+    *any_says = m->status == WEFT_OK && flag[1] != 0;
 }
 
-static bool meet(hal_spmm_turns *base, bool more)
+static bool meet(hal_spmm_turns *base, bool says)
 {
-    bool any_within, any_more;
-    meet_as((meeting *)base, true, more, &any_within, &any_more);
-    return any_more;
+    bool any_within, any_says;
+    meet_as((meeting *)base, true, says, &any_within, &any_says);
+    return any_says;
 }
 
 static weft_status stand_by(meeting *m)
 {
-    bool any_within = true, any_more;
+    bool any_within = true, any_says;
     while (any_within) {
-        meet_as(m, false, false, &any_within, &any_more);
+        meet_as(m, false, false, &any_within, &any_says);
     }
     return m->status;
 }

@@ -58,6 +58,11 @@ static int64_t first_row(const gnn_local_matrix *matrix, gnn_side side)
     return side == GNN_OWNED ? 0 : matrix->rows[GNN_OWNED];
 }
 
+static int64_t first_source(const gnn_local_matrix *matrix, gnn_side side)
+{
+    return side == GNN_OWNED ? 0 : matrix->sources[GNN_OWNED];
+}
+
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES])
 {
     for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
@@ -73,9 +78,9 @@ static weft_status create_part(gnn_form_choice *choice, int role, weft_status st
     int64_t *offset = NULL;
     int32_t *column = NULL;
     float *value = NULL;
-    hal_csr part = {.rows = matrix->rows[rows], .cols = matrix->rows[sources]};
+    hal_csr part = {.rows = matrix->rows[rows], .cols = matrix->sources[sources]};
     if (status == WEFT_OK) {
-        status = cut_out(csr, first_row(matrix, rows), first_row(matrix, sources), &part, &offset, &column, &value);
+        status = cut_out(csr, first_row(matrix, rows), first_source(matrix, sources), &part, &offset, &column, &value);
     }
     const bool has = status == WEFT_OK;
     matrix->edges[rows][sources] = has ? part.offset[part.rows] : 0;
@@ -89,11 +94,13 @@ static weft_status create_part(gnn_form_choice *choice, int role, weft_status st
 weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
                                     int64_t cut_at, gnn_local_matrix *matrix)
 {
-    assert(csr == NULL || (csr->rows == csr->cols && cut_at >= 0 && cut_at <= csr->rows));
-    const bool cut = csr != NULL && cut_at < csr->rows;
+    const bool cut = csr != NULL && cut_at < csr->cols;
+    assert(csr == NULL || (csr->rows <= csr->cols && cut_at >= 0 && (!cut || cut_at <= csr->rows)));
     *matrix = (gnn_local_matrix){.hal = NULL};
     if (csr != NULL) {
-        *matrix = (gnn_local_matrix){.hal = choice->hal, .rows = {cut_at, csr->rows - cut_at}};
+        const int64_t rows = cut ? cut_at : csr->rows;
+        *matrix = (gnn_local_matrix){
+            .hal = choice->hal, .rows = {rows, csr->rows - rows}, .sources = {cut_at, csr->cols - cut_at}};
     }
     for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
         const gnn_side rows = (gnn_side)(i / GNN_SIDES);
@@ -118,14 +125,13 @@ int gnn_local_matrix_slices(const gnn_local_matrix *matrix, gnn_side rows, gnn_s
     return slices < 1.0 ? 1 : slices > MOST_SLICES ? MOST_SLICES : (int)slices;
 }
 
-/* The elements of a vector that belong to a side. */
-static const weft_tensor *part_of(const gnn_local_matrix *matrix, const weft_tensor *vector, gnn_side side,
-                                  weft_tensor *view)
+/* Elements of a vector, or none of none. */
+static const weft_tensor *part_of(const weft_tensor *vector, int64_t first, int64_t count, weft_tensor *view)
 {
     if (vector == NULL) {
         return NULL;
     }
-    *view = tensor_view(vector, first_row(matrix, side), matrix->rows[side], 0, 1);
+    *view = tensor_view(vector, first, count, 0, 1);
     return view;
 }
 
@@ -141,13 +147,14 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local
     if (matrix->rows[rows] == 0 || (edges == 0 && product->beta == 1.0 && !inner)) {
         return WEFT_OK;
     }
-    weft_tensor from = tensor_view(x, first_row(matrix, sources), matrix->rows[sources], 0, x->cols);
-    weft_tensor to = tensor_view(out, first_row(matrix, rows), matrix->rows[rows], 0, out->cols);
+    const int64_t first = first_row(matrix, rows), source = first_source(matrix, sources);
+    weft_tensor from = tensor_view(x, source, matrix->sources[sources], 0, x->cols);
+    weft_tensor to = tensor_view(out, first, matrix->rows[rows], 0, out->cols);
     const tensor_sparse part = {
         .spmm = matrix->part[rows][sources], .rows = to.rows, .cols = from.rows, .entries = edges};
-    const tensor_spmm_terms terms = {.pre = part_of(matrix, scales->pre, sources, &pre),
-                                     .post = part_of(matrix, scales->post, rows, &post),
-                                     .diag = inner ? part_of(matrix, scales->diag, rows, &diag) : NULL,
+    const tensor_spmm_terms terms = {.pre = part_of(scales->pre, source, from.rows, &pre),
+                                     .post = part_of(scales->post, first, to.rows, &post),
+                                     .diag = inner ? part_of(scales->diag, first, to.rows, &diag) : NULL,
                                      .beta = product->beta,
                                      .slice = product->slice,
                                      .slices = product->slices};

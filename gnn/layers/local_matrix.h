@@ -23,7 +23,8 @@ typedef enum gnn_side { GNN_OWNED, GNN_REPLICAS, GNN_SIDES } gnn_side;
 
 typedef struct gnn_local_matrix {
     weft_hal *hal;
-    int64_t rows[GNN_SIDES];              /* whole: all of them count as owned */
+    int64_t rows[GNN_SIDES]; /* whole: all of them count as owned; no replicas where none has edges */
+    int64_t sources[GNN_SIDES];
     hal_spmm *part[GNN_SIDES][GNN_SIDES]; /* by rows, then by sources */
     int64_t edges[GNN_SIDES][GNN_SIDES];
 } gnn_local_matrix;
@@ -34,8 +35,8 @@ typedef struct gnn_scales {
 } gnn_scales;
 
 /*
- * csr: square, columns ascending in each row; NULL: there is nothing to prepare here, *matrix is empty. cut_at: number of
- * owned rows, the first ones; csr->rows: the whole. first_role: of GNN_SIDES * GNN_SIDES roles, by rows, then by sources.
+ * csr: of the rows that have edges, all or the owned ones, by all rows; columns ascending in each; NULL: there is nothing to
+ * prepare here, *matrix is empty. cut_at: number of owned rows, the first ones; csr->cols: the whole. first_role: of GNN_SIDES * GNN_SIDES roles, by rows, then by sources.
  * status: as for gnn_form_create, which this calls once a role.
  * WEFT_MEM_WORKSPACE of 4 bytes an edge, 8 with values, of the largest part of a cut while it is built.
  */
@@ -54,7 +55,7 @@ typedef struct gnn_local_product {
     int slice, slices; /* of gnn_local_matrix_slices; 0, 1: the whole part */
 } gnn_local_product;
 
-/* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
+/* Rows that csr leaves out are not written. out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
  * owned sources of owned rows alone. x, out: [n_local, d]. Nothing where that changes nothing. */
 weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out);

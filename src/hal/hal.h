@@ -186,9 +186,8 @@ typedef struct hal_spmm_trial {
 /* How ranks that share caches and memory run the same form at the same time, as they will later: a form is as quick as what
  * runs beside it lets it be. */
 typedef struct hal_spmm_turns {
-    /* Called before each turn, and after each round with whether this rank wants another, by all ranks alike. True: some
-     * rank does. */
-    bool (*meet)(struct hal_spmm_turns *self, bool more);
+    /* Called before each turn, and wherever something is decided for all, by all ranks alike. True: some rank says so. */
+    bool (*meet)(struct hal_spmm_turns *self, bool says);
 } hal_spmm_turns;
 
 typedef struct hal_spmm_request {

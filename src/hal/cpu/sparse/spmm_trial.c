@@ -147,6 +147,12 @@ static weft_status sample_blocks(trial *t, hal_spmm_form form, entrant *e)
     return WEFT_OK;
 }
 
+/* Whether some rank says so. */
+static bool meet(const trial *t, bool says)
+{
+    return t->turns != NULL ? t->turns->meet(t->turns, says) : says;
+}
+
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 static double timed_run(const hal_spmm *spmm, const spmm_call *call)
 {
@@ -199,11 +205,6 @@ static void run_whole(const trial *t, entrant *e)
 {
     const spmm_call call = {.d = t->width, .x = t->x, .ldx = ld_of(t), .out = t->out, .ldo = ld_of(t)};
     note(e, timed_run(e->spmm, &call));
-}
-
-static bool meet(const trial *t, bool more)
-{
-    return t->turns != NULL ? t->turns->meet(t->turns, more) : more;
 }
 
 /* The quickest form has come near its least twice, within limits. */
@@ -266,16 +267,25 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
     return WEFT_OK;
 }
 
-/* [out] stays[form]: comes near the quickest. The number of those. */
-static int keep_near(const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
+/* stays[form]: what is in the race. [out] stays[form]: comes near the quickest. */
+static void keep_near(const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
 {
     double best = 0.0;
-    int count = 0;
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         best = seconds[form] > 0.0 && (best == 0.0 || seconds[form] < best) ? seconds[form] : best;
     }
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         stays[form] = seconds[form] > 0.0 && seconds[form] <= near * best;
+    }
+}
+
+/* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs here.
+ * The number of those. */
+static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
+{
+    int count = 0;
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        stays[form] = meet(t, stays[form]) && tried[form];
         count += stays[form];
     }
     return count;
@@ -318,17 +328,19 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
                .edges = csr->offset[csr->rows],
                .max_d = request->max_d,
                .d = request->d > 0 ? request->d : request->max_d};
-    bool stays[HAL_SPMM_KINDS] = {false};
-    int staying = 0;
+    bool tried[HAL_SPMM_KINDS] = {false}, stays[HAL_SPMM_KINDS];
     WEFT_TRY_GOTO(make_operands(&t, request->operand_bytes), status, done);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
-        stays[form] = worth_trying(&t, (hal_spmm_form)form);
-        staying += stays[form];
+        tried[form] = worth_trying(&t, (hal_spmm_form)form);
     }
+    memcpy(stays, tried, sizeof stays);
     const bool large = t.edges > SPMM_WHOLE_EDGES;
     WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
-    WEFT_TRY_GOTO(try_samples(&t, large ? stays : none, out->seconds), status, done);
-    staying = large ? keep_near(out->seconds, stays) : staying;
+    WEFT_TRY_GOTO(try_samples(&t, large ? tried : none, out->seconds), status, done);
+    if (large) {
+        keep_near(out->seconds, stays);
+    }
+    const int staying = keep_together(&t, tried, stays);
     WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, out->seconds), status, done);
     hand_over(&t, out);
 done:
