@@ -35,9 +35,9 @@ typedef struct gnn_scales {
 } gnn_scales;
 
 /*
- * csr: of the rows that have edges, all or the owned ones, by all rows; columns ascending in each; NULL: there is nothing to
- * prepare here, *matrix is empty. cut_at: number of owned rows, the first ones; csr->cols: the whole. first_role: of GNN_SIDES * GNN_SIDES roles, by rows, then by sources.
- * status: as for gnn_form_create, which this calls once a role.
+ * csr: [the rows that have edges: all, or the owned ones; all rows], columns ascending in each row; NULL: there is nothing to
+ * prepare here, *matrix is empty. cut_at: number of owned rows, the first ones; csr->cols: the whole. first_role: of
+ * GNN_SIDES * GNN_SIDES roles, by rows, then by sources. status: as for gnn_form_create, which this calls once a role.
  * WEFT_MEM_WORKSPACE of 4 bytes an edge, 8 with values, of the largest part of a cut while it is built.
  */
 weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
@@ -55,8 +55,9 @@ typedef struct gnn_local_product {
     int slice, slices; /* of gnn_local_matrix_slices; 0, 1: the whole part */
 } gnn_local_product;
 
-/* Rows that csr leaves out are not written. out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
- * owned sources of owned rows alone. x, out: [n_local, d]. Nothing where that changes nothing. */
+/* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
+ * owned sources of owned rows alone. x, out: [n_local, d]; rows that csr left out are not written. Nothing where that changes
+ * nothing. */
 weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out);
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix);

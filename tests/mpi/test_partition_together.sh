@@ -27,6 +27,16 @@ mpirun --oversubscribe --bind-to none -np 4 "$weft" train --data store --partiti
     fail "training on it: $(tail -3 err)"
 grep -q 'partition stream into 4 parts (stored)' err || fail "the partition was made again: $(grep partition err)"
 
+# A training's first partition is made by its ranks too: the bits of those that only divide.
+cp -r store fresh && rm -rf fresh/partition* && cp -r fresh divided
+together 4 divided --parts 4 --method stream >out 2>err || fail "4 ranks: $(cat err)"
+mpirun --oversubscribe --bind-to none -np 4 "$weft" train --data fresh --partition stream --epochs 2 --threads 1 --run-dir own >out 2>err ||
+    fail "making its own: $(tail -3 err)"
+grep -q 'partition stream into 4 parts:' err || fail "the partition was there before: $(grep partition err)"
+for array in edge_part root; do
+    cmp divided/partition-stream-4-0/$array.npy fresh/partition-stream-4-0/$array.npy || fail "$array is not that of weft partition"
+done
+
 together 2 store --parts 3 --quiet >out 2>err || fail "auto: $(cat err)"
 ls -d store/partition*auto-3-* >/dev/null || fail "auto is not kept as auto: $(ls store)"
 

@@ -7,24 +7,22 @@
 #include <string.h>
 
 #include "app/cli/command.h"
+#include "app/gnn/partition_together.h"
 #include "app/setup/comm_setup.h"
 #include "app/setup/context.h"
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "base/log.h"
-#include "gnn/team_talk.h"
 #include "io/json.h"
 #include "machine/launcher.h"
-#include "machine/placement.h"
 #include "partition/methods/method.h"
 #include "partition/part_store.h"
 #include "partition/partition_store.h"
-#include "partition/partition_team.h"
 #include "partition/reorder.h"
 
 enum { KEPT_PARTS_MAX = 16 };
 
-static const double slowest_edges_per_second = 2e5; /* of a rank that the others wait for */
+static const double slowest_edges_per_second = 2e5; /* of rank 0, which the others wait for */
 
 #define KEEPING "keeping the partition (--save off does not): "
 
@@ -149,81 +147,37 @@ done:
 
 /* ---- all ranks of a job together --------------------------------------------------------------------------------- */
 
-/* Rank 0 has everybody's edges, in order. */
-static weft_status gather_edges(weft_comm *comm, const row_team *team, const partition_share *share,
-                                weft_partition *whole)
-{
-    const int64_t *offset = team->graph->offset;
-    int64_t *bytes = NULL;
-    weft_status status = WEFT_NEW(&bytes, team->size, WEFT_MEM_PARTITION);
-    if (status == WEFT_OK && team->rank == 0) {
-        status = WEFT_NEW(&whole->edge_part, team->graph->edges, WEFT_MEM_PARTITION);
-    }
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    for (int r = 0; r < team->size; r++) {
-        bytes[r] = (offset[team->first[r + 1]] - offset[team->first[r]]) * (int64_t)sizeof *share->edge_part;
-    }
-    status = comm_gatherv(comm, 0, share->edge_part, bytes[team->rank], whole->edge_part, bytes);
-done:
-    weft_free(bytes);
-    return status;
-}
-
-/* share->root becomes whole's. */
-static weft_status keep_together(const app_context *context, const char *store, const row_team *team,
-                                 const partition_options *request, partition_share *share,
-                                 const partition_report *report)
-{
-    const weft_graph *graph = team->graph;
-    weft_partition whole = {
-        .parts = request->parts, .method = request->method, .vertices = graph->vertices, .edges = graph->edges};
-    weft_status status = gather_edges(context->comm, team, share, &whole);
-    if (status == WEFT_OK) {
-        if (team->rank == 0) {
-            whole.root = share->root;
-            share->root = NULL;
-            status = keep(store, graph, request, &whole, report);
-        }
-        status = comm_agree(context->comm, status);
-    }
-    partition_destroy(&whole);
-    return status;
-}
-
 static weft_status divide_together(const app_context *context)
 {
     const weft_options *options = context->options;
+    weft_comm *comm = context->comm;
     const char *store = option_argument(options, 0);
-    const bool kept = option_choice(options, OPT_SAVE) == SAVE_ON, first = comm_rank(context->comm) == 0;
+    const bool kept = option_choice(options, OPT_SAVE) == SAVE_ON, first = comm_rank(comm) == 0;
     const partition_options request = app_partition_options(options);
     partition_options asked = request;
-    const row_team_talk talk = gnn_team_talk(context->comm);
     weft_graph graph = {0};
-    row_team team = {0};
-    partition_share share = {0};
+    weft_partition whole = {0};
     partition_report report = {0};
     weft_status status = WEFT_OK;
     if (strcmp(request.method, "auto") == 0) { /* what ranks can do together */
         asked.method = "stream";
     }
-    asked.memory_limit = placement_memory_available() / (uint64_t)comm_node_size(context->comm);
-    WEFT_TRY_GOTO(comm_agree(context->comm, graph_open(store, 0, false, &graph)), status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, graph_open(store, 0, false, &graph)), status, done);
     comm_setup_extend_patience(context, (double)graph.edges / slowest_edges_per_second);
     status = first ? graph_validate_once(store, &graph) : WEFT_OK;
     status = first && kept && status == WEFT_OK ? check_store(store) : status;
-    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    WEFT_TRY_GOTO(row_team_create(&graph, comm_rank(context->comm), comm_size(context->comm), &talk, &team), status,
-                  done);
-    WEFT_TRY_GOTO(partition_compute_team(&team, &asked, &share, &report), status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(partition_together(context, &graph, &asked, kept ? &whole : NULL, &report), status, done);
     if (kept) {
-        WEFT_TRY_GOTO(keep_together(context, store, &team, &request, &share, &report), status, done);
+        comm_setup_extend_patience(context, (double)graph.edges / slowest_edges_per_second);
+        status = first ? keep(store, &graph, &request, &whole, &report) : WEFT_OK;
+        WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     }
     if (first) {
         print_result(options, &graph, &request, &report);
     }
 done:
-    partition_share_free(&share);
-    row_team_free(&team);
+    partition_destroy(&whole);
     graph_close(&graph);
     return status;
 }

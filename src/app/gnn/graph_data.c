@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/activity/activity_table.h"
+#include "app/gnn/partition_together.h"
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -127,9 +128,8 @@ static weft_status keep_partition(const char *folder, const graph_data *data, co
     return status;
 }
 
-/* Rank 0: the stored partition (nothing in *fresh, a path in `place`), or a new one, kept or in memory. */
-static weft_status find_partition(const char *folder, graph_data *data, const partition_options *options,
-                                  weft_partition *fresh, char place[FILE_PATH_MAX])
+/* Rank 0: where the stored partition lies; "" where there is none. */
+static weft_status find_partition(graph_data *data, const partition_options *options, char place[FILE_PATH_MAX])
 {
     weft_partition stored = {0};
     WEFT_TRY(file_path(place, "%s", data->store));
@@ -140,12 +140,36 @@ static weft_status find_partition(const char *folder, graph_data *data, const pa
         return status;
     }
     weft_error_clear();
-    WEFT_TRY(partition_compute(&data->graph, options, fresh, &data->report));
-    status = keep_partition(folder, data, options, fresh, place);
-    if (status != WEFT_OK || place[0] != '\0') {
+    place[0] = '\0';
+    return WEFT_OK;
+}
+
+/* A new one, rank 0's, by itself or by all ranks together. */
+static weft_status make_partition(const app_context *context, graph_data *data, const partition_options *options,
+                                  weft_partition *fresh)
+{
+    weft_status status = WEFT_OK;
+    if (partition_goes_together(context, &data->graph, options)) {
+        return partition_together(context, &data->graph, options, fresh, &data->report);
+    }
+    await_rank_0(context, data);
+    if (comm_rank(context->comm) == 0) {
+        status = partition_compute(&data->graph, options, fresh, &data->report);
+    }
+    return hear_rank_0(context, status);
+}
+
+/* What rank 0 made, beside the store or in `folder`: `place`, on all ranks; "" where it stays in rank 0's memory. */
+static weft_status keep_new(const app_context *context, const char *folder, const graph_data *data,
+                            const partition_options *options, weft_partition *fresh, char place[FILE_PATH_MAX])
+{
+    const bool first = comm_rank(context->comm) == 0;
+    await_rank_0(context, data);
+    WEFT_TRY(hear_rank_0(context, first ? keep_partition(folder, data, options, fresh, place) : WEFT_OK));
+    if (first && place[0] != '\0') {
         partition_destroy(fresh);
     }
-    return status;
+    return comm_bcast(context->comm, 0, place, FILE_PATH_MAX);
 }
 
 /* From rank 0's memory to that of the others. */
@@ -175,13 +199,13 @@ static weft_status share_partition(const app_context *context, const char *folde
     partition->parts = options.parts;
     partition->method = partition_method_find(options.method)->name;
     char place[FILE_PATH_MAX] = "";
-    weft_status status = WEFT_OK;
     await_rank_0(context, data);
-    if (comm_rank(comm) == 0) {
-        status = find_partition(folder, data, &options, partition, place);
-    }
-    WEFT_TRY(hear_rank_0(context, status));
+    WEFT_TRY(hear_rank_0(context, comm_rank(comm) == 0 ? find_partition(data, &options, place) : WEFT_OK));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
+    if (place[0] == '\0') {
+        WEFT_TRY(make_partition(context, data, &options, partition));
+        WEFT_TRY(keep_new(context, folder, data, &options, partition, place));
+    }
     if (place[0] == '\0') {
         return send_partition(comm, &data->report, partition);
     }

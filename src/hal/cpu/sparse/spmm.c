@@ -390,8 +390,8 @@ static void read_packed(const hal_spmm *spmm, int64_t column, int64_t ld, spmm_p
     pass->pre = NULL;
 }
 
-/* Narrow rows with something else between them, many times over: side by side they fill half of the cache lines' sets, and
- * scaled once they need no line of scales each. */
+/* Narrow sources with something else between them, read many times: rows of a power of two bytes use some of a cache's sets
+ * alone; side by side they use all, and scaled once they need no line of scales each. */
 static bool packs_rows(const hal_spmm *spmm, const spmm_call *args)
 {
     return spmm->packed != NULL && args->d <= SPMM_ROWS_PACKED && 2 * args->ldx >= 3 * args->d;

@@ -122,8 +122,7 @@ static weft_status sample_rows(trial *t, entrant *e)
     const hal_csr part = {
         .rows = end - begin, .cols = csr->cols, .offset = offset, .column = csr->column + csr->offset[begin]};
     WEFT_TRY_GOTO(spmm_prepare(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &e->spmm), status, done);
-    const bool packs =
-        spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* the whole would, the sample alone does not */
+    const bool packs = spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* as the whole matrix will */
     WEFT_TRY_GOTO(packs ? spmm_pack_rows(e->spmm) : WEFT_OK, status, done);
     e->scale = (double)t->edges / (double)(e->spmm->edges > 0 ? e->spmm->edges : 1);
 done:
