@@ -35,8 +35,8 @@
  * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
  * streamed output. A `pre` costs ROWS a cache line a far source.
  *
- * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, use every second line of the
- * caches: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M edges
+ * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where
+ * in the row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M edges
  * of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of 32 columns, 9 to 30 ms
  * without (the first half costs more than the second) and 8 with; d = 64 in rows of 128, 38 to 85 and 35; d = 256 no difference.
  * At 14 edges a source it costs as much as it saves.
@@ -390,8 +390,8 @@ static void read_packed(const hal_spmm *spmm, int64_t column, int64_t ld, spmm_p
     pass->pre = NULL;
 }
 
-/* Narrow sources with something else between them, read many times: rows of a power of two bytes use some of a cache's sets
- * alone; side by side they use all, and scaled once they need no line of scales each. */
+/* Narrow sources with something else between them, read many times, cost up to three times as much as side by side (head
+ * comment); scaled once they need no line of scales each. */
 static bool packs_rows(const hal_spmm *spmm, const spmm_call *args)
 {
     return spmm->packed != NULL && args->d <= SPMM_ROWS_PACKED && 2 * args->ldx >= 3 * args->d;
