@@ -35,11 +35,11 @@
  * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
  * streamed output. A `pre` costs ROWS a cache line a far source.
  *
- * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where
- * in the row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M edges
- * of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of 32 columns, 9 to 30 ms
- * without (the first half costs more than the second) and 8 with; d = 64 in rows of 128, 38 to 85 and 35; d = 256 no difference.
- * At 14 edges a source it costs as much as it saves.
+ * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the row
+ * they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M
+ * edges of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of 32 columns, 8 to
+ * 30 ms as they lie (the first half costs more than the second) and 7 side by side; d = 64 in rows of 128, 38 to 85 and 30;
+ * d = 256 no difference. At 14 edges a source the copy costs a tenth more than it saves.
  *
  * Rows of bfloat16 are half of all that: sources are widened into the float32 registers that sum them, and BLOCKS and
  * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With `pre`
