@@ -33,15 +33,15 @@ static weft_status piece(gnn_layer *layer, const tensor_product *product, weft_t
     return status;
 }
 
-/* y = beta y + x W_neigh, of these rows */
-static weft_status add_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x, double beta,
-                                  const weft_tensor *y)
+/* y = beta y + x W_neigh, or with its transpose, of these rows */
+static weft_status times_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x, bool transposed,
+                                    double beta, const weft_tensor *y)
 {
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor w_neigh = layer_half(layer, &w, true);
     weft_tensor from = gnn_span_of(x, span);
     weft_tensor to = gnn_span_of(y, span);
-    return piece(layer, &(tensor_product){.a = &from, .b = &w_neigh, .beta = beta}, &to);
+    return piece(layer, &(tensor_product){.a = &from, .b = &w_neigh, .trans_b = transposed, .beta = beta}, &to);
 }
 
 /* z = x W_neigh */
@@ -50,7 +50,7 @@ static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_s
     gnn_layer *layer = step->self;
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor z = layer_local_z(layer);
-    return add_neighbours(layer, span, &x, 0.0, &z);
+    return times_neighbours(layer, span, &x, false, 0.0, &z);
 }
 
 /* out += m W_neigh */
@@ -59,7 +59,7 @@ static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *s
     gnn_layer *layer = step->self;
     weft_tensor m = layer_local_m(layer);
     weft_tensor out = gnn_layer_out(layer);
-    return add_neighbours(layer, span, &m, 1.0, &out);
+    return times_neighbours(layer, span, &m, false, 1.0, &out);
 }
 
 /* out = x W_self + b, of all rows */
@@ -133,17 +133,6 @@ static weft_status neighbours_gradient(gnn_layer *layer, const gnn_row_span *spa
     return piece(layer, &product, &dw_neigh);
 }
 
-/* to = beta to + dy W_neigh^T, of these rows */
-static weft_status neighbours_input(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *dy, double beta,
-                                    const weft_tensor *to)
-{
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    weft_tensor gradient = gnn_span_of(dy, span);
-    weft_tensor rows = gnn_span_of(to, span);
-    return piece(layer, &(tensor_product){.a = &gradient, .b = &w_neigh, .trans_b = true, .beta = beta}, &rows);
-}
-
 /* dW_neigh = x^T dz, and dx (matrix, without rows when it is not wanted) += dz W_neigh^T */
 static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
@@ -151,7 +140,7 @@ static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_spa
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor dz = layer_local_z(layer);
     WEFT_TRY(neighbours_gradient(layer, span, &x, &dz));
-    return step->matrix.rows > 0 ? neighbours_input(layer, span, &dz, 1.0, &step->matrix) : WEFT_OK;
+    return step->matrix.rows > 0 ? times_neighbours(layer, span, &dz, true, 1.0, &step->matrix) : WEFT_OK;
 }
 
 static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
@@ -174,7 +163,7 @@ static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span
     weft_tensor m = layer_local_m(layer);
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(neighbours_gradient(layer, span, &m, &dout));
-    return neighbours_input(layer, span, &dout, 0.0, &m);
+    return times_neighbours(layer, span, &dout, true, 0.0, &m);
 }
 
 static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)

@@ -8,7 +8,6 @@
 
 #include "app/cli/command.h"
 #include "app/gnn/partition_together.h"
-#include "app/setup/comm_setup.h"
 #include "app/setup/context.h"
 #include "base/alloc.h"
 #include "base/escape.h"
@@ -21,8 +20,6 @@
 #include "partition/reorder.h"
 
 enum { KEPT_PARTS_MAX = 16 };
-
-static const double slowest_edges_per_second = 2e5; /* of rank 0, which the others wait for */
 
 #define KEEPING "keeping the partition (--save off does not): "
 
@@ -163,13 +160,13 @@ static weft_status divide_together(const app_context *context)
         asked.method = "stream";
     }
     WEFT_TRY_GOTO(comm_agree(comm, graph_open(store, 0, false, &graph)), status, done);
-    comm_setup_extend_patience(context, (double)graph.edges / slowest_edges_per_second);
+    partition_extend_patience(context, &graph);
     status = first ? graph_validate_once(store, &graph) : WEFT_OK;
     status = first && kept && status == WEFT_OK ? check_store(store) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(partition_together(context, &graph, &asked, kept ? &whole : NULL, &report), status, done);
     if (kept) {
-        comm_setup_extend_patience(context, (double)graph.edges / slowest_edges_per_second);
+        partition_extend_patience(context, &graph);
         status = first ? keep(store, &graph, &request, &whole, &report) : WEFT_OK;
         WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     }

@@ -20,13 +20,6 @@
 
 static const double generating_seconds = 3600.0; /* the largest that a memory holds takes minutes */
 
-/* What rank 0 does alone with the graph takes the others' time: METIS cuts two million edges a second, so ten times as long. */
-static void await_rank_0(const app_context *context, const graph_data *data)
-{
-    static const double edges_per_second = 2e5;
-    comm_setup_extend_patience(context, (double)data->graph.edges / edges_per_second);
-}
-
 /* Rank 0's work is over: how it ended, for all. */
 static weft_status hear_rank_0(const app_context *context, weft_status status)
 {
@@ -76,7 +69,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
     weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
     if (status == WEFT_OK) {
-        await_rank_0(context, data);
+        partition_extend_patience(context, &data->graph);
     }
     if (status == WEFT_OK && comm_rank(context->comm) == 0 && graph_data_ranks(context) == comm_size(context->comm)) {
         /* A generated graph is gone before it could be opened again; --verify trusts nothing. */
@@ -152,7 +145,7 @@ static weft_status make_partition(const app_context *context, graph_data *data, 
     if (partition_goes_together(context, &data->graph, options)) {
         return partition_together(context, &data->graph, options, fresh, &data->report);
     }
-    await_rank_0(context, data);
+    partition_extend_patience(context, &data->graph);
     if (comm_rank(context->comm) == 0) {
         status = partition_compute(&data->graph, options, fresh, &data->report);
     }
@@ -164,7 +157,7 @@ static weft_status keep_new(const app_context *context, const char *folder, cons
                             const partition_options *options, weft_partition *fresh, char place[FILE_PATH_MAX])
 {
     const bool first = comm_rank(context->comm) == 0;
-    await_rank_0(context, data);
+    partition_extend_patience(context, &data->graph);
     WEFT_TRY(hear_rank_0(context, first ? keep_partition(folder, data, options, fresh, place) : WEFT_OK));
     if (first && place[0] != '\0') {
         partition_destroy(fresh);
@@ -199,7 +192,7 @@ static weft_status share_partition(const app_context *context, const char *folde
     partition->parts = options.parts;
     partition->method = partition_method_find(options.method)->name;
     char place[FILE_PATH_MAX] = "";
-    await_rank_0(context, data);
+    partition_extend_patience(context, &data->graph);
     WEFT_TRY(hear_rank_0(context, comm_rank(comm) == 0 ? find_partition(data, &options, place) : WEFT_OK));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
     if (place[0] == '\0') {
@@ -273,7 +266,7 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     char path[FILE_PATH_MAX] = "";
     const int64_t shape[1] = {data->graph.vertices};
     const bool first = comm_rank(comm) == 0;
-    await_rank_0(context, data);
+    partition_extend_patience(context, &data->graph);
     weft_status status = first ? find_order(context, folder, data, &order->held, path) : WEFT_OK;
     WEFT_TRY(hear_rank_0(context, status));
     WEFT_TRY(comm_bcast(comm, 0, path, sizeof path));

@@ -10,7 +10,12 @@
 #include "partition/methods/method.h"
 #include "partition/partition_team.h"
 
-static const double slowest_edges_per_second = 2e5; /* of a rank that the others wait for */
+/* METIS cuts two million edges a second, so ten times as long. */
+void partition_extend_patience(const app_context *context, const weft_graph *graph)
+{
+    static const double edges_per_second = 2e5;
+    comm_setup_extend_patience(context, (double)graph->edges / edges_per_second);
+}
 
 bool partition_goes_together(const app_context *context, const weft_graph *graph, const partition_options *options)
 {
@@ -62,7 +67,7 @@ weft_status partition_together(const app_context *context, const weft_graph *gra
     if (asked.memory_limit == 0) {
         asked.memory_limit = placement_memory_available() / (uint64_t)comm_node_size(comm);
     }
-    comm_setup_extend_patience(context, (double)graph->edges / slowest_edges_per_second);
+    partition_extend_patience(context, graph);
     WEFT_TRY_GOTO(row_team_create(graph, comm_rank(comm), comm_size(comm), &talk, &team), status, done);
     WEFT_TRY_GOTO(partition_compute_team(&team, &asked, &share, report), status, done);
     status = whole != NULL ? gather(comm, &team, &share, &asked, whole) : WEFT_OK;

@@ -7,6 +7,8 @@
 #include "app/setup/context.h"
 #include "partition/partition.h"
 
+/* The others wait for what one rank does with the graph; until comm_setup_extend_patience(context, 0.0). */
+void partition_extend_patience(const app_context *context, const weft_graph *graph);
 /* Whether ranks make together what options->method names; the same answer on all of them. */
 bool partition_goes_together(const app_context *context, const weft_graph *graph, const partition_options *options);
 /*

@@ -307,9 +307,16 @@ static bool streams(const hal_spmm *spmm, const spmm_call *args, const spmm_pass
            pass->width % line == 0 && (uintptr_t)pass->out % LINE_BYTES == 0;
 }
 
-int64_t spmm_slice_start(const spmm_call *args, int64_t units, int slice)
+/* Where a slice starts among `units` of work, which follow one another. */
+static int64_t slice_start(const spmm_call *args, int64_t units, int slice)
 {
     return args->slices > 1 ? units * slice / args->slices : units * slice;
+}
+
+int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, int slice)
+{
+    const int64_t rows = spmm->split[part + 1] - spmm->split[part];
+    return spmm->split[part] + slice_start(args, rows, slice);
 }
 
 /* Columns of bfloat16 as spmm_paired says, those of ROWS in order; columns past the width become zeros. */
@@ -416,9 +423,8 @@ static void run_rows(const hal_spmm *spmm, const spmm_call *args)
     }
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
-        const int64_t rows = spmm->split[part + 1] - spmm->split[part];
-        int64_t at = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
-        const int64_t end = spmm->split[part] + spmm_slice_start(args, rows, args->slice + 1);
+        int64_t at = spmm_first_row(spmm, args, part, args->slice);
+        const int64_t end = spmm_first_row(spmm, args, part, args->slice + 1);
         for (spmm_span span; spmm_next_span(spmm, args, &at, end, &span);) {
             spmm_rows m = spmm->by_row;
             m.start += span.moved;
@@ -466,13 +472,13 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 {
     const int64_t blocks = spmm->by_block.count;
     const int64_t units = blocks * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
-    const int64_t end = spmm_slice_start(args, units, args->slice + 1);
+    const int64_t end = slice_start(args, units, args->slice + 1);
 #pragma omp parallel num_threads(spmm->parts)
     {
         const int first = omp_get_thread_num();
         const int team = omp_get_num_threads();
         int64_t next;
-        for (int64_t unit = spmm_slice_start(args, units, args->slice); unit < end; unit = next) {
+        for (int64_t unit = slice_start(args, units, args->slice); unit < end; unit = next) {
             const int64_t block = unit % blocks;
             const int64_t column = unit / blocks * SPMM_STRIP;
             const int64_t last = end - unit < blocks - block ? block + end - unit : blocks;

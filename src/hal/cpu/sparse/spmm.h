@@ -229,10 +229,9 @@ typedef struct spmm_call {
 void spmm_run_double(const hal_spmm *spmm, const spmm_call *args);
 void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
 
-/* What a strip of `width` columns from `column` on is run with, and where a slice starts among `units` of work, which follow
- * one another. */
+/* What a strip of `width` columns from `column` on is run with, and where a slice starts among the swept rows of a part. */
 spmm_pass spmm_pass_of(const spmm_call *args, int64_t column, int width);
-int64_t spmm_slice_start(const spmm_call *args, int64_t units, int slice);
+int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, int slice);
 
 /* csr->value is there. */
 weft_status spmm_build_weighted(hal_spmm *spmm, const hal_csr *csr);

@@ -41,9 +41,8 @@ void spmm_run_weighted(const hal_spmm *spmm, const spmm_call *args)
                                .ahead = SPMM_WEIGHTED_EDGES};
 #pragma omp parallel for num_threads(spmm->parts) schedule(static, 1)
     for (int part = 0; part < spmm->parts; part++) {
-        const int64_t rows = spmm->split[part + 1] - spmm->split[part];
-        int64_t at = spmm->split[part] + spmm_slice_start(args, rows, args->slice);
-        const int64_t end = spmm->split[part] + spmm_slice_start(args, rows, args->slice + 1);
+        int64_t at = spmm_first_row(spmm, args, part, args->slice);
+        const int64_t end = spmm_first_row(spmm, args, part, args->slice + 1);
         for (spmm_span span; spmm_next_span(spmm, args, &at, end, &span);) {
             sparse_features moved = m;
             moved.offset += span.moved;
