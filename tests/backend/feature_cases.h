@@ -55,7 +55,7 @@ static feature_csr feature_csr_make(env *e, int64_t rows, int64_t cols, int64_t 
 static void feature_variant(env *e, float drop, bool transposed, bool whole, double beta)
 {
     const int64_t rows = e->m;
-    const int64_t cols = e->m > 400 ? 900 : 3 * e->m + 1;
+    const int64_t cols = e->m > 400 ? 300 : 3 * e->m + 1;
     const int64_t one_in = e->m > 100 ? 3 : 2; /* rows of more entries than a kernel masks at once */
     feature_csr csr = feature_csr_make(e, rows, cols, one_in, transposed);
     operand dense = operand_of_type(e, e->dtype, rows, cols, cols, UNIT);

@@ -1,5 +1,7 @@
 /* libFuzzer: any bytes as a config file of a command, which one by their number; what is accepted must survive pack and
- * unpack. */
+ * unpack.
+ * with: src/app/options
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
