@@ -195,13 +195,14 @@ typedef struct hal_spmm_request {
     int64_t max_d;          /* as for spmm_create */
     int64_t d;              /* columns that will be run most; 0: max_d */
     bool by_rule;           /* nothing is measured: the same answer in every run */
+    bool dense;             /* rows of operands will lie side by side; else as a layer's: sums beside sources */
     uint64_t operand_bytes; /* that may be taken for a while: what the caller's own operands will take; a gigabyte is
                              * taken unasked. Too little for d columns: fewer are run */
 } hal_spmm_request;
 
 typedef struct hal_sparse_ops {
-    /* max_d: widest d that will be run (sizes the packing buffer). form: AUTO (tried, picked and taken here) or forced;
-     * WEFT_ERR_UNSUPPORTED where it holds no values.
+    /* max_d: widest d that will be run (sizes the packing buffer). form: AUTO (tried on dense operands, picked and taken
+     * here) or forced; WEFT_ERR_UNSUPPORTED where it holds no values.
      * Multiplies (hal_spmm_run) by A; call it with the transposed CSR for A^T (equal to A for symmetric graphs: share
      * it). */
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);

@@ -188,33 +188,31 @@ static hal_spmm_form form_of(const char *name)
                             : HAL_SPMM_AUTO;
 }
 
-weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
-                       int repeats, bench_table *table)
+/* A form prepared for d columns: auto may choose another for each width. */
+static weft_status measure_width(weft_hal *hal, const bench_matrix *matrix, const char *wanted, int64_t d, int repeats,
+                                 bench_table *table)
 {
-    hal_spmm *spmm = NULL;
-    bench_operands o = {0};
     weft_status status = WEFT_OK;
-    int64_t widest = 0;
-    for (int i = 0; i < count; i++) {
-        widest = widths[i] > widest ? widths[i] : widest;
-    }
-    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &matrix->csr, form_of(wanted), widest, &spmm), status, done);
-    for (int i = 0; i < count; i++) {
-        o = (bench_operands){0};
-        bench_job job = {.hal = hal, .spmm = spmm, .matrix = matrix, .operands = &o, .d = widths[i]};
-        WEFT_TRY_GOTO(new_operands(hal, matrix, widths[i], &o), status, done);
-        WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
-        if (matrix->position != NULL) {
-            job.move = true;
-            WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
-        }
-        free_operands(hal, &o);
-        o = (bench_operands){0};
+    bench_operands o = {0};
+    bench_job job = {.hal = hal, .matrix = matrix, .operands = &o, .d = d};
+    WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, form_of(wanted), d, &job.spmm));
+    WEFT_TRY_GOTO(new_operands(hal, matrix, d, &o), status, done);
+    WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
+    if (matrix->position != NULL) {
+        job.move = true;
+        status = measure_case(&job, wanted, repeats, table);
     }
 done:
     free_operands(hal, &o);
-    if (spmm != NULL) {
-        hal->sparse.spmm_destroy(hal, spmm);
-    }
+    hal->sparse.spmm_destroy(hal, job.spmm);
     return status;
+}
+
+weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
+                       int repeats, bench_table *table)
+{
+    for (int i = 0; i < count; i++) {
+        WEFT_TRY(measure_width(hal, matrix, wanted, widths[i], repeats, table));
+    }
+    return WEFT_OK;
 }

@@ -255,7 +255,7 @@ static weft_status op_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_requ
 static weft_status prepare_auto(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **out)
 {
     hal_spmm_trial trial = {.seconds = {0}};
-    WEFT_TRY(spmm_try(hal, csr, &(hal_spmm_request){.max_d = max_d}, &trial));
+    WEFT_TRY(spmm_try(hal, csr, &(hal_spmm_request){.max_d = max_d, .dense = true}, &trial));
     return hal_spmm_take(hal, csr, max_d, &trial, hal_spmm_pick(trial.seconds, trial.expected), out);
 }
 

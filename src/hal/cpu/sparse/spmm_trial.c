@@ -35,17 +35,18 @@ typedef struct trial {
     const hal_csr *csr;
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
-    int64_t rows, half;      /* of the operands: [rows, sums: half | sources: half] */
-    float *out, *x;          /* in the first row: x is where sources begin */
-    float *packed;           /* [cols, packed_columns]: sources as packed; only while samples run */
-    int64_t packed_columns;  /* enough for each form */
+    bool dense;
+    int64_t rows, half;     /* of the operands: [rows, sums: half | sources: half]; dense: [rows, half] each */
+    float *out, *x;         /* one allocation, which begins with the sums: x is where sources begin */
+    float *packed;          /* [cols, packed_columns]: sources as packed; only while samples run */
+    int64_t packed_columns; /* enough for each form */
     entrant entrant[HAL_SPMM_KINDS];
 } trial;
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 static int64_t ld_of(const trial *t)
 {
-    return 2 * t->half;
+    return t->dense ? t->half : 2 * t->half;
 }
 
 /* The first rows, `columns` from `matrix` on; each thread writes its share of them, as it does where values are made. */
@@ -59,7 +60,7 @@ static void write_zeros(const trial *t, float *matrix, int64_t rows, int64_t col
 
 static uint64_t operand_bytes(const trial *t)
 {
-    return (uint64_t)(t->rows * ld_of(t) + t->csr->cols * t->packed_columns) * sizeof(float);
+    return (uint64_t)(2 * t->rows * t->half + t->csr->cols * t->packed_columns) * sizeof(float);
 }
 
 static weft_status make_operands(trial *t, uint64_t room)
@@ -73,9 +74,10 @@ static weft_status make_operands(trial *t, uint64_t room)
         t->half = t->half / 2 > t->strip ? t->half / 2 / t->strip * t->strip : t->strip;
     }
     t->width = t->half < MOST_COLUMNS ? t->half : MOST_COLUMNS;
-    WEFT_TRY(WEFT_NEW(&t->out, t->rows * ld_of(t), WEFT_MEM_WORKSPACE));
-    t->x = t->out + t->half;
-    write_zeros(t, t->out, t->rows, ld_of(t));
+    WEFT_TRY(WEFT_NEW(&t->out, 2 * t->rows * t->half, WEFT_MEM_WORKSPACE));
+    t->x = t->out + (t->dense ? t->rows * t->half : t->half);
+    write_zeros(t, t->out, t->rows, t->half);
+    write_zeros(t, t->x, t->rows, t->half);
     return WEFT_OK;
 }
 
@@ -122,7 +124,7 @@ static weft_status sample_rows(trial *t, entrant *e)
     const hal_csr part = {
         .rows = end - begin, .cols = csr->cols, .offset = offset, .column = csr->column + csr->offset[begin]};
     WEFT_TRY_GOTO(spmm_prepare(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &e->spmm), status, done);
-    const bool packs = spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* as the whole matrix will */
+    const bool packs = !t->dense && spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* as the whole matrix will */
     WEFT_TRY_GOTO(packs ? spmm_pack_rows(e->spmm) : WEFT_OK, status, done);
     e->scale = (double)t->edges / (double)(e->spmm->edges > 0 ? e->spmm->edges : 1);
 done:
@@ -174,7 +176,8 @@ static void note(entrant *e, double seconds)
 static int64_t packed_run(const trial *t, const hal_spmm *spmm)
 {
     const bool rows = spmm->form == HAL_SPMM_ROWS;
-    return !rows ? t->strip : spmm->packed != NULL && t->width <= SPMM_ROWS_PACKED ? t->width : 0;
+    const bool packs = !t->dense && spmm->packed != NULL && t->width <= SPMM_ROWS_PACKED;
+    return !rows ? t->strip : packs ? t->width : 0;
 }
 
 /* A turn of a sample. Where sources are packed, one run that has to, as a scale of its rows is asked for, and one whose
@@ -326,7 +329,8 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
                .csr = csr,
                .edges = csr->offset[csr->rows],
                .max_d = request->max_d,
-               .d = request->d > 0 ? request->d : request->max_d};
+               .d = request->d > 0 ? request->d : request->max_d,
+               .dense = request->dense};
     bool tried[HAL_SPMM_KINDS] = {false}, stays[HAL_SPMM_KINDS];
     WEFT_TRY_GOTO(make_operands(&t, request->operand_bytes), status, done);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {

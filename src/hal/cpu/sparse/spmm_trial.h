@@ -12,6 +12,8 @@
  *
  *      row r    | sums, d columns | sources, d columns |      ld = 2 d
  *
+ * Where the request says that they will be dense, they are two matrices with ld = d, and ROWS does not pack.
+ *
  * Ranks of a node share its last cache: one that runs a form beside another form of its neighbour's measures a mixture that
  * no epoch will run. They meet before each turn (hal_spmm_turns), and make as many of each kind as the one that wants most.
  *
