@@ -110,7 +110,12 @@ KERNEL void put_row(const spmm_pass *pass, int64_t row, const VEC *acc, const in
                     const TAIL *tail)
 {
     if (pass->narrow_out || pass->narrow_self) {
-        put_row_narrow(pass, row, acc, vectors);
+        VEC sum[16]; /* a copy: accumulators whose address leaves the function would live in memory all along */
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            sum[v] = acc[v];
+        }
+        put_row_narrow(pass, row, sum, vectors);
         return;
     }
     float *out = (float *)pass->out + row * pass->ldo;
