@@ -126,10 +126,20 @@ static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
 static void bn_apply_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_apply_args *a = args;
-    piece_kernels(piece, &a->x)
-        ->bn_apply(piece->rows, a->y.cols, piece_cells_in(piece, &a->x), a->x.ld, a->mean.source, a->rstd.source,
-                   a->gamma.source, a->beta.source, piece_cells_in(piece, &a->residual), a->residual.ld, a->relu,
-                   piece_cells_out(piece, &a->y), a->y.ld);
+    const cpu_bn_forward rows = {.m = piece->rows,
+                                 .n = a->y.cols,
+                                 .x = piece_cells_in(piece, &a->x),
+                                 .residual = piece_cells_in(piece, &a->residual),
+                                 .y = piece_cells_out(piece, &a->y),
+                                 .ld_x = a->x.ld,
+                                 .ld_residual = a->residual.ld,
+                                 .ld_y = a->y.ld,
+                                 .mean = a->mean.source,
+                                 .rstd = a->rstd.source,
+                                 .gamma = a->gamma.source,
+                                 .beta = a->beta.source,
+                                 .relu = a->relu};
+    piece_kernels(piece, &a->x)->bn_apply(&rows);
 }
 
 static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)

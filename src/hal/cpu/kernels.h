@@ -42,6 +42,16 @@ typedef struct cpu_pooling {
     int64_t cols, ldx, ldy, ld_index;
 } cpu_pooling;
 
+/* Rows of batch norm, forward; matrices [m, n]. */
+typedef struct cpu_bn_forward {
+    int64_t m, n;
+    const void *x, *residual; /* residual: NULL for none */
+    void *y;
+    int64_t ld_x, ld_residual, ld_y;
+    const float *mean, *rstd, *gamma, *beta;
+    bool relu;
+} cpu_bn_forward;
+
 /* Rows of the backward pass of batch norm; matrices [m, n]. */
 typedef struct cpu_bn_backward {
     int64_t m, n;
@@ -68,12 +78,10 @@ typedef struct cpu_cell_kernels {
     /* scale: of the dropout behind the ReLU */
     void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
                           void *dx, int64_t lddx);
-    /* stats[2n] +=; residual may be NULL */
+    /* stats[2n] += */
     void (*bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats);
-    void (*bn_apply)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *mean, const float *rstd,
-                     const float *gamma, const float *beta, const void *residual, int64_t ldr, bool relu, void *y,
-                     int64_t ldy);
-    void (*bn_backward_stats)(const cpu_bn_backward *rows, double *stats);
+    void (*bn_apply)(const cpu_bn_forward *rows);
+    void (*bn_backward_stats)(const cpu_bn_backward *rows, double *stats); /* stats[2n] += */
     /* coefficient[3n]: gamma * rstd, sum_g / count, sum_g_xhat / count */
     void (*bn_backward_apply)(const cpu_bn_backward *rows, const float *coefficient);
     void (*ln_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *gamma, const float *beta,

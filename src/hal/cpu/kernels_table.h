@@ -47,6 +47,7 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
 #define PASSES(x)  ((x) > 0.0F)
 #define CELL(name) name##_f32
 #include "hal/cpu/kernels_cell_body.h"
+#include "hal/cpu/kernels_norm_body.h"
 #include "hal/cpu/kernels_row_body.h"
 
 #include "hal/cpu/kernels_max_body.h"
@@ -62,6 +63,7 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
 #define PASSES(x)  ((x) > 0x1p-134F) /* half of the smallest number, which is rounded to 0 */
 #define CELL(name) name##_bf16
 #include "hal/cpu/kernels_cell_body.h"
+#include "hal/cpu/kernels_norm_body.h"
 #include "hal/cpu/kernels_row_body.h"
 
 #include "hal/cpu/kernels_max_body.h"
