@@ -1,7 +1,22 @@
 # weft_find(NAME header library debian-package): an imported target weft_NAME for a C library that ships no CMake config.
-# Used by the build and, installed beside weftConfig.cmake, by the projects that use Weft.
+# Used by the build and, installed beside weftConfig.cmake, by the projects that use Weft. A fifth argument that is not empty is
+# the folder (include, lib) of the one to take; it may bring a version alone, without the name that compilers look for.
 
 function(weft_find name header library package)
+  set(root "${ARGV4}")
+  if(root)
+    if(NOT "${WEFT_${name}_INCLUDE}" STREQUAL "${root}/include")
+      unset(WEFT_${name}_INCLUDE CACHE)
+      unset(WEFT_${name}_LIBRARY CACHE)
+    endif()
+    file(GLOB versions "${root}/lib/lib${library}.so.*" "${root}/lib64/lib${library}.so.*")
+    list(TRANSFORM versions REPLACE "^.*/" "")
+    find_path(WEFT_${name}_INCLUDE ${header} PATHS "${root}" PATH_SUFFIXES include NO_DEFAULT_PATH)
+    find_library(WEFT_${name}_LIBRARY NAMES ${library} ${versions} PATHS "${root}" PATH_SUFFIXES lib lib64 NO_DEFAULT_PATH)
+    if(NOT WEFT_${name}_INCLUDE OR NOT WEFT_${name}_LIBRARY)
+      message(FATAL_ERROR "no include/${header} or no lib/lib${library}.so in ${root}")
+    endif()
+  endif()
   find_path(WEFT_${name}_INCLUDE ${header})
   find_library(WEFT_${name}_LIBRARY ${library})
   mark_as_advanced(WEFT_${name}_INCLUDE WEFT_${name}_LIBRARY)

@@ -1,8 +1,8 @@
 # weft_room(NAME DIR folder LINK libraries... [EXCLUDE regex]): one static library from every .c file of a folder whose path
 # does not match the regular expression.
 #
-# Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, everything else for the baseline, so
-# that one binary runs everywhere and picks its kernels at run time.
+# Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, *_avx512bf16.c for AVX-512 with that
+# extension, everything else for the baseline, so that one binary runs everywhere and picks its kernels at run time.
 
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 
@@ -61,14 +61,17 @@ function(weft_room name)
   weft_compile_options(weft_${name})
   foreach(source IN LISTS sources)
     # Kernels of numbers read no files, and clang takes minutes to instrument each.
-    if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "_(base|avx2|avx512)\\.c$" AND NOT source MATCHES "/gnn/data/")
+    if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "_(base|avx2|avx512|avx512bf16)\\.c$" AND NOT source MATCHES "/gnn/data/")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O1)
     endif()
     if(source MATCHES "_avx2\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -mbmi -mbmi2)
-    elseif(source MATCHES "_avx512\\.c$")
+    elseif(source MATCHES "_avx512(bf16)?\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS
         -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mbmi -mbmi2 -mprefer-vector-width=512)
+      if(CMAKE_MATCH_1)
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx512bf16)
+      endif()
     endif()
   endforeach()
 endfunction()

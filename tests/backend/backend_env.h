@@ -77,28 +77,28 @@ typedef struct int_operand {
         RUN_ON(e, run_backend, op, __VA_ARGS__);                                                                       \
     }
 
-static hal_mat mat_on(const operand *x, int b)
+static inline hal_mat mat_on(const operand *x, int b)
 {
     return hal_mat_of(x->dev[b], x->dtype, x->rows, x->cols, x->ld);
 }
 
 /* As a row: the vectors of norms and optimisers. */
-static hal_mat row_on(const operand *x, int b)
+static inline hal_mat row_on(const operand *x, int b)
 {
     return hal_row_of(x->dev[b], x->dtype, x->rows);
 }
 
-static hal_mat ints_on(const int_operand *x, int b)
+static inline hal_mat ints_on(const int_operand *x, int b)
 {
     return hal_column_from(x->dev[b], x->dtype, x->count);
 }
 
-static double env_random(env *e)
+static inline double env_random(env *e)
 {
     return test_uniform(&e->random);
 }
 
-static void *env_alloc(env *e, int b, int64_t bytes)
+static inline void *env_alloc(env *e, int b, int64_t bytes)
 {
     void *device = NULL;
     assert_true(e->pooled < ENV_POOL);
@@ -108,7 +108,7 @@ static void *env_alloc(env *e, int b, int64_t bytes)
     return device;
 }
 
-static void env_free(env *e)
+static inline void env_free(env *e)
 {
     for (int i = 0; i < e->pooled; ++i) {
         if (e->pool[i].hal != NULL) {
@@ -120,7 +120,7 @@ static void env_free(env *e)
     e->pooled = 0;
 }
 
-static double fill_value(env *e, fill how)
+static inline double fill_value(env *e, fill how)
 {
     double u = env_random(e);
     switch (how) {
@@ -142,7 +142,7 @@ static double fill_value(env *e, fill how)
 
 static const double PADDING = 7.25;
 
-static void store_real(void *array, weft_dtype dtype, int64_t i, double value)
+static inline void store_real(void *array, weft_dtype dtype, int64_t i, double value)
 {
     if (dtype == WEFT_DTYPE_F32) {
         ((float *)array)[i] = (float)value;
@@ -153,14 +153,14 @@ static void store_real(void *array, weft_dtype dtype, int64_t i, double value)
     }
 }
 
-static double load_real(const void *array, weft_dtype dtype, int64_t i)
+static inline double load_real(const void *array, weft_dtype dtype, int64_t i)
 {
     return dtype == WEFT_DTYPE_F32    ? (double)((const float *)array)[i]
            : dtype == WEFT_DTYPE_BF16 ? (double)bf16_to_float(((const uint16_t *)array)[i])
                                       : ((const double *)array)[i];
 }
 
-static operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld, fill how)
+static inline operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, int64_t cols, int64_t ld, fill how)
 {
     operand x = {.dtype = dtype, .rows = rows, .cols = cols, .ld = ld};
     int64_t count = rows * ld;
@@ -178,35 +178,35 @@ static operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, int64_t c
     return x;
 }
 
-static operand operand_make(env *e, int64_t rows, int64_t cols, fill how)
+static inline operand operand_make(env *e, int64_t rows, int64_t cols, fill how)
 {
     return operand_of_type(e, e->dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
 }
 
 /* The same in the type of parameters unless it is narrow. */
-static operand operand_own(env *e, bool narrow, int64_t rows, int64_t cols, fill how)
+static inline operand operand_own(env *e, bool narrow, int64_t rows, int64_t cols, fill how)
 {
     const weft_dtype dtype = narrow || e->dtype == WEFT_DTYPE_F64 ? e->dtype : WEFT_DTYPE_F32;
     return operand_of_type(e, dtype, rows, cols, cols + e->pad > 0 ? cols + e->pad : 1, how);
 }
 
 /* The type of parameters and sums of rows of the case's type. */
-static weft_dtype env_param(const env *e)
+static inline weft_dtype env_param(const env *e)
 {
     return e->dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : e->dtype;
 }
 
-static operand operand_vector(env *e, int64_t count, fill how)
+static inline operand operand_vector(env *e, int64_t count, fill how)
 {
     return operand_of_type(e, env_param(e), count, 1, 1, how);
 }
 
-static operand operand_f64(env *e, int64_t count, fill how)
+static inline operand operand_f64(env *e, int64_t count, fill how)
 {
     return operand_of_type(e, WEFT_DTYPE_F64, count, 1, 1, how);
 }
 
-static int_operand int_operand_make(env *e, int64_t count, weft_dtype dtype)
+static inline int_operand int_operand_make(env *e, int64_t count, weft_dtype dtype)
 {
     int_operand x = {.dtype = dtype, .count = count, .bytes = count * (int64_t)weft_dtype_bytes(dtype)};
     x.host = calloc((size_t)x.bytes + 1, 1);
@@ -217,7 +217,7 @@ static int_operand int_operand_make(env *e, int64_t count, weft_dtype dtype)
     return x;
 }
 
-static void int_operand_upload(env *e, int_operand *x)
+static inline void int_operand_upload(env *e, int_operand *x)
 {
     for (int b = 0; b < 2; ++b) {
         x->dev[b] = env_alloc(e, b, x->bytes);
@@ -226,8 +226,8 @@ static void int_operand_upload(env *e, int_operand *x)
 }
 
 /* |actual - wanted| <= tolerance * max(1, |wanted|), or both NaN or the same infinity. */
-static void compare_values(const env *e, const char *what, int64_t row, int64_t col, double actual, double wanted,
-                           double tolerance)
+static inline void compare_values(const env *e, const char *what, int64_t row, int64_t col, double actual,
+                                  double wanted, double tolerance)
 {
     double size = fabs(wanted) > 1.0 ? fabs(wanted) : 1.0;
     if (!(fabs(actual - wanted) <= tolerance * size) && !(isnan(actual) && isnan(wanted)) && actual != wanted) {
@@ -237,12 +237,12 @@ static void compare_values(const env *e, const char *what, int64_t row, int64_t 
     }
 }
 
-static double epsilon_of(weft_dtype dtype)
+static inline double epsilon_of(weft_dtype dtype)
 {
     return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : dtype == WEFT_DTYPE_BF16 ? 0x1.0p-7 : 0x1.0p-52;
 }
 
-static void operand_compare_as(const env *e, const operand *x, double tolerance)
+static inline void operand_compare_as(const env *e, const operand *x, double tolerance)
 {
     size_t bytes = (size_t)(x->rows * x->ld) * weft_dtype_bytes(x->dtype);
     void *host[2] = {malloc(bytes + 1), malloc(bytes + 1)};
@@ -264,26 +264,26 @@ static void operand_compare_as(const env *e, const operand *x, double tolerance)
 }
 
 /* A backend that adds in another order than ref does: in trees, as a device must. */
-static bool sums_in_trees(const env *e)
+static inline bool sums_in_trees(const env *e)
 {
     return strcmp(e->hal[1]->name, "cuda") == 0;
 }
 
 /* Epsilons to add for such a backend where sums over m rows went in: they are kept in double, so that their order shows in
  * that type alone, by half an epsilon of the magnitudes an addition. */
-static double order_of_sums(const env *e)
+static inline double order_of_sums(const env *e)
 {
     return sums_in_trees(e) && e->dtype == WEFT_DTYPE_F64 ? 0.5 * (double)e->m : 0.0;
 }
 
 /* Tolerance in units of the type's epsilon. Bfloat16 is computed in float32 and rounded once: to a neighbour at most. */
-static void operand_compare(const env *e, const operand *x, double epsilons)
+static inline void operand_compare(const env *e, const operand *x, double epsilons)
 {
     const double units = x->dtype == WEFT_DTYPE_BF16 && epsilons > 1.0 ? 1.0 : epsilons;
     operand_compare_as(e, x, units * epsilon_of(x->dtype));
 }
 
-static void int_operand_compare(const env *e, const int_operand *x)
+static inline void int_operand_compare(const env *e, const int_operand *x)
 {
     void *host[2] = {malloc((size_t)x->bytes), malloc((size_t)x->bytes)};
     for (int b = 0; b < 2; ++b) {

@@ -977,60 +977,6 @@ static void test_sums_repeat(void **state)
     weft_hal_close(hal);
 }
 
-/* What ReLU let through is the same whether its output or the norm's input tells it, also where a value above 0 is
- * stored as 0: of beta in bfloat16. */
-static void check_masks(const char *resource, weft_dtype dtype)
-{
-    enum { ROWS = 64, COLS = 19 };
-    const float edges[] = {0.0F, -0.0F, 0x1p-149F, 0x1p-134F, 0x1.000002p-134F, 0x1p-133F, -0x1p-134F, NAN};
-    weft_hal *hal = NULL;
-    const weft_status opened = weft_hal_open(resource, 2, &hal);
-    if (opened == WEFT_ERR_UNSUPPORTED) {
-        print_message("skipped: %s\n", weft_error_message());
-        return;
-    }
-    ASSERT_OK(opened);
-    env e = {.hal = {hal, hal}, .dtype = dtype, .m = ROWS, .n = COLS, .name = "masks"};
-    operand x = operand_make(&e, ROWS, COLS, COARSE);
-    operand dy = operand_make(&e, ROWS, COLS, POSITIVE);
-    operand y = operand_make(&e, ROWS, COLS, NOTHING);
-    float mean[COLS], rstd[COLS], gamma[COLS], beta[COLS];
-    uint64_t random = 3;
-    for (int j = 0; j < COLS; ++j) {
-        mean[j] = j % 2 == 0 ? 0.25F : (float)test_uniform(&random) - 0.5F;
-        rstd[j] = 1.0F + (float)test_uniform(&random);
-        gamma[j] = j < 8 ? 0.0F : (float)test_uniform(&random) - 0.5F;
-        beta[j] = j < 8 ? edges[j] : -gamma[j] * (0.25F - mean[j]) * rstd[j]; /* some x come to about 0 */
-    }
-    const hal_mat rows[] = {hal_row_of(mean, WEFT_DTYPE_F32, COLS), hal_row_of(rstd, WEFT_DTYPE_F32, COLS),
-                            hal_row_of(gamma, WEFT_DTYPE_F32, COLS), hal_row_of(beta, WEFT_DTYPE_F32, COLS)};
-    RUN_ON(&e, 0, bn_apply, .x = mat_on(&x, 0), .mean = rows[0], .rstd = rows[1], .gamma = rows[2], .beta = rows[3],
-           .relu = true, .y = mat_on(&y, 0));
-    static uint32_t counted[2][ROWS * COLS];
-    static double stats[2][2 * COLS];
-    for (int by_x = 0; by_x < 2; ++by_x) {
-        RUN_ON(&e, 0, bn_backward_stats, .dy = mat_on(&dy, 0), .x = mat_on(&x, 0), .mean = rows[0], .rstd = rows[1],
-               .gamma = rows[2], .beta = rows[3], .y = by_x ? (hal_mat){.data = NULL} : mat_on(&y, 0),
-               .counted = hal_mat_of(counted[by_x], dtype, ROWS, COLS, COLS),
-               .stats = hal_mat_of(stats[by_x], WEFT_DTYPE_F64, 2, COLS, COLS), .relu = true);
-    }
-    assert_memory_equal(counted[0], counted[1], sizeof counted[0]);
-    assert_memory_equal(stats[0], stats[1], sizeof stats[0]);
-    assert_true(stats[0][5] > 0.0 && stats[0][2] * (dtype == WEFT_DTYPE_BF16 ? 1.0 : 0.0) == 0.0);
-    env_free(&e);
-    weft_hal_close(hal);
-}
-
-static void test_masks(void **state)
-{
-    (void)state;
-    static const char *const resources[] = {"ref", "cpu", "cpu:avx2", "cpu:base"};
-    for (size_t i = 0; i < sizeof resources / sizeof *resources; ++i) {
-        check_masks(resources[i], WEFT_DTYPE_F32);
-        check_masks(resources[i], WEFT_DTYPE_BF16);
-    }
-}
-
 /* With a sanitizer: each instruction set and each type in one of its pairs. */
 static bool is_left_out(const char *text)
 {
@@ -1067,7 +1013,6 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_repeat),
-        cmocka_unit_test(test_masks),
         BACKEND("cpu f32"),
         BACKEND("cpu f64"),
         BACKEND("cpu:avx2 f32"),

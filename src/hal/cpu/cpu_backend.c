@@ -181,7 +181,10 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     hal->state = state;
     hal->threads = threads;
     state->isa = isa;
-    state->kernels = kernels_of(isa);
+    state->kernels = *kernels_of(isa);
+    if (isa == HAL_ISA_AVX512 && __builtin_cpu_supports("avx512bf16") != 0) {
+        state->kernels.bf16.norm = cpu_norm_avx512bf16;
+    }
     ref_fill_ops(&state->ref);
     /* The library knows no cap of its own by backend: a capped backend does without it. */
     weft_status status = isa == hal_isa_best() ? onednn_open(threads, &state->library) : WEFT_OK;

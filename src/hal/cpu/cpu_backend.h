@@ -11,16 +11,16 @@
 #include <stddef.h>
 
 #include "base/isa.h"
+#include "hal/cpu/kernels.h"
 #include "hal/hal.h"
 
 typedef struct onednn onednn;           /* see library/onednn.h */
 typedef struct cpu_product cpu_product; /* see library/onednn.h */
-typedef struct cpu_kernels cpu_kernels; /* the kernels of one level; see kernels.h */
 
 typedef struct cpu_state {
     hal_isa isa;
-    const cpu_kernels *kernels;
-    void *workspace; /* partial results of reductions; grows, see cpu_workspace */
+    cpu_kernels kernels; /* of that level */
+    void *workspace;     /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
     onednn *library; /* NULL without it */
     hal_ops own;     /* operations on float32 and bfloat16, and those whose operands have types of their own */

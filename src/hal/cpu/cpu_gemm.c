@@ -33,7 +33,7 @@ static int64_t smaller(int64_t a, int64_t b)
 
 static weft_status gemm_by_rows(weft_hal *hal, const cpu_product *g)
 {
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const float *a = g->a;
     const float *b = g->b;
     const float *bias = g->bias;
@@ -131,7 +131,7 @@ static void add_parts(const cpu_product *g, const float *partial, int parts)
 
 static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
 {
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
     bool own_sums = parts > 1 && g->m * g->n <= OWN_C && g->k >= 8 * REDUCE_K;
     parts = own_sums ? (int)smaller(parts, g->k / REDUCE_K) : parts;

@@ -97,7 +97,7 @@ static void multiply_block(const cpu_kernels *kernels, const hal_pack_cast *cast
 
 static weft_status by_rows(weft_hal *hal, const cpu_product *g)
 {
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const hal_pack_cast *cast = casts_of(hal);
     const int parts = parts_of(hal, g);
     const int64_t packed_size = g->k * kernels->gemm_columns(g->n);
@@ -179,7 +179,7 @@ static void finish_row(const hal_pack_cast *cast, const cpu_product *g, int64_t 
 
 static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
 {
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const hal_pack_cast *cast = casts_of(hal);
     const int parts = (int)smaller(parts_of(hal, g), (g->k + ROWS - 1) / ROWS);
     const int64_t sum_size = g->m * g->n;

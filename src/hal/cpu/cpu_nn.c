@@ -109,7 +109,7 @@ static weft_status rows_to_stats(weft_hal *hal, const cpu_rows_job *job, const h
 static void bn_stats_rows(const cpu_piece *piece, const void *args)
 {
     const hal_bn_stats_args *a = args;
-    piece_kernels(piece, &a->x)->bn_stats(piece->rows, a->x.cols, piece_cells_in(piece, &a->x), a->x.ld, piece->own);
+    piece_kernels(piece, &a->x)->norm.stats(piece->rows, a->x.cols, piece_cells_in(piece, &a->x), a->x.ld, piece->own);
 }
 
 static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
@@ -139,7 +139,7 @@ static void bn_apply_rows(const cpu_piece *piece, const void *args)
                                  .gamma = a->gamma.source,
                                  .beta = a->beta.source,
                                  .relu = a->relu};
-    piece_kernels(piece, &a->x)->bn_apply(&rows);
+    piece_kernels(piece, &a->x)->norm.apply(&rows);
 }
 
 static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
@@ -169,7 +169,7 @@ static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
                                   .gamma = a->gamma.source,
                                   .beta = a->beta.source,
                                   .relu = a->relu};
-    piece_kernels(piece, &a->x)->bn_backward_stats(&rows, piece->own);
+    piece_kernels(piece, &a->x)->norm.backward_stats(&rows, piece->own);
 }
 
 static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_stats_args *a)
@@ -205,7 +205,7 @@ static void bn_backward_apply_rows(const cpu_piece *piece, const void *job)
                                   .gamma = a->gamma.source,
                                   .beta = a->beta.source,
                                   .relu = a->relu};
-    piece_kernels(piece, &a->x)->bn_backward_apply(&rows, ((const bn_backward_job *)job)->coefficient);
+    piece_kernels(piece, &a->x)->norm.backward_apply(&rows, ((const bn_backward_job *)job)->coefficient);
 }
 
 static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_apply_args *a)

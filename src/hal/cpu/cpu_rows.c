@@ -8,7 +8,7 @@ weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *lef
 {
     enum { LINE = 64 };
     assert(job->rows >= 0 && job->work >= 0 && (left != NULL || job->own_bytes == 0));
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     size_t stride = (job->own_bytes + LINE - 1) / LINE * LINE;
     int parts = cpu_parts(hal, job->work);
     char *own = NULL;
@@ -107,7 +107,7 @@ static void run_with_long_rows(const cpu_edge_job *job, const cpu_kernels *kerne
 weft_status cpu_edge_rows(weft_hal *hal, const cpu_edge_job *job)
 {
     const int64_t *offset = job->offset->source;
-    const cpu_kernels *kernels = cpu_state_of(hal)->kernels;
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     int64_t found[LONG_ROWS];
     if (job->rows == 0) {
         return WEFT_OK;

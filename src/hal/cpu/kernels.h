@@ -2,7 +2,7 @@
  * hal/cpu/kernels.h: the single-thread f32 kernels of one instruction set, as a table.
  *
  * The bodies are written once (kernels_*_body.h) and compiled for each level by kernels_base.c, kernels_avx2.c and
- * kernels_avx512.c. The drivers (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add
+ * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c. The drivers (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add
  * partial results in the order of the pieces. Matrices are [m, n] row-major with a leading dimension, as in hal/hal.h.
  */
 #ifndef WEFT_HAL_CPU_KERNELS_H
@@ -62,6 +62,16 @@ typedef struct cpu_bn_backward {
     bool relu;
 } cpu_bn_backward;
 
+/* Batch norm over cells of one type. */
+typedef struct cpu_norm_kernels {
+    /* stats[2n] += */
+    void (*stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats);
+    void (*apply)(const cpu_bn_forward *rows);
+    void (*backward_stats)(const cpu_bn_backward *rows, double *stats); /* stats[2n] += */
+    /* coefficient[3n]: gamma * rstd, sum_g / count, sum_g_xhat / count */
+    void (*backward_apply)(const cpu_bn_backward *rows, const float *coefficient);
+} cpu_norm_kernels;
+
 /* Kernels over cells of float32 or bfloat16 (x, y, residual and their gradients); all else is float32, and so is the
  * arithmetic: a cell is rounded once, when it is stored. */
 typedef struct cpu_cell_kernels {
@@ -78,12 +88,7 @@ typedef struct cpu_cell_kernels {
     /* scale: of the dropout behind the ReLU */
     void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
                           void *dx, int64_t lddx);
-    /* stats[2n] += */
-    void (*bn_stats)(int64_t m, int64_t n, const void *x, int64_t ldx, double *stats);
-    void (*bn_apply)(const cpu_bn_forward *rows);
-    void (*bn_backward_stats)(const cpu_bn_backward *rows, double *stats); /* stats[2n] += */
-    /* coefficient[3n]: gamma * rstd, sum_g / count, sum_g_xhat / count */
-    void (*bn_backward_apply)(const cpu_bn_backward *rows, const float *coefficient);
+    cpu_norm_kernels norm;
     void (*ln_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *gamma, const float *beta,
                        double epsilon, float *saved, void *y, int64_t ldy);
     /* sums[2n] += dgamma, dbeta */
@@ -161,5 +166,6 @@ typedef struct cpu_kernels {
 } cpu_kernels;
 
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
+extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
 
 #endif

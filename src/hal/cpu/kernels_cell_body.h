@@ -1,8 +1,5 @@
 /*
- * hal/cpu/kernels_cell_body.h: sums, ReLU and pooling. Included by each kernels_*.c once for float32 and once for bfloat16, with
- *   cell           the type in memory
- *   LOAD, STORE    a cell as a float, and back
- *   CELL(name)     the name of a function for this type
+ * hal/cpu/kernels_cell_body.h: sums, ReLU and pooling. A body over cells (kernels_cells.h).
  * Plain loops that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
  */
 

@@ -1,9 +1,11 @@
 /* hal/cpu/kernels_table.h: the bodies and the table KERNELS made of them. Included once by each kernels_*.c. */
 #include "base/half.h"
 #include "hal/cpu/kernels_act_body.h"
+#include "hal/cpu/kernels_cells.h"
 #include "hal/cpu/kernels_dense_body.h"
 #include "hal/cpu/kernels_exp.h"
 #include "hal/cpu/kernels_gemm_body.h"
+#include "hal/cpu/kernels_lanes.h"
 #include "hal/cpu/kernels_nn_body.h"
 #include "hal/cpu/kernels_pool.h"
 
@@ -15,16 +17,15 @@
 #define CELLS_OF(type)                                                                                                 \
     {                                                                                                                  \
         .axpby = axpby_##type, .col_sum = col_sum_##type, .relu_forward = relu_forward_##type,                         \
-        .relu_backward = relu_backward_##type, .bn_stats = bn_stats_##type, .bn_apply = bn_apply_##type,               \
-        .bn_backward_stats = bn_backward_stats_##type, .bn_backward_apply = bn_backward_apply_##type,                  \
-        .gather_rows = gather_rows_##type, .scatter_rows = scatter_rows_##type, .act_forward = act_forward_##type,     \
-        .ln_forward = ln_forward_##type, .ln_backward = ln_backward_##type, .pool_max = pool_max_##type,               \
-        .pool_average = pool_average_##type, .pool_backward = pool_backward_##type, .max_forward = max_forward_##type, \
-        .max_ties = max_ties_##type, .max_share = max_share_##type, .max_backward = max_backward_##type                \
+        .relu_backward = relu_backward_##type, .norm = NORM_OF(type), .gather_rows = gather_rows_##type,               \
+        .scatter_rows = scatter_rows_##type, .act_forward = act_forward_##type, .ln_forward = ln_forward_##type,       \
+        .ln_backward = ln_backward_##type, .pool_max = pool_max_##type, .pool_average = pool_average_##type,           \
+        .pool_backward = pool_backward_##type, .max_forward = max_forward_##type, .max_ties = max_ties_##type,         \
+        .max_share = max_share_##type, .max_backward = max_backward_##type                                             \
     }
 
 /* Rows that a copy asks for ahead of time: their addresses are random, no hardware prefetcher guesses them. */
-enum { ROWS_AHEAD = 12, LINES_AHEAD = 4, LINE_BYTES = 64 };
+enum { ROWS_AHEAD = 12, LINES_AHEAD = 4 };
 enum { EDGE_STRIP = 64 };
 
 /* A row without edges, where no other rank has one of it. */
@@ -34,12 +35,6 @@ static bool is_lone(const hal_max_forward_args *a, int64_t row)
     const uint8_t *elsewhere = a->elsewhere.source;
     return offset[row] == offset[row + 1] && (elsewhere == NULL || elsewhere[row] == 0);
 }
-#define CELLS_OF_LINE ((int64_t)(LINE_BYTES / sizeof(cell)))
-
-/* What tells where the ReLU behind batch norm let something through: nothing, there is none; x; its output. */
-typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
-
-#define BY_FORM static inline __attribute__((always_inline))
 
 #define cell       float
 #define LOAD(x)    (x)
@@ -57,11 +52,8 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
 #undef PASSES
 #undef CELL
 
-#define cell       uint16_t
-#define LOAD(x)    bf16_to_float(x)
-#define STORE(x)   bf16_from_float(x)
-#define PASSES(x)  ((x) > 0x1p-134F) /* half of the smallest number, which is rounded to 0 */
-#define CELL(name) name##_bf16
+#include "hal/cpu/kernels_cells_bf16.h"
+
 #include "hal/cpu/kernels_cell_body.h"
 #include "hal/cpu/kernels_norm_body.h"
 #include "hal/cpu/kernels_row_body.h"
