@@ -2,6 +2,7 @@
 #include "train/optimizer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -32,12 +33,18 @@ static int momentum_slots(const optimizer_options *options)
     return options->momentum > 0 ? 1 : 0;
 }
 
+/* Weight decay at a step as its velocity u = m u + decay w comes to, for a w that hardly changes in 1 / (1 - m) steps. */
+static double decay_of_step(const optimizer_options *o, const optimizer_run *run)
+{
+    return run->weight_decay * (1.0 - pow(o->decay_momentum, (double)run->step)) / (1.0 - o->decay_momentum);
+}
+
 static weft_status sgd_update(const optimizer_options *o, optimizer_run *run)
 {
     const hal_sgd_args sgd = {.lr = run->lr,
                               .momentum = o->momentum,
                               .dampening = 0.0,
-                              .weight_decay = run->weight_decay,
+                              .weight_decay = decay_of_step(o, run),
                               .nesterov = o->nesterov,
                               .step = run->step};
     return tensor_sgd(&sgd, &run->w, &run->g, o->momentum > 0 ? &run->slot[0] : NULL);

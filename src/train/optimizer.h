@@ -38,12 +38,13 @@ typedef enum decay_layers { DECAY_CHOICES(CHOICE_VALUE) } decay_layers;
 
 typedef struct optimizer_options {
     optimizer_kind kind;
-    double weight_decay; /* on groups that decay */
-    double momentum;     /* sgd, lars */
-    bool nesterov;       /* sgd */
-    double trust;        /* lars */
-    double beta1, beta2; /* adam */
-    double epsilon;      /* adam, lars */
+    double weight_decay;   /* on groups that decay */
+    double momentum;       /* sgd, lars */
+    double decay_momentum; /* sgd: of weight decay, where something else keeps the velocity of gradients */
+    bool nesterov;         /* sgd */
+    double trust;          /* lars */
+    double beta1, beta2;   /* adam */
+    double epsilon;        /* adam, lars */
 } optimizer_options;
 
 enum { OPTIMIZER_SLOTS = 2 };

@@ -250,7 +250,10 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     }
     if (status == WEFT_OK) {
         bool corrected = sync_running(r->sync) == SYNC_TOPK && rule.kind == OPTIMIZER_SGD;
-        rule.momentum = corrected ? 0.0 : rule.momentum;
+        if (corrected) { /* the mode keeps the velocity of gradients */
+            rule.decay_momentum = rule.momentum;
+            rule.momentum = 0.0;
+        }
         status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule,
                                                    sync_moves_parameters(r->sync) ? NULL : comm, &r->optimizer));
     }

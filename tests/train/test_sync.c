@@ -251,6 +251,33 @@ static void test_topk_of_density_1_is_sgd(void **state)
     }
 }
 
+/* Where tensors go whole, momentum correction is momentum, of weight decay too: its pull is ten times that of the plain rule. */
+static void test_topk_decays_as_sgd(void **state)
+{
+    (void)state;
+    sync_case *exact = make_case(OPTIMIZER_SGD);
+    sync_case *topk = make_case(OPTIMIZER_SGD);
+    sync_case *plain = make_case(OPTIMIZER_SGD);
+    sync_case *const cases[] = {exact, topk, plain};
+    double squares[3] = {0.0};
+    for (int i = 0; i < 3; ++i) {
+        cases[i]->options.optimizer.weight_decay = i < 2 ? 0.05 : 0.005;
+        cases[i]->options.schedule.kind = SCHEDULE_CONSTANT;
+        ASSERT_OK(comm_thread_run(2, case_rank, cases[i]));
+        for (int64_t e = 0; e < cases[i]->elements; ++e) {
+            squares[i] += (double)cases[i]->value[0][e] * (double)cases[i]->value[0][e];
+        }
+        topk->options.sync.mode = SYNC_TOPK;
+        topk->options.sync.dense_below = INT64_MAX;
+    }
+    assert_int_equal(topk->ran, SYNC_TOPK);
+    ASSERT_NEAR(squares[1] / squares[0], 1.0, 0.02);
+    assert_true(squares[2] / squares[0] > 1.1);
+    for (size_t i = 0; i < 3; ++i) {
+        free(cases[i]);
+    }
+}
+
 /* Sending a twentieth of the gradient still trains, and every rank holds the same bits. */
 static void test_topk_trains(void **state)
 {
@@ -313,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_do_not_depend_on_buckets_or_overlap),
         cmocka_unit_test(test_topk_of_density_1_is_sgd),
+        cmocka_unit_test(test_topk_decays_as_sgd),
         cmocka_unit_test(test_topk_trains),
         cmocka_unit_test(test_nan_on_one_rank_ends_all),
         cmocka_unit_test(test_epochs_allocate_nothing),
