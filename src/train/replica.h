@@ -61,6 +61,10 @@ weft_status replica_update(train_replica *replica);
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
+/* How far apart ranks hold the parameters, after replica_average: the largest difference of an element from rank 0's, over the
+ * root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for two copies of them. */
+weft_status replica_drift(train_replica *replica, double *drift);
+
 /* Whether the ranks hold things between two steps that no other rank has: parameters or state of their own, or what the
  * mode or the preconditioner remembers. */
 bool replica_differs(const train_replica *replica);

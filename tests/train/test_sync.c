@@ -15,6 +15,7 @@ typedef struct sync_case {
     train_options options;
     /* Make the gradient of this block NaN on this rank at this epoch. */
     int poisoned_rank, poisoned_block;
+    int parted_rank; /* adds `parted` to a parameter after the last epoch; 0: nobody */
     /* results */
     int64_t elements;
     float value[MOST_RANKS][MOST_ELEMENTS]; /* of each rank, at its end */
@@ -22,7 +23,10 @@ typedef struct sync_case {
     sync_mode ran;
     sync_figures figures;
     uint64_t late_allocations;
+    double drift, size; /* as the loop tells it; rank 0's root mean square after the last epoch, where somebody parts */
 } sync_case;
+
+static const float parted = 0.25F;
 
 /* ---- a model that spoils its own gradient ------------------------------------------------------------------- */
 
@@ -80,11 +84,28 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
-static weft_status no_epoch(void *self, const train_epoch *epoch)
+/* An observer of one rank. */
+typedef struct rank_observer {
+    sync_case *c;
+    param_store *params;
+    int rank;
+} rank_observer;
+
+static weft_status on_rank_epoch(void *self, const train_epoch *epoch)
 {
-    (void)self;
-    (void)epoch;
-    return WEFT_OK;
+    const rank_observer *o = self;
+    float *value = o->params->value.data;
+    if (epoch->epoch == EPOCHS && o->c->parted_rank > 0 && o->rank == o->c->parted_rank) {
+        value[3] += parted;
+    }
+    double squares = 0.0;
+    for (int64_t i = 0; o->rank == 0 && o->c->parted_rank > 0 && i < o->params->elements; ++i) {
+        squares += (double)value[i] * (double)value[i];
+    }
+    if (o->rank == 0) {
+        o->c->size = sqrt(squares / (double)o->params->elements);
+    }
+    return o->rank == 0 ? on_epoch(o->c, epoch) : WEFT_OK;
 }
 
 static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, gnn_model *model,
@@ -99,8 +120,8 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, 
         interface.forward = spoiled_forward;
         interface.backward = spoiled_backward;
     }
-    const train_observer observer = {
-        .self = c, .on_epoch = rank == 0 ? on_epoch : no_epoch, .on_run = train_rank_ignore_run};
+    rank_observer watching = {.c = c, .params = &model->params, .rank = rank};
+    const train_observer observer = {.self = &watching, .on_epoch = on_rank_epoch, .on_run = train_rank_ignore_run};
     const train_source source = source_whole(targets);
     weft_status status = train_loop(comm, hal, &interface, &source, &c->options, &observer, &result);
     weft_free(result.run);
@@ -108,6 +129,7 @@ static weft_status train_model_of(weft_comm *comm, weft_hal *hal, sync_case *c, 
     WEFT_CHECK(model->params.elements <= MOST_ELEMENTS, WEFT_ERR_INTERNAL, "the test's model is too large");
     if (rank == 0) {
         c->elements = model->params.elements;
+        c->drift = result.drift;
     }
     return tensor_download(&model->params.value, c->value[rank]);
 }
@@ -178,6 +200,7 @@ static sync_case *make_case(optimizer_kind optimizer)
 static void check_same(const sync_case *a, const sync_case *b, int ranks, const char *what)
 {
     assert_int_equal(a->elements, b->elements);
+    assert_true(a->drift == 0.0 && b->drift == 0.0);
     for (int r = 0; r < ranks; ++r) {
         if (memcmp(a->value[r], b->value[0], (size_t)b->elements * sizeof b->value[0][0]) != 0) {
             fail_msg("%s, rank %d of %d: parameters differ", what, r, ranks);
@@ -322,6 +345,19 @@ static void test_nan_on_one_rank_ends_all(void **state)
     }
 }
 
+/* Replicas that part on their own are told, and how far. */
+static void test_drift_is_told(void **state)
+{
+    (void)state;
+    for (int rank = 1; rank < 3; ++rank) {
+        sync_case *c = make_case(OPTIMIZER_ADAM);
+        c->parted_rank = rank;
+        ASSERT_OK(comm_thread_run(3, case_rank, c));
+        ASSERT_NEAR(c->drift * c->size / (double)parted, 1.0, 1e-5);
+        free(c);
+    }
+}
+
 static void test_epochs_allocate_nothing(void **state)
 {
     (void)state;
@@ -343,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_topk_decays_as_sgd),
         cmocka_unit_test(test_topk_trains),
         cmocka_unit_test(test_nan_on_one_rank_ends_all),
+        cmocka_unit_test(test_drift_is_told),
         cmocka_unit_test(test_epochs_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, make_graph, free_graph);

@@ -130,9 +130,22 @@ static bool rule_jump(const outcome_facts *f, char *line)
     return true;
 }
 
+static bool rule_drift(const outcome_facts *f, char *line)
+{
+    if (f->drift == 0.0) {
+        return false;
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "the ranks' parameters parted: by up to %.2g of their root mean square at the end of a run. Processors or "
+             "devices "
+             "that round differently do so; of one kind, suspect memory: compare a run on fewer nodes",
+             f->drift);
+    return true;
+}
+
 /* What makes the other figures meaningless comes first. */
-static bool (*const rules[])(const outcome_facts *facts, char *line) = {rule_empty_test, rule_empty_valid,
-                                                                        rule_baseline, rule_jump, rule_early};
+static bool (*const rules[])(const outcome_facts *facts, char *line) = {rule_empty_test, rule_empty_valid, rule_drift,
+                                                                        rule_baseline,   rule_jump,        rule_early};
 
 int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BYTES])
 {

@@ -52,6 +52,7 @@ typedef struct outcome_facts {
     double lr;
     bool normed, input_dropped, normalized; /* --norm, --input-dropout and --normalize are in use */
     bool old_gradients;                     /* rows of gradients are used again in later epochs */
+    double drift;                           /* of the ranks' parameters (train/replica.h) */
 } outcome_facts;
 
 /* [out] line; the count. */

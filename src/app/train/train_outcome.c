@@ -153,6 +153,7 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .lr = option_real(o, OPT_LR),
                            .normed = option_choice(o, OPT_NORM) != NORM_NONE,
                            .old_gradients = old_gradients(o),
+                           .drift = result->drift,
                            .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
                            .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE};
     find_early(result, &facts);

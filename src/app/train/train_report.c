@@ -356,6 +356,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_int(&json, "allocations_after_first_epoch", (int64_t)report->late_allocations);
     json_int(&json, "ranks", comm_size(report->context->comm));
     json_int(&json, "threads_per_rank", report->context->placement.threads);
+    json_real(&json, "replica_drift", result->drift);
     json_int(&json, "parameters", work->model->params->weights);
     json_real(&json, "replication_factor", work->replication);
     json_real(&json, "sent_bytes_avg", s->avg.bytes);

@@ -34,6 +34,7 @@ typedef struct loop {
     bool resumed;  /* the progress is a checkpoint's, not yet gone on from */
     double *times; /* [TIMES_KEPT] ring of epoch seconds */
     int64_t timed;
+    double drift; /* the largest of the runs' ends */
 } loop;
 
 static train_traffic traffic_so_far(const loop *l)
@@ -465,6 +466,9 @@ static weft_status one_run(loop *l, int number, train_run *run)
         }
     }
     WEFT_TRY(average(l, true));
+    double drift = 0.0;
+    WEFT_TRY(replica_drift(&l->replica, &drift));
+    l->drift = drift > l->drift ? drift : l->drift;
     WEFT_TRY(l->observer->on_run(l->observer->self, number, run));
     l->progress.run_ended = true;
     return keeper_keep(&l->keeper, &l->progress, number + 1 == l->options->runs);
@@ -524,6 +528,7 @@ static void summarise(loop *l, train_result *result)
     mean_and_std(result->run, result->runs, valid_of, &result->valid_mean, &result->valid_std);
     mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
     summarise_times(l, result);
+    result->drift = l->drift;
 }
 
 /* A run that ended because its epochs were over, not because it got no better, goes on when there are more. */

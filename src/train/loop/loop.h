@@ -86,6 +86,8 @@ typedef struct train_result {
     sync_mode sync;         /* that ran */
     sync_tracking tracking; /* what travelled beside the parameters */
     sync_figures figures;
+    double
+        drift; /* of the parameters at the end of a run, the largest over the runs (replica_drift); 0: the same bits on all ranks */
 } train_result;
 
 /* Collective. The parameters end at the best epoch of the last run. result->run is the caller's (weft_free).

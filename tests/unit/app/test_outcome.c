@@ -41,6 +41,14 @@ static void expect_line(outcome_facts facts, const char *figure, const char *cur
     }
 }
 
+static void test_drift(void **state)
+{
+    (void)state;
+    outcome_facts f = good();
+    f.drift = 3.125e-7;
+    expect_line(f, "by up to 3.1e-07", "memory");
+}
+
 static void test_baseline(void **state)
 {
     (void)state;
@@ -174,8 +182,8 @@ static void test_epochs_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_baseline), cmocka_unit_test(test_empty_splits), cmocka_unit_test(test_early),
-        cmocka_unit_test(test_jump),     cmocka_unit_test(test_epochs_left),
+        cmocka_unit_test(test_drift), cmocka_unit_test(test_baseline), cmocka_unit_test(test_empty_splits),
+        cmocka_unit_test(test_early), cmocka_unit_test(test_jump),     cmocka_unit_test(test_epochs_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
