@@ -11,8 +11,7 @@
  * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
  * accumulated; where this rank sent, its velocity starts anew (factor masking), so that an element that waited long is
  * not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would make it
- * (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the
- * same on all ranks.
+ * (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the same on all ranks.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *

@@ -137,8 +137,7 @@ static bool rule_drift(const outcome_facts *f, char *line)
     }
     snprintf(line, OUTCOME_BYTES,
              "the ranks' parameters parted: by up to %.2g of their root mean square at the end of a run. Processors or "
-             "devices "
-             "that round differently do so; of one kind, suspect memory: compare a run on fewer nodes",
+             "devices that round differently do so; of one kind, suspect memory: compare a run on fewer nodes",
              f->drift);
     return true;
 }
