@@ -62,7 +62,7 @@ weft_status replica_update(train_replica *replica);
 weft_status replica_average(train_replica *replica, bool last);
 
 /* How far apart ranks hold the parameters, after replica_average: the largest difference of an element from rank 0's, over the
- * root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for two copies of them. */
+ * root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for a copy of them, two where bits differ. */
 weft_status replica_drift(train_replica *replica, double *drift);
 
 /* Whether the ranks hold things between two steps that no other rank has: parameters or state of their own, or what the

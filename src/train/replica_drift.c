@@ -6,7 +6,6 @@
  * 16 bytes a rank; only where it differs do rank 0's parameters travel, to say how far.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -33,34 +32,44 @@ static double distance(const param_store *params, const void *own, const void *r
     return isfinite(part) ? part : (double)INFINITY;
 }
 
-static weft_status compare(train_replica *r, const void *own, void *root, size_t bytes, double *drift)
+/* How far `own` is from rank 0's, which travels. */
+static weft_status measure(train_replica *r, void *own, size_t bytes, double *drift)
 {
-    uint64_t hash[2] = {file_checksum(own, bytes, 0), 0};
-    hash[1] = hash[0];
-    WEFT_TRY(comm_bcast(r->comm, 0, &hash[1], sizeof hash[1]));
-    int64_t differs = hash[0] != hash[1];
-    WEFT_TRY(comm_allreduce(r->comm, &differs, 1, WEFT_DTYPE_I64, COMM_MAX));
-    if (differs == 0) {
-        return WEFT_OK;
+    const bool first = comm_rank(r->comm) == 0;
+    char *root = NULL;
+    weft_status status = comm_agree(r->comm, first ? WEFT_OK : WEFT_NEW(&root, bytes, WEFT_MEM_WORKSPACE));
+    void *const parameters = first ? own : root;
+    status = status == WEFT_OK ? comm_bcast(r->comm, 0, parameters, (int64_t)bytes) : status;
+    if (status == WEFT_OK) {
+        *drift = distance(r->params, own, parameters);
+        status = comm_allreduce(r->comm, drift, 1, WEFT_DTYPE_F64, COMM_MAX);
     }
-    memcpy(root, own, bytes);
-    WEFT_TRY(comm_bcast(r->comm, 0, root, (int64_t)bytes));
-    *drift = distance(r->params, own, root);
-    return comm_allreduce(r->comm, drift, 1, WEFT_DTYPE_F64, COMM_MAX);
+    weft_free(root);
+    return status;
+}
+
+static weft_status compare(train_replica *r, void *own, size_t bytes, double *drift)
+{
+    const uint64_t hash = file_checksum(own, bytes, 0);
+    uint64_t first = hash;
+    WEFT_TRY(comm_bcast(r->comm, 0, &first, sizeof first));
+    int64_t differs = hash != first;
+    WEFT_TRY(comm_allreduce(r->comm, &differs, 1, WEFT_DTYPE_I64, COMM_MAX));
+    return differs == 0 ? WEFT_OK : measure(r, own, bytes, drift);
 }
 
 weft_status replica_drift(train_replica *r, double *drift)
 {
     const size_t bytes = (size_t)r->params->elements * weft_dtype_bytes(r->params->dtype);
-    char *copy = NULL;
+    char *own = NULL;
     *drift = 0.0;
     if (comm_size(r->comm) == 1 || bytes == 0) {
         return WEFT_OK;
     }
-    weft_status status = WEFT_NEW(&copy, 2 * bytes, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? tensor_download(&r->params->value, copy) : status;
+    weft_status status = WEFT_NEW(&own, bytes, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? tensor_download(&r->params->value, own) : status;
     status = comm_agree(r->comm, status);
-    status = status == WEFT_OK ? compare(r, copy, copy + bytes, bytes, drift) : status;
-    weft_free(copy);
+    status = status == WEFT_OK ? compare(r, own, bytes, drift) : status;
+    weft_free(own);
     return status;
 }

@@ -2,8 +2,9 @@
  * hal/cpu/kernels.h: the single-thread f32 kernels of one instruction set, as a table.
  *
  * The bodies are written once (kernels_*_body.h) and compiled for each level by kernels_base.c, kernels_avx2.c and
- * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c. The drivers (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add
- * partial results in the order of the pieces. Matrices are [m, n] row-major with a leading dimension, as in hal/hal.h.
+ * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c. The drivers (cpu_dense.c, cpu_nn.c,
+ * cpu_optim.c) cut the rows, hand each thread its piece and add partial results in the order of the pieces. Matrices are
+ * [m, n] row-major with a leading dimension, as in hal/hal.h.
  */
 #ifndef WEFT_HAL_CPU_KERNELS_H
 #define WEFT_HAL_CPU_KERNELS_H

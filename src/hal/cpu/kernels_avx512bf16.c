@@ -11,9 +11,13 @@
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/kernels_cells.h"
 
-#define LANES 16 /* as kernels_lanes.h has them, by instructions */
+#define LANES 16
+#include "hal/cpu/kernels_lanes.h"
 
+/* Cells of bfloat16, LANES of which are brought in and out by instructions; what is left of a row by the plain functions. */
 #include "hal/cpu/kernels_cells_bf16.h"
+#undef CELL
+#define CELL(name) name##_native
 
 enum { DENORMALS = 0x20 }; /* of vfpclassps */
 
@@ -35,47 +39,39 @@ BY_FORM __m512 lanes_of_bf16(__m256i cells)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(cells), 16));
 }
 
-BY_FORM const float *lanes_in_bf16(int64_t lanes, const uint16_t *from, float *own)
+BY_FORM const float *lanes_in_native(int64_t lanes, const uint16_t *from, float *own)
 {
     if (lanes == LANES) {
         _mm512_storeu_ps(own, lanes_of_bf16(_mm256_loadu_si256((const __m256i *)from)));
         return own;
     }
-    for (int64_t k = 0; k < lanes; ++k) {
-        own[k] = LOAD(from[k]);
-    }
-    return own;
+    return lanes_in_bf16(lanes, from, own);
 }
 
-BY_FORM float *lanes_out_bf16(const uint16_t *to, float *own)
+BY_FORM float *lanes_out_native(const uint16_t *to, float *own)
 {
-    (void)to;
-    return own;
+    return lanes_out_bf16(to, own);
 }
 
-BY_FORM void lanes_put_bf16(int64_t lanes, const float *value, uint16_t *to)
+BY_FORM void lanes_put_native(int64_t lanes, const float *value, uint16_t *to)
 {
     if (lanes == LANES) {
         _mm256_storeu_si256((__m256i *)to, bf16_of_lanes(_mm512_loadu_ps(value)));
         return;
     }
-    for (int64_t k = 0; k < lanes; ++k) {
-        to[k] = STORE(value[k]);
-    }
+    lanes_put_bf16(lanes, value, to);
 }
 
-BY_FORM void add_lanes_bf16(int64_t lanes, const float *a, const float *b, float *sum)
+BY_FORM void add_lanes_native(int64_t lanes, const float *a, const float *b, float *sum)
 {
     if (lanes == LANES) {
         const __m512 whole = _mm512_add_ps(_mm512_loadu_ps(a), _mm512_loadu_ps(b));
         _mm512_storeu_ps(sum, lanes_of_bf16(bf16_of_lanes(whole)));
         return;
     }
-    for (int64_t k = 0; k < lanes; ++k) {
-        sum[k] = LOAD(STORE(a[k] + b[k]));
-    }
+    add_lanes_bf16(lanes, a, b, sum);
 }
 
 #include "hal/cpu/kernels_norm_body.h"
 
-const cpu_norm_kernels cpu_norm_avx512bf16 = NORM_OF(bf16);
+const cpu_norm_kernels cpu_norm_avx512bf16 = NORM_OF(native);
