@@ -6,6 +6,12 @@
 
 #include "hal/cpu/cpu_rows.h"
 
+/* Of the second-level cache, for rows of other ends; the rest is for sums, edges and lists. */
+static int64_t cache_share(void)
+{
+    return (int64_t)(cpu_l2_bytes() * 3 / 4);
+}
+
 static void head_dot_rows(const cpu_piece *piece, const void *args)
 {
     piece->kernels->head_dot(args, piece->first, piece->first + piece->rows);
@@ -34,7 +40,7 @@ static weft_status cpu_head_scale(weft_hal *hal, const hal_head_scale_args *a)
 
 static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_highest(args, first, end);
+    kernels->attention_highest(args, &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
 }
 
 static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_highest_args *a)
@@ -46,7 +52,7 @@ static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_high
 
 static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_forward(args, first, end);
+    kernels->attention_forward(args, &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
 }
 
 static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forward_args *a)
@@ -57,39 +63,24 @@ static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forw
     return cpu_edge_rows(hal, &job);
 }
 
-typedef struct targets_job {
-    hal_attention_backward_sources_args args; /* those that both directions read */
-    hal_mat dtarget;
-} targets_job;
-
 static void targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    const targets_job *job = args;
-    kernels->attention_backward_targets(&job->args, &job->dtarget, first, end);
+    kernels->attention_backward_targets(args,
+                                        &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
 }
 
 static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_attention_backward_targets_args *a)
 {
     assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const targets_job whole = {.args = {.offset = a->offset,
-                                        .column = a->column,
-                                        .source = a->source,
-                                        .target = a->target,
-                                        .highest = a->highest,
-                                        .total = a->total,
-                                        .mean = a->mean,
-                                        .x = a->x,
-                                        .dy = a->dy,
-                                        .how = a->how},
-                               .dtarget = a->dtarget};
     const cpu_edge_job job = {
-        .run = targets_rows, .args = &whole, .offset = &a->offset, .rows = a->dtarget.rows, .width = a->x.cols};
+        .run = targets_rows, .args = a, .offset = &a->offset, .rows = a->dtarget.rows, .width = a->x.cols};
     return cpu_edge_rows(hal, &job);
 }
 
 static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_backward_sources(args, first, end);
+    kernels->attention_backward_sources(args,
+                                        &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
 }
 
 static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_attention_backward_sources_args *a)

@@ -2,6 +2,7 @@
 #include "hal/cpu/cpu_backend.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
@@ -25,6 +26,13 @@ static weft_status isa_from_argument(const char *argument, hal_isa *isa)
         }
     }
     return weft_fail(WEFT_ERR_USAGE, "cpu:%s: the instruction sets are base, avx2 and avx512", argument);
+}
+
+uint64_t cpu_l2_bytes(void)
+{
+    enum { USUAL_L2 = 1 << 20 };
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : USUAL_L2;
 }
 
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace)

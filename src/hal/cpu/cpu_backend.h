@@ -39,6 +39,9 @@ weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace);
  * save. A function of its arguments alone, so that results do not depend on what the OpenMP runtime grants. */
 int cpu_parts(const weft_hal *hal, int64_t work);
 
+/* Of the second-level cache of a core. */
+uint64_t cpu_l2_bytes(void);
+
 /* Memory and prepared matrices. */
 void cpu_mem_ops(hal_mem_ops *ops);
 void cpu_sparse_ops(hal_sparse_ops *ops);

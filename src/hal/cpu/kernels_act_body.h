@@ -41,12 +41,30 @@ static void draw_group_begin(draw_group *group, int64_t column, int64_t columns)
     }
 }
 
+/* lane[8 * DRAW_LANES]: the blocks of DRAW_LANES counters (base/philox.h), of words in low halves. */
+static inline void draw_blocks(draw_vec c0, draw_vec c1, draw_vec c2, draw_vec c3, uint64_t seed, uint16_t *lane)
+{
+    const draw_vec m0 = draw_set(PHILOX_M0);
+    const draw_vec m1 = draw_set(PHILOX_M1);
+    uint32_t k0 = (uint32_t)seed;
+    uint32_t k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        draw_vec p0 = draw_multiply(c0, m0);
+        draw_vec p1 = draw_multiply(c2, m1);
+        c0 = draw_xor(draw_high(p1), c1, draw_set(k0));
+        c2 = draw_xor(draw_high(p0), c3, draw_set(k1));
+        c1 = p1;
+        c3 = p0;
+        k0 += PHILOX_W0;
+        k1 += PHILOX_W1;
+    }
+    draw_store(lane, c0, c1, c2, c3);
+}
+
 /* lane[8 * rows * blocks] for rows first .. first + rows - 1. */
 static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int64_t first, int64_t rows, uint16_t *lane)
 {
     const int64_t *row_id = dropout->row_id.source;
-    draw_vec m0 = draw_set(PHILOX_M0);
-    draw_vec m1 = draw_set(PHILOX_M1);
     draw_vec purpose = draw_set((uint64_t)dropout->purpose << 16);
     draw_vec base = draw_set((uint64_t)(dropout->row_base + first));
     for (int64_t pair = 0; pair < rows * group->blocks; pair += DRAW_LANES) {
@@ -59,22 +77,7 @@ static void draw_lanes(const draw_group *group, const hal_dropout *dropout, int6
             }
             id = draw_load(ids);
         }
-        draw_vec c0 = draw_load(group->block + pair);
-        draw_vec c1 = id;
-        draw_vec c2 = draw_or_id(purpose, id);
-        draw_vec c3 = draw_set(dropout->epoch);
-        uint32_t k0 = (uint32_t)dropout->seed;
-        uint32_t k1 = (uint32_t)(dropout->seed >> 32);
-        for (int round = 0; round < 10; ++round) {
-            draw_vec p0 = draw_multiply(c0, m0);
-            draw_vec p1 = draw_multiply(c2, m1);
-            c0 = draw_xor(draw_high(p1), c1, draw_set(k0));
-            c2 = draw_xor(draw_high(p0), c3, draw_set(k1));
-            c1 = p1;
-            c3 = p0;
-            k0 += PHILOX_W0;
-            k1 += PHILOX_W1;
-        }
-        draw_store(lane + 8 * pair, c0, c1, c2, c3);
+        draw_blocks(draw_load(group->block + pair), id, draw_or_id(purpose, id), draw_set(dropout->epoch),
+                    dropout->seed, lane + 8 * pair);
     }
 }

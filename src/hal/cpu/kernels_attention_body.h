@@ -1,63 +1,18 @@
 /*
- * hal/cpu/kernels_attention_body.h: attention over edges, float32. Included once an instruction set by kernels_*.c, behind
- * kernels_exp.h. No include guard.
+ * hal/cpu/kernels_attention_body.h: attention over edges whose ends are scored alone, float32. Included once an instruction set
+ * by kernels_*.c, behind kernels_edges_body.h (blocks, strips and lists) and kernels_exp.h. No include guard.
  *
- * A row's edges are walked once. For each, the weights of all heads are worked out together (vectors over heads), then
- * each head's columns are added or multiplied (vectors over columns). No array is longer than HAL_HEADS.
+ * Gradients of scores need no product for each edge. With w the weight and s the slope of an edge, the sum over edges
+ *
+ *     of w s (kept (dy . x) - mean)      is      fixed . (sum of w s kept other) - sum of w s mean
+ *
+ * where `fixed` is the row, of dy or x, that all edges of a row share, and `other` is read from their other ends: a second sum
+ * of rows, as dx is one, and a product for each row.
  */
-
-/* The edges of row r, the one to itself last. */
-typedef struct edge_walk {
-    const int32_t *column;
-    int64_t row, count, listed;
-} edge_walk;
-
-static edge_walk walk_of(const hal_mat *offset, const hal_mat *column, int64_t row, const hal_attention *how)
-{
-    const int64_t *at = offset->source;
-    const int32_t *columns = column->source;
-    const int64_t listed = at[row + 1] - at[row];
-    return (edge_walk){.column = listed > 0 ? columns + at[row] : NULL,
-                       .row = row,
-                       .count = listed + (row < how->self ? 1 : 0),
-                       .listed = listed};
-}
-
-static inline int64_t walk_end(const edge_walk *walk, int64_t e)
-{
-    return e < walk->listed ? walk->column[e] : walk->row;
-}
-
-/* kept[heads]: 0, or what a kept weight is multiplied by. */
-static void edge_kept(const hal_attention *how, int64_t source, int64_t target, float *kept)
-{
-    const hal_dropout *dropout = &how->dropout;
-    const int64_t *id = dropout->row_id.source;
-    const uint32_t threshold = philox_dropout_threshold(dropout->probability);
-    const float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
-    for (int h = 0; h < how->heads; h += 8) {
-        const philox_block block = philox_edge((uint32_t)(h / 8), (uint64_t)id[source], (uint64_t)id[target],
-                                               dropout->purpose, dropout->epoch, dropout->seed);
-        for (int lane = 0; lane < 8 && h + lane < how->heads; ++lane) {
-            kept[h + lane] = philox_lane16(block, (unsigned)lane) >= threshold ? scale : 0.0F;
-        }
-    }
-}
 
 static inline float leaky(float x, float slope)
 {
     return x > 0.0F ? x : slope * x;
-}
-
-/* power[heads] = exp(score) of an edge. */
-static void edge_powers(int heads, float slope, const float *source, const float *target, const float *highest,
-                        float *power)
-{
-#pragma omp simd
-    for (int h = 0; h < heads; ++h) {
-        const float score = leaky(source[h] + target[h], slope) - leaky(highest[h] + target[h], slope);
-        power[h] = exp_negative(score < 0.0F ? score : 0.0F * score); /* a NaN stays one */
-    }
 }
 
 static float dot_of(int64_t n, const float *x, const float *y)
@@ -68,24 +23,6 @@ static float dot_of(int64_t n, const float *x, const float *y)
         sum += x[j] * y[j];
     }
     return sum;
-}
-
-static void add_scaled(int64_t n, float factor, const float *x, float *y)
-{
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) {
-        y[j] += factor * x[j];
-    }
-}
-
-static const float *row_from(const hal_mat *mat, int64_t row)
-{
-    return (const float *)mat->source + row * mat->ld;
-}
-
-static float *row_to(const hal_mat *mat, int64_t row)
-{
-    return (float *)mat->data + row * mat->ld;
 }
 
 static void head_dot(const hal_head_dot_args *a, int64_t first, int64_t end)
@@ -120,129 +57,316 @@ static void head_scale(const hal_head_scale_args *a, int64_t first, int64_t end)
     }
 }
 
-static void attention_highest(const hal_attention_highest_args *a, int64_t first, int64_t end)
+/* The edges of rows first .. end - 1, for one strip of columns. */
+typedef struct attention_pass {
+    const hal_attention *how;
+    const void *args; /* the operation's */
+    int64_t first, end;
+    edge_strip strip;
+    edge_walk walk;
+    bool drops;
+} attention_pass;
+
+static void pass_begin(attention_pass *pass, const hal_mat *offset, const hal_mat *column, const hal_attention *how)
 {
-    const int heads = a->how.heads;
-    for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
-        float *highest = row_to(&a->highest, r);
-        for (int h = 0; h < heads; ++h) {
+    const int most = BLOCK_LIST / pass->strip.heads;
+    edge_walk *walk = &pass->walk;
+    walk->offset = offset->source;
+    walk->column = column->source;
+    walk->entries = column->rows;
+    walk->rows = offset->rows - 1;
+    walk->self = how->self;
+    walk->most = most < BLOCK_EDGES ? most : BLOCK_EDGES;
+    walk->fetches = 0;
+    pass->how = how;
+    pass->drops = how->dropout.probability > 0.0F;
+}
+
+/* Runs a strip over the windows. */
+static void pass_run(attention_pass *pass, const cpu_rows_range *range, void (*strip)(attention_pass *pass))
+{
+    walk_windows(&pass->walk, range->cache_bytes);
+    for (int64_t first = range->first; first < range->end; first += CHUNK_ROWS) {
+        pass->first = first;
+        pass->end = first + CHUNK_ROWS < range->end ? first + CHUNK_ROWS : range->end;
+        walk_chunk(&pass->walk, first);
+        for (int64_t begin = 0; walk_window(&pass->walk, begin); begin += pass->walk.window) {
+            strip(pass);
+        }
+    }
+}
+
+/* Edges for which what a row repeats is written: those of its longest block. */
+static inline int64_t repeats(const attention_pass *pass, const edge_span *span)
+{
+    return span->edges < pass->walk.most ? span->edges : pass->walk.most;
+}
+
+/* What a window adds to columns of a row, or sets in the first one. */
+static inline void put_columns(const attention_pass *pass, const float *sum, float *to)
+{
+    if (pass->walk.begins) {
+        memcpy(to, sum, (size_t)pass->strip.cols * sizeof *sum);
+        return;
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < pass->strip.cols; ++j) {
+        to[j] += sum[j];
+    }
+}
+
+static inline void clear_heads(const edge_strip *strip, double *sum)
+{
+    for (int h = 0; h < strip->heads; ++h) {
+        sum[h] = 0.0;
+    }
+}
+
+/* power[n] = exp(score) of n numbers of heads. */
+static inline void edge_powers(int64_t n, float slope, const float *source, const float *target, const float *highest,
+                               float *power)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < n; ++k) {
+        const float score = leaky(source[k] + target[k], slope) - leaky(highest[k] + target[k], slope);
+        power[k] = exp_negative(score < 0.0F ? score : 0.0F * score); /* a NaN stays one */
+    }
+}
+
+/* most[n] = the larger of itself and list[n]; a NaN of the list is passed over. */
+static inline void larger(int n, const float *list, float *most)
+{
+#pragma omp simd
+    for (int k = 0; k < n; ++k) {
+        most[k] = list[k] > most[k] ? list[k] : most[k];
+    }
+}
+
+/* most[heads] = the larger of itself and every edge's. */
+static inline void larger_heads(int heads, int edges, const float *list, float *most)
+{
+    int i = 0;
+    if (heads == 1 && edges >= LANES) {
+        float top[LANES];
+        for (int k = 0; k < LANES; ++k) {
+            top[k] = most[0];
+        }
+        for (; i + LANES <= edges; i += LANES) {
+            larger(LANES, list + i, top);
+        }
+        for (int k = 0; k < LANES; ++k) {
+            larger(1, top + k, most);
+        }
+    }
+    for (; i < edges; ++i) {
+        larger(heads, list + i * heads, most);
+    }
+}
+
+static void highest_strip(attention_pass *pass)
+{
+    const hal_attention_highest_args *a = pass->args;
+    const int heads = pass->strip.heads;
+    edge_list source;
+    edge_block block;
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        float *highest = row_to(&a->highest, r) + pass->strip.head;
+        for (int h = 0; h < heads && pass->walk.begins; ++h) {
             highest[h] = -FLT_MAX;
         }
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const float *source = row_from(&a->source, walk_end(&walk, e));
-#pragma omp simd
-            for (int h = 0; h < heads; ++h) {
-                highest[h] = source[h] > highest[h] ? source[h] : highest[h];
-            }
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            gather_heads(&pass->strip, &block, &a->source, source);
+            larger_heads(heads, block.n, source, highest);
         }
     }
 }
 
-static void attention_forward(const hal_attention_forward_args *a, int64_t first, int64_t end)
+static void attention_highest(const hal_attention_highest_args *a, const cpu_rows_range *range)
 {
-    const int heads = a->how.heads;
-    const int64_t d = a->x.cols / heads;
-    const bool drops = a->how.dropout.probability > 0.0F;
-    float power[HAL_HEADS], kept[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
-        const float *target = row_from(&a->target, r);
-        const float *highest = row_from(&a->highest, r);
-        float *out = row_to(&a->out, r);
-        float *total = row_to(&a->total, r);
-        double sum[HAL_HEADS] = {0.0};
-        memset(out, 0, (size_t)a->x.cols * sizeof *out);
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const int64_t c = walk_end(&walk, e);
-            const float *x = row_from(&a->x, c);
-            edge_powers(heads, (float)a->how.slope, row_from(&a->source, c), target, highest, power);
-            for (int h = 0; h < heads; ++h) {
-                sum[h] += (double)power[h];
-            }
-            if (drops) {
-                edge_kept(&a->how, c, r, kept);
-                for (int h = 0; h < heads; ++h) {
-                    power[h] *= kept[h];
+    for (int64_t h = 0; h < a->how.heads; h += STRIP_COLUMNS) {
+        attention_pass pass;
+        pass.args = a;
+        pass.strip = strip_at(h, a->how.heads, 1);
+        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
+        pass_run(&pass, range, highest_strip);
+    }
+}
+
+static void forward_strip(attention_pass *pass)
+{
+    const hal_attention_forward_args *a = pass->args;
+    const edge_strip *strip = &pass->strip;
+    edge_list source, target, highest, power, kept;
+    edge_block block;
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        float sum[STRIP_COLUMNS] = {0.0F};
+        double sums[HAL_HEADS];
+        clear_heads(strip, sums);
+        repeat_heads(strip, repeats(pass, &span), &a->target, r, target);
+        repeat_heads(strip, repeats(pass, &span), &a->highest, r, highest);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            const int64_t n = (int64_t)block.n * strip->heads;
+            gather_heads(strip, &block, &a->source, source);
+            edge_powers(n, (float)a->how.slope, source, target, highest, power);
+            add_heads(strip, block.n, power, sums);
+            if (pass->drops) {
+                kept_heads(strip, &a->how.dropout, &block, r, true, kept);
+#pragma omp simd
+                for (int64_t k = 0; k < n; ++k) {
+                    power[k] *= kept[k];
                 }
             }
-            for (int h = 0; h < heads; ++h) {
-                add_scaled(d, power[h], x + h * d, out + h * d);
-            }
+            add_rows(strip, &block, &a->x, power, sum);
         }
-        for (int h = 0; h < heads; ++h) {
-            total[h] = (float)sum[h];
-        }
-    }
-}
-
-/* Of the edge from u to v, by head: power becomes weight * kept, draw the gradient of raw. */
-static void edge_backward(const hal_attention_backward_sources_args *a, bool drops, int64_t u, int64_t v, float *power,
-                          float *draw)
-{
-    const int heads = a->how.heads;
-    const int64_t d = a->x.cols / heads;
-    const float slope = (float)a->how.slope;
-    const float *source = row_from(&a->source, u), *target = row_from(&a->target, v);
-    const float *x = row_from(&a->x, u), *dy = row_from(&a->dy, v);
-    const float *total = row_from(&a->total, v), *mean = row_from(&a->mean, v);
-    float kept[HAL_HEADS];
-    edge_powers(heads, slope, source, target, row_from(&a->highest, v), power);
-    if (drops) {
-        edge_kept(&a->how, u, v, kept);
-    }
-    for (int h = 0; h < heads; ++h) {
-        const float weight = power[h] / total[h];
-        const float keeps = drops ? kept[h] : 1.0F;
-        const float dot = dot_of(d, dy + h * d, x + h * d);
-        draw[h] = weight * (keeps * dot - mean[h]) * (source[h] + target[h] > 0.0F ? 1.0F : slope);
-        power[h] = weight * keeps;
-    }
-}
-
-static void attention_backward_targets(const hal_attention_backward_sources_args *a, const hal_mat *dtarget,
-                                       int64_t first, int64_t end)
-{
-    const int heads = a->how.heads;
-    const bool drops = a->how.dropout.probability > 0.0F;
-    float power[HAL_HEADS], draw[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
-        double sum[HAL_HEADS] = {0.0};
-        for (int64_t e = 0; e < walk.count; ++e) {
-            edge_backward(a, drops, walk_end(&walk, e), r, power, draw);
-            for (int h = 0; h < heads; ++h) {
-                sum[h] += (double)draw[h];
-            }
-        }
-        for (int h = 0; h < heads; ++h) {
-            row_to(dtarget, r)[h] = (float)sum[h];
+        put_columns(pass, sum, row_to(&a->out, r) + strip->col);
+        float *total = row_to(&a->total, r) + strip->head;
+        for (int h = strip->begins_head ? 0 : 1; h < strip->heads; ++h) {
+            total[h] = (float)(sums[h] + (pass->walk.begins ? 0.0 : (double)total[h]));
         }
     }
 }
 
-static void attention_backward_sources(const hal_attention_backward_sources_args *a, int64_t first, int64_t end)
+static void attention_forward(const hal_attention_forward_args *a, const cpu_rows_range *range)
 {
-    const int heads = a->how.heads;
-    const int64_t d = a->x.cols / heads;
-    const bool drops = a->how.dropout.probability > 0.0F;
-    float power[HAL_HEADS], draw[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
-        float *dx = row_to(&a->dx, r);
-        double sum[HAL_HEADS] = {0.0};
-        memset(dx, 0, (size_t)a->x.cols * sizeof *dx);
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const int64_t c = walk_end(&walk, e);
-            const float *dy = row_from(&a->dy, c);
-            edge_backward(a, drops, r, c, power, draw);
-            for (int h = 0; h < heads; ++h) {
-                sum[h] += (double)draw[h];
-                add_scaled(d, power[h], dy + h * d, dx + h * d);
-            }
+    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
+        attention_pass pass;
+        pass.args = a;
+        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
+        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
+        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
+        pass_run(&pass, range, forward_strip);
+    }
+}
+
+/* Of a block's edges, by head: factor = w kept, turn = w kept s, lost = w s mean. `total` becomes 1 / total, of every edge. */
+typedef struct edge_weights {
+    edge_list source, target, highest, total, mean, kept;
+    edge_list factor, turn, lost;
+} edge_weights;
+
+static void weigh(const attention_pass *pass, const edge_block *block, int64_t r, bool r_is_target, edge_weights *w)
+{
+    const int64_t n = (int64_t)block->n * pass->strip.heads;
+    const float slope = (float)pass->how->slope;
+    edge_powers(n, slope, w->source, w->target, w->highest, w->factor);
+#pragma omp simd
+    for (int64_t k = 0; k < n; ++k) {
+        const float weight = w->factor[k] / w->total[k];
+        const float turned = w->source[k] + w->target[k] > 0.0F ? weight : slope * weight;
+        w->factor[k] = weight;
+        w->turn[k] = turned;
+        w->lost[k] = turned * w->mean[k];
+    }
+    if (pass->drops) {
+        kept_heads(&pass->strip, &pass->how->dropout, block, r, r_is_target, w->kept);
+#pragma omp simd
+        for (int64_t k = 0; k < n; ++k) {
+            w->factor[k] *= w->kept[k];
+            w->turn[k] *= w->kept[k];
         }
-        for (int h = 0; h < heads; ++h) {
-            row_to(&a->dsource, r)[h] = (float)sum[h];
+    }
+}
+
+/* The gradient of what a row scores: fixed . turned - lost, += but for a head's first columns in the first window. */
+static inline void add_draw(const attention_pass *pass, const float *fixed, const float *turned, const double *lost,
+                            float *draw)
+{
+    const edge_strip *strip = &pass->strip;
+    for (int h = 0; h < strip->heads; ++h) {
+        const bool begins = h > 0 || strip->begins_head;
+        const int64_t begin = begins ? (strip->head + h) * strip->d - strip->col : 0;
+        const int64_t end = (strip->head + h + 1) * strip->d - strip->col;
+        const float dot =
+            dot_of((end < strip->cols ? end : strip->cols) - begin, fixed + strip->col + begin, turned + begin);
+        const double before = begins && pass->walk.begins ? 0.0 : (double)draw[strip->head + h];
+        draw[strip->head + h] = (float)(before + (double)dot - (begins ? lost[h] : 0.0));
+    }
+}
+
+static void targets_strip(attention_pass *pass)
+{
+    const hal_attention_backward_targets_args *a = pass->args;
+    const edge_strip *strip = &pass->strip;
+    edge_weights w;
+    edge_block block;
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        float turned[STRIP_COLUMNS] = {0.0F};
+        double lost[HAL_HEADS];
+        clear_heads(strip, lost);
+        repeat_heads(strip, repeats(pass, &span), &a->target, r, w.target);
+        repeat_heads(strip, repeats(pass, &span), &a->highest, r, w.highest);
+        repeat_heads(strip, repeats(pass, &span), &a->total, r, w.total);
+        repeat_heads(strip, repeats(pass, &span), &a->mean, r, w.mean);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            gather_heads(strip, &block, &a->source, w.source);
+            weigh(pass, &block, r, true, &w);
+            add_heads(strip, block.n, w.lost, lost);
+            add_rows(strip, &block, &a->x, w.turn, turned);
         }
+        add_draw(pass, row_from(&a->dy, r), turned, lost, row_to(&a->dtarget, r));
+    }
+}
+
+static void attention_backward_targets(const hal_attention_backward_targets_args *a, const cpu_rows_range *range)
+{
+    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
+        attention_pass pass;
+        pass.args = a;
+        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
+        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
+        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
+        pass_run(&pass, range, targets_strip);
+    }
+}
+
+static void sources_strip(attention_pass *pass)
+{
+    const hal_attention_backward_sources_args *a = pass->args;
+    const edge_strip *strip = &pass->strip;
+    edge_weights w;
+    edge_block block;
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        float sum[STRIP_COLUMNS] = {0.0F}, turned[STRIP_COLUMNS] = {0.0F};
+        double lost[HAL_HEADS];
+        clear_heads(strip, lost);
+        repeat_heads(strip, repeats(pass, &span), &a->source, r, w.source);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            gather_heads(strip, &block, &a->target, w.target);
+            gather_heads(strip, &block, &a->highest, w.highest);
+            gather_heads(strip, &block, &a->total, w.total);
+            gather_heads(strip, &block, &a->mean, w.mean);
+            weigh(pass, &block, r, false, &w);
+            add_heads(strip, block.n, w.lost, lost);
+            add_rows_twice(strip, &block, &a->dy, w.factor, w.turn, sum, turned);
+        }
+        put_columns(pass, sum, row_to(&a->dx, r) + strip->col);
+        add_draw(pass, row_from(&a->x, r), turned, lost, row_to(&a->dsource, r));
+    }
+}
+
+static void attention_backward_sources(const hal_attention_backward_sources_args *a, const cpu_rows_range *range)
+{
+    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
+        attention_pass pass;
+        pass.args = a;
+        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
+        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        walk_fetches(&pass.walk, &a->dy, pass.strip.col, pass.strip.cols);
+        walk_fetches(&pass.walk, &a->target, pass.strip.head, pass.strip.heads);
+        walk_fetches(&pass.walk, &a->highest, pass.strip.head, pass.strip.heads);
+        walk_fetches(&pass.walk, &a->total, pass.strip.head, pass.strip.heads);
+        walk_fetches(&pass.walk, &a->mean, pass.strip.head, pass.strip.heads);
+        pass_run(&pass, range, sources_strip);
     }
 }

@@ -57,6 +57,18 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     _mm256_storeu_si256((draw_vec *)(lane + 16), _mm256_permute2x128_si256(even, odd, 0x31));
 }
 
+/* The first lanes of a vector of floats from memory, the others zero; and lane k from[index[k]], of LANES floats. */
+static inline __m256 vec_load_first(const float *from, int64_t lanes)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), lane));
+}
+
+static inline __m256 vec_pick(const float *from, const int32_t *index)
+{
+    return _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), _mm256_loadu_si256((const draw_vec *)index));
+}
+
 /* Registers: 16 of 8 floats, 12 of them sums. */
 #define LANES         8
 #define PANEL         2

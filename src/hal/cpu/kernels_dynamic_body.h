@@ -1,9 +1,55 @@
 /*
  * hal/cpu/kernels_dynamic_body.h: attention whose scores meet in every column, float32. Included once an instruction set by
- * kernels_*.c, behind kernels_attention_body.h, whose walks and sums it shares. No include guard.
+ * kernels_*.c, behind kernels_attention_body.h, whose functions of heads it shares. No include guard.
  *
  * A row's edges are walked once; of each, the columns of a head are met twice: for its score, and for what the score is worth.
  */
+
+/* The edges of row r, the one to itself last. */
+typedef struct row_walk {
+    const int32_t *column;
+    int64_t row, count, listed;
+} row_walk;
+
+static row_walk row_walk_of(const hal_mat *offset, const hal_mat *column, int64_t row, const hal_attention *how)
+{
+    const int64_t *at = offset->source;
+    const int32_t *columns = column->source;
+    const int64_t listed = at[row + 1] - at[row];
+    return (row_walk){.column = listed > 0 ? columns + at[row] : NULL,
+                      .row = row,
+                      .count = listed + (row < how->self ? 1 : 0),
+                      .listed = listed};
+}
+
+static inline int64_t walk_end(const row_walk *walk, int64_t e)
+{
+    return e < walk->listed ? walk->column[e] : walk->row;
+}
+
+/* kept[heads]: 0, or what a kept weight is multiplied by. */
+static void edge_kept(const hal_attention *how, int64_t source, int64_t target, float *kept)
+{
+    const hal_dropout *dropout = &how->dropout;
+    const int64_t *id = dropout->row_id.source;
+    const uint32_t threshold = philox_dropout_threshold(dropout->probability);
+    const float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
+    for (int h = 0; h < how->heads; h += 8) {
+        const philox_block block = philox_edge((uint32_t)(h / 8), (uint64_t)id[source], (uint64_t)id[target],
+                                               dropout->purpose, dropout->epoch, dropout->seed);
+        for (int lane = 0; lane < 8 && h + lane < how->heads; ++lane) {
+            kept[h + lane] = philox_lane16(block, (unsigned)lane) >= threshold ? scale : 0.0F;
+        }
+    }
+}
+
+static void add_scaled(int64_t n, float factor, const float *x, float *y)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) {
+        y[j] += factor * x[j];
+    }
+}
 
 /* score[heads] = sum over a head's columns of vector * LeakyReLU(x + target) */
 static void dynamic_scores(int heads, int64_t d, float slope, const float *x, const float *target, const float *vector,
@@ -35,7 +81,7 @@ static void dynamic_highest(const hal_dynamic_highest_args *a, int64_t first, in
     const int64_t d = a->x.cols / heads;
     float score[HAL_HEADS];
     for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
+        const row_walk walk = row_walk_of(&a->offset, &a->column, r, &a->how);
         float *highest = row_to(&a->highest, r);
         for (int h = 0; h < heads; ++h) {
             highest[h] = -FLT_MAX;
@@ -57,7 +103,7 @@ static void dynamic_forward(const hal_dynamic_forward_args *a, int64_t first, in
     const bool drops = a->how.dropout.probability > 0.0F;
     float power[HAL_HEADS], kept[HAL_HEADS];
     for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(&a->offset, &a->column, r, &a->how);
+        const row_walk walk = row_walk_of(&a->offset, &a->column, r, &a->how);
         float *out = row_to(&a->out, r);
         double sum[HAL_HEADS] = {0.0};
         memset(out, 0, (size_t)a->x.cols * sizeof *out);
@@ -110,7 +156,7 @@ static void dynamic_backward_targets(const cpu_dynamic_backward *a, int64_t firs
     const float *vector = a->vector->source;
     float factor[HAL_HEADS], draw[HAL_HEADS];
     for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(a->offset, a->column, r, a->how);
+        const row_walk walk = row_walk_of(a->offset, a->column, r, a->how);
         const float *target = row_from(a->target, r);
         float *dtarget = row_to(a->dtarget, r), *dvector = row_to(a->dvector, r);
         memset(dtarget, 0, (size_t)a->x->cols * sizeof *dtarget);
@@ -144,7 +190,7 @@ static void dynamic_backward_sources(const cpu_dynamic_backward *a, int64_t firs
     const float *vector = a->vector->source;
     float factor[HAL_HEADS], draw[HAL_HEADS];
     for (int64_t r = first; r < end; ++r) {
-        const edge_walk walk = walk_of(a->offset, a->column, r, a->how);
+        const row_walk walk = row_walk_of(a->offset, a->column, r, a->how);
         const float *x = row_from(a->x, r);
         float *dx = row_to(a->dx, r);
         memset(dx, 0, (size_t)a->x->cols * sizeof *dx);

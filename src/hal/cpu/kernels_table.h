@@ -9,6 +9,8 @@
 #include "hal/cpu/kernels_nn_body.h"
 #include "hal/cpu/kernels_pool.h"
 
+#include "hal/cpu/kernels_edges_body.h"
+
 #include "hal/cpu/kernels_attention_body.h"
 
 #include "hal/cpu/kernels_dynamic_body.h"

@@ -56,20 +56,13 @@
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/half.h"
 #include "hal/table/op_table.h"
 
 /* Outputs larger than this leave the caches before they are read again: write them past the caches. */
-enum { STREAM_BYTES = 64 << 20, LINE_BYTES = 64, DEFAULT_L2 = 1 << 20 };
-
-uint64_t spmm_l2_bytes(void)
-{
-    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return bytes > 0 ? (uint64_t)bytes : DEFAULT_L2;
-}
+enum { STREAM_BYTES = 64 << 20, LINE_BYTES = 64 };
 
 weft_status spmm_new(hal_spmm *spmm, size_t count, size_t size, void **out)
 {

@@ -147,7 +147,6 @@ struct hal_spmm {
     double build_seconds;
 };
 
-uint64_t spmm_l2_bytes(void);
 /* log2 of the sources of a block whose strip fills half of the second-level cache. */
 int spmm_block_shift(int64_t max_d);
 

@@ -22,7 +22,7 @@ enum { COUNTERS = 1 << 18, MIN_WINDOW = 64, RADIX = 256, MAX_STEP = UINT16_MAX }
 int spmm_block_shift(int64_t max_d)
 {
     int64_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-    int64_t fit = (int64_t)(spmm_l2_bytes() / 2) / (strip * (int64_t)sizeof(float));
+    int64_t fit = (int64_t)(cpu_l2_bytes() / 2) / (strip * (int64_t)sizeof(float));
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
         shift++;
