@@ -89,7 +89,7 @@ static void pass_run(attention_pass *pass, const cpu_rows_range *range, void (*s
     for (int64_t first = range->first; first < range->end; first += CHUNK_ROWS) {
         pass->first = first;
         pass->end = first + CHUNK_ROWS < range->end ? first + CHUNK_ROWS : range->end;
-        walk_chunk(&pass->walk, first);
+        walk_chunk(&pass->walk, first, pass->end - first);
         for (int64_t begin = 0; walk_window(&pass->walk, begin); begin += pass->walk.window) {
             strip(pass);
         }

@@ -85,7 +85,7 @@ typedef struct edge_walk {
     int fetches;
     int64_t window; /* rows of other ends */
     bool begins, ends;
-    int64_t first, stop;
+    int64_t first, end, stop;  /* rows of the chunk; where the window ends */
     uint32_t done[CHUNK_ROWS]; /* edges of earlier windows */
 } edge_walk;
 
@@ -121,10 +121,11 @@ static void walk_windows(edge_walk *walk, int64_t cache_bytes)
     walk->window = windows > 1 ? (walk->rows + windows - 1) / windows : INT32_MAX;
 }
 
-static void walk_chunk(edge_walk *walk, int64_t first)
+static void walk_chunk(edge_walk *walk, int64_t first, int64_t rows)
 {
     walk->first = first;
-    memset(walk->done, 0, sizeof walk->done);
+    walk->end = first + rows;
+    memset(walk->done, 0, (size_t)rows * sizeof *walk->done);
 }
 
 /* Turns to the window that begins with column `begin`; false when there is none. */
@@ -167,7 +168,7 @@ static inline edge_span walk_span(edge_walk *walk, int64_t row)
         span.edges = span.listed = stop - span.at;
         done[0] += (uint32_t)span.listed;
     }
-    if (row + ROWS_SOON < walk->first + CHUNK_ROWS && row + ROWS_SOON < walk->rows) {
+    if (row + ROWS_SOON < walk->end) {
         const int32_t *soon = walk->column + offset[ROWS_SOON] + done[ROWS_SOON];
         __builtin_prefetch(soon, 0, 3);
         __builtin_prefetch(soon + LINE_FLOATS, 0, 3);
