@@ -40,7 +40,7 @@ static weft_status cpu_head_scale(weft_hal *hal, const hal_head_scale_args *a)
 
 static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_highest(args, &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
+    kernels->attention_highest(args, cache_share(), first, end);
 }
 
 static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_highest_args *a)
@@ -52,7 +52,7 @@ static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_high
 
 static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_forward(args, &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
+    kernels->attention_forward(args, cache_share(), first, end);
 }
 
 static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forward_args *a)
@@ -65,8 +65,7 @@ static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forw
 
 static void targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_backward_targets(args,
-                                        &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
+    kernels->attention_backward_targets(args, cache_share(), first, end);
 }
 
 static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_attention_backward_targets_args *a)
@@ -79,8 +78,7 @@ static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_atten
 
 static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->attention_backward_sources(args,
-                                        &(cpu_rows_range){.first = first, .end = end, .cache_bytes = cache_share()});
+    kernels->attention_backward_sources(args, cache_share(), first, end);
 }
 
 static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_attention_backward_sources_args *a)

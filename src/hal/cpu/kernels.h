@@ -36,12 +36,6 @@ typedef struct cpu_loss {
     int64_t count;
 } cpu_loss;
 
-/* Rows [first, end) of an operation that walks edges, and the part of a cache that rows of other ends may fill. */
-typedef struct cpu_rows_range {
-    int64_t first, end;
-    int64_t cache_bytes;
-} cpu_rows_range;
-
 /* A pooling: rows of x are pixels of the input, rows of y of the output, [.., cols]. */
 typedef struct cpu_pooling {
     hal_pool_shape shape;
@@ -152,13 +146,15 @@ typedef struct cpu_kernels {
     void (*accuracy)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label, const uint8_t *mask,
                      int64_t *count);
 
-    /* attention, rows first .. end - 1 */
+    /* attention, rows first .. end - 1; cache_bytes: the part of a cache that rows of edges' other ends may fill */
     void (*head_dot)(const hal_head_dot_args *a, int64_t first, int64_t end);
     void (*head_scale)(const hal_head_scale_args *a, int64_t first, int64_t end);
-    void (*attention_highest)(const hal_attention_highest_args *a, const cpu_rows_range *range);
-    void (*attention_forward)(const hal_attention_forward_args *a, const cpu_rows_range *range);
-    void (*attention_backward_targets)(const hal_attention_backward_targets_args *a, const cpu_rows_range *range);
-    void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, const cpu_rows_range *range);
+    void (*attention_highest)(const hal_attention_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end);
+    void (*attention_forward)(const hal_attention_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end);
+    void (*attention_backward_targets)(const hal_attention_backward_targets_args *a, int64_t cache_bytes, int64_t first,
+                                       int64_t end);
+    void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, int64_t cache_bytes, int64_t first,
+                                       int64_t end);
     void (*dynamic_highest)(const hal_dynamic_highest_args *a, int64_t first, int64_t end);
     void (*dynamic_forward)(const hal_dynamic_forward_args *a, int64_t first, int64_t end);
     void (*dynamic_backward_targets)(const cpu_dynamic_backward *a, int64_t first, int64_t end);

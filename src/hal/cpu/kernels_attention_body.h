@@ -57,7 +57,7 @@ static void head_scale(const hal_head_scale_args *a, int64_t first, int64_t end)
     }
 }
 
-/* The edges of rows first .. end - 1, for one strip of columns. */
+/* An operation on a strip of columns; rows first .. end - 1 are those of a chunk. */
 typedef struct attention_pass {
     const hal_attention *how;
     const void *args; /* the operation's */
@@ -67,8 +67,13 @@ typedef struct attention_pass {
     bool drops;
 } attention_pass;
 
-static void pass_begin(attention_pass *pass, const hal_mat *offset, const hal_mat *column, const hal_attention *how)
+static void pass_begin(attention_pass *pass, const void *args, edge_strip strip, const hal_mat *offset,
+                       const hal_mat *column, const hal_attention *how)
 {
+    pass->args = args;
+    pass->strip = strip;
+    pass->how = how;
+    pass->drops = how->dropout.probability > 0.0F;
     const int most = BLOCK_LIST / pass->strip.heads;
     edge_walk *walk = &pass->walk;
     walk->offset = offset->source;
@@ -78,17 +83,16 @@ static void pass_begin(attention_pass *pass, const hal_mat *offset, const hal_ma
     walk->self = how->self;
     walk->most = most < BLOCK_EDGES ? most : BLOCK_EDGES;
     walk->fetches = 0;
-    pass->how = how;
-    pass->drops = how->dropout.probability > 0.0F;
 }
 
-/* Runs a strip over the windows. */
-static void pass_run(attention_pass *pass, const cpu_rows_range *range, void (*strip)(attention_pass *pass))
+/* Runs a strip of rows first .. end - 1 over the windows. */
+static void pass_run(attention_pass *pass, int64_t cache_bytes, int64_t first, int64_t end,
+                     void (*strip)(attention_pass *pass))
 {
-    walk_windows(&pass->walk, range->cache_bytes);
-    for (int64_t first = range->first; first < range->end; first += CHUNK_ROWS) {
+    walk_windows(&pass->walk, cache_bytes);
+    for (; first < end; first += CHUNK_ROWS) {
         pass->first = first;
-        pass->end = first + CHUNK_ROWS < range->end ? first + CHUNK_ROWS : range->end;
+        pass->end = first + CHUNK_ROWS < end ? first + CHUNK_ROWS : end;
         walk_chunk(&pass->walk, first, pass->end - first);
         for (int64_t begin = 0; walk_window(&pass->walk, begin); begin += pass->walk.window) {
             strip(pass);
@@ -96,7 +100,7 @@ static void pass_run(attention_pass *pass, const cpu_rows_range *range, void (*s
     }
 }
 
-/* Edges for which what a row repeats is written: those of its longest block. */
+/* Edges of a span's longest block: for so many what a row repeats is written. */
 static inline int64_t repeats(const attention_pass *pass, const edge_span *span)
 {
     return span->edges < pass->walk.most ? span->edges : pass->walk.most;
@@ -183,15 +187,13 @@ static void highest_strip(attention_pass *pass)
     }
 }
 
-static void attention_highest(const hal_attention_highest_args *a, const cpu_rows_range *range)
+static void attention_highest(const hal_attention_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
     for (int64_t h = 0; h < a->how.heads; h += STRIP_COLUMNS) {
         attention_pass pass;
-        pass.args = a;
-        pass.strip = strip_at(h, a->how.heads, 1);
-        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        pass_begin(&pass, a, strip_at(h, a->how.heads, 1), &a->offset, &a->column, &a->how);
         walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, range, highest_strip);
+        pass_run(&pass, cache_bytes, first, end, highest_strip);
     }
 }
 
@@ -203,11 +205,12 @@ static void forward_strip(attention_pass *pass)
     edge_block block;
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
+        const int64_t repeated = repeats(pass, &span);
         float sum[STRIP_COLUMNS] = {0.0F};
         double sums[HAL_HEADS];
         clear_heads(strip, sums);
-        repeat_heads(strip, repeats(pass, &span), &a->target, r, target);
-        repeat_heads(strip, repeats(pass, &span), &a->highest, r, highest);
+        repeat_heads(strip, repeated, &a->target, r, target);
+        repeat_heads(strip, repeated, &a->highest, r, highest);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
             const int64_t n = (int64_t)block.n * strip->heads;
@@ -231,20 +234,18 @@ static void forward_strip(attention_pass *pass)
     }
 }
 
-static void attention_forward(const hal_attention_forward_args *a, const cpu_rows_range *range)
+static void attention_forward(const hal_attention_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
     for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
         attention_pass pass;
-        pass.args = a;
-        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
-        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
         walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
         walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, range, forward_strip);
+        pass_run(&pass, cache_bytes, first, end, forward_strip);
     }
 }
 
-/* Of a block's edges, by head: factor = w kept, turn = w kept s, lost = w s mean. `total` becomes 1 / total, of every edge. */
+/* Of a block's edges, by head: factor = w kept, turn = w kept s, lost = w s mean. */
 typedef struct edge_weights {
     edge_list source, target, highest, total, mean, kept;
     edge_list factor, turn, lost;
@@ -297,13 +298,14 @@ static void targets_strip(attention_pass *pass)
     edge_block block;
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
+        const int64_t repeated = repeats(pass, &span);
         float turned[STRIP_COLUMNS] = {0.0F};
         double lost[HAL_HEADS];
         clear_heads(strip, lost);
-        repeat_heads(strip, repeats(pass, &span), &a->target, r, w.target);
-        repeat_heads(strip, repeats(pass, &span), &a->highest, r, w.highest);
-        repeat_heads(strip, repeats(pass, &span), &a->total, r, w.total);
-        repeat_heads(strip, repeats(pass, &span), &a->mean, r, w.mean);
+        repeat_heads(strip, repeated, &a->target, r, w.target);
+        repeat_heads(strip, repeated, &a->highest, r, w.highest);
+        repeat_heads(strip, repeated, &a->total, r, w.total);
+        repeat_heads(strip, repeated, &a->mean, r, w.mean);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
             gather_heads(strip, &block, &a->source, w.source);
@@ -315,16 +317,15 @@ static void targets_strip(attention_pass *pass)
     }
 }
 
-static void attention_backward_targets(const hal_attention_backward_targets_args *a, const cpu_rows_range *range)
+static void attention_backward_targets(const hal_attention_backward_targets_args *a, int64_t cache_bytes, int64_t first,
+                                       int64_t end)
 {
     for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
         attention_pass pass;
-        pass.args = a;
-        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
-        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
         walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
         walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, range, targets_strip);
+        pass_run(&pass, cache_bytes, first, end, targets_strip);
     }
 }
 
@@ -336,10 +337,11 @@ static void sources_strip(attention_pass *pass)
     edge_block block;
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
+        const int64_t repeated = repeats(pass, &span);
         float sum[STRIP_COLUMNS] = {0.0F}, turned[STRIP_COLUMNS] = {0.0F};
         double lost[HAL_HEADS];
         clear_heads(strip, lost);
-        repeat_heads(strip, repeats(pass, &span), &a->source, r, w.source);
+        repeat_heads(strip, repeated, &a->source, r, w.source);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
             gather_heads(strip, &block, &a->target, w.target);
@@ -355,18 +357,17 @@ static void sources_strip(attention_pass *pass)
     }
 }
 
-static void attention_backward_sources(const hal_attention_backward_sources_args *a, const cpu_rows_range *range)
+static void attention_backward_sources(const hal_attention_backward_sources_args *a, int64_t cache_bytes, int64_t first,
+                                       int64_t end)
 {
     for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
         attention_pass pass;
-        pass.args = a;
-        pass.strip = strip_at(col, a->x.cols, a->x.cols / a->how.heads);
-        pass_begin(&pass, &a->offset, &a->column, &a->how);
+        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
         walk_fetches(&pass.walk, &a->dy, pass.strip.col, pass.strip.cols);
         walk_fetches(&pass.walk, &a->target, pass.strip.head, pass.strip.heads);
         walk_fetches(&pass.walk, &a->highest, pass.strip.head, pass.strip.heads);
         walk_fetches(&pass.walk, &a->total, pass.strip.head, pass.strip.heads);
         walk_fetches(&pass.walk, &a->mean, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, range, sources_strip);
+        pass_run(&pass, cache_bytes, first, end, sources_strip);
     }
 }

@@ -25,7 +25,7 @@ enum {
     LINE_FLOATS = 16
 };
 
-/* A list, and what a vector at its end reads or writes besides. */
+/* A list, and what a vector at its end reads besides. */
 typedef float edge_list[BLOCK_LIST + LANES];
 
 /* Columns [col, col + cols) of a matrix of heads, d columns a head, and the heads [head, head + heads) that they belong to. */
@@ -140,7 +140,10 @@ static bool walk_window(edge_walk *walk, int64_t begin)
 /* Asks for what edges `at` .. `end` - 1 lead to, but for windows, whose rows are in a cache by then. */
 static inline void walk_prefetch(const edge_walk *walk, int64_t at, int64_t end)
 {
-    for (; at < end && walk->begins && walk->ends; ++at) {
+    if (!walk->begins || !walk->ends) {
+        return;
+    }
+    for (; at < end; ++at) {
         for (int f = 0; f < walk->fetches; ++f) {
             const edge_fetch *fetch = &walk->fetch[f];
             const float *from = fetch->from + (int64_t)walk->column[at] * fetch->ld;
@@ -151,7 +154,7 @@ static inline void walk_prefetch(const edge_walk *walk, int64_t at, int64_t end)
     }
 }
 
-/* The edges of a row; the next row's first ones are on their way afterwards, and later rows' lists of them. */
+/* The edges of a row; afterwards later rows' columns are on their way, and what the next row's first edges lead to. */
 static inline edge_span walk_span(edge_walk *walk, int64_t row)
 {
     const int64_t *offset = walk->offset + row;
@@ -178,7 +181,7 @@ static inline edge_span walk_span(edge_walk *walk, int64_t row)
     return span;
 }
 
-/* The block that begins with edge e of a span; the next one is on its way afterwards. */
+/* The block that begins with edge e of a span; afterwards what the next one leads to is on its way. */
 static inline void walk_block(const edge_walk *walk, const edge_span *span, int64_t e, edge_block *block)
 {
     const int64_t left = span->edges - e;
@@ -207,70 +210,46 @@ static float *row_to(const hal_mat *mat, int64_t row)
     return (float *)mat->data + row * mat->ld;
 }
 
-/* to[heads] = from[heads]; where `heads` is a constant it is one move. */
-BY_FORM void copy_heads(const int heads, const float *from, float *to)
+/* list[i, heads] = from[end[i], heads], or row 0 of `from` for every i where `end` is NULL; one move an edge where `heads` is a
+ * constant. */
+BY_FORM void list_heads_of(const int heads, int64_t n, const float *from, const int32_t *end, int64_t ld, float *list)
 {
-    memcpy(to, from, (size_t)heads * sizeof *to);
+    for (int64_t i = 0; i < n; ++i) {
+        memcpy(list + i * heads, from + (end != NULL ? end[i] * ld : 0), (size_t)heads * sizeof *list);
+    }
 }
 
-BY_FORM void gather_heads_of(const int heads, const edge_block *block, const float *from, int64_t ld, float *list)
+BY_FORM void list_heads(const int heads, int64_t n, const float *from, const int32_t *end, int64_t ld, float *list)
 {
-    for (int i = 0; i < block->n; ++i) {
-        copy_heads(heads, from + block->end[i] * ld, list + i * heads);
+    switch (heads) {
+    case 1:
+        list_heads_of(1, n, from, end, ld, list);
+        break;
+    case 2:
+        list_heads_of(2, n, from, end, ld, list);
+        break;
+    case 4:
+        list_heads_of(4, n, from, end, ld, list);
+        break;
+    case 8:
+        list_heads_of(8, n, from, end, ld, list);
+        break;
+    default:
+        list_heads_of(heads, n, from, end, ld, list);
+        break;
     }
 }
 
 /* The numbers of the strip's heads at the other ends of a block's edges. */
 static inline void gather_heads(const edge_strip *strip, const edge_block *block, const hal_mat *mat, float *list)
 {
-    const float *from = (const float *)mat->source + strip->head;
-    switch (strip->heads) {
-    case 1:
-        gather_heads_of(1, block, from, mat->ld, list);
-        break;
-    case 2:
-        gather_heads_of(2, block, from, mat->ld, list);
-        break;
-    case 4:
-        gather_heads_of(4, block, from, mat->ld, list);
-        break;
-    case 8:
-        gather_heads_of(8, block, from, mat->ld, list);
-        break;
-    default:
-        gather_heads_of(strip->heads, block, from, mat->ld, list);
-        break;
-    }
-}
-
-BY_FORM void repeat_heads_of(const int heads, int64_t edges, const float *from, float *list)
-{
-    for (int64_t i = 0; i < edges; ++i) {
-        copy_heads(heads, from, list + i * heads);
-    }
+    list_heads(strip->heads, block->n, row_from(mat, 0) + strip->head, block->end, mat->ld, list);
 }
 
 /* The numbers of row r, the same for `edges` edges. */
 static inline void repeat_heads(const edge_strip *strip, int64_t edges, const hal_mat *mat, int64_t r, float *list)
 {
-    const float *from = row_from(mat, r) + strip->head;
-    switch (strip->heads) {
-    case 1:
-        repeat_heads_of(1, edges, from, list);
-        break;
-    case 2:
-        repeat_heads_of(2, edges, from, list);
-        break;
-    case 4:
-        repeat_heads_of(4, edges, from, list);
-        break;
-    case 8:
-        repeat_heads_of(8, edges, from, list);
-        break;
-    default:
-        repeat_heads_of(strip->heads, edges, from, list);
-        break;
-    }
+    list_heads(strip->heads, edges, row_from(mat, r) + strip->head, NULL, 0, list);
 }
 
 /* sum[h] += a head's numbers of a list. */
@@ -368,40 +347,33 @@ BY_FORM void add_rows_of(const int vectors, const bool two, const edge_strip *st
     }
 }
 
-static void add_rows(const edge_strip *strip, const edge_block *block, const hal_mat *x, const float *factor,
-                     float *sum)
+BY_FORM void add_rows_by(const bool two, const edge_strip *strip, const edge_block *block, const hal_mat *x,
+                         const float *factor, const float *other, float *sum, float *other_sum)
 {
     switch (strip->vectors) {
     case 1:
-        add_rows_of(1, false, strip, block, x, factor, NULL, sum, NULL);
+        add_rows_of(1, two, strip, block, x, factor, other, sum, other_sum);
         break;
     case 2:
-        add_rows_of(2, false, strip, block, x, factor, NULL, sum, NULL);
+        add_rows_of(2, two, strip, block, x, factor, other, sum, other_sum);
         break;
     case 3:
-        add_rows_of(3, false, strip, block, x, factor, NULL, sum, NULL);
+        add_rows_of(3, two, strip, block, x, factor, other, sum, other_sum);
         break;
     default:
-        add_rows_of(4, false, strip, block, x, factor, NULL, sum, NULL);
+        add_rows_of(STRIP_VECTORS, two, strip, block, x, factor, other, sum, other_sum);
         break;
     }
+}
+
+static void add_rows(const edge_strip *strip, const edge_block *block, const hal_mat *x, const float *factor,
+                     float *sum)
+{
+    add_rows_by(false, strip, block, x, factor, NULL, sum, NULL);
 }
 
 static void add_rows_twice(const edge_strip *strip, const edge_block *block, const hal_mat *x, const float *factor,
                            const float *other, float *sum, float *other_sum)
 {
-    switch (strip->vectors) {
-    case 1:
-        add_rows_of(1, true, strip, block, x, factor, other, sum, other_sum);
-        break;
-    case 2:
-        add_rows_of(2, true, strip, block, x, factor, other, sum, other_sum);
-        break;
-    case 3:
-        add_rows_of(3, true, strip, block, x, factor, other, sum, other_sum);
-        break;
-    default:
-        add_rows_of(4, true, strip, block, x, factor, other, sum, other_sum);
-        break;
-    }
+    add_rows_by(true, strip, block, x, factor, other, sum, other_sum);
 }
