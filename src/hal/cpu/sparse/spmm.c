@@ -10,9 +10,10 @@
  *           Of edges with weights, ROWS is one list with a weight each (spmm_weighted.c).
  *           Rows that one thread would be too long at are cut into pieces (spmm_long_rows.h).
  *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
- *           [cols, 32] with `pre` applied; a block's strip (1 MiB for 8,192 sources) stays in the second-level cache
+ *           [cols, 32] with `pre` applied; a block's strip, as large as the second-level cache, stays in it or near it
  *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
- *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_blocks.c).
+ *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_blocks.c), and a block's strip
+ *           half as large: it pays less for a row and block, and its rows come in no order.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -31,9 +32,16 @@
  * LISTS on the first reads 180 GB/s out of the second-level caches, several times what memory delivers, at every width
  * from 16 to 602. What it took: sums kept packed between blocks instead of in out (1.5 times at d = 64, 2 at d = 602,
  * when memory is busy), lists sorted by length instead of a pointer a row (1.1 at d = 64, 1.7 at d = 16), blocks of
- * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against
- * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
- * streamed output. A `pre` costs ROWS a cache line a far source.
+ * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against one
+ * list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from streamed output.
+ * A `pre` costs ROWS a cache line a far source.
+ *
+ * Two threads of an AMD EPYC with 1 MiB of second-level cache, whose third-level cache is nearly as fast; 106 M edges, 50
+ * communities, shuffled: BLOCKS 1.43 times as fast at d = 16 and 1.10 at d = 64, LISTS 1.20 and 1.29, by
+ *   - columns prefetched 2 KiB ahead, partial sums 8 rows ahead, of LISTS 32 into the second-level cache;
+ *   - an odd edge that is added without a branch: a second mispredicted exit a row and block is as long as 6 lines;
+ *   - whole second-level caches for BLOCKS (half: 0.85 at d = 16).
+ * Rows in tiles, so that sums stay in the third-level cache, gained 1.05 before that and nothing after it.
  *
  * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the row
  * they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M
@@ -146,7 +154,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     split_rows(spmm, csr);
     if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
         const size_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(max_d));
+        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
         WEFT_TRY_GOTO(make_packed(spmm, (int64_t)strip), status, done);
         WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->rows * strip, sizeof *spmm->sum, (void **)&spmm->sum), status, done);
     }

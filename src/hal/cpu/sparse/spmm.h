@@ -7,18 +7,20 @@
 #include "hal/cpu/cpu_backend.h"
 
 enum {
-    SPMM_STRIP = 32,          /* columns of a packed strip: two cache lines of a source row, one of bfloat16 */
-    SPMM_STRIP_NARROW = 16,   /* strip of a width, or a remainder, of at most 16 columns */
-    SPMM_WINDOW = 1024,       /* destination rows whose lists are sorted together */
-    SPMM_MIN_BLOCK = 8192,    /* sources of a block; a power of two */
-    SPMM_MAX_BLOCK = 65536,   /* 16-bit local columns */
-    SPMM_ROWS_PACKED = 64,    /* ROWS: widest run whose sources are packed ... */
-    SPMM_ROWS_REUSED = 20,    /* ... of matrices with so many edges a source */
-    SPMM_PREFETCH_EDGES = 32, /* ROWS: how far the prefetch of far sources runs ahead */
-    SPMM_PREFETCH_ROWS = 8,   /* LISTS: how far the prefetch of partial sums runs ahead */
-    SPMM_WEIGHTED_EDGES = 16, /* ROWS with values: how far the prefetch of sources runs ahead */
-    SPMM_FEATURE_EDGES = 4,   /* the same of sparse features */
-    SPMM_SLACK = 64           /* entries behind 16-bit arrays that a prefetch may read */
+    SPMM_STRIP = 32,              /* columns of a packed strip: two cache lines of a source row, one of bfloat16 */
+    SPMM_STRIP_NARROW = 16,       /* strip of a width, or a remainder, of at most 16 columns */
+    SPMM_WINDOW = 1024,           /* destination rows whose lists are sorted together */
+    SPMM_MIN_BLOCK = 8192,        /* sources of a block; a power of two */
+    SPMM_MAX_BLOCK = 65536,       /* 16-bit local columns */
+    SPMM_ROWS_PACKED = 64,        /* ROWS: widest run whose sources are packed ... */
+    SPMM_ROWS_REUSED = 20,        /* ... of matrices with so many edges a source */
+    SPMM_PREFETCH_EDGES = 32,     /* ROWS: how far the prefetch of far sources runs ahead */
+    SPMM_PREFETCH_ROWS = 8,       /* BLOCKS: how far the prefetch of partial sums runs ahead */
+    SPMM_PREFETCH_LISTED = 32,    /* the same of LISTS */
+    SPMM_PREFETCH_COLUMNS = 1024, /* and that of columns */
+    SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
+    SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
+    SPMM_SLACK = 64               /* entries behind 16-bit arrays that kernels may read */
 };
 
 /* ROWS: the edges of row r are far[end[r-1].far .. end[r].far) and near[...]; row 0 starts at 0 (end is shifted). */
@@ -147,8 +149,8 @@ struct hal_spmm {
     double build_seconds;
 };
 
-/* log2 of the sources of a block whose strip fills half of the second-level cache. */
-int spmm_block_shift(int64_t max_d);
+/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS). */
+int spmm_block_shift(hal_spmm_form form, int64_t max_d);
 
 /* Sources are cut into blocks of 2^shift: how many, at least one. */
 static inline int64_t spmm_block_count(int64_t cols, int shift)

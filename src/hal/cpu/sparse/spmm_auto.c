@@ -58,7 +58,7 @@ static weft_status take_sample(const hal_csr *csr, int64_t max_d, sample *sum)
     int32_t *table = NULL;
     int64_t *seen = NULL;
     int32_t slots = spmm_cache_slots(max_d);
-    int shift = spmm_block_shift(max_d);
+    int shift = spmm_block_shift(HAL_SPMM_LISTS, max_d);
     *sum = (sample){0, 0, 0};
     WEFT_TRY_GOTO(WEFT_NEW(&table, slots, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&seen, (csr->cols >> shift) + 1, WEFT_MEM_WORKSPACE), status, done);

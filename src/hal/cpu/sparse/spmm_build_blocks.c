@@ -19,10 +19,11 @@
 
 enum { COUNTERS = 1 << 18, MIN_WINDOW = 64, RADIX = 256, MAX_STEP = UINT16_MAX };
 
-int spmm_block_shift(int64_t max_d)
+int spmm_block_shift(hal_spmm_form form, int64_t max_d)
 {
-    int64_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-    int64_t fit = (int64_t)(cpu_l2_bytes() / 2) / (strip * (int64_t)sizeof(float));
+    const int64_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+    const int64_t room = (int64_t)cpu_l2_bytes() / (form == HAL_SPMM_BLOCKS ? 1 : 2);
+    const int64_t fit = room / (strip * (int64_t)sizeof(float));
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
         shift++;
@@ -51,7 +52,7 @@ static weft_status begin_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t firs
     spmm_blocks *m = &spmm->by_block;
     m->first = first;
     m->count = count;
-    m->shift = spmm_block_shift(spmm->max_d);
+    m->shift = spmm_block_shift(spmm->form, spmm->max_d);
     for (int p = 0; p < spmm->parts; p++) {
         int64_t edges = csr->offset[spmm->split[p + 1]] - csr->offset[spmm->split[p]];
         WEFT_CHECK(
@@ -76,6 +77,14 @@ static void sizes_to_starts(spmm_chunk *chunk, int64_t chunks)
         sum.row += size.row;
         sum.edge += size.edge;
     }
+}
+
+static weft_status new_columns(hal_spmm *spmm, int64_t edges)
+{
+    uint16_t **column = &spmm->by_block.column;
+    WEFT_TRY(spmm_new(spmm, (size_t)edges + SPMM_SLACK, sizeof **column, (void **)column));
+    memset(*column + edges, 0, SPMM_SLACK * sizeof **column);
+    return WEFT_OK;
 }
 
 /* ---- BLOCKS ----------------------------------------------------------------------------------------------------- */
@@ -136,8 +145,7 @@ weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first,
         blocks_count(spmm, csr, p);
     }
     sizes_to_starts(m->chunk, parts * count);
-    size_t columns = (size_t)m->chunk[parts * count].edge;
-    WEFT_TRY_GOTO(spmm_new(spmm, columns, sizeof *m->column, (void **)&m->column), status, done);
+    WEFT_TRY_GOTO(new_columns(spmm, m->chunk[parts * count].edge), status, done);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {
         blocks_fill(spmm, csr, p, cursor + p * count);
@@ -352,7 +360,7 @@ weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, 
     const spmm_chunk total = m->chunk[parts * count];
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)total.run, sizeof *m->run, (void **)&m->run), status, done);
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)total.row + SPMM_SLACK, sizeof *m->row_id, (void **)&m->row_id), status, done);
-    WEFT_TRY_GOTO(spmm_new(spmm, (size_t)total.edge, sizeof *m->column, (void **)&m->column), status, done);
+    WEFT_TRY_GOTO(new_columns(spmm, total.edge), status, done);
     memset(m->row_id + total.row, 0, SPMM_SLACK * sizeof *m->row_id);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {

@@ -13,8 +13,8 @@
  * stored.
  *
  * All loops over vectors have constant trip counts and disappear: accumulators live in registers. A single chain of
- * additions would be bound by its latency (4 cycles an edge), so each kernel keeps at least four chains in flight:
- * several vectors, several rows of equal length, or even and odd edges.
+ * additions would be bound by its latency (4 cycles an edge), so each kernel keeps several in flight: several vectors,
+ * several rows of equal length, or even and odd edges.
  */
 #include <stdint.h>
 
@@ -28,7 +28,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1, NARROW_LINE_STEP = 32 / LANES };
+enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1, NARROW_LINE_STEP = 32 / LANES, COLUMNS_OF_LINE = 32 };
 
 typedef uint32_t bits __attribute__((vector_size(4 * LANES)));
 typedef uint32_t bits_unaligned __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
@@ -314,18 +314,22 @@ static void kernel_rows(const spmm_rows *m, int64_t begin, int64_t end, const sp
 
 /* ---- BLOCKS and LISTS: packed strips, 16-bit columns ---------------------------------------------------------- */
 
-/* acc += the packed row of a source */
-KERNEL void add_packed(VEC *acc, const void *x, uint16_t column, const int vectors, const bool narrow)
+/* The packed row of a source. */
+KERNEL const void *packed_row(const void *x, uint16_t column, const int vectors, const bool narrow)
 {
-    const size_t at = (size_t)column * (size_t)(vectors * LANES);
+    return (const char *)x + (size_t)column * (size_t)(vectors * LANES) * (narrow ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* acc += a packed row */
+KERNEL void add_packed(VEC *acc, const void *row, const int vectors, const bool narrow)
+{
     if (narrow) {
-        add_halves(acc, (const uint16_t *)x + at, vectors);
+        add_halves(acc, row, vectors);
         return;
     }
-    const float *source = (const float *)x + at;
     UNROLL
     for (int v = 0; v < vectors; v++) {
-        acc[v] += vec_load(source + v * LANES);
+        acc[v] += vec_load((const float *)row + v * LANES);
     }
 }
 
@@ -340,28 +344,45 @@ KERNEL void sum_rows(VEC *acc, const void *x, const uint16_t *column, uint32_t e
     for (uint32_t k = 0; k < edges; k++) {
         UNROLL
         for (int i = 0; i < rows; i++) {
-            add_packed(acc + i * vectors, x, column[(size_t)i * edges + k], vectors, narrow);
+            add_packed(acc + i * vectors, packed_row(x, column[(size_t)i * edges + k], vectors, narrow), vectors,
+                       narrow);
         }
     }
 }
 
-/* The same for one row with `ways` independent chains. */
-KERNEL void sum_row(VEC *acc, const void *x, const uint16_t *column, uint32_t edges, const int ways, const int vectors,
+/* What is added where a row of an odd number of edges has no further one. */
+static const float no_source[SPMM_STRIP] __attribute__((aligned(64))) = {0.0F};
+
+/* `row`, or zeros; by arithmetic: a branch here would be mispredicted in every second row. */
+KERNEL const void *row_if(bool exists, const void *row)
+{
+    const uintptr_t none = (uintptr_t)no_source;
+    const uintptr_t chosen = none + (((uintptr_t)row - none) & (0 - (uintptr_t)exists));
+    return (const void *)chosen; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+/* The same for one row: even and odd edges are two chains where the registers are many. column[edges] is read. */
+KERNEL void sum_row(VEC *acc, const void *x, const uint16_t *column, uint32_t edges, const int vectors,
                     const bool narrow)
 {
-    VEC part[8];
-    uint32_t share = edges / (uint32_t)ways;
-    sum_rows(part, x, column, share, ways, vectors, narrow);
-    for (uint32_t k = share * (uint32_t)ways; k < edges; k++) {
-        add_packed(part, x, column[k], vectors, narrow);
+    if (vectors > 4) {
+        sum_rows(acc, x, column, edges, 1, vectors, narrow);
+        return;
     }
+    VEC odd[4];
     UNROLL
     for (int v = 0; v < vectors; v++) {
-        acc[v] = part[v];
-        UNROLL
-        for (int way = 1; way < ways; way++) {
-            acc[v] += part[way * vectors + v];
-        }
+        acc[v] = odd[v] = vec_zero();
+    }
+    uint32_t k = 0;
+    for (; k + 2 <= edges; k += 2) {
+        add_packed(acc, packed_row(x, column[k], vectors, narrow), vectors, narrow);
+        add_packed(odd, packed_row(x, column[k + 1], vectors, narrow), vectors, narrow);
+    }
+    add_packed(acc, row_if(k < edges, packed_row(x, column[k], vectors, narrow)), vectors, narrow);
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        acc[v] += odd[v];
     }
 }
 
@@ -388,10 +409,30 @@ KERNEL void end_row(const spmm_pass *pass, int64_t row, VEC *acc, const int vect
     }
 }
 
+/* Those of a row that comes later, which may not exist: it is only a hint. */
+KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors, const bool listed)
+{
+    const uintptr_t sum = (uintptr_t)pass->sum + (uintptr_t)row * (uintptr_t)(vectors * LANES) * sizeof(float);
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        const uintptr_t at = sum + sizeof(float) * (uintptr_t)(v * LANES);
+        if (listed) { /* rows in no order come from afar: their requests would outnumber the first cache's line buffers */
+            __builtin_prefetch((const void *)at, 0, 2);
+        } else {
+            __builtin_prefetch((const void *)at, 0, 3);
+        }
+    }
+}
+
+/* Columns stream from memory, too slowly for a prefetcher that begins anew with every page: one line further on. */
+KERNEL void prefetch_columns(const uint16_t *column)
+{
+    __builtin_prefetch((const void *)((uintptr_t)column + SPMM_PREFETCH_COLUMNS * sizeof *column), 0, 3);
+}
+
 KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
                          const spmm_pass *pass, const int vectors, const bool narrow, const sweep_end sweep)
 {
-    const int ways = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
     const bool all = pass->first || sweep != KEEP_SUMS;
     TAIL tails[8];
     set_tails(tails, vectors, pass->width);
@@ -401,19 +442,10 @@ KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t 
             continue;
         }
         VEC acc[8];
-        sum_row(acc, pass->x, column + start[row - begin], edges, ways, vectors, narrow);
+        prefetch_columns(column + start[row - begin]);
+        prefetch_sums(pass, row + SPMM_PREFETCH_ROWS, vectors, false);
+        sum_row(acc, pass->x, column + start[row - begin], edges, vectors, narrow);
         end_row(pass, row, acc, vectors, sweep, tails);
-    }
-}
-
-/* The address may lie outside of the sums when the row ahead belongs to the next window: harmless, it is only a hint.
- */
-KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors)
-{
-    uintptr_t sum = (uintptr_t)pass->sum + (uintptr_t)row * (uintptr_t)(vectors * LANES) * sizeof(float);
-    UNROLL
-    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
-        __builtin_prefetch((const void *)(sum + sizeof(float) * (uintptr_t)(v * LANES)), 1, 3);
     }
 }
 
@@ -434,7 +466,10 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
             VEC acc[8];
             UNROLL
             for (int i = 0; i < together; i++) {
-                prefetch_sums(pass, window + row_id[SPMM_PREFETCH_ROWS + i], vectors);
+                prefetch_sums(pass, window + row_id[SPMM_PREFETCH_LISTED + i], vectors, true);
+            }
+            for (uint32_t k = 0; k < edges * (uint32_t)together; k += COLUMNS_OF_LINE) {
+                prefetch_columns(column + k);
             }
             sum_rows(acc, pass->x, column, edges, together, vectors, narrow);
             UNROLL
@@ -446,7 +481,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
         }
         for (; rows > 0; rows--) {
             VEC acc[8];
-            sum_row(acc, pass->x, column, edges, together, vectors, narrow);
+            sum_row(acc, pass->x, column, edges, vectors, narrow);
             end_row(pass, window + row_id[0], acc, vectors, sweep, tails);
             column += edges;
             row_id++;

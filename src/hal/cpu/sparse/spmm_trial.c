@@ -100,7 +100,7 @@ static void dismiss(entrant *e)
 
 static bool worth_trying(const trial *t, hal_spmm_form form)
 {
-    const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(t->max_d));
+    const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(form, t->max_d));
     return form != HAL_SPMM_BLOCKS || (double)t->edges >= pairs_least * blocks * (double)t->csr->rows;
 }
 
@@ -136,7 +136,7 @@ done:
 static weft_status sample_blocks(trial *t, hal_spmm_form form, entrant *e)
 {
     const hal_csr *csr = t->csr;
-    const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(t->max_d));
+    const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(form, t->max_d));
     int64_t wanted = (int64_t)((double)blocks * SAMPLE_EDGES / (double)t->edges) + 1;
     wanted = wanted < blocks ? wanted : blocks;
     const int64_t first = (blocks - wanted + 1) / 2;
