@@ -172,6 +172,8 @@ typedef struct hal_spmm_info {
     int64_t block_cols;
     uint64_t bytes;       /* memory the prepared matrix holds */
     double build_seconds; /* including the measurement */
+    uint64_t set_bytes;   /* of x, that a thread reads again and again at a time; 0: the backend does not tell */
+    int64_t far_edges;    /* rows of x that a run brings in from beyond those sets, of all threads */
 } hal_spmm_info;
 
 enum { HAL_SPMM_KINDS = HAL_SPMM_LISTS + 1 }; /* entries of what is listed by form */

@@ -17,7 +17,17 @@
 #include "machine/placement_memory.h"
 #include "machine/thread_ranges.h"
 
-enum { PASSES = 4, LEAST_BYTES = 16 << 20, MOST_BYTES = 192 << 20, MEMORY_SHARE = 16 };
+enum {
+    PASSES = 4,
+    LEAST_BYTES = 16 << 20,
+    MOST_BYTES = 192 << 20,
+    MEMORY_SHARE = 16,
+    SET_PASSES = 8,
+    SET_BYTES = 64 << 20
+};
+
+/* As wide as the widest registers; narrower ones take several. */
+typedef uint64_t words __attribute__((vector_size(64)));
 
 typedef struct stream_run {
     const stream_request *request;
@@ -26,6 +36,8 @@ typedef struct stream_run {
     int *slot; /* [threads] number of each thread among those that take part, -1: none */
     int slots;
     uint64_t *sum; /* [slots * 8] keeps the reads from being optimised away */
+    words *set;    /* [slots * set_words] of stream_measure_set */
+    int64_t set_words;
     stream_rates rates;
 } stream_run;
 
@@ -78,18 +90,56 @@ static void first_touch(const stream_run *run, int64_t begin, int64_t end)
     }
 }
 
-/* Integer sums: the compiler may reorder them, so that memory is the limit and not the latency of an addition. */
+/* Integer sums in several chains: reading is the limit, and not the latency of an addition. */
+static inline __attribute__((always_inline)) uint64_t sum_body(const words *x, int64_t count)
+{
+    words sum[4] = {{0}};
+    for (int64_t i = 0; i + 4 <= count; i += 4) {
+        sum[0] += x[i];
+        sum[1] += x[i + 1];
+        sum[2] += x[i + 2];
+        sum[3] += x[i + 3];
+    }
+    for (int64_t i = count / 4 * 4; i < count; i++) {
+        sum[0] += x[i];
+    }
+    const words all = sum[0] + sum[1] + sum[2] + sum[3];
+    return all[0] + all[1] + all[2] + all[3] + all[4] + all[5] + all[6] + all[7];
+}
+
+/* Narrow loads would not reach what a cache gives. */
+#if defined(__x86_64__)
+static __attribute__((target("avx512f"))) uint64_t sum_avx512(const words *x, int64_t count)
+{
+    return sum_body(x, count);
+}
+
+static __attribute__((target("avx2"))) uint64_t sum_avx2(const words *x, int64_t count)
+{
+    return sum_body(x, count);
+}
+#endif
+
+static uint64_t sum_words(const words *x, int64_t count)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        return sum_avx512(x, count);
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        return sum_avx2(x, count);
+    }
+#endif
+    return sum_body(x, count);
+}
+
+/* Whole words: the few floats before and after them are not worth a thought. */
 static uint64_t read_share(const float *x, int64_t begin, int64_t end)
 {
-    uint64_t sum[4] = {0};
-    for (int64_t i = begin; i + 8 <= end; i += 8) {
-        uint64_t word[4];
-        memcpy(word, x + i, sizeof word);
-        for (int k = 0; k < 4; k++) {
-            sum[k] += word[k];
-        }
-    }
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    const int64_t floats = sizeof(words) / sizeof(float);
+    const int64_t first = (begin + floats - 1) / floats;
+    const int64_t last = end / floats;
+    return last > first ? sum_words((const words *)x + first, last - first) : 0;
 }
 
 static void triad_share(const stream_run *run, int64_t begin, int64_t end)
@@ -102,7 +152,6 @@ static void triad_share(const stream_run *run, int64_t begin, int64_t end)
     }
 }
 
-/* What one thread does; every thread of the team meets every barrier. */
 static void run_thread(stream_run *run, int thread)
 {
     const int slot = run->slot[thread];
@@ -133,7 +182,33 @@ static void run_thread(stream_run *run, int thread)
     }
 }
 
-static void run_team(stream_run *run)
+/* Each thread its own set, as often as makes SET_BYTES. */
+static void read_sets(stream_run *run, int thread)
+{
+    const int slot = run->slot[thread];
+    const double set_bytes = (double)run->set_words * sizeof(words);
+    const int64_t times = SET_BYTES / (run->set_words * (int64_t)sizeof(words)) + 1;
+    words *set = slot >= 0 ? run->set + slot * run->set_words : NULL;
+    if (slot >= 0) {
+        memset(set, 0, (size_t)run->set_words * sizeof *set);
+    }
+    for (int pass = 0; pass < SET_PASSES; pass++) {
+        double started = 0.0;
+#pragma omp barrier
+        started = clock_seconds();
+        for (int64_t i = 0; slot >= 0 && i < times; i++) {
+            run->sum[(size_t)slot * 8] += sum_words(set, run->set_words);
+        }
+#pragma omp barrier
+        if (thread == 0) {
+            const double rate = set_bytes * (double)times * (double)run->slots / (clock_seconds() - started);
+            run->rates.read = rate > run->rates.read ? rate : run->rates.read;
+        }
+    }
+}
+
+/* work: what one thread does; every thread of the team meets every barrier of it. */
+static void run_team(stream_run *run, void (*work)(stream_run *run, int thread))
 {
     const stream_request *r = run->request;
 #pragma omp parallel num_threads(r->threads)
@@ -147,7 +222,7 @@ static void run_team(stream_run *run)
             moved = sched_setaffinity(0, sizeof one, (const cpu_set_t *)(const void *)&one) == 0;
         }
         if (omp_get_num_threads() == r->threads) { /* the same for all: nobody is left at a barrier */
-            run_thread(run, thread);
+            work(run, thread);
         }
         if (moved) {
             sched_setaffinity(0, sizeof old, (const cpu_set_t *)(const void *)&old);
@@ -155,23 +230,48 @@ static void run_team(stream_run *run)
     }
 }
 
+/* Nothing else when no thread takes part: run->slots stays 0. */
+static weft_status begin(stream_run *run)
+{
+    WEFT_TRY(WEFT_NEW(&run->slot, run->request->threads, WEFT_MEM_GENERAL));
+    choose_threads(run);
+    return run->slots > 0 ? WEFT_NEW_ZERO(&run->sum, (size_t)run->slots * 8, WEFT_MEM_GENERAL) : WEFT_OK;
+}
+
+static void end(stream_run *run)
+{
+    free_arrays(run);
+    weft_free(run->set);
+    weft_free(run->slot);
+    weft_free(run->sum);
+}
+
 weft_status stream_measure(const stream_request *request, stream_rates *rates)
 {
     stream_run run = {.request = request, .count = (int64_t)(request->array_bytes / sizeof(float))};
     weft_status status = WEFT_OK;
-    *rates = (stream_rates){0.0, 0.0};
-    WEFT_TRY_GOTO(WEFT_NEW(&run.slot, request->threads, WEFT_MEM_GENERAL), status, done);
-    choose_threads(&run);
-    if (run.slots == 0) {
-        goto done;
+    WEFT_TRY_GOTO(begin(&run), status, done);
+    if (run.slots > 0) {
+        WEFT_TRY_GOTO(make_arrays(&run), status, done);
+        run_team(&run, run_thread);
     }
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&run.sum, (size_t)run.slots * 8, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(make_arrays(&run), status, done);
-    run_team(&run);
-    *rates = run.rates;
 done:
-    free_arrays(&run);
-    weft_free(run.slot);
-    weft_free(run.sum);
+    *rates = run.rates;
+    end(&run);
+    return status;
+}
+
+weft_status stream_measure_set(const stream_request *request, size_t set_bytes, double *read)
+{
+    stream_run run = {.request = request, .set_words = (int64_t)(set_bytes / sizeof(words)) + 1};
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(begin(&run), status, done);
+    if (run.slots > 0) {
+        WEFT_TRY_GOTO(WEFT_NEW(&run.set, run.slots * run.set_words, WEFT_MEM_WORKSPACE), status, done);
+        run_team(&run, read_sets);
+    }
+done:
+    *read = run.rates.read;
+    end(&run);
     return status;
 }

@@ -36,4 +36,11 @@ size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks);
 /* WEFT_ERR_RESOURCE without memory, or when the arrays may not lie on memory_node. */
 weft_status stream_measure(const stream_request *request, stream_rates *rates);
 
+/*
+ * Bytes a second that the team reads where each thread reads `set_bytes` of its own over and over, in order: the rate of the
+ * level of memory that such sets lie in, and with them whatever else the machine does. threads, cpu and thread_node of the
+ * request count. About 10 ms. WEFT_ERR_RESOURCE without memory.
+ */
+weft_status stream_measure_set(const stream_request *request, size_t set_bytes, double *read);
+
 #endif

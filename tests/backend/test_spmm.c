@@ -637,6 +637,9 @@ static void test_memory(void **state)
     assert_int_equal(info.bytes, weft_mem_usage_total().current_bytes - before);
     double per_edge = ((double)info.bytes - 2 * 4.0 * N * 16) / ((double)N * DEGREE);
     assert_true(per_edge > 2.0 && per_edge < 2.3);
+    const int64_t held = info.block_cols < N ? info.block_cols : N;
+    assert_int_equal(info.set_bytes, 4 * 16 * held); /* a block's strip of sources */
+    assert_int_equal(info.far_edges, 2 * N);         /* each of them once for each of two threads */
     hal->sparse.spmm_destroy(hal, spmm);
     assert_int_equal(weft_mem_usage_total().current_bytes, before);
     weft_hal_close(hal);

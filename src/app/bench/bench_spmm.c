@@ -4,8 +4,9 @@
  *      weft bench spmm --data reddit.weft,synth:arxiv --thread-counts 1,2,4 --dims 64,256 --forms all
  *
  * Lists make a matrix: a row a graph, number of threads, vertex order, form and width, with median and quartiles of the
- * repetitions after a warm-up, edge elements a second (E * d / t), the least memory traffic as a share of the triad's
- * bandwidth, and the operations as a share of a large product's (app/setup/machine_limits.h). Every result is checked against
+ * repetitions after a warm-up, edge elements a second (E * d / t), the share of the limit that the measured levels of memory
+ * set (spmm_case.c), the least memory traffic as a share of the triad's bandwidth, and the operations as a share of a large
+ * product's (app/setup/machine_limits.h). Every result is checked against
  * sums in double precision first; a wrong one gets no rate and the command ends with exit code 70.
  *
  * --reorder cluster measures the library's vertex order, once with operands that live in it and once gathering them
@@ -141,7 +142,7 @@ static weft_status measure_order(spmm_bench *b, const bench_matrix *matrix)
 {
     const int repeats = (int)option_int(b->options, OPT_REPEATS);
     for (int i = 0; i < b->form_count; i++) {
-        WEFT_TRY(bench_form(b->team.hal, matrix, b->form[i], b->widths, b->width_count, repeats, &b->table));
+        WEFT_TRY(bench_form(&b->team, matrix, b->form[i], b->widths, b->width_count, repeats, &b->table));
     }
     return WEFT_OK;
 }

@@ -15,7 +15,10 @@ typedef struct bench_row {
     const char *wanted; /* form asked for */
     hal_spmm_info info;
     bench_quartiles seconds;
-    double bytes; /* least memory traffic of a run; see bench_spmm_case.c */
+    double bytes;         /* least memory traffic of a run; see spmm_case.c */
+    double near, far;     /* bytes a second of the two levels; 0: not told */
+    double limit_seconds; /* NAN: not told */
+    const char *bound;    /* which level sets it */
     bool valid;
     double worst; /* largest error over its bound, on the sampled rows; above 1 is invalid */
 } bench_row;
@@ -51,8 +54,8 @@ void bench_matrix_free(bench_matrix *matrix);
  * Measure one form over all widths. moved: also the time with operands gathered from and scattered to the given order.
  * Adds rows to the table.
  */
-weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
-                       int repeats, bench_table *table);
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, const char *wanted, const int64_t *widths,
+                       int count, int repeats, bench_table *table);
 
 /* Start, a row, the end: Markdown and CSV appear row by row. A wrong result has no rate. */
 weft_status bench_table_begin(bench_table *table, const weft_options *options);

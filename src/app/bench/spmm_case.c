@@ -7,9 +7,16 @@
  * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
  * 4) roundings of the sum of magnitudes.
  *
- * Least memory traffic of a run, for the share of the triad's bandwidth (machine/stream.h): the prepared matrix once, x
- * read once, out written once. A kernel far above 100 % would be wrong; one below it gathers from memory or is bound by
- * a cache.
+ * The limit is what must move at least, by the measured rate of the level of memory that it sits in (machine/stream.h), and
+ * the slower of two levels:
+ *   near  a row of x an edge, out of the set that a thread reads again and again (hal_spmm_info: a block's strip, or what
+ *         fits the second-level cache): the rate at which every thread reads a set of that size in order
+ *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are moved the
+ *         moves: the rate at which the threads read as much as x, out and the matrix are together
+ * Sums that a form keeps between its blocks are its own affair and not counted. A last-level cache that holds some of what is
+ * far makes more than 100 % possible.
+ *
+ * Least memory traffic, for the share of the triad's bandwidth: the prepared matrix once, x read once, out written once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +92,7 @@ static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64
 }
 
 typedef struct bench_job {
+    const bench_team *team;
     weft_hal *hal;
     hal_spmm *spmm;
     const bench_matrix *matrix;
@@ -163,11 +171,52 @@ static weft_status check_job(const bench_job *job, bench_row *row)
     return WEFT_OK;
 }
 
+static double dense_bytes(const bench_job *job)
+{
+    const double rows = (double)job->matrix->csr.cols + (double)job->matrix->csr.rows;
+    return rows * (double)job->d * sizeof(float);
+}
+
 static double least_bytes(const bench_job *job, const hal_spmm_info *info)
 {
-    const double d = (double)job->d;
-    double dense = ((double)job->matrix->csr.cols + (double)job->matrix->csr.rows) * d * sizeof(float);
-    return (double)info->bytes + dense + (job->move ? 2.0 * dense : 0.0);
+    return (double)info->bytes + (job->move ? 3.0 : 1.0) * dense_bytes(job);
+}
+
+/* Rates of the two levels, added to those of the row: before and after the run, as memory that is shared with other machines
+ * comes and goes. */
+static weft_status add_rates(const bench_job *job, bench_row *row)
+{
+    const bench_team *team = job->team;
+    const stream_request request = {
+        .threads = team->place.threads, .cpu = team->place.cpu, .thread_node = -1, .memory_node = -1};
+    const double passes = (double)row->info.bytes + dense_bytes(job);
+    const double most = (double)stream_array_bytes(team->machine.l3_bytes, 1);
+    double near, far;
+    if (row->info.set_bytes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, &near));
+    WEFT_TRY(stream_measure_set(&request, (size_t)((passes < most ? passes : most) / team->place.threads), &far));
+    row->near += near / 2.0;
+    row->far += far / 2.0;
+    return WEFT_OK;
+}
+
+static void set_limit(const bench_job *job, bench_row *row)
+{
+    const hal_spmm_info *info = &row->info;
+    const double row_bytes = (double)job->d * sizeof(float);
+    const double near = (double)job->matrix->csr.offset[job->matrix->csr.rows] * row_bytes;
+    const double out = (double)job->matrix->csr.rows * row_bytes;
+    const double moves = job->move ? 2.0 * dense_bytes(job) : 0.0;
+    const double far = (double)info->bytes + (double)info->far_edges * row_bytes + out + moves;
+    const bool near_bound = near / row->near > far / row->far;
+    row->limit_seconds = (double)NAN;
+    row->bound = "";
+    if (row->near > 0.0 && row->far > 0.0) {
+        row->limit_seconds = near_bound ? near / row->near : far / row->far;
+        row->bound = near_bound ? "near" : "far";
+    }
 }
 
 static weft_status measure_case(bench_job *job, const char *wanted, int repeats, bench_table *table)
@@ -175,7 +224,10 @@ static weft_status measure_case(bench_job *job, const char *wanted, int repeats,
     bench_row row = {.d = job->d, .wanted = wanted, .info = job->hal->sparse.spmm_info(job->hal, job->spmm)};
     row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
     row.bytes = least_bytes(job, &row.info);
+    WEFT_TRY(add_rates(job, &row));
     WEFT_TRY(bench_time(run_once, job, repeats, &row.seconds));
+    WEFT_TRY(add_rates(job, &row));
+    set_limit(job, &row);
     WEFT_TRY(check_job(job, &row));
     return bench_table_add(table, &row);
 }
@@ -189,12 +241,13 @@ static hal_spmm_form form_of(const char *name)
 }
 
 /* A form prepared for d columns: auto may choose another for each width. */
-static weft_status measure_width(weft_hal *hal, const bench_matrix *matrix, const char *wanted, int64_t d, int repeats,
-                                 bench_table *table)
+static weft_status measure_width(const bench_team *team, const bench_matrix *matrix, const char *wanted, int64_t d,
+                                 int repeats, bench_table *table)
 {
     weft_status status = WEFT_OK;
+    weft_hal *hal = team->hal;
     bench_operands o = {0};
-    bench_job job = {.hal = hal, .matrix = matrix, .operands = &o, .d = d};
+    bench_job job = {.team = team, .hal = hal, .matrix = matrix, .operands = &o, .d = d};
     WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, form_of(wanted), d, &job.spmm));
     WEFT_TRY_GOTO(new_operands(hal, matrix, d, &o), status, done);
     WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
@@ -208,11 +261,11 @@ done:
     return status;
 }
 
-weft_status bench_form(weft_hal *hal, const bench_matrix *matrix, const char *wanted, const int64_t *widths, int count,
-                       int repeats, bench_table *table)
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, const char *wanted, const int64_t *widths,
+                       int count, int repeats, bench_table *table)
 {
     for (int i = 0; i < count; i++) {
-        WEFT_TRY(measure_width(hal, matrix, wanted, widths[i], repeats, table));
+        WEFT_TRY(measure_width(team, matrix, wanted, widths[i], repeats, table));
     }
     return WEFT_OK;
 }

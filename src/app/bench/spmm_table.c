@@ -25,7 +25,13 @@ static const table_column columns[] = {
     {"of_best", CELL_REAL, true}, /* its median over the least of the forms measured so far: auto last is auto/best */
     {"bytes_model", CELL_REAL, false},
     {"triad_bytes_per_s", CELL_REAL, false},
-    {"percent_of_triad", CELL_REAL, true},
+    {"percent_of_triad", CELL_REAL, false},
+    {"set_bytes", CELL_INT, false}, /* each thread's, at a time */
+    {"near_bytes_per_s", CELL_REAL, false},
+    {"far_bytes_per_s", CELL_REAL, false},
+    {"limit_seconds", CELL_REAL, false},
+    {"bound", CELL_TEXT, true}, /* the level that sets the limit */
+    {"percent_of_limit", CELL_REAL, true},
     {"percent_of_gemm", CELL_REAL, false},
     {"order_seconds", CELL_REAL, false},
     {"error", CELL_REAL, false}, /* over its bound */
@@ -83,6 +89,12 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                          cell_real(row->bytes),
                          cell_real(table->limits.triad),
                          cell_real(100.0 * row->bytes / seconds / table->limits.triad),
+                         cell_int((int64_t)row->info.set_bytes),
+                         cell_real(row->near > 0.0 ? row->near : (double)NAN),
+                         cell_real(row->far > 0.0 ? row->far : (double)NAN),
+                         cell_real(row->limit_seconds),
+                         cell_text(row->bound),
+                         cell_real(100.0 * row->limit_seconds / seconds),
                          cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
                          cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
                          cell_real(row->worst),

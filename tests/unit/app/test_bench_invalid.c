@@ -156,21 +156,23 @@ static void test_spmm(void **state)
     weft_options *options = NULL;
     bench_table table = {.graph = "three", .vertices = 3, .edges = 3, .threads = 1, .limits = {1e10, 1e10, 1e11}};
     weft_hal *hal = open_wrong();
+    const bench_team team = {.hal = hal, .place = {.threads = 1}};
     ASSERT_OK(option_command_find(&app_catalog, "bench", &command));
     ASSERT_OK(option_create(command, &options));
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
     ASSERT_OK(bench_table_begin(&table, options));
     added = 0.0F;
-    ASSERT_OK(bench_form(hal, &matrix, "rows", widths, 1, 1, &table));
+    ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
     assert_int_equal(table.invalid, 0);
     assert_true(cell_of(&table.grid, 0, "valid")->flag && cell_of(&table.grid, 0, "gelem_per_s")->real > 0.0);
     added = 1e-3F;
-    ASSERT_OK(bench_form(hal, &matrix, "rows", widths, 1, 1, &table));
+    ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
     assert_int_equal(table.invalid, 1);
     assert_non_null(strstr(table.first_invalid, "width 4 in form rows is wrong"));
     assert_false(cell_of(&table.grid, 1, "valid")->flag);
     assert_true(isnan(cell_of(&table.grid, 1, "gelem_per_s")->real));
     assert_true(isnan(cell_of(&table.grid, 1, "percent_of_triad")->real));
+    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_limit")->real));
     bench_table_free(&table);
     option_destroy(options);
     weft_hal_close(hal);

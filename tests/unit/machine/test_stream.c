@@ -28,6 +28,21 @@ static void test_rates(void **state)
     assert_true(rates.read == 0.0 && rates.triad == 0.0);
 }
 
+static void test_sets(void **state)
+{
+    (void)state;
+    double small, large, none;
+    stream_request request = {.threads = 2, .thread_node = -1, .memory_node = -1};
+    ASSERT_OK(stream_measure_set(&request, 8 << 10, &small));
+    ASSERT_OK(stream_measure_set(&request, 64 << 20, &large));
+    assert_true(small > 1e7 && small < 1e13 && large > 1e7 && large < 1e13);
+    ASSERT_OK(stream_measure_set(&request, 0, &none)); /* one word */
+    assert_true(none > 1e7);
+    request.thread_node = 4095; /* nobody is there */
+    ASSERT_OK(stream_measure_set(&request, 8 << 10, &none));
+    assert_true(none == 0.0);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -105,8 +120,8 @@ static void test_libraries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),   cmocka_unit_test(test_sizes),     cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_summary), cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_rates),    cmocka_unit_test(test_sets),    cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_summary), cmocka_unit_test(test_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -561,14 +561,35 @@ static void op_destroy(weft_hal *hal, hal_spmm *spmm)
     spmm_free(spmm);
 }
 
+/* What a thread reads again and again: a block's strip, or what ROWS' modelled cache holds. */
+static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
+{
+    if (spmm->form == HAL_SPMM_ROWS) {
+        const int64_t slots = spmm_cache_slots(spmm->max_d);
+        const int64_t held = slots < spmm->cols ? slots : spmm->cols;
+        info->set_bytes = (uint64_t)held * (uint64_t)spmm_cache_width(spmm->max_d) * sizeof(float);
+        info->far_edges = spmm->by_row.start[spmm->split[spmm->parts]].far;
+        return;
+    }
+    const int64_t brought = spmm->parts * spmm->cols; /* by each thread, block by block */
+    const int64_t held = info->block_cols < spmm->cols ? info->block_cols : spmm->cols;
+    const int64_t strip = spmm->max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+    info->set_bytes = (uint64_t)held * (uint64_t)strip * sizeof(float);
+    info->far_edges = brought < spmm->edges ? brought : spmm->edges;
+}
+
 static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal;
     bool blocked = spmm->form != HAL_SPMM_ROWS;
-    return (hal_spmm_info){.form = spmm->form,
-                           .block_cols = blocked ? INT64_C(1) << spmm->by_block.shift : spmm->cols,
-                           .bytes = spmm->bytes,
-                           .build_seconds = spmm->build_seconds};
+    hal_spmm_info info = {.form = spmm->form,
+                          .block_cols = blocked ? INT64_C(1) << spmm->by_block.shift : spmm->cols,
+                          .bytes = spmm->bytes,
+                          .build_seconds = spmm->build_seconds};
+    if (!spmm_is_weighted(spmm)) {
+        tell_set(spmm, &info);
+    }
+    return info;
 }
 
 void cpu_sparse_ops(hal_sparse_ops *ops)

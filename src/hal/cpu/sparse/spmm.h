@@ -171,6 +171,12 @@ static inline bool spmm_cache_hit(int32_t *table, int32_t mask, int32_t column)
 }
 int32_t spmm_cache_slots(int64_t max_d);
 
+/* Columns of a source that the modelled cache has room for. */
+static inline int64_t spmm_cache_width(int64_t max_d)
+{
+    return max_d < 16 ? 16 : max_d > 256 ? 256 : max_d;
+}
+
 /* A matrix with values; they are held by ROWS alone. */
 static inline bool spmm_is_weighted(const hal_spmm *spmm)
 {

@@ -12,9 +12,8 @@
 
 int32_t spmm_cache_slots(int64_t max_d)
 {
-    int64_t width = max_d < 16 ? 16 : max_d > 256 ? 256 : max_d;
     /* All of the cache: conflicts, which the model has more of than the cache, make up for what else lives there. */
-    int64_t fit = (int64_t)cpu_l2_bytes() / (width * (int64_t)sizeof(float));
+    int64_t fit = (int64_t)cpu_l2_bytes() / (spmm_cache_width(max_d) * (int64_t)sizeof(float));
     int32_t slots = 1024;
     while (slots * 2 <= fit && slots < 65536) {
         slots *= 2;
