@@ -8,7 +8,8 @@
 enum {
     FORMS = HAL_SPMM_KINDS - HAL_SPMM_ROWS,
     SAMPLE_EDGES = 1 << 21,
-    MOST_COLUMNS = 256, /* that are run: a form costs as much for each further strip */
+    MOST_COLUMNS = 256,      /* that are run: a form costs as much for each further strip */
+    STRIPS_WITHOUT_ROWS = 2, /* that are run where ROWS, which reads whole rows, is out of the race */
     LEAST_ROUNDS = 3,
     MOST_ROUNDS = 12
 };
@@ -300,6 +301,8 @@ static weft_status try_whole(trial *t, const bool stays[HAL_SPMM_KINDS], double 
             WEFT_TRY(spmm_prepare(t->hal, t->csr, (hal_spmm_form)form, t->max_d, &t->entrant[form].spmm));
         }
     }
+    const int64_t strips = STRIPS_WITHOUT_ROWS * t->strip;
+    t->width = stays[HAL_SPMM_ROWS] || t->width < strips ? t->width : strips;
     take_turns(t, run_whole);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (stays[form]) {
