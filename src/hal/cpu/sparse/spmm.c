@@ -153,10 +153,11 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
     split_rows(spmm, csr);
     if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
-        const size_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+        const int strip = spmm_strip(max_d);
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
-        WEFT_TRY_GOTO(make_packed(spmm, (int64_t)strip), status, done);
-        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->rows * strip, sizeof *spmm->sum, (void **)&spmm->sum), status, done);
+        WEFT_TRY_GOTO(make_packed(spmm, strip), status, done);
+        WEFT_TRY_GOTO(spmm_new(spmm, (size_t)(spmm->rows * strip), sizeof *spmm->sum, (void **)&spmm->sum), status,
+                      done);
     }
 done:
     if (status != WEFT_OK) {
@@ -484,7 +485,7 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
             const int64_t column = unit / blocks * SPMM_STRIP;
             const int64_t last = end - unit < blocks - block ? block + end - unit : blocks;
             int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
-            int strip = width > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+            int strip = spmm_strip(width);
             spmm_pass pass = spmm_pass_of(args, column, width);
             pass.sum = spmm->sum;
             if (!is_packed(args, strip)) {
@@ -573,8 +574,7 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
     }
     const int64_t brought = spmm->parts * spmm->cols; /* by each thread, block by block */
     const int64_t held = info->block_cols < spmm->cols ? info->block_cols : spmm->cols;
-    const int64_t strip = spmm->max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
-    info->set_bytes = (uint64_t)held * (uint64_t)strip * sizeof(float);
+    info->set_bytes = (uint64_t)held * (uint64_t)spmm_strip(spmm->max_d) * sizeof(float);
     info->far_edges = brought < spmm->edges ? brought : spmm->edges;
 }
 

@@ -149,6 +149,12 @@ struct hal_spmm {
     double build_seconds;
 };
 
+/* Columns of the strips that `d` columns, or what is left of them, are packed to. */
+static inline int spmm_strip(int64_t d)
+{
+    return d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+}
+
 /* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS). */
 int spmm_block_shift(hal_spmm_form form, int64_t max_d);
 

@@ -21,9 +21,8 @@ enum { COUNTERS = 1 << 18, MIN_WINDOW = 64, RADIX = 256, MAX_STEP = UINT16_MAX }
 
 int spmm_block_shift(hal_spmm_form form, int64_t max_d)
 {
-    const int64_t strip = max_d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
     const int64_t room = (int64_t)cpu_l2_bytes() / (form == HAL_SPMM_BLOCKS ? 1 : 2);
-    const int64_t fit = room / (strip * (int64_t)sizeof(float));
+    const int64_t fit = room / (spmm_strip(max_d) * (int64_t)sizeof(float));
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
         shift++;

@@ -67,7 +67,7 @@ static uint64_t operand_bytes(const trial *t)
 static weft_status make_operands(trial *t, uint64_t room)
 {
     room = room > least_room ? room : least_room;
-    t->strip = t->d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
+    t->strip = spmm_strip(t->d);
     t->rows = t->csr->rows > t->csr->cols ? t->csr->rows : t->csr->cols;
     t->half = t->d > t->strip ? t->d : t->strip;
     t->packed_columns = spmm_rows_packed(t->half) > t->strip ? spmm_rows_packed(t->half) : t->strip;
