@@ -179,6 +179,7 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
     for (int l = 0; l < plan->layers; ++l) {
         gnn_layer_plan *layer = &plan->layer[l];
         layer->ops->plan(plan, l, layer);
+        layer->init = config->init;
         plan->max_width = layer->width > plan->max_width ? layer->width : plan->max_width;
         if (config->norm != NORM_NONE && !layer->last && layer->d_out > plan->gradient_cols) {
             plan->gradient_cols = layer->d_out;

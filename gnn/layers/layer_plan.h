@@ -64,6 +64,12 @@ typedef enum gnn_edge_weights { GNN_EDGE_WEIGHTS(CHOICE_VALUE) } gnn_edge_weight
     X(GNN_FEATURES_SPARSE, "sparse")
 typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
 
+/* --weight-init: how linear maps begin. */
+#define GNN_WEIGHT_INITS(X)                                                                                            \
+    X(GNN_INIT_GLOROT, "glorot")                                                                                       \
+    X(GNN_INIT_UNIFORM, "uniform")
+typedef enum gnn_weight_init { GNN_WEIGHT_INITS(CHOICE_VALUE) } gnn_weight_init;
+
 /* --residual */
 #define GNN_RESIDUALS(X)                                                                                               \
     X(GNN_RESIDUAL_OFF, "off")                                                                                         \
@@ -90,6 +96,7 @@ typedef struct gnn_config {
     bool learns_eps; /* of gin: the weight of a vertex' own row is 1 + a parameter, not 1 */
     bool residual;   /* a hidden convolution's input, but for the first, is added to its result */
     gnn_jumping jumping;
+    gnn_weight_init init; /* of linear maps but attention's; of a new model, no part of a saved one */
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
     double density;            /* of features held as those that are not 0: their share; 0: held whole; how, not what */
@@ -119,16 +126,17 @@ typedef struct gnn_plan gnn_plan;
 typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
-    bool self;       /* separate weights for the vertex itself (GraphSAGE mean) */
-    bool sparse;     /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
-    bool panels;     /* first layer, input dropout: masked panel by panel, never stored whole */
-    bool last;       /* of the model: its result is the answer */
-    bool learns_eps; /* GIN's, as in gnn_config */
-    bool inner;      /* followed by a layer of the same convolution */
-    int skip;        /* the layer whose input is added behind this one's normalisation; -1: none */
-    int hops;        /* aggregations, one after the other, with no weights in between */
-    int number;      /* of its convolution */
-    char name[16];   /* of its parameters: "layer3" */
+    bool self;            /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse;          /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool panels;          /* first layer, input dropout: masked panel by panel, never stored whole */
+    bool last;            /* of the model: its result is the answer */
+    bool learns_eps;      /* GIN's, as in gnn_config */
+    gnn_weight_init init; /* the same */
+    bool inner;           /* followed by a layer of the same convolution */
+    int skip;             /* the layer whose input is added behind this one's normalisation; -1: none */
+    int hops;             /* aggregations, one after the other, with no weights in between */
+    int number;           /* of its convolution */
+    char name[16];        /* of its parameters: "layer3" */
     int64_t d_in, d_out;
     int heads; /* attention: of this layer, 0 without; slope and weight_dropout as in gnn_config */
     float slope, weight_dropout;

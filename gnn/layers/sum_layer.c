@@ -14,19 +14,21 @@ weft_status sum_layer_declare(gnn_layer *layer, int group)
     param_store *params = layer->params;
     const int64_t in = plan->d_in;
     const int64_t out = plan->d_out;
+    const bool uniform = plan->init == GNN_INIT_UNIFORM;
+    const param_init draw = uniform ? param_fan_uniform(in) : param_glorot(in, out);
     if (plan->self) {
         bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
         layer->weight =
             side_by_side ? param_add_block(params, group, in, 2 * out) : param_add_block(params, group, 2 * in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "%s.self", plan->name));
-        WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out,
-                           param_glorot(in, out), "%s.neigh", plan->name));
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, draw, "%s.self", plan->name));
+        WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out, draw,
+                           "%s.neigh", plan->name));
     } else {
         layer->weight = param_add_block(params, group, in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, param_glorot(in, out), "%s.weight", plan->name));
+        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, draw, "%s.weight", plan->name));
     }
     layer->bias = param_add_block(params, group, 1, out);
-    return param_add(params, layer->bias, 0, 0, 1, out, param_constant(0.0), "%s.bias", plan->name);
+    return param_add(params, layer->bias, 0, 0, 1, out, uniform ? draw : param_constant(0.0), "%s.bias", plan->name);
 }
 
 weft_status sum_layer_create(gnn_layer *layer)

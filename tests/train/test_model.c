@@ -84,6 +84,35 @@ static weft_status collect_logits(const weft_part *part, const weft_tensor *logi
     return status;
 }
 
+/* Linear maps begin within the bound that was asked for, and reach near it; biases are 0, or drawn as they are. */
+static weft_status check_draws(param_store *params, const gnn_config *config)
+{
+    const bool uniform = config->init == GNN_INIT_UNIFORM;
+    double value[MAX_WEIGHTS];
+    WEFT_TRY(tensor_download(&params->value, value));
+    for (int i = 0; i < params->entries && config->kind <= GNN_MLP; ++i) {
+        const param_entry *entry = &params->entry[i];
+        const char *what = strchr(entry->name, '.');
+        if (strcmp(what, ".bias") == 0) {
+            WEFT_CHECK((entry->init.draw == PARAM_UNIFORM) == uniform, WEFT_ERR_INTERNAL, "%s", entry->name);
+        }
+        if (strcmp(what, ".self") != 0 && strcmp(what, ".neigh") != 0 && strcmp(what, ".weight") != 0) {
+            continue;
+        }
+        const double in = (double)entry->rows, out = (double)entry->cols;
+        const double bound = uniform ? 1.0 / sqrt(in) : sqrt(6.0 / (in + out));
+        double most = 0.0;
+        for (int64_t r = 0; r < entry->rows; ++r) {
+            for (int64_t c = 0; c < entry->cols; ++c) {
+                const double size = fabs(value[entry->offset + r * entry->ld + c]);
+                most = size > most ? size : most;
+            }
+        }
+        WEFT_CHECK(most <= bound && most > 0.6 * bound, WEFT_ERR_INTERNAL, "%s: %g of %g", entry->name, most, bound);
+    }
+    return WEFT_OK;
+}
+
 static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input *in, gnn_model *model,
                                 const train_targets *targets, const weft_part *part)
 {
@@ -93,6 +122,7 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
     weft_tensor logits;
     double loss;
     WEFT_TRY(param_initialise(params, 11));
+    WEFT_TRY(check_draws(params, &in->config));
     WEFT_TRY(scatter_weights(params));
     if (in->nudge != 0) {
         WEFT_TRY(nudge_weight(params, in->nudged, in->nudge));
@@ -198,8 +228,10 @@ static int all_configs(config_row *rows)
                 for (int norm = NORM_NONE; norm <= NORM_LAYER; ++norm) {
                     for (int wet = 0; wet < 2; ++wet) {
                         int layers = 1 + (count % 3);
+                        const gnn_weight_init init = count % 2 == 0 ? GNN_INIT_GLOROT : GNN_INIT_UNIFORM;
                         rows[count].name = "model";
                         rows[count++].config = (gnn_config){.kind = (gnn_kind)kind,
+                                                            .init = init,
                                                             .aggregator = (gnn_sage_aggregator)aggregator,
                                                             .layers = layers,
                                                             .inputs = 9,

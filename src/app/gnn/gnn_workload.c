@@ -42,6 +42,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .learns_eps = kind == GNN_GIN && option_choice(o, OPT_GIN_EPS) == GNN_EPS_LEARNED,
                         .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,
                         .jumping = connects ? option_choice(o, OPT_JUMPING) : GNN_JUMPING_NONE,
+                        .init = option_choice(o, OPT_WEIGHT_INIT),
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == DECAY_FIRST,
                         .overlap = option_choice(o, OPT_HALO_OVERLAP),
                         .halo = {.delay = (int)option_int(o, OPT_DELAY),
