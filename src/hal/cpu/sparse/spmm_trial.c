@@ -237,6 +237,12 @@ static void take_turns(trial *t, void (*run)(const trial *t, entrant *e))
     }
 }
 
+/* Seconds of d columns, from those of the columns that are run now. */
+static double of_all_columns(const trial *t, double seconds)
+{
+    return t->d > t->width ? seconds * ((double)t->d / (double)t->width) : seconds;
+}
+
 /* Seconds of the whole matrix at the width that is run, from a sample of it. */
 static double estimate(const trial *t, const entrant *e)
 {
@@ -261,7 +267,7 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
     take_turns(t, run_sample);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (tried[form]) {
-            seconds[form] = estimate(t, &t->entrant[form]);
+            seconds[form] = of_all_columns(t, estimate(t, &t->entrant[form]));
         }
         dismiss(&t->entrant[form]);
     }
@@ -306,18 +312,16 @@ static weft_status try_whole(trial *t, const bool stays[HAL_SPMM_KINDS], double 
     take_turns(t, run_whole);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (stays[form]) {
-            seconds[form] = t->entrant[form].least;
+            seconds[form] = of_all_columns(t, t->entrant[form].least);
         }
     }
     return WEFT_OK;
 }
 
-/* What was run whole is handed on, and seconds of the columns that were run become those of all. */
+/* What was run whole is handed on. */
 static void hand_over(trial *t, hal_spmm_trial *out)
 {
-    const double columns = t->d > t->width ? (double)t->d / (double)t->width : 1.0;
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
-        out->seconds[form] *= columns;
         out->prepared[form] = t->entrant[form].spmm;
         t->entrant[form].spmm = NULL;
     }
