@@ -204,12 +204,11 @@ static weft_status add_rates(const bench_job *job, bench_row *row)
 
 static void set_limit(const bench_job *job, bench_row *row)
 {
-    const hal_spmm_info *info = &row->info;
+    const hal_csr *csr = &job->matrix->csr;
     const double row_bytes = (double)job->d * sizeof(float);
-    const double near = (double)job->matrix->csr.offset[job->matrix->csr.rows] * row_bytes;
-    const double out = (double)job->matrix->csr.rows * row_bytes;
-    const double moves = job->move ? 2.0 * dense_bytes(job) : 0.0;
-    const double far = (double)info->bytes + (double)info->far_edges * row_bytes + out + moves;
+    const double near = (double)csr->offset[csr->rows] * row_bytes;
+    /* Least traffic has each row of x once. */
+    const double far = row->bytes + (double)(row->info.far_edges - csr->cols) * row_bytes;
     const bool near_bound = near / row->near > far / row->far;
     row->limit_seconds = (double)NAN;
     row->bound = "";

@@ -165,6 +165,7 @@ static void test_spmm(void **state)
     ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
     assert_int_equal(table.invalid, 0);
     assert_true(cell_of(&table.grid, 0, "valid")->flag && cell_of(&table.grid, 0, "gelem_per_s")->real > 0.0);
+    assert_true(cell_of(&table.grid, 0, "percent_of_limit")->real > 0.0);
     added = 1e-3F;
     ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
     assert_int_equal(table.invalid, 1);
