@@ -14,7 +14,7 @@
 #include "support/random.h"
 #include "support/test.h"
 
-enum { ENV_POOL = 512 };
+enum { ENV_POOL = 1024 };
 
 typedef struct env {
     weft_hal *hal[2];

@@ -51,6 +51,29 @@ void cpu_sparse_ops(hal_sparse_ops *ops);
 void cpu_gemm_op(hal_ops *ops);
 /* A product of which at least one matrix is of bfloat16; m, n and k > 0. */
 weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product);
+
+/* Pixels of images that a convolution of 1 x 1 meets: row i of its output [images * down * across] belongs to row
+ * (image * height + y * stride[0]) * width + x * stride[1] of its input. stride[0] 0: to row i. */
+typedef struct cpu_pixels {
+    int64_t height, width, down, across, stride[2];
+} cpu_pixels;
+
+/* C[m, n] = A^T B, + C where it adds; A [k, m] and B of bfloat16, C of float32. kernels.pairs is not NULL. */
+typedef struct cpu_pair_product {
+    int64_t m, n, k;
+    const uint16_t *a;
+    int64_t lda;
+    const uint16_t *b;
+    int64_t ldb;
+    cpu_pixels pixels; /* which row of B belongs to one of A */
+    float *c;
+    int64_t ldc;
+    bool adds;
+} cpu_pair_product;
+
+weft_status cpu_gemm_pairs(weft_hal *hal, const cpu_pair_product *product);
+/* Makes the workspace large enough for products of this size, so that they allocate nothing. */
+weft_status cpu_pairs_prepare(weft_hal *hal, int64_t m, int64_t n, int64_t k);
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
 void cpu_attention_ops(hal_ops *ops);

@@ -2,7 +2,7 @@
  * hal/cpu/kernels.h: the single-thread f32 kernels of one instruction set, as a table.
  *
  * The bodies are written once (kernels_*_body.h) and compiled for each level by kernels_base.c, kernels_avx2.c and
- * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c. The drivers (cpu_dense.c, cpu_nn.c,
+ * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c, products of pairs by gemm/. The drivers (cpu_dense.c, cpu_nn.c,
  * cpu_optim.c) cut the rows, hand each thread its piece and add partial results in the order of the pieces. Matrices are
  * [m, n] row-major with a leading dimension, as in hal/hal.h.
  */
@@ -108,6 +108,25 @@ typedef struct cpu_cell_kernels {
     void (*max_backward)(const hal_max_backward_args *a, int64_t first, int64_t end);
 } cpu_cell_kernels;
 
+/* Sums of products of bfloat16, A^T B, by dot products of pairs. Packed: rows two at a time, an element of four bytes from
+ * each pair of cells, in panels of that many columns: [panel, pair, column]; missing columns are zeros.
+ * row[2 * pairs]: the rows' first cells; the last may be NULL, zeros. */
+enum { PAIR_A_PANEL = 8, PAIR_B_PANEL = 32 };
+
+/* Rows of A and B that are packed next: `multiply` asks for their lines, which come from memory meanwhile. */
+typedef struct cpu_pair_ahead {
+    int64_t rows, a_bytes, b_bytes; /* rows; bytes of one */
+    const uint16_t *const *a, *const *b;
+} cpu_pair_ahead;
+
+typedef struct cpu_pair_kernels {
+    void (*pack_a)(int64_t pairs, int64_t cols, const uint16_t *const *row, uint32_t *packed);
+    void (*pack_b)(int64_t pairs, int64_t cols, const uint16_t *const *row, uint32_t *packed);
+    /* c[m, n] = A^T B, + c where it adds */
+    void (*multiply)(int64_t m, int64_t n, int64_t pairs, const uint32_t *a, const uint32_t *b, bool adds, float *c,
+                     int64_t ldc, const cpu_pair_ahead *ahead);
+} cpu_pair_kernels;
+
 /* What both directions of dynamic attention read backward, and what one of them writes. */
 typedef struct cpu_dynamic_backward {
     const hal_mat *x, *target, *vector, *offset, *column, *highest, *total, *mean, *dy;
@@ -132,6 +151,7 @@ typedef struct cpu_kernels {
     /* c[m, n] = transpose of a[k, m], times packed, + beta * c */
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
+    const cpu_pair_kernels *pairs; /* NULL where the processor has none, or something better */
 
     void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*elu_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
@@ -169,5 +189,6 @@ typedef struct cpu_kernels {
 
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
 extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
+extern const cpu_pair_kernels cpu_pairs_avx512bf16;
 
 #endif

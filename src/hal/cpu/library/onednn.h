@@ -39,8 +39,10 @@ weft_status onednn_gemm(onednn *library, const cpu_product *product);
 
 /* Prepare a convolution for all its numbers of images, with rows of float32 or bfloat16 and float32 weights.
  * [out] conv  NULL when the library has no implementation. Destroy with onednn_conv_destroy; NULL is allowed.
+ * backward_weights: whether that pass will be asked for.
  * [out] info  what was chosen. */
-weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_conv **conv, hal_conv_info *info);
+weft_status onednn_conv_create(onednn *library, const hal_conv *common, bool backward_weights, onednn_conv **conv,
+                               hal_conv_info *info);
 void onednn_conv_destroy(onednn_conv *conv);
 
 /* As the operations of these names; `size` is the place of the number of images among those prepared for. */

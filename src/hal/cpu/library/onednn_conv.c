@@ -220,12 +220,13 @@ static weft_status weights_step(onednn_conv *conv, const_dnnl_primitive_desc_t d
 }
 
 /* [out] lacks  whether the library has no implementation of some pass. */
-static weft_status size_create(onednn_conv *conv, int64_t images, conv_size *size, hal_conv_info *info, bool *lacks)
+static weft_status size_create(onednn_conv *conv, int64_t images, bool backward_weights, conv_size *size,
+                               hal_conv_info *info, bool *lacks)
 {
     static weft_status (*const make[])(onednn_conv *, const_dnnl_primitive_desc_t,
                                        conv_size *) = {forward_step, data_step, weights_step};
     char *name[] = {info->forward, info->backward_data, info->backward_weights};
-    const bool wanted[] = {true, conv->shape.training && conv->shape.backward_data, conv->shape.training};
+    const bool wanted[] = {true, conv->shape.training && conv->shape.backward_data, backward_weights};
     dnnl_primitive_desc_t desc[CONV_PASSES] = {NULL};
     weft_status status = WEFT_OK;
     for (int pass = CONV_FORWARD; pass < CONV_PASSES && status == WEFT_OK && !*lacks; ++pass) {
@@ -246,7 +247,8 @@ static weft_status size_create(onednn_conv *conv, int64_t images, conv_size *siz
     return status;
 }
 
-weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_conv **out, hal_conv_info *info)
+weft_status onednn_conv_create(onednn *library, const hal_conv *common, bool backward_weights, onednn_conv **out,
+                               hal_conv_info *info)
 {
     onednn_conv *conv = NULL;
     bool lacks = false;
@@ -263,7 +265,7 @@ weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_c
     }
     for (int i = 0; i < common->sizes && status == WEFT_OK && !lacks; ++i) {
         if (common->images[i] > 0) {
-            status = size_create(conv, common->images[i], &conv->size[i], info, &lacks);
+            status = size_create(conv, common->images[i], backward_weights, &conv->size[i], info, &lacks);
         }
     }
     onednn_leave(library, before);

@@ -26,9 +26,10 @@ weft_status onednn_gemm(onednn *library, const cpu_product *product)
     return refuse();
 }
 
-weft_status onednn_conv_create(onednn *library, const hal_conv *common, onednn_conv **conv, hal_conv_info *info)
+weft_status onednn_conv_create(onednn *library, const hal_conv *common, bool backward_weights, onednn_conv **conv,
+                               hal_conv_info *info)
 {
-    (void)library, (void)common, (void)info;
+    (void)library, (void)common, (void)backward_weights, (void)info;
     *conv = NULL;
     return WEFT_OK;
 }

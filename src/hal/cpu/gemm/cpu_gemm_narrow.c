@@ -1,5 +1,5 @@
 /*
- * hal/cpu/cpu_gemm_narrow.c: matrix products some of whose matrices are of bfloat16, by the f32 kernels of
+ * hal/cpu/gemm/cpu_gemm_narrow.c: matrix products some of whose matrices are of bfloat16, by the f32 kernels of
  * kernels_gemm_body.h.
  *
  * Tall products are bound by memory: blocks of rows that fit the cache are widened to float32 there, multiplied, and
@@ -10,7 +10,8 @@
  *      A rows --widen--> [ROWS, k]  x  packed B  -->  [ROWS, n] --round--> C rows
  *
  * By reduction, C[m, n] = A^T B: each thread sums its part of k, a block of rows of A and B at a time, into a float32 C of
- * its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread.
+ * its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both matrices are of
+ * bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  */
 #include <string.h>
 
@@ -204,7 +205,27 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
     return WEFT_OK;
 }
 
+/* Gradients of weights, of bfloat16 on both sides, where the processor multiplies pairs. */
+static bool takes_pairs(const weft_hal *hal, const cpu_product *g)
+{
+    return cpu_state_of(hal)->kernels.pairs != NULL && g->trans_a && !g->trans_b && g->narrow_a && g->narrow_b &&
+           !g->narrow_c && g->alpha == 1.0 && (g->beta == 0.0 || g->beta == 1.0) && g->bias == NULL;
+}
+
 weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product)
 {
+    if (takes_pairs(hal, product)) {
+        const cpu_pair_product pairs = {.m = product->m,
+                                        .n = product->n,
+                                        .k = product->k,
+                                        .a = product->a,
+                                        .lda = product->lda,
+                                        .b = product->b,
+                                        .ldb = product->ldb,
+                                        .c = product->c,
+                                        .ldc = product->ldc,
+                                        .adds = product->beta != 0.0};
+        return cpu_gemm_pairs(hal, &pairs);
+    }
     return product->trans_a ? by_reduction(hal, product) : by_rows(hal, product);
 }

@@ -1,5 +1,5 @@
 /*
- * hal/cpu/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, with bfloat16 by cpu_gemm_narrow.c, f64 by the reference.
+ * hal/cpu/gemm/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, with bfloat16 by cpu_gemm_narrow.c, f64 by the reference.
  *
  * Two drivers over the kernels of kernels_gemm_body.h:
  *
