@@ -91,7 +91,7 @@ static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_atten
 
 static void dynamic_highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->dynamic_highest(args, first, end);
+    kernels->dynamic_highest(args, cache_share(), first, end);
 }
 
 static weft_status cpu_dynamic_highest(weft_hal *hal, const hal_dynamic_highest_args *a)
@@ -104,7 +104,7 @@ static weft_status cpu_dynamic_highest(weft_hal *hal, const hal_dynamic_highest_
 
 static void dynamic_forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->dynamic_forward(args, first, end);
+    kernels->dynamic_forward(args, cache_share(), first, end);
 }
 
 static weft_status cpu_dynamic_forward(weft_hal *hal, const hal_dynamic_forward_args *a)
@@ -122,7 +122,7 @@ static weft_status cpu_dynamic_forward(weft_hal *hal, const hal_dynamic_forward_
 
 static void dynamic_targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->dynamic_backward_targets(args, first, end);
+    kernels->dynamic_backward_targets(args, cache_share(), first, end);
 }
 
 static weft_status cpu_dynamic_backward_targets(weft_hal *hal, const hal_dynamic_backward_targets_args *a)
@@ -139,7 +139,7 @@ static weft_status cpu_dynamic_backward_targets(weft_hal *hal, const hal_dynamic
 
 static void dynamic_sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
 {
-    kernels->dynamic_backward_sources(args, first, end);
+    kernels->dynamic_backward_sources(args, cache_share(), first, end);
 }
 
 static weft_status cpu_dynamic_backward_sources(weft_hal *hal, const hal_dynamic_backward_sources_args *a)

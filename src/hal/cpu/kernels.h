@@ -175,10 +175,10 @@ typedef struct cpu_kernels {
                                        int64_t end);
     void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, int64_t cache_bytes, int64_t first,
                                        int64_t end);
-    void (*dynamic_highest)(const hal_dynamic_highest_args *a, int64_t first, int64_t end);
-    void (*dynamic_forward)(const hal_dynamic_forward_args *a, int64_t first, int64_t end);
-    void (*dynamic_backward_targets)(const cpu_dynamic_backward *a, int64_t first, int64_t end);
-    void (*dynamic_backward_sources)(const cpu_dynamic_backward *a, int64_t first, int64_t end);
+    void (*dynamic_highest)(const hal_dynamic_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end);
+    void (*dynamic_forward)(const hal_dynamic_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end);
+    void (*dynamic_backward_targets)(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end);
+    void (*dynamic_backward_sources)(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end);
 
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);

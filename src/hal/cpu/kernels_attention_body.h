@@ -107,14 +107,14 @@ static inline int64_t repeats(const attention_pass *pass, const edge_span *span)
 }
 
 /* What a window adds to columns of a row, or sets in the first one. */
-static inline void put_columns(const attention_pass *pass, const float *sum, float *to)
+static inline void put_columns(const attention_pass *pass, int64_t cols, const float *sum, float *to)
 {
     if (pass->walk.begins) {
-        memcpy(to, sum, (size_t)pass->strip.cols * sizeof *sum);
+        memcpy(to, sum, (size_t)cols * sizeof *sum);
         return;
     }
 #pragma omp simd
-    for (int64_t j = 0; j < pass->strip.cols; ++j) {
+    for (int64_t j = 0; j < cols; ++j) {
         to[j] += sum[j];
     }
 }
@@ -226,7 +226,7 @@ static void forward_strip(attention_pass *pass)
             }
             add_rows(strip, &block, &a->x, power, sum);
         }
-        put_columns(pass, sum, row_to(&a->out, r) + strip->col);
+        put_columns(pass, strip->cols, sum, row_to(&a->out, r) + strip->col);
         float *total = row_to(&a->total, r) + strip->head;
         for (int h = strip->begins_head ? 0 : 1; h < strip->heads; ++h) {
             total[h] = (float)(sums[h] + (pass->walk.begins ? 0.0 : (double)total[h]));
@@ -352,7 +352,7 @@ static void sources_strip(attention_pass *pass)
             add_heads(strip, block.n, w.lost, lost);
             add_rows_twice(strip, &block, &a->dy, w.factor, w.turn, sum, turned);
         }
-        put_columns(pass, sum, row_to(&a->dx, r) + strip->col);
+        put_columns(pass, strip->cols, sum, row_to(&a->dx, r) + strip->col);
         add_draw(pass, row_from(&a->x, r), turned, lost, row_to(&a->dsource, r));
     }
 }

@@ -69,6 +69,19 @@ static inline __m256 vec_pick(const float *from, const int32_t *index)
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), _mm256_loadu_si256((const draw_vec *)index));
 }
 
+/* Where x > 0 lanes of `positive`, else of `other`. */
+static inline __m256 vec_if_positive(__m256 x, __m256 positive, __m256 other)
+{
+    return _mm256_blendv_ps(other, positive, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ));
+}
+
+/* Sums of lanes 0 and 1, 2 and 3 .. of a, then of b. */
+static inline __m256 vec_add_neighbours(__m256 a, __m256 b)
+{
+    const __m256d halves = _mm256_castps_pd(_mm256_hadd_ps(a, b)); /* a b | a b */
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(halves, 0xd8));
+}
+
 /* Registers: 16 of 8 floats, 12 of them sums. */
 #define LANES         8
 #define PANEL         2

@@ -68,6 +68,20 @@ static inline __m512 vec_pick(const float *from, const int32_t *index)
     return _mm512_permutexvar_ps(_mm512_loadu_si512(index), _mm512_loadu_ps(from));
 }
 
+/* Where x > 0 lanes of `positive`, else of `other`. */
+static inline __m512 vec_if_positive(__m512 x, __m512 positive, __m512 other)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), other, positive);
+}
+
+/* Sums of lanes 0 and 1, 2 and 3 .. of a, then of b. */
+static inline __m512 vec_add_neighbours(__m512 a, __m512 b)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_add_ps(_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b));
+}
+
 /* Registers: 32 of 16 floats, 24 of them sums. */
 #define LANES         16
 #define PANEL         4

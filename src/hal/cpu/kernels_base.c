@@ -67,6 +67,19 @@ static inline lanes_of_floats vec_pick(const float *from, const int32_t *index)
     return (lanes_of_floats){from[index[0]], from[index[1]], from[index[2]], from[index[3]]};
 }
 
+/* Where x > 0 lanes of `positive`, else of `other`. */
+static inline lanes_of_floats vec_if_positive(lanes_of_floats x, lanes_of_floats positive, lanes_of_floats other)
+{
+    return (lanes_of_floats){x[0] > 0.0F ? positive[0] : other[0], x[1] > 0.0F ? positive[1] : other[1],
+                             x[2] > 0.0F ? positive[2] : other[2], x[3] > 0.0F ? positive[3] : other[3]};
+}
+
+/* Sums of lanes 0 and 1, 2 and 3 of a, then of b. */
+static inline lanes_of_floats vec_add_neighbours(lanes_of_floats a, lanes_of_floats b)
+{
+    return (lanes_of_floats){a[0] + a[1], a[2] + a[3], b[0] + b[1], b[2] + b[3]};
+}
+
 /* Registers: 16 of 4 floats, 12 of them sums. */
 #define LANES         4
 #define PANEL         2

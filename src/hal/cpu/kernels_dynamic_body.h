@@ -1,210 +1,541 @@
 /*
  * hal/cpu/kernels_dynamic_body.h: attention whose scores meet in every column, float32. Included once an instruction set by
- * kernels_*.c, behind kernels_attention_body.h, whose functions of heads it shares. No include guard.
+ * kernels_*.c, behind kernels_attention_body.h, whose passes over blocks of edges it shares. No include guard.
  *
- * A row's edges are walked once; of each, the columns of a head are met twice: for its score, and for what the score is worth.
+ * A score needs all columns of a head, so heads are taken whole, as many as a strip holds. For a block of edges
+ *
+ *      rows of other ends, the row itself   ->   products [edge, columns]        meet_by_row, meet_by_head
+ *      products                             ->   a list, heads together          fold: neighbours are added until heads are left
+ *      lists                                ->   lists                           as in kernels_attention_body.h
+ *      lists, rows of other ends            ->   sums of columns, in registers   add_rows, add_met
+ *
+ * With q = draw * (x + target > 0 ? 1 : slope) of an edge and column, what the row and `vector` get need two sums a column:
+ *
+ *      sum of draw * vector * (x + target > 0 ? 1 : slope)   =   vector * (sum of q)
+ *      sum of draw * LeakyReLU(x + target)                   =   (sum of q x) + target * (sum of q)
+ *
+ * Heads wider than a strip are scored once for each range of RANGE_COLUMNS.
  */
 
-/* The edges of row r, the one to itself last. */
-typedef struct row_walk {
-    const int32_t *column;
-    int64_t row, count, listed;
-} row_walk;
+enum {
+    PRODUCTS = 2048, /* of a block: 8 KiB */
+    RANGE_STRIPS = 16,
+    RANGE_COLUMNS = RANGE_STRIPS * STRIP_COLUMNS
+};
 
-static row_walk row_walk_of(const hal_mat *offset, const hal_mat *column, int64_t row, const hal_attention *how)
+typedef float product_list[PRODUCTS + 2 * LANES]; /* and what vectors at its end read besides */
+
+/* Heads that are scored together, and the range of their columns that sums are made of. */
+typedef struct dynamic_group {
+    int64_t d, col, cols; /* of the heads */
+    int head, heads;
+    bool by_row;      /* heads share vectors, else each has its own */
+    int64_t products; /* of an edge */
+    bool begins;      /* the range, with the first column of the heads */
+    int strips;
+    edge_strip strip[RANGE_STRIPS];
+} dynamic_group;
+
+/* An operation on a group. */
+typedef struct dynamic_job {
+    const void *args;
+    float slope;
+    const float *vector; /* of the heads */
+    dynamic_group group;
+} dynamic_job;
+
+/* The heads from `head` on, and the range of their columns from `col` on. */
+static void group_at(dynamic_group *group, int head, int64_t col, int heads, int64_t d)
 {
-    const int64_t *at = offset->source;
-    const int32_t *columns = column->source;
-    const int64_t listed = at[row + 1] - at[row];
-    return (row_walk){.column = listed > 0 ? columns + at[row] : NULL,
-                      .row = row,
-                      .count = listed + (row < how->self ? 1 : 0),
-                      .listed = listed};
+    const int together = d < STRIP_COLUMNS ? (int)(STRIP_COLUMNS / d) : 1;
+    group->d = d;
+    group->head = head;
+    group->heads = heads - head < together ? heads - head : together;
+    group->col = head * d;
+    group->cols = group->heads * d;
+    group->by_row = d < LANES && (d & (d - 1)) == 0;
+    group->products = group->by_row ? group->cols : (int64_t)group->heads * LANES;
+    group->begins = col == group->col;
+    group->strips = 0;
+    const int64_t end = group->col + group->cols;
+    for (; col < end && group->strips < RANGE_STRIPS; col += STRIP_COLUMNS) {
+        group->strip[group->strips++] = strip_at(col, end, d);
+    }
 }
 
-static inline int64_t walk_end(const row_walk *walk, int64_t e)
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
+
+/* Vector v of `vectors`, of whose last `last` lanes are there; the others are zero. */
+BY_FORM vec vec_of(const int vectors, int v, const float *from, int64_t last)
 {
-    return e < walk->listed ? walk->column[e] : walk->row;
+    if (v + 1 < vectors) {
+        return vec_load(from + (ptrdiff_t)v * LANES);
+    }
+    return vec_load_first(from + (ptrdiff_t)v * LANES, last);
 }
 
-/* kept[heads]: 0, or what a kept weight is multiplied by. */
-static void edge_kept(const hal_attention *how, int64_t source, int64_t target, float *kept)
+/* What edges meet with: vector * LeakyReLU(other + fixed), or other * fixed where `vector` is NULL. */
+typedef struct dynamic_meeting {
+    const float *vector, *fixed; /* from the group's first column on */
+    float slope;
+} dynamic_meeting;
+
+BY_FORM vec met_of(const bool scores, vec other, vec fixed, vec vector, float slope)
 {
-    const hal_dropout *dropout = &how->dropout;
-    const int64_t *id = dropout->row_id.source;
-    const uint32_t threshold = philox_dropout_threshold(dropout->probability);
-    const float scale = (float)(1.0 / (1.0 - (double)dropout->probability));
-    for (int h = 0; h < how->heads; h += 8) {
-        const philox_block block = philox_edge((uint32_t)(h / 8), (uint64_t)id[source], (uint64_t)id[target],
-                                               dropout->purpose, dropout->epoch, dropout->seed);
-        for (int lane = 0; lane < 8 && h + lane < how->heads; ++lane) {
-            kept[h + lane] = philox_lane16(block, (unsigned)lane) >= threshold ? scale : 0.0F;
+    if (!scores) {
+        return other * fixed;
+    }
+    const vec met = other + fixed;
+    return vector * vec_if_positive(met, met, met * slope);
+}
+
+/* Products of whole rows: [edge, cols]. */
+BY_FORM void meet_by_row_of(const int vectors, const bool scores, const dynamic_group *group, const edge_block *block,
+                            const hal_mat *other, const dynamic_meeting *m, float *products)
+{
+    vec fixed[STRIP_VECTORS], vector[STRIP_VECTORS];
+    const int64_t last = group->strip[0].last;
+    for (int v = 0; v < vectors; ++v) {
+        fixed[v] = vec_of(vectors, v, m->fixed, last);
+        vector[v] = scores ? vec_of(vectors, v, m->vector, last) : fixed[v];
+    }
+    const float *from = (const float *)other->source + group->col;
+    for (int i = 0; i < block->n; ++i) {
+        const float *row = from + block->end[i] * other->ld;
+        float *to = products + i * group->cols;
+        UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            vec_store(to + (ptrdiff_t)v * LANES,
+                      met_of(scores, vec_of(vectors, v, row, last), fixed[v], vector[v], m->slope));
         }
     }
 }
 
-static void add_scaled(int64_t n, float factor, const float *x, float *y)
+BY_FORM void meet_by_row(const bool scores, const dynamic_group *group, const edge_block *block, const hal_mat *other,
+                         const dynamic_meeting *m, float *products)
 {
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) {
-        y[j] += factor * x[j];
+    switch (group->strip[0].vectors) {
+    case 1:
+        meet_by_row_of(1, scores, group, block, other, m, products);
+        break;
+    case 2:
+        meet_by_row_of(2, scores, group, block, other, m, products);
+        break;
+    case 3:
+        meet_by_row_of(3, scores, group, block, other, m, products);
+        break;
+    default:
+        meet_by_row_of(STRIP_VECTORS, scores, group, block, other, m, products);
+        break;
     }
 }
 
-/* score[heads] = sum over a head's columns of vector * LeakyReLU(x + target) */
-static void dynamic_scores(int heads, int64_t d, float slope, const float *x, const float *target, const float *vector,
-                           float *score)
+/* Products of heads, added up to a vector each: [edge, heads, LANES]. */
+BY_FORM void meet_by_head(const bool scores, const dynamic_group *group, const edge_block *block, const hal_mat *other,
+                          const dynamic_meeting *m, float *products)
 {
-    for (int h = 0; h < heads; ++h) {
-        float sum = 0.0F;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t j = h * d; j < (h + 1) * d; ++j) {
-            sum += vector[j] * leaky(x[j] + target[j], slope);
+    const int64_t d = group->d, whole = (d - 1) / LANES * LANES, last = d - whole;
+    const float *from = (const float *)other->source + group->col;
+    for (int h = 0; h < group->heads; ++h) {
+        const float *fixed = m->fixed + h * d;
+        const float *vector = scores ? m->vector + h * d : fixed;
+        const vec fixed_last = vec_load_first(fixed + whole, last);
+        const vec vector_last = vec_load_first(vector + whole, last);
+        for (int i = 0; i < block->n; ++i) {
+            const float *row = from + block->end[i] * other->ld + h * d;
+            vec sum = met_of(scores, vec_load_first(row + whole, last), fixed_last, vector_last, m->slope);
+            for (int64_t j = 0; j < whole; j += LANES) {
+                sum += met_of(scores, vec_load(row + j), vec_load(fixed + j), vec_load(vector + j), m->slope);
+            }
+            vec_store(products + (i * group->heads + h) * (ptrdiff_t)LANES, sum);
         }
-        score[h] = sum;
     }
 }
 
-/* score becomes the power of what it is above the highest. */
-static void dynamic_powers(int heads, const float *highest, float *score)
+/* Adds neighbours until n numbers are left of n * width, a power of two. */
+static inline void fold(int64_t n, int64_t width, float *list)
+{
+    for (width /= 2; width > 0; width /= 2) {
+        for (int64_t k = 0; k < n * width; k += LANES) {
+            vec_store(list + k, vec_add_neighbours(vec_load(list + 2 * k), vec_load(list + 2 * k + LANES)));
+        }
+    }
+}
+
+/* list[i, heads] = the sum over a head's columns of what edge i meets with. */
+BY_FORM void meet(const bool scores, const dynamic_group *group, const edge_block *block, const hal_mat *other,
+                  const dynamic_meeting *m, float *list)
+{
+    if (group->by_row) {
+        meet_by_row(scores, group, block, other, m, list);
+    } else {
+        meet_by_head(scores, group, block, other, m, list);
+    }
+    fold((int64_t)block->n * group->heads, group->by_row ? group->d : LANES, list);
+}
+
+static void meet_scores(const dynamic_job *job, const edge_block *block, const hal_mat *other, const float *fixed,
+                        float *list)
+{
+    const dynamic_meeting m = {.vector = job->vector, .fixed = fixed + job->group.col, .slope = job->slope};
+    meet(true, &job->group, block, other, &m, list);
+}
+
+static void meet_dots(const dynamic_job *job, const edge_block *block, const hal_mat *other, const float *fixed,
+                      float *list)
+{
+    const dynamic_meeting m = {.fixed = fixed + job->group.col};
+    meet(false, &job->group, block, other, &m, list);
+}
+
+/* A score becomes the power of what it is above the highest. */
+static inline void dynamic_powers(int64_t n, const float *highest, float *score)
 {
 #pragma omp simd
-    for (int h = 0; h < heads; ++h) {
-        const float below = score[h] - highest[h];
-        score[h] = exp_negative(below < 0.0F ? below : 0.0F * below); /* a NaN stays one */
+    for (int64_t k = 0; k < n; ++k) {
+        const float below = score[k] - highest[k];
+        score[k] = exp_negative(below < 0.0F ? below : 0.0F * below); /* a NaN stays one */
     }
 }
 
-static void dynamic_highest(const hal_dynamic_highest_args *a, int64_t first, int64_t end)
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
+
+/* Runs `strip` for every group of heads and range. others: matrices of columns that edges' other ends are asked for, and
+ * `numbers` of heads. */
+typedef struct dynamic_run {
+    const void *args;
+    const hal_mat *offset, *column, *vector;
+    const hal_attention *how;
+    int64_t cols;
+    int others, numbers;
+    const hal_mat *other[2], *number[3];
+    bool one_range; /* of a head: no columns are summed */
+} dynamic_run;
+
+static void dynamic_pass(const dynamic_run *run, int64_t cache_bytes, int64_t first, int64_t end,
+                         void (*strip)(attention_pass *pass))
 {
-    const int heads = a->how.heads;
-    const int64_t d = a->x.cols / heads;
-    float score[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const row_walk walk = row_walk_of(&a->offset, &a->column, r, &a->how);
-        float *highest = row_to(&a->highest, r);
-        for (int h = 0; h < heads; ++h) {
+    const int heads = run->how->heads;
+    const int64_t d = run->cols / heads;
+    dynamic_job job = {.args = run->args, .slope = (float)run->how->slope};
+    dynamic_group *group = &job.group;
+    for (int head = 0; head < heads && d > 0; head += group->heads) {
+        int64_t col = head * d;
+        do {
+            attention_pass pass;
+            group_at(group, head, col, heads, d);
+            job.vector = (const float *)run->vector->source + group->col;
+            pass_begin(&pass, &job, group->strip[0], run->offset, run->column, run->how);
+            const int64_t most = PRODUCTS / group->products;
+            pass.walk.most = most < pass.walk.most ? (int)most : pass.walk.most;
+            for (int i = 0; i < run->others; ++i) {
+                walk_fetches(&pass.walk, run->other[i], group->col, group->cols);
+            }
+            for (int i = 0; i < run->numbers; ++i) {
+                walk_fetches(&pass.walk, run->number[i], head, group->heads);
+            }
+            pass_run(&pass, cache_bytes, first, end, strip);
+            col += RANGE_COLUMNS;
+        } while (!run->one_range && col < group->col + group->cols);
+    }
+}
+
+static void dynamic_highest_strip(attention_pass *pass)
+{
+    const dynamic_job *job = pass->args;
+    const hal_dynamic_highest_args *a = job->args;
+    const int heads = pass->strip.heads;
+    product_list score;
+    edge_block block;
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        float *highest = row_to(&a->highest, r) + pass->strip.head;
+        for (int h = 0; h < heads && pass->walk.begins; ++h) {
             highest[h] = -FLT_MAX;
         }
-        for (int64_t e = 0; e < walk.count; ++e) {
-            dynamic_scores(heads, d, (float)a->how.slope, row_from(&a->x, walk_end(&walk, e)), row_from(&a->target, r),
-                           a->vector.source, score);
-            for (int h = 0; h < heads; ++h) {
-                highest[h] = score[h] > highest[h] ? score[h] : highest[h];
-            }
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            meet_scores(job, &block, &a->x, row_from(&a->target, r), score);
+            larger_heads(heads, block.n, score, highest);
         }
     }
 }
 
-static void dynamic_forward(const hal_dynamic_forward_args *a, int64_t first, int64_t end)
+static void dynamic_highest(const hal_dynamic_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    const int heads = a->how.heads;
-    const int64_t d = a->x.cols / heads;
-    const bool drops = a->how.dropout.probability > 0.0F;
-    float power[HAL_HEADS], kept[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const row_walk walk = row_walk_of(&a->offset, &a->column, r, &a->how);
-        float *out = row_to(&a->out, r);
-        double sum[HAL_HEADS] = {0.0};
-        memset(out, 0, (size_t)a->x.cols * sizeof *out);
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const int64_t c = walk_end(&walk, e);
-            const float *x = row_from(&a->x, c);
-            dynamic_scores(heads, d, (float)a->how.slope, x, row_from(&a->target, r), a->vector.source, power);
-            dynamic_powers(heads, row_from(&a->highest, r), power);
-            if (drops) {
-                edge_kept(&a->how, c, r, kept);
+    const dynamic_run run = {.args = a,
+                             .offset = &a->offset,
+                             .column = &a->column,
+                             .vector = &a->vector,
+                             .how = &a->how,
+                             .cols = a->x.cols,
+                             .others = 1,
+                             .other = {&a->x},
+                             .one_range = true};
+    dynamic_pass(&run, cache_bytes, first, end, dynamic_highest_strip);
+}
+
+static inline void clear_range(const dynamic_group *group, float *sum)
+{
+    memset(sum, 0, (size_t)group->strips * STRIP_COLUMNS * sizeof *sum);
+}
+
+static void dynamic_forward_strip(attention_pass *pass)
+{
+    const dynamic_job *job = pass->args;
+    const hal_dynamic_forward_args *a = job->args;
+    const dynamic_group *group = &job->group;
+    const edge_strip *strip = &pass->strip;
+    product_list power;
+    edge_list highest, kept;
+    edge_block block;
+    float sum[RANGE_COLUMNS];
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        double sums[HAL_HEADS];
+        clear_heads(strip, sums);
+        clear_range(group, sum);
+        repeat_heads(strip, repeats(pass, &span), &a->highest, r, highest);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            const int64_t n = (int64_t)block.n * strip->heads;
+            meet_scores(job, &block, &a->x, row_from(&a->target, r), power);
+            dynamic_powers(n, highest, power);
+            add_heads(strip, block.n, power, sums);
+            if (pass->drops) {
+                kept_heads(strip, &a->how.dropout, &block, r, true, kept);
+#pragma omp simd
+                for (int64_t k = 0; k < n; ++k) {
+                    power[k] *= kept[k];
+                }
             }
-            for (int h = 0; h < heads; ++h) {
-                sum[h] += (double)power[h];
-                add_scaled(d, drops ? power[h] * kept[h] : power[h], x + h * d, out + h * d);
+            for (int s = 0; s < group->strips; ++s) {
+                add_rows(&group->strip[s], &block, &a->x, power, sum + (ptrdiff_t)s * STRIP_COLUMNS);
             }
         }
-        for (int h = 0; h < heads; ++h) {
-            row_to(&a->total, r)[h] = (float)sum[h];
+        for (int s = 0; s < group->strips; ++s) {
+            put_columns(pass, group->strip[s].cols, sum + (ptrdiff_t)s * STRIP_COLUMNS,
+                        row_to(&a->out, r) + group->strip[s].col);
+        }
+        float *total = row_to(&a->total, r) + strip->head;
+        for (int h = 0; h < strip->heads && group->begins; ++h) {
+            total[h] = (float)(sums[h] + (pass->walk.begins ? 0.0 : (double)total[h]));
         }
     }
 }
 
-/* Of the edge from u to v, by head: factor = weight * kept, draw = the gradient of raw. */
-static void dynamic_edge(const cpu_dynamic_backward *a, int64_t u, int64_t v, float *factor, float *draw)
+static void dynamic_forward(const hal_dynamic_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    const int heads = a->how->heads;
-    const int64_t d = a->x->cols / heads;
-    const float *x = row_from(a->x, u), *dy = row_from(a->dy, v);
-    const float *total = row_from(a->total, v), *mean = row_from(a->mean, v);
-    const bool drops = a->how->dropout.probability > 0.0F;
-    float kept[HAL_HEADS];
-    dynamic_scores(heads, d, (float)a->how->slope, x, row_from(a->target, v), a->vector->source, factor);
-    dynamic_powers(heads, row_from(a->highest, v), factor);
-    if (drops) {
-        edge_kept(a->how, u, v, kept);
+    const dynamic_run run = {.args = a,
+                             .offset = &a->offset,
+                             .column = &a->column,
+                             .vector = &a->vector,
+                             .how = &a->how,
+                             .cols = a->x.cols,
+                             .others = 1,
+                             .other = {&a->x}};
+    dynamic_pass(&run, cache_bytes, first, end, dynamic_forward_strip);
+}
+
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
+
+/* Of a block's edges, by head. factor: the score, then weight * kept; draw: dy . x, then the gradient of the score. */
+typedef struct dynamic_weights {
+    product_list factor, draw;
+    edge_list highest, total, mean, kept;
+} dynamic_weights;
+
+static void dynamic_weigh(const attention_pass *pass, const edge_block *block, int64_t r, bool r_is_target,
+                          dynamic_weights *w)
+{
+    const int64_t n = (int64_t)block->n * pass->strip.heads;
+    dynamic_powers(n, w->highest, w->factor);
+#pragma omp simd
+    for (int64_t k = 0; k < n; ++k) {
+        w->factor[k] /= w->total[k];
     }
-    for (int h = 0; h < heads; ++h) {
-        const float weight = factor[h] / total[h];
-        const float keeps = drops ? kept[h] : 1.0F;
-        draw[h] = weight * (keeps * dot_of(d, dy + h * d, x + h * d) - mean[h]);
-        factor[h] = weight * keeps;
+    if (pass->drops) {
+        kept_heads(&pass->strip, &pass->how->dropout, block, r, r_is_target, w->kept);
+#pragma omp simd
+        for (int64_t k = 0; k < n; ++k) {
+            w->draw[k] = w->factor[k] * (w->kept[k] * w->draw[k] - w->mean[k]);
+            w->factor[k] *= w->kept[k];
+        }
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; ++k) {
+        w->draw[k] = w->factor[k] * (w->draw[k] - w->mean[k]);
     }
 }
 
-static void dynamic_backward_targets(const cpu_dynamic_backward *a, int64_t first, int64_t end)
+/* turned[cols] += q = draw * (other + fixed > 0 ? 1 : slope), and sum[cols] += q * other, or += factor * second where there is
+ * one, over a block's edges. Sums have room for whole vectors. */
+BY_FORM void add_met_of(const int vectors, const bool two, const dynamic_job *job, const edge_strip *strip,
+                        const edge_block *block, const hal_mat *other, const float *fixed, const float *draw,
+                        const hal_mat *second, const float *factor, float *turned, float *sum)
 {
-    const int heads = a->how->heads;
-    const int64_t d = a->x->cols / heads;
-    const float slope = (float)a->how->slope;
-    const float *vector = a->vector->source;
-    float factor[HAL_HEADS], draw[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const row_walk walk = row_walk_of(a->offset, a->column, r, a->how);
+    vec a[STRIP_VECTORS], b[STRIP_VECTORS], own[STRIP_VECTORS];
+    int64_t base[STRIP_VECTORS];
+    for (int v = 0; v < vectors; ++v) {
+        a[v] = b[v] = (vec){0};
+        own[v] = vec_of(vectors, v, fixed + strip->col, strip->last);
+        base[v] = pick_base(strip, v);
+    }
+    const float *from = (const float *)other->source + strip->col;
+    const float *from_second = two ? (const float *)second->source + strip->col : NULL;
+    for (int i = 0; i < block->n; ++i) {
+        const float *row = from + block->end[i] * other->ld;
+        const float *row_second = two ? from_second + block->end[i] * second->ld : NULL;
+        UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            const vec value = vec_of(vectors, v, row, strip->last);
+            const vec pull = vec_pick(draw + i * strip->heads + base[v], strip->pick[v]);
+            const vec q = vec_if_positive(value + own[v], pull, pull * job->slope);
+            a[v] += q;
+            if (two) {
+                b[v] += vec_pick(factor + i * strip->heads + base[v], strip->pick[v]) *
+                        vec_of(vectors, v, row_second, strip->last);
+            } else {
+                b[v] += q * value;
+            }
+        }
+    }
+    for (int v = 0; v < vectors; ++v) {
+        const ptrdiff_t at = (ptrdiff_t)v * LANES;
+        vec_store(turned + at, vec_load(turned + at) + a[v]);
+        vec_store(sum + at, vec_load(sum + at) + b[v]);
+    }
+}
+
+BY_FORM void add_met(const bool two, const dynamic_job *job, const edge_strip *strip, const edge_block *block,
+                     const hal_mat *other, const float *fixed, const float *draw, const hal_mat *second,
+                     const float *factor, float *turned, float *sum)
+{
+    switch (strip->vectors) {
+    case 1:
+        add_met_of(1, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
+        break;
+    case 2:
+        add_met_of(2, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
+        break;
+    case 3:
+        add_met_of(3, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
+        break;
+    default:
+        add_met_of(STRIP_VECTORS, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
+        break;
+    }
+}
+
+static void dynamic_targets_strip(attention_pass *pass)
+{
+    const dynamic_job *job = pass->args;
+    const cpu_dynamic_backward *a = job->args;
+    const dynamic_group *group = &job->group;
+    const edge_strip *strip = &pass->strip;
+    dynamic_weights w;
+    edge_block block;
+    float turned[RANGE_COLUMNS], sum[RANGE_COLUMNS];
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
+        const int64_t repeated = repeats(pass, &span);
         const float *target = row_from(a->target, r);
-        float *dtarget = row_to(a->dtarget, r), *dvector = row_to(a->dvector, r);
-        memset(dtarget, 0, (size_t)a->x->cols * sizeof *dtarget);
-        memset(dvector, 0, (size_t)a->x->cols * sizeof *dvector);
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const int64_t c = walk_end(&walk, e);
-            const float *x = row_from(a->x, c);
-            dynamic_edge(a, c, r, factor, draw);
-            for (int h = 0; h < heads; ++h) {
-                const float pull = draw[h];
-#pragma omp simd
-                for (int64_t j = h * d; j < (h + 1) * d; ++j) {
-                    const float met = x[j] + target[j];
-                    dtarget[j] += pull * (met > 0.0F ? 1.0F : slope);
-                    dvector[j] += pull * leaky(met, slope);
-                }
+        clear_range(group, turned);
+        clear_range(group, sum);
+        repeat_heads(strip, repeated, a->highest, r, w.highest);
+        repeat_heads(strip, repeated, a->total, r, w.total);
+        repeat_heads(strip, repeated, a->mean, r, w.mean);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            meet_scores(job, &block, a->x, target, w.factor);
+            meet_dots(job, &block, a->x, row_from(a->dy, r), w.draw);
+            dynamic_weigh(pass, &block, r, true, &w);
+            for (int s = 0; s < group->strips; ++s) {
+                const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
+                add_met(false, job, &group->strip[s], &block, a->x, target, w.draw, NULL, NULL, turned + at, sum + at);
             }
         }
+        for (int s = 0; s < group->strips; ++s) {
+            const edge_strip *part = &group->strip[s];
+            const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
+            const float *vector = job->vector + part->col - group->col;
 #pragma omp simd
-        for (int64_t j = 0; j < a->x->cols; ++j) {
-            dtarget[j] *= vector[j];
+            for (int64_t j = 0; j < part->cols; ++j) {
+                sum[at + j] += target[part->col + j] * turned[at + j];
+                turned[at + j] *= vector[j];
+            }
+            put_columns(pass, part->cols, turned + at, row_to(a->dtarget, r) + part->col);
+            put_columns(pass, part->cols, sum + at, row_to(a->dvector, r) + part->col);
         }
     }
 }
 
-static void dynamic_backward_sources(const cpu_dynamic_backward *a, int64_t first, int64_t end)
+static void dynamic_backward_targets(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    const int heads = a->how->heads;
-    const int64_t d = a->x->cols / heads;
-    const float slope = (float)a->how->slope;
-    const float *vector = a->vector->source;
-    float factor[HAL_HEADS], draw[HAL_HEADS];
-    for (int64_t r = first; r < end; ++r) {
-        const row_walk walk = row_walk_of(a->offset, a->column, r, a->how);
+    const dynamic_run run = {.args = a,
+                             .offset = a->offset,
+                             .column = a->column,
+                             .vector = a->vector,
+                             .how = a->how,
+                             .cols = a->x->cols,
+                             .others = 1,
+                             .other = {a->x}};
+    dynamic_pass(&run, cache_bytes, first, end, dynamic_targets_strip);
+}
+
+static void dynamic_sources_strip(attention_pass *pass)
+{
+    const dynamic_job *job = pass->args;
+    const cpu_dynamic_backward *a = job->args;
+    const dynamic_group *group = &job->group;
+    const edge_strip *strip = &pass->strip;
+    dynamic_weights w;
+    edge_block block;
+    float turned[RANGE_COLUMNS], sum[RANGE_COLUMNS];
+    for (int64_t r = pass->first; r < pass->end; ++r) {
+        const edge_span span = walk_span(&pass->walk, r);
         const float *x = row_from(a->x, r);
-        float *dx = row_to(a->dx, r);
-        memset(dx, 0, (size_t)a->x->cols * sizeof *dx);
-        for (int64_t e = 0; e < walk.count; ++e) {
-            const int64_t c = walk_end(&walk, e);
-            const float *target = row_from(a->target, c), *dy = row_from(a->dy, c);
-            dynamic_edge(a, r, c, factor, draw);
-            for (int h = 0; h < heads; ++h) {
-                const float pull = draw[h], share = factor[h];
-#pragma omp simd
-                for (int64_t j = h * d; j < (h + 1) * d; ++j) {
-                    dx[j] += pull * vector[j] * (x[j] + target[j] > 0.0F ? 1.0F : slope) + share * dy[j];
-                }
+        clear_range(group, turned);
+        clear_range(group, sum);
+        for (int64_t e = 0; e < span.edges; e += block.n) {
+            walk_block(&pass->walk, &span, e, &block);
+            gather_heads(strip, &block, a->highest, w.highest);
+            gather_heads(strip, &block, a->total, w.total);
+            gather_heads(strip, &block, a->mean, w.mean);
+            meet_scores(job, &block, a->target, x, w.factor);
+            meet_dots(job, &block, a->dy, x, w.draw);
+            dynamic_weigh(pass, &block, r, false, &w);
+            for (int s = 0; s < group->strips; ++s) {
+                const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
+                add_met(true, job, &group->strip[s], &block, a->target, x, w.draw, a->dy, w.factor, turned + at,
+                        sum + at);
             }
         }
+        for (int s = 0; s < group->strips; ++s) {
+            const edge_strip *part = &group->strip[s];
+            const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
+            const float *vector = job->vector + part->col - group->col;
+#pragma omp simd
+            for (int64_t j = 0; j < part->cols; ++j) {
+                sum[at + j] += vector[j] * turned[at + j];
+            }
+            put_columns(pass, part->cols, sum + at, row_to(a->dx, r) + part->col);
+        }
     }
+}
+
+static void dynamic_backward_sources(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end)
+{
+    const dynamic_run run = {.args = a,
+                             .offset = a->offset,
+                             .column = a->column,
+                             .vector = a->vector,
+                             .how = a->how,
+                             .cols = a->x->cols,
+                             .others = 2,
+                             .other = {a->target, a->dy},
+                             .numbers = 3,
+                             .number = {a->highest, a->total, a->mean}};
+    dynamic_pass(&run, cache_bytes, first, end, dynamic_sources_strip);
 }
