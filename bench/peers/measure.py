@@ -1,7 +1,7 @@
 """One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
 
     measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
-    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat|gin --hidden 16 --epochs 5 --weights FILE.npz ...
+    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat|gatv2|gin --hidden 16 --epochs 5 --weights FILE.npz ...
     measure.py accuracy STORE --peer pyg --model ... --epochs 200 --seeds 10 ...
 
 The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process.
@@ -21,6 +21,8 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
 import store as weft_store  # noqa: E402
+
+ATTENTION = ("gat", "gatv2")
 
 CHECKED_ROWS = 64
 TOLERANCE = 1e-4  # of the sum of magnitudes of a row; float32 sums of thousands of terms
@@ -98,7 +100,7 @@ class Net(torch.nn.Module):
         super().__init__()
         self.layers = torch.nn.ModuleList(layers)
         self.apply_layer, self.dropout, self.input_dropout = apply, args.dropout, args.input_dropout
-        self.activate = F.elu if args.model == "gat" else torch.relu
+        self.activate = F.elu if args.model in ATTENTION else torch.relu
 
     def forward(self, graph, h):
         h = F.dropout(h, self.input_dropout, self.training)
@@ -111,7 +113,7 @@ class Net(torch.nn.Module):
 
 def shapes_of(args, widths):
     """(d_in, d_out, heads) of each layer; heads stand side by side, and the last layer has one."""
-    inner = args.heads if args.model == "gat" else 1
+    inner = args.heads if args.model in ATTENTION else 1
     last = len(widths) - 2
     return [(a * (inner if k > 0 else 1), b, inner if k < last else 1) for k, (a, b) in enumerate(zip(widths, widths[1:]))]
 
@@ -126,6 +128,22 @@ def mlp_places(mlp):
             "mlp.weight": mlp[2].weight.data.T, "mlp.bias": mlp[2].bias.data}
 
 
+class Biased(torch.nn.Module):
+    """DGL's GATv2Conv, with the bias of the result that PyG's has."""
+
+    def __init__(self, conv, width):
+        super().__init__()
+        self.conv, self.bias = conv, torch.nn.Parameter(torch.zeros(width))
+
+    def forward(self, graph, h):
+        return self.conv(graph, h).flatten(1) + self.bias
+
+
+def dynamic_places(source, target, att, bias):
+    return {"source": source.weight.data.T, "source_bias": source.bias.data[None], "target": target.weight.data.T,
+            "target_bias": target.bias.data[None], "att": att.data[0], "bias": bias.data}
+
+
 def dgl_net(args, widths):
     """The network, and for each layer where the parts of its weights go; matrices are seen as [d_in, d_out]."""
     import dgl.nn.pytorch as nn
@@ -135,7 +153,10 @@ def dgl_net(args, widths):
         places = [{"weight": l.fc.weight.data.T, "att_src": l.attn_l.data[0], "att_dst": l.attn_r.data[0],
                    "bias": l.bias.data} for l in layers]
         return Net(args, layers, lambda layer, g, h: layer(g, h).flatten(1)), places
-    if args.model == "gin":
+    if args.model == "gatv2":
+        layers = [Biased(nn.GATv2Conv(a, b, heads, attn_drop=args.attn_dropout), b * heads) for a, b, heads in shapes]
+        places = [dynamic_places(l.conv.fc_src, l.conv.fc_dst, l.conv.attn, l.bias) for l in layers]
+    elif args.model == "gin":
         layers = [nn.GINConv(sum_and_mlp(a, b), "sum") for a, b, _ in shapes]
         places = [mlp_places(l.apply_func) for l in layers]
     elif args.model == "sage":
@@ -155,6 +176,9 @@ def pyg_net(args, widths):
         layers = [nn.GATConv(a, b, heads, add_self_loops=False, dropout=args.attn_dropout) for a, b, heads in shapes]
         places = [{"weight": l.lin.weight.data.T, "att_src": l.att_src.data[0], "att_dst": l.att_dst.data[0],
                    "bias": l.bias.data} for l in layers]
+    elif args.model == "gatv2":
+        layers = [nn.GATv2Conv(a, b, heads, add_self_loops=False, dropout=args.attn_dropout) for a, b, heads in shapes]
+        places = [dynamic_places(l.lin_l, l.lin_r, l.att, l.bias) for l in layers]
     elif args.model == "gin":
         layers = [nn.GINConv(sum_and_mlp(a, b)) for a, b, _ in shapes]
         places = [mlp_places(l.nn) for l in layers]
@@ -205,7 +229,7 @@ class Problem:
         classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
         self.widths = [self.x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
         if args.peer == "dgl":
-            self.graph = dgl_graph(offset, source, args.model == "gat")
+            self.graph = dgl_graph(offset, source, args.model in ATTENTION)
         else:
             self.graph = torch_csr(offset, source, gcn_values(offset, source) if args.model == "gcn" else None)
 
@@ -299,8 +323,8 @@ def main():
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[16])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--split-index", type=int, default=0)
-    parser.add_argument("--model", choices=("sage", "gcn", "gat", "gin"), default="sage")
-    parser.add_argument("--heads", type=int, default=8, help="of the hidden layers of gat")
+    parser.add_argument("--model", choices=("sage", "gcn", "gat", "gatv2", "gin"), default="sage")
+    parser.add_argument("--heads", type=int, default=8, help="of the hidden layers of gat and gatv2")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=5)

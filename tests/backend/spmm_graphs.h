@@ -1,0 +1,132 @@
+/* backend/spmm_graphs.h: random graphs and operands of aggregation, and a run of a prepared matrix. */
+#ifndef WEFT_TESTS_BACKEND_SPMM_GRAPHS_H
+#define WEFT_TESTS_BACKEND_SPMM_GRAPHS_H
+
+#include "base/alloc.h"
+#include "hal/hal.h"
+#include "support/test.h"
+
+typedef struct graph {
+    const char *name;
+    int64_t rows, cols;
+    int64_t *offset;
+    int32_t *column;
+    float *value; /* or NULL */
+} graph;
+
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* Magnitudes near 1 with both signs. */
+static double random_value(void)
+{
+    return (double)(next_random() >> 40) / (double)(1 << 23) - 1.0;
+}
+
+static graph new_graph(const char *name, int64_t rows, int64_t cols, const int64_t *degree)
+{
+    graph g = {.name = name, .rows = rows, .cols = cols};
+    g.offset = malloc((size_t)(rows + 1) * sizeof *g.offset);
+    g.offset[0] = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        g.offset[r + 1] = g.offset[r] + degree[r];
+    }
+    g.column = malloc((size_t)(g.offset[rows] + 1) * sizeof *g.column);
+    for (int64_t e = 0; e < g.offset[rows]; e++) {
+        g.column[e] = (int32_t)(next_random() % (uint64_t)cols);
+    }
+    return g;
+}
+
+static void free_graph(graph *g)
+{
+    free(g->offset);
+    free(g->column);
+    free(g->value);
+}
+
+/* One run, its operands by pointer; out has `rows` rows, x has `cols`. */
+typedef struct flat_args {
+    weft_dtype dtype;
+    bool narrow, narrow_out; /* x, out: of bfloat16 instead */
+    int64_t rows, cols, d;
+    const void *x;
+    int64_t ldx;
+    const void *pre, *post, *diag;
+    double beta;
+    void *out;
+    int64_t ldo;
+    int slice, slices;
+} flat_args;
+
+/* Where the backend finds what the host has at `source`; NULL for nothing. On a device a copy, noted in *copy. */
+static void *on_device(weft_hal *hal, const void *source, size_t bytes, void **copy)
+{
+    if (hal_host_visible(hal) || source == NULL || bytes == 0) {
+        return (void *)(uintptr_t)source;
+    }
+    ASSERT_OK(hal->mem.alloc(hal, bytes, WEFT_MEM_GENERAL, copy));
+    ASSERT_OK(hal->mem.upload(hal, *copy, source, bytes));
+    return *copy;
+}
+
+static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
+{
+    enum { X, PRE, POST, DIAG, OUT, OPERANDS };
+    const weft_dtype x = a->narrow ? WEFT_DTYPE_BF16 : a->dtype;
+    const weft_dtype out = a->narrow_out ? WEFT_DTYPE_BF16 : a->dtype;
+    const size_t cell = weft_dtype_bytes(a->dtype);
+    const size_t out_bytes = (size_t)(a->rows * a->ldo) * weft_dtype_bytes(out);
+    void *copy[OPERANDS] = {NULL};
+    void *on[OPERANDS] = {on_device(hal, a->x, (size_t)(a->cols * a->ldx) * weft_dtype_bytes(x), &copy[X]),
+                          on_device(hal, a->pre, (size_t)a->cols * cell, &copy[PRE]),
+                          on_device(hal, a->post, (size_t)a->rows * cell, &copy[POST]),
+                          on_device(hal, a->diag, (size_t)a->rows * cell, &copy[DIAG]),
+                          on_device(hal, a->out, out_bytes, &copy[OUT])};
+    const hal_spmm_run_args args = {.matrix = spmm,
+                                    .x = hal_mat_from(on[X], x, a->cols, a->d, a->ldx),
+                                    .pre = hal_column_from(on[PRE], a->dtype, a->pre != NULL ? a->cols : 0),
+                                    .post = hal_column_from(on[POST], a->dtype, a->post != NULL ? a->rows : 0),
+                                    .diag = hal_column_from(on[DIAG], a->dtype, a->diag != NULL ? a->rows : 0),
+                                    .beta = a->beta,
+                                    .out = hal_mat_of(on[OUT], out, a->rows, a->d, a->ldo),
+                                    .slice = a->slice,
+                                    .slices = a->slices};
+    weft_status status = hal_spmm_run(hal, &args);
+    if (status == WEFT_OK && copy[OUT] != NULL) {
+        status = hal->mem.download(hal, a->out, copy[OUT], out_bytes);
+    }
+    for (int i = 0; i < OPERANDS; i++) {
+        hal->mem.free(hal, copy[i]);
+    }
+    return status;
+}
+
+/* Drawn from a pool at a random start: large operands cost no more than a copy. */
+static float *random_floats(size_t count)
+{
+    enum { POOL = 8191 };
+    static float pool[POOL];
+    if (pool[0] == 0.0F) {
+        for (int i = 0; i < POOL; i++) {
+            pool[i] = (float)random_value();
+        }
+    }
+    float *values = NULL;
+    ASSERT_OK(WEFT_NEW(&values, count + 1, WEFT_MEM_GENERAL));
+    size_t at = next_random() % POOL;
+    for (size_t i = 0; i < count + 1; i++) {
+        values[i] = pool[at];
+        at = at + 1 < POOL ? at + 1 : 0;
+    }
+    return values;
+}
+
+#endif
