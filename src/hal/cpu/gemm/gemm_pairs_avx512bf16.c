@@ -106,7 +106,7 @@ static inline void multiply_tile(int64_t pairs, const uint32_t *a, const uint32_
 
 static __mmask16 lanes_there(int64_t columns)
 {
-    return columns >= LANES ? (__mmask16)0xffff : (__mmask16)((1U << (columns > 0 ? columns : 0)) - 1);
+    return (__mmask16)(columns >= LANES ? 0xffffU : (1U << (columns > 0 ? columns : 0)) - 1U);
 }
 
 static void fetch_row(const uint16_t *row, int64_t bytes)
