@@ -139,7 +139,8 @@ static void run_meeting(const char *resource, int64_t rows, int64_t cols, int he
         return;
     }
     env *e = &s.e;
-    const double d = (double)(cols / heads);
+    const int64_t width = cols / heads;
+    const double d = (double)width;
     operand x = operand_make(e, rows, cols, UNIT);
     operand target = operand_make(e, rows, cols, UNIT);
     operand unit = operand_make(e, 1, cols, UNIT);
