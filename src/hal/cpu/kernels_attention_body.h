@@ -197,11 +197,25 @@ static void attention_highest(const hal_attention_highest_args *a, int64_t cache
     }
 }
 
+/* Powers of a block's edges to row r, as dropout leaves them. */
+static inline void drop_powers(const attention_pass *pass, const edge_block *block, int64_t r, float *power)
+{
+    if (!pass->drops) {
+        return;
+    }
+    edge_list kept;
+    kept_heads(&pass->strip, &pass->how->dropout, block, r, true, kept);
+#pragma omp simd
+    for (int64_t k = 0; k < (int64_t)block->n * pass->strip.heads; ++k) {
+        power[k] *= kept[k];
+    }
+}
+
 static void forward_strip(attention_pass *pass)
 {
     const hal_attention_forward_args *a = pass->args;
     const edge_strip *strip = &pass->strip;
-    edge_list source, target, highest, power, kept;
+    edge_list source, target, highest, power;
     edge_block block;
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
@@ -217,13 +231,7 @@ static void forward_strip(attention_pass *pass)
             gather_heads(strip, &block, &a->source, source);
             edge_powers(n, (float)a->how.slope, source, target, highest, power);
             add_heads(strip, block.n, power, sums);
-            if (pass->drops) {
-                kept_heads(strip, &a->how.dropout, &block, r, true, kept);
-#pragma omp simd
-                for (int64_t k = 0; k < n; ++k) {
-                    power[k] *= kept[k];
-                }
-            }
+            drop_powers(pass, &block, r, power);
             add_rows(strip, &block, &a->x, power, sum);
         }
         put_columns(pass, strip->cols, sum, row_to(&a->out, r) + strip->col);

@@ -28,7 +28,7 @@ typedef float product_list[PRODUCTS + 2 * LANES]; /* and what vectors at its end
 /* Heads that are scored together, and the range of their columns that sums are made of. */
 typedef struct dynamic_group {
     int64_t d, col, cols; /* of the heads */
-    int head, heads;
+    int heads;
     bool by_row;      /* heads share vectors, else each has its own */
     int64_t products; /* of an edge */
     bool begins;      /* the range, with the first column of the heads */
@@ -49,7 +49,6 @@ static void group_at(dynamic_group *group, int head, int64_t col, int heads, int
 {
     const int together = d < STRIP_COLUMNS ? (int)(STRIP_COLUMNS / d) : 1;
     group->d = d;
-    group->head = head;
     group->heads = heads - head < together ? heads - head : together;
     group->col = head * d;
     group->cols = group->heads * d;
@@ -287,7 +286,7 @@ static void dynamic_forward_strip(attention_pass *pass)
     const dynamic_group *group = &job->group;
     const edge_strip *strip = &pass->strip;
     product_list power;
-    edge_list highest, kept;
+    edge_list highest;
     edge_block block;
     float sum[RANGE_COLUMNS];
     for (int64_t r = pass->first; r < pass->end; ++r) {
@@ -298,17 +297,10 @@ static void dynamic_forward_strip(attention_pass *pass)
         repeat_heads(strip, repeats(pass, &span), &a->highest, r, highest);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
-            const int64_t n = (int64_t)block.n * strip->heads;
             meet_scores(job, &block, &a->x, row_from(&a->target, r), power);
-            dynamic_powers(n, highest, power);
+            dynamic_powers((int64_t)block.n * strip->heads, highest, power);
             add_heads(strip, block.n, power, sums);
-            if (pass->drops) {
-                kept_heads(strip, &a->how.dropout, &block, r, true, kept);
-#pragma omp simd
-                for (int64_t k = 0; k < n; ++k) {
-                    power[k] *= kept[k];
-                }
-            }
+            drop_powers(pass, &block, r, power);
             for (int s = 0; s < group->strips; ++s) {
                 add_rows(&group->strip[s], &block, &a->x, power, sum + (ptrdiff_t)s * STRIP_COLUMNS);
             }
