@@ -61,6 +61,8 @@ typedef struct partition_options {
  */
 weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
                               partition_report *report);
+/* Whether `auto` would take the method stream on this process: the graph is too much for METIS. */
+bool partition_auto_streams(const weft_graph *graph, const partition_options *options);
 weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, partition_report *report);
 /* Oracle: every edge and vertex has a part < parts; for an edge-cut every edge lies at its destination's root. */
 weft_status partition_is_valid(const weft_graph *graph, const weft_partition *partition);

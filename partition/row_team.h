@@ -44,6 +44,8 @@ static inline weft_status row_team_agree(const row_team *team, weft_status local
 weft_status row_team_sum(const row_team *team, int64_t *values, int64_t count);
 /* What every rank hands in, one after the other: [out] *all (weft_free), *all_bytes. */
 weft_status row_team_gather(const row_team *team, const void *send, int64_t bytes, void **all, int64_t *all_bytes);
+/* A number for every rank: to [size]; [out] from [size]: what the others have for this one. */
+weft_status row_team_counts(const row_team *team, const int64_t *to, int64_t *from);
 /* The first of this rank's rows of block `block` of `blocks`, of as many edges each. */
 int64_t row_team_block(const row_team *team, int block, int blocks);
 /* Whose row v is. */

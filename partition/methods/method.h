@@ -45,6 +45,8 @@ const partition_method *partition_method_at(int i); /* NULL past the end */
 const partition_method *partition_method_find(const char *name);
 
 weft_status method_auto(const partition_job *job, weft_partition *partition);
+/* Whether the graph, by its size, is too much for METIS here, so that auto takes the stream. */
+bool method_auto_streams(const partition_job *job);
 weft_status method_metis(const partition_job *job, weft_partition *partition);
 weft_status method_expand(const partition_job *job, weft_partition *partition);
 weft_status method_edgecut(const partition_job *job, weft_partition *partition);

@@ -98,8 +98,9 @@ static weft_status try_all(const partition_job *job, const pair_list *list, uint
     refine_result result = {0};
     adjacency adjacent = {0};
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, &at_home),
-                  status, done);
+    WEFT_TRY_GOTO(
+        edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, NULL, &at_home), status,
+        done);
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         WEFT_TRY_GOTO(improve(job, list, &adjacent, "from a stream", best->other, &result), status, done);

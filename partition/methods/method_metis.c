@@ -210,6 +210,18 @@ static weft_status check_cut(const partition_job *job, const pair_list *list)
     return metis_check_size(list->vertices, 2 * list->pairs, job->memory_limit);
 }
 
+bool method_auto_streams(const partition_job *job)
+{
+    const weft_graph *graph = job->graph;
+    weft_status status = check_pairs(job);
+    if (status == WEFT_OK) {
+        status =
+            metis_check_size(graph->vertices, graph->symmetric ? graph->edges : 2 * graph->edges, job->memory_limit);
+    }
+    weft_error_clear();
+    return status != WEFT_OK;
+}
+
 static weft_status stream_instead(const partition_job *job, weft_partition *partition)
 {
     log_info("partition: %s; the method stream is taken", weft_error_message());

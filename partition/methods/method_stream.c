@@ -11,12 +11,13 @@
 
 weft_status method_stream(const partition_job *job, weft_partition *partition)
 {
-    const uint64_t need = edge_stream_memory(job->graph->vertices, job->parts);
+    const row_team alone = row_team_alone(job->graph);
+    const uint64_t need = edge_stream_memory(&alone, job->parts);
     WEFT_CHECK(job->memory_limit == 0 || need <= job->memory_limit, WEFT_ERR_RESOURCE,
                "partitioning %lld vertices needs %.2f GiB, %.2f GiB are left: use " FLAG_METHOD
                " random, or a machine with more memory",
                (long long)job->graph->vertices, (double)need / (double)(1 << 30),
                (double)job->memory_limit / (double)(1 << 30));
-    const row_team alone = row_team_alone(job->graph);
-    return edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), partition->edge_part, NULL);
+    return edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), partition->edge_part, NULL,
+                              NULL);
 }

@@ -86,6 +86,13 @@ static uint64_t memory_left(const partition_options *options)
     return options->memory_limit > held ? options->memory_limit - held : 1;
 }
 
+bool partition_auto_streams(const weft_graph *graph, const partition_options *options)
+{
+    const partition_job job = {
+        .graph = graph, .options = options, .parts = options->parts, .memory_limit = memory_left(options)};
+    return method_auto_streams(&job);
+}
+
 /* The largest resident set so far, of this process or of a child that METIS ran in (which starts as our copy). */
 static uint64_t peak_bytes(void)
 {
@@ -113,6 +120,19 @@ static void follow_roots(const weft_graph *graph, int threads, weft_partition *p
     }
 }
 
+static weft_status choose_roots(const weft_graph *graph, int threads, weft_partition *partition)
+{
+    const row_team alone = row_team_alone(graph);
+    uint64_t *held = NULL;
+    replica_table table;
+    WEFT_TRY(replica_marks(graph, partition->edge_part, partition->parts, threads, &held));
+    WEFT_TRY(replica_table_build(&alone, partition->edge_part, partition->parts, held, false, threads, &table));
+    weft_status status =
+        partition_choose_roots(&table, partition->parts, threads, partition->edge_part, partition->root);
+    replica_table_free(&table);
+    return status;
+}
+
 static weft_status compute_parts(const weft_graph *graph, const partition_options *options, int threads,
                                  weft_partition *partition)
 {
@@ -133,7 +153,7 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
         follow_roots(graph, threads, partition);
         return WEFT_OK;
     }
-    return partition_choose_roots(graph, threads, partition);
+    return choose_roots(graph, threads, partition);
 }
 
 weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,

@@ -1,109 +1,131 @@
-/*
- * partition/methods/root.c: which of its replicas computes a vertex.
- *
- * The root carries the dense work, so parts should hold equally many; and the root should be where most of the vertex's
- * edges are. A vertex held once has no choice. Split vertices then take, in id order, the part with most of their edges
- * among those below the mean number of roots + 5 %, or the least filled part that holds them when all are full. A part
- * left with fewer roots than the mean is filled up from the others' split vertices. Isolated vertices go where
- * roots are fewest. No choice adds a replica. Sequential over vertices: O(replicas).
- */
+/* partition/methods/root.c: see partition/methods/root.h. */
 #include "partition/methods/root.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
 #include "partition/methods/method.h"
-#include "partition/methods/replication.h"
 
 #define ROOT_SLACK 1.05
+enum { EVEN_ROUNDS = 4 };
 
 typedef struct root_state {
+    const row_team *team;
     const replica_table *table;
-    uint16_t *root;
-    int64_t *count; /* [parts] roots so far */
     int parts;
+    uint16_t *root; /* [n] */
+    int *seen;      /* [parts] those of the vertex at hand */
+    int64_t *count; /* [parts] roots of all ranks */
+    int64_t *own;   /* [parts] what this rank adds to that */
+    int64_t *room;  /* [parts] what it may add */
+    int64_t *could; /* [2, parts] vertices that could go to a part: of this rank, of all */
 } root_state;
 
-static int64_t replicas(const replica_table *table, int64_t v)
+/* Of v's parts that with most of its edges among those with room, or -1. */
+static int best_of(const root_state *state, int64_t v, int seen)
 {
-    return table->first[v + 1] - table->first[v];
+    const int32_t *edges = state->table->edges + replica_at(state->table, v);
+    int best = -1, most = 0;
+    for (int i = 0; i < seen; ++i) {
+        const int part = state->seen[i];
+        if (state->room[part] > 0 && edges[i] > most) {
+            best = part;
+            most = edges[i];
+        }
+    }
+    return best;
 }
 
-/* The held part below `limit` roots with most edges, else the held part with the fewest roots. */
-static int best_part(const root_state *state, int64_t v, int64_t limit)
+static int roomiest_of(const root_state *state, int seen)
 {
-    const replica_table *table = state->table;
-    int best = -1, emptiest = -1;
-    int32_t best_edges = -1;
-    int64_t at = table->first[v];
-    for (int w = 0; w < table->words; ++w) {
-        for (uint64_t bits = table->held[v * table->words + w]; bits != 0; bits &= bits - 1) {
-            int part = 64 * w + __builtin_ctzll(bits);
-            int32_t edges = table->edges[at++];
-            if (state->count[part] < limit && edges > best_edges) {
-                best = part;
-                best_edges = edges;
-            }
-            if (emptiest < 0 || state->count[part] < state->count[emptiest]) {
-                emptiest = part;
-            }
-        }
+    int best = state->seen[0];
+    for (int i = 1; i < seen; ++i) {
+        best = state->room[state->seen[i]] > state->room[best] ? state->seen[i] : best;
     }
-    assert(emptiest >= 0 && at == table->first[v + 1]);
-    return best >= 0 ? best : emptiest;
+    return best;
 }
 
-static void place_all(root_state *state, int64_t limit)
+static void add_own(root_state *state, int64_t v, int part)
 {
-    const replica_table *table = state->table;
-    for (int64_t v = 0; v < table->vertices; ++v) {
-        if (replicas(table, v) == 1) {
-            state->root[v] = (uint16_t)best_part(state, v, INT64_MAX);
-            ++state->count[state->root[v]];
-        }
+    assert(part >= 0 && part < state->parts && v >= state->team->begin && v < state->team->end);
+    state->root[v] = (uint16_t)part;
+    ++state->own[part];
+}
+
+/* What all ranks added becomes part of count. */
+static weft_status count_all(root_state *state)
+{
+    WEFT_TRY(row_team_sum(state->team, state->own, state->parts));
+    for (int p = 0; p < state->parts; ++p) {
+        state->count[p] += state->own[p];
+        state->own[p] = 0;
     }
-    for (int64_t v = 0; v < table->vertices; ++v) {
-        if (replicas(table, v) > 1) {
-            state->root[v] = (uint16_t)best_part(state, v, limit);
-            ++state->count[state->root[v]];
+    return WEFT_OK;
+}
+
+static void place_unsplit(root_state *state)
+{
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        const int seen = replica_parts(state->table, v, state->seen);
+        if (seen == 1) {
+            add_own(state, v, state->seen[0]);
+        }
+        for (int i = 0; seen > 1 && i < seen; ++i) {
+            ++state->could[state->seen[i]];
         }
     }
 }
 
-/* Move roots of split vertices from parts above the mean to parts below it, until nothing moves (at most 4 rounds). */
-static void even_out(root_state *state, int64_t mean)
+/* could: of this rank, then all ranks' too. */
+static weft_status sum_could(root_state *state)
 {
-    const replica_table *table = state->table;
-    int64_t moved = 1;
-    for (int round = 0; round < 4 && moved > 0; ++round) {
-        moved = 0;
-        for (int64_t v = 0; v < table->vertices; ++v) {
-            if (replicas(table, v) < 2 || state->count[state->root[v]] <= mean) {
-                continue;
-            }
-            int to = best_part(state, v, mean);
-            if (state->count[to] < mean) {
-                --state->count[state->root[v]];
-                ++state->count[to];
-                state->root[v] = (uint16_t)to;
-                ++moved;
-            }
+    memcpy(state->could + state->parts, state->could, (size_t)state->parts * sizeof state->could[0]);
+    return row_team_sum(state->team, state->could + state->parts, state->parts);
+}
+
+/* This rank's share of `amount` for a part. */
+static int64_t share_of(const root_state *state, int64_t amount, int part)
+{
+    const int64_t own = state->could[part], all = state->could[state->parts + part];
+    if (own == all) {
+        return amount;
+    }
+    return (int64_t)((double)amount * ((double)own / (double)all));
+}
+
+static void place_split(root_state *state, int64_t limit)
+{
+    for (int p = 0; p < state->parts; ++p) {
+        state->room[p] = share_of(state, limit - state->count[p], p);
+    }
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        const int seen = replica_parts(state->table, v, state->seen);
+        if (seen > 1) {
+            const int best = best_of(state, v, seen);
+            const int part = best >= 0 ? best : roomiest_of(state, seen);
+            add_own(state, v, part);
+            --state->room[part];
         }
     }
+}
+
+static bool is_isolated(const root_state *state, int64_t v)
+{
+    return state->table->first[v] == state->table->first[v + 1];
 }
 
 /* Isolated vertices fill the parts with the fewest roots: level by level, parts ascending. */
 static void place_isolated(root_state *state)
 {
-    const replica_table *table = state->table;
-    int part = 0;
     int64_t level = INT64_MAX;
+    int part = 0;
     for (int p = 0; p < state->parts; ++p) {
         level = state->count[p] < level ? state->count[p] : level;
     }
-    for (int64_t v = 0; v < table->vertices; ++v) {
-        if (replicas(table, v) > 0) {
+    for (int64_t v = 0; v < state->team->graph->vertices; ++v) {
+        if (!is_isolated(state, v)) {
             continue;
         }
         while (state->count[part] > level) {
@@ -115,37 +137,132 @@ static void place_isolated(root_state *state)
     }
 }
 
-/* An edge without a part is a self-loop. */
-static void place_self_loops(const weft_graph *graph, int threads, weft_partition *partition)
+/* Of split vertices: below the mean those that a part could get, above it those that it could give. */
+static void count_movable(root_state *state, int64_t mean)
 {
-#pragma omp parallel num_threads(split_threads(graph->edges, threads))
+    memset(state->could, 0, (size_t)state->parts * sizeof state->could[0]);
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        const int seen = replica_parts(state->table, v, state->seen), root = state->root[v];
+        for (int i = 0; seen > 1 && i < seen; ++i) {
+            const int part = state->seen[i];
+            state->could[part] += state->count[part] <= mean || part == root ? 1 : 0;
+        }
+    }
+}
+
+static int64_t move_roots(root_state *state)
+{
+    int64_t moved = 0;
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        const int root = state->root[v];
+        if (state->room[root] >= 0) {
+            continue;
+        }
+        const int seen = replica_parts(state->table, v, state->seen);
+        const int to = seen > 1 ? best_of(state, v, seen) : -1;
+        if (to >= 0) {
+            --state->own[root];
+            ++state->room[root];
+            add_own(state, v, to);
+            --state->room[to];
+            ++moved;
+        }
+    }
+    return moved;
+}
+
+/* Roots of split vertices go from parts above the mean to parts below it, until nothing moves. */
+static weft_status even_out(root_state *state, int64_t mean)
+{
+    int64_t moved = 1;
+    for (int round = 0; round < EVEN_ROUNDS && moved > 0; ++round) {
+        count_movable(state, mean);
+        WEFT_TRY(sum_could(state));
+        for (int p = 0; p < state->parts; ++p) {
+            state->room[p] = share_of(state, mean - state->count[p], p);
+        }
+        moved = move_roots(state);
+        WEFT_TRY(row_team_sum(state->team, &moved, 1));
+        WEFT_TRY(count_all(state));
+    }
+    return WEFT_OK;
+}
+
+/* An edge without a part is a self-loop. */
+static void place_self_loops(const root_state *state, int threads, uint16_t *edge_part)
+{
+    const row_team *team = state->team;
+    const int64_t *offset = team->graph->offset + team->begin;
+    const int64_t rows = team->end - team->begin;
+#pragma omp parallel num_threads(split_threads(offset[rows] - offset[0], threads))
     {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                if (partition->edge_part[e] == PARTITION_NO_PART) {
-                    partition->edge_part[e] = partition->root[v];
+        const int t = omp_get_thread_num(), of = omp_get_num_threads();
+        const int64_t end = split_rows(offset, rows, t + 1, of);
+        for (int64_t i = split_rows(offset, rows, t, of); i < end; ++i) {
+            for (int64_t e = offset[i] - offset[0]; e < offset[i + 1] - offset[0]; ++e) {
+                if (edge_part[e] == PARTITION_NO_PART) {
+                    edge_part[e] = state->root[team->begin + i];
                 }
             }
         }
     }
 }
 
-weft_status partition_choose_roots(const weft_graph *graph, int threads, weft_partition *partition)
+/* From this rank's rows to all. */
+static weft_status share_roots(const root_state *state)
 {
-    weft_status status = WEFT_OK;
-    replica_table table = {0};
-    root_state state = {.table = &table, .root = partition->root, .parts = partition->parts};
-    int64_t mean = (graph->vertices + partition->parts - 1) / partition->parts;
-    WEFT_TRY_GOTO(replica_table_build(graph, partition, threads, &table), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.count, partition->parts, WEFT_MEM_PARTITION), status, done);
-    place_all(&state, (int64_t)((double)mean * ROOT_SLACK) + 1);
+    const row_team *team = state->team;
+    const int64_t rows = team->end - team->begin;
+    void *all = NULL;
+    int64_t bytes = 0;
+    if (team->size == 1) {
+        return WEFT_OK;
+    }
+    weft_status status =
+        row_team_gather(team, state->root + team->begin, rows * (int64_t)sizeof *state->root, &all, &bytes);
+    if (status == WEFT_OK && bytes > 0) {
+        memcpy(state->root, all, (size_t)bytes);
+    }
+    weft_free(all);
+    return status;
+}
+
+static weft_status state_create(root_state *state)
+{
+    WEFT_TRY(WEFT_NEW(&state->seen, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->count, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->own, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->room, state->parts, WEFT_MEM_PARTITION));
+    return WEFT_NEW_ZERO(&state->could, 2 * (int64_t)state->parts, WEFT_MEM_PARTITION);
+}
+
+static void state_free(root_state *state)
+{
+    weft_free(state->could);
+    weft_free(state->room);
+    weft_free(state->own);
+    weft_free(state->count);
+    weft_free(state->seen);
+}
+
+weft_status partition_choose_roots(const replica_table *table, int parts, int threads, uint16_t *edge_part,
+                                   uint16_t *root)
+{
+    const row_team *team = table->team;
+    const int64_t mean = (team->graph->vertices + parts - 1) / parts;
+    root_state state = {.team = team, .table = table, .parts = parts, .root = root};
+    weft_status status = row_team_agree(team, state_create(&state));
+    WEFT_TRY_GOTO(status, status, done);
+    place_unsplit(&state);
+    WEFT_TRY_GOTO(count_all(&state), status, done);
+    WEFT_TRY_GOTO(sum_could(&state), status, done);
+    place_split(&state, (int64_t)((double)mean * ROOT_SLACK) + 1);
+    WEFT_TRY_GOTO(count_all(&state), status, done);
     place_isolated(&state);
-    even_out(&state, mean);
-    place_self_loops(graph, threads, partition);
+    WEFT_TRY_GOTO(even_out(&state, mean), status, done);
+    place_self_loops(&state, threads, edge_part);
+    status = share_roots(&state);
 done:
-    weft_free(state.count);
-    replica_table_free(&table);
+    state_free(&state);
     return status;
 }

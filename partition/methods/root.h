@@ -1,10 +1,25 @@
-/* partition/methods/root.h: the root of every vertex of a vertex-cut. */
+/*
+ * partition/methods/root.h: which of its replicas computes a vertex, in a vertex-cut.
+ *
+ * The root carries the dense work, so parts should hold equally many; and the root should be where most of the vertex's
+ * edges are. A vertex held once has no choice. Split vertices then take, in id order, the part with most of their edges
+ * among those below the mean number of roots + 5 %, or the least filled part that holds them when all are full. A part
+ * left with fewer roots than the mean is filled up from the others' split vertices. Isolated vertices go where
+ * roots are fewest. No choice adds a replica. Sequential over vertices: O(replicas).
+ *
+ * Of a team each rank chooses for the vertices of its rows. Of what is left of a part's room it has its share, by how many of the
+ * vertices that could go there are its own.
+ */
 #ifndef WEFT_PARTITION_METHODS_ROOT_H
 #define WEFT_PARTITION_METHODS_ROOT_H
 
-#include "partition/partition.h"
+#include "partition/methods/replication.h"
 
-/* Fill partition->root from partition->edge_part, then give self-loops to the root of their vertex. */
-weft_status partition_choose_roots(const weft_graph *graph, int threads, weft_partition *partition);
+/*
+ * [out] root [n], of all ranks' vertices. edge_part [edges of own rows]: where it is PARTITION_NO_PART, of a self-loop, it becomes
+ * the root of the vertex. Collective over the table's team.
+ */
+weft_status partition_choose_roots(const replica_table *table, int parts, int threads, uint16_t *edge_part,
+                                   uint16_t *root);
 
 #endif

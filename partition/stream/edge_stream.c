@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "partition/partition.h"
 #include "partition/stream/homes.h"
+#include "partition/stream/row_pairs.h"
 
 enum { PROGRESS_ROWS = 4096, LOOK = 64 }; /* pairs between two looks at all parts */
 enum { TEAM_BLOCKS = 32 };                /* of a rank's rows, with a word to the others behind each */
@@ -24,12 +25,13 @@ typedef struct holding {
 typedef struct stream_state {
     const row_team *team;
     const weft_graph *graph;
+    row_pairs pairs;
     uint16_t *edge_part; /* of the edges of the team's own rows */
     int64_t first_edge;  /* the first of them */
     int parts, words;
     int64_t most_load; /* edges that a part may have */
     int64_t *room;     /* [parts] edges that this rank may still add */
-    int64_t *degree;   /* [n]; while edges are mirrored: the next entry of each row */
+    int64_t *degree;   /* [n] */
     uint16_t *home;    /* [n] */
     uint64_t *held;    /* [n, words] bit p: part p holds v */
     int64_t *load;     /* [parts] edges */
@@ -43,53 +45,6 @@ typedef struct stream_state {
     int evenest;   /* the part that adds most to evenness, -1: none has room */
     int64_t since; /* pairs placed since */
 } stream_state;
-
-/* ---- pairs as they lie in rows ----------------------------------------------------------------------------------- */
-
-/* The first entry of row v with source u, or -1. */
-static int64_t entry_of(const weft_graph *graph, int64_t v, int64_t u)
-{
-    int64_t low = graph->offset[v], high = graph->offset[v + 1];
-    const int64_t end = high;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (graph_source(graph, middle) < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < end && graph_source(graph, low) == u ? low : -1;
-}
-
-/* Is entry e of row v, with source u, where a walk over the rows first meets the pair? */
-static bool is_first(const weft_graph *graph, int64_t v, int64_t e, int64_t u)
-{
-    if (u == v || (e > graph->offset[v] && graph_source(graph, e - 1) == u)) {
-        return false;
-    }
-    return u > v || (!graph->symmetric && entry_of(graph, u, v) < 0);
-}
-
-static int64_t run_length(const weft_graph *graph, int64_t v, int64_t e)
-{
-    int64_t end = e + 1;
-    while (end < graph->offset[v + 1] && graph_source(graph, end) == graph_source(graph, e)) {
-        ++end;
-    }
-    return end - e;
-}
-
-/* Edges of the pair that entry e of row v begins, both directions and repetitions counted. */
-static int64_t pair_edges(const weft_graph *graph, int64_t v, int64_t e, int64_t u)
-{
-    const int64_t here = run_length(graph, v, e);
-    if (graph->symmetric) {
-        return 2 * here;
-    }
-    const int64_t there = u > v ? entry_of(graph, u, v) : -1;
-    return here + (there >= 0 ? run_length(graph, u, there) : 0);
-}
 
 static uint16_t *part_of(const stream_state *state, int64_t e)
 {
@@ -127,7 +82,7 @@ static weft_status hold(stream_state *state, int64_t v, int part)
 
 static weft_status place(stream_state *state, int64_t e, int64_t u, int64_t v, int part)
 {
-    const int64_t edges = pair_edges(state->graph, v, e, u);
+    const int64_t edges = row_pairs_edges(&state->pairs, v, e, u);
     assert(part >= 0 && part < state->parts && edges > 0);
     WEFT_TRY(hold(state, u, part));
     WEFT_TRY(hold(state, v, part));
@@ -296,15 +251,19 @@ static int choose(stream_state *state, int64_t u, int64_t v)
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
-static void count_degrees(stream_state *state)
+/* Where edges begin is told by the rows where they end: of a directed graph by all ranks'. */
+static weft_status count_degrees(stream_state *state)
 {
+    const row_team *team = state->team;
     const weft_graph *graph = state->graph;
-    for (int64_t v = 0; v < graph->vertices; ++v) {
+    const bool all_rows = graph->symmetric;
+    for (int64_t v = all_rows ? 0 : team->begin; v < (all_rows ? graph->vertices : team->end); ++v) {
         state->degree[v] += graph->offset[v + 1] - graph->offset[v];
         for (int64_t e = graph->offset[v]; !graph->symmetric && e < graph->offset[v + 1]; ++e) {
             ++state->degree[graph_source(graph, e)];
         }
     }
+    return all_rows ? WEFT_OK : row_team_sum(team, state->degree, graph->vertices);
 }
 
 /* Edges of pairs whose ends are at home in a part, of this rank's rows. */
@@ -314,8 +273,8 @@ static void count_at_home(const stream_state *state, int64_t *count)
     for (int64_t v = state->team->begin; v < state->team->end; ++v) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             const int64_t u = graph_source(graph, e);
-            if (state->home[u] == state->home[v] && is_first(graph, v, e, u)) {
-                count[state->home[v]] += pair_edges(graph, v, e, u);
+            if (state->home[u] == state->home[v] && row_pairs_first(&state->pairs, v, e, u)) {
+                count[state->home[v]] += row_pairs_edges(&state->pairs, v, e, u);
             }
         }
     }
@@ -359,7 +318,7 @@ static weft_status place_at_home(stream_state *state)
             const int64_t u = graph_source(graph, e);
             const uint16_t home = state->home[v];
             *part_of(state, e) = PARTITION_NO_PART;
-            if (state->home[u] == home && state->room[home] > 0 && is_first(graph, v, e, u)) {
+            if (state->home[u] == home && state->room[home] > 0 && row_pairs_first(&state->pairs, v, e, u)) {
                 WEFT_TRY(place(state, e, u, v, home));
             }
         }
@@ -376,12 +335,21 @@ static weft_status place_rows(stream_state *state, int64_t begin, int64_t end, l
         }
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             const int64_t u = graph_source(graph, e);
-            if (*part_of(state, e) == PARTITION_NO_PART && is_first(graph, v, e, u)) {
+            if (*part_of(state, e) == PARTITION_NO_PART && row_pairs_first(&state->pairs, v, e, u)) {
                 WEFT_TRY(place(state, e, u, v, choose(state, u, v)));
             }
         }
     }
     return WEFT_OK;
+}
+
+static int64_t sum_of(const int64_t *count, int size)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < size; ++i) {
+        sum += count[i];
+    }
+    return sum;
 }
 
 static weft_status place_others(stream_state *state)
@@ -400,183 +368,13 @@ static weft_status place_others(stream_state *state)
     return WEFT_OK;
 }
 
-/* The entry of row u < v with source v, where the pair was placed, or -1. Of a symmetric graph rows u are asked in the
- * order of v, so each moves on from where it was left. */
-static int64_t placed_entry(const weft_graph *graph, int64_t u, int64_t v, int64_t *next)
-{
-    if (!graph->symmetric) {
-        return entry_of(graph, u, v);
-    }
-    while (next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) < v) {
-        ++next[u];
-    }
-    return next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) == v ? next[u] : -1;
-}
-
-/* What was not the first of its pair follows it. Of a team parts [pairs] are those of pairs that begin in rows of lower ranks:
- * next[u] is where those of row u begin, as they lie in it. */
-static weft_status mirror(stream_state *state, const uint16_t *parts)
-{
-    const weft_graph *graph = state->graph;
-    int64_t *next = state->degree;
-    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(graph, e);
-            if (u == v || *part_of(state, e) != PARTITION_NO_PART) {
-                continue;
-            }
-            const bool repeated = e > graph->offset[v] && graph_source(graph, e - 1) == u;
-            if (!repeated && u < state->team->begin) {
-                *part_of(state, e) = parts[next[u]++];
-                continue;
-            }
-            const int64_t from = repeated ? e - 1 : placed_entry(graph, u, v, next);
-            WEFT_CHECK(
-                from >= 0, WEFT_ERR_DATA,
-                "%s: the graph says that it is symmetric, but row %lld has source %lld and row %lld lacks source "
-                "%lld, or is not ascending: convert it again",
-                graph->name, (long long)v, (long long)u, (long long)u, (long long)v);
-            *part_of(state, e) = *part_of(state, from);
-        }
-    }
-    return WEFT_OK;
-}
-
-static bool is_repeated(const weft_graph *graph, int64_t v, int64_t e)
-{
-    return e > graph->offset[v] && graph_source(graph, e - 1) == graph_source(graph, e);
-}
-
-/* Pairs of this rank's rows with an end in a row of another: to higher ranks those that begin here, from lower ones those that
- * began there. next: counted by the row where they began. */
-static void count_pairs(const stream_state *state, int64_t *to, int64_t *from, int64_t *next)
-{
-    const row_team *team = state->team;
-    const weft_graph *graph = state->graph;
-    for (int64_t v = team->begin; v < team->end; ++v) {
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(graph, e);
-            if ((u >= team->begin && u < team->end) || is_repeated(graph, v, e)) {
-                continue;
-            }
-            ++(u < v ? from : to)[row_team_of(team, u)];
-            next[u] += u < v ? 1 : 0;
-        }
-    }
-}
-
-/* parts: by rank, then by row, then by source. */
-static void fill_pairs(const stream_state *state, const int64_t *to, uint16_t *parts)
-{
-    const row_team *team = state->team;
-    const weft_graph *graph = state->graph;
-    for (int r = team->rank + 1; r < team->size; parts += to[r++]) {
-        int64_t at = 0;
-        for (int64_t v = team->begin; v < team->end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                const int64_t u = graph_source(graph, e);
-                if (u >= team->first[r] && u < team->first[r + 1] && !is_repeated(graph, v, e)) {
-                    parts[at++] = *part_of(state, e);
-                }
-            }
-        }
-        assert(at == to[r]);
-    }
-}
-
-/* Do all ranks count the pairs between two of them alike? [scratch] all [size * size] */
-static weft_status check_pairs(const stream_state *state, const int64_t *to, const int64_t *from, int64_t *all)
-{
-    const row_team *team = state->team;
-    const int size = team->size;
-    for (int i = 0; i < size * size; ++i) {
-        all[i] = i / size == team->rank ? to[i % size] : 0;
-    }
-    WEFT_TRY(row_team_sum(team, all, (int64_t)size * size));
-    weft_status status = WEFT_OK;
-    for (int r = 0; r < size && status == WEFT_OK; ++r) {
-        if (all[(int64_t)r * size + team->rank] != from[r]) {
-            status = weft_fail(
-                WEFT_ERR_DATA,
-                "%s: the graph says that it is symmetric, but rows %lld to %lld have %lld pairs with rows %lld to "
-                "%lld, and these have %lld with them: convert it again",
-                state->graph->name, (long long)team->first[r], (long long)team->first[r + 1] - 1,
-                (long long)all[(int64_t)r * size + team->rank], (long long)team->begin, (long long)team->end - 1,
-                (long long)from[r]);
-        }
-    }
-    return row_team_agree(team, status);
-}
-
-static int64_t sum_of(const int64_t *count, int size)
-{
-    int64_t sum = 0;
-    for (int r = 0; r < size; ++r) {
-        sum += count[r];
-    }
-    return sum;
-}
-
-/* degree becomes next of mirror. [out] parts (weft_free): those of pairs that began in rows of lower ranks. */
-static weft_status exchange_pairs(stream_state *state, uint16_t **parts)
-{
-    const row_team *team = state->team;
-    const int size = team->size;
-    int64_t *next = state->degree;
-    int64_t *to = NULL, *from = NULL, *all = NULL;
-    uint16_t *send = NULL;
-    weft_status status = WEFT_NEW_ZERO(&to, size, WEFT_MEM_PARTITION);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&from, size, WEFT_MEM_PARTITION) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&all, (int64_t)size * size, WEFT_MEM_PARTITION) : status;
-    WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
-    for (int64_t v = 0; v < team->begin; ++v) {
-        next[v] = 0;
-    }
-    count_pairs(state, to, from, next);
-    WEFT_TRY_GOTO(check_pairs(state, to, from, all), status, done);
-    status = WEFT_NEW(&send, sum_of(to, size), WEFT_MEM_PARTITION);
-    status = status == WEFT_OK ? WEFT_NEW(parts, sum_of(from, size), WEFT_MEM_PARTITION) : status;
-    WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
-    fill_pairs(state, to, send);
-    for (int r = 0; r < size; ++r) {
-        to[r] *= (int64_t)sizeof **parts;
-        from[r] *= (int64_t)sizeof **parts;
-    }
-    status = team->talk->alltoallv(team->talk->self, send, to, *parts, from);
-    for (int64_t v = 0, at = 0; v < team->begin; ++v) {
-        const int64_t count = next[v];
-        next[v] = at;
-        at += count;
-    }
-done:
-    weft_free(send);
-    weft_free(all);
-    weft_free(from);
-    weft_free(to);
-    return status;
-}
-
-static weft_status follow_pairs(stream_state *state)
-{
-    uint16_t *parts = NULL;
-    weft_status status = state->team->size > 1 ? exchange_pairs(state, &parts) : WEFT_OK;
-    if (status == WEFT_OK) {
-        for (int64_t v = state->team->begin; v < state->team->end; ++v) {
-            state->degree[v] = state->graph->offset[v];
-        }
-        status = row_team_agree(state->team, mirror(state, parts));
-    }
-    weft_free(parts);
-    return status;
-}
-
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-uint64_t edge_stream_memory(int64_t vertices, int parts)
+uint64_t edge_stream_memory(const row_team *team, int parts)
 {
     const uint64_t words = (uint64_t)(parts + 63) / 64, later = words * sizeof(uint64_t);
     const uint64_t most = later > HOMES_BYTES_PER_VERTEX ? later : HOMES_BYTES_PER_VERTEX;
-    return (uint64_t)vertices * (sizeof(int64_t) + sizeof(uint16_t) + most);
+    return (uint64_t)team->graph->vertices * (sizeof(int64_t) + sizeof(uint16_t) + most) + row_pairs_memory(team);
 }
 
 static weft_status state_create(stream_state *state)
@@ -594,6 +392,7 @@ static weft_status state_create(stream_state *state)
 
 static void state_free(stream_state *state)
 {
+    row_pairs_close(&state->pairs);
     weft_free(state->news);
     weft_free(state->told_rows);
     weft_free(state->told_load);
@@ -605,7 +404,8 @@ static void state_free(stream_state *state)
     weft_free(state->degree);
 }
 
-weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, double *at_home)
+weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, uint64_t **held,
+                               double *at_home)
 {
     weft_status status = WEFT_OK;
     const weft_graph *graph = team->graph;
@@ -616,20 +416,23 @@ weft_status edge_stream_assign(const row_team *team, int parts, double balance, 
                           .parts = parts,
                           .words = (parts + 63) / 64,
                           .most_load = (int64_t)(balance * (double)graph->edges / parts) + 1};
-    WEFT_CHECK(team->size == 1 || graph->symmetric, WEFT_ERR_UNSUPPORTED,
-               "%s is directed: ranks divide symmetric graphs together, this one takes one process", graph->name);
     WEFT_TRY_GOTO(row_team_agree(team, state_create(&state)), status, done);
-    count_degrees(&state);
+    WEFT_TRY_GOTO(count_degrees(&state), status, done);
     WEFT_TRY_GOTO(homes_find(team, state.degree, parts, state.home), status, done);
     status = WEFT_NEW_ZERO(&state.held, graph->vertices * state.words, WEFT_MEM_PARTITION);
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
+    WEFT_TRY_GOTO(row_pairs_open(team, &state.pairs), status, done);
     WEFT_TRY_GOTO(share_room_at_home(&state), status, done);
     WEFT_TRY_GOTO(tell(&state, place_at_home(&state)), status, done);
     if (at_home != NULL) {
         *at_home = (double)sum_of(state.load, parts) / (double)(graph->edges > 0 ? graph->edges : 1);
     }
     WEFT_TRY_GOTO(place_others(&state), status, done);
-    status = follow_pairs(&state);
+    WEFT_TRY_GOTO(row_pairs_follow(&state.pairs, edge_part, state.degree), status, done);
+    if (held != NULL) {
+        *held = state.held;
+        state.held = NULL;
+    }
 done:
     state_free(&state);
     return status;

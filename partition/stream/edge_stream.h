@@ -15,7 +15,8 @@
  *
  * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
  * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
- * for edges nothing but the result. Sequential: any number of threads gives the same.
+ * for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Sequential: any number of threads gives
+ * the same.
  *
  * Of a team (partition/row_team.h) each rank places the pairs that its rows meet first, and hears between blocks of rows which
  * vertices the others' parts hold now; until then a part takes from each rank its share of what it has room for. The second
@@ -31,13 +32,14 @@
 
 #include "partition/row_team.h"
 
-/* Bytes that edge_stream_assign takes at most, alone. */
-uint64_t edge_stream_memory(int64_t vertices, int parts);
+/* Bytes that edge_stream_assign takes at most, without messages and what becomes the result. */
+uint64_t edge_stream_memory(const row_team *team, int parts);
 
 /* balance: allowed edges of a part over the mean. [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
- * self-loops are PARTITION_NO_PART; at_home: the share of edges with both ends at home, which tells communities, or NULL.
- * WEFT_ERR_DATA: the graph says that it is symmetric and is not; WEFT_ERR_UNSUPPORTED: a team, and the graph is directed.
- * Collective over the team. */
-weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, double *at_home);
+ * self-loops are PARTITION_NO_PART; held [n, (parts + 63) / 64] (weft_free): bit p of v's words: part p has an edge of v, on all
+ * ranks, or NULL; at_home: the share of edges with both ends at home, which tells communities, or NULL.
+ * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or its rows do not ascend. Collective over the team. */
+weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, uint64_t **held,
+                               double *at_home);
 
 #endif

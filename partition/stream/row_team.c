@@ -61,6 +61,15 @@ weft_status row_team_gather(const row_team *team, const void *send, int64_t byte
     return talk->allgatherv(talk->self, send, bytes, *all, team->bytes);
 }
 
+weft_status row_team_counts(const row_team *team, const int64_t *to, int64_t *from)
+{
+    assert(team->size > 1);
+    for (int r = 0; r < team->size; ++r) {
+        team->bytes[r] = sizeof *to;
+    }
+    return team->talk->alltoallv(team->talk->self, to, team->bytes, from, team->bytes);
+}
+
 int64_t row_team_block(const row_team *team, int block, int blocks)
 {
     return team->begin + split_rows(team->graph->offset + team->begin, team->end - team->begin, block, blocks);

@@ -52,8 +52,8 @@ for model in sage gcn; do
     run "$model-1" 1 random "$model"
     # Every method on every number of ranks, half of them with sage and half with gcn: what the models do differently depends on
     # neither.
-    places="metis-3 metis-4 libra-2 libra-8 random-3 random-8 edgecut-2 edgecut-4"
-    [ "$model" = gcn ] || places="metis-2 metis-8 libra-3 libra-4 random-2 random-4 edgecut-3 edgecut-8"
+    places="metis-3 metis-4 libra-2 libra-8 stream-3 random-8 edgecut-2 edgecut-4"
+    [ "$model" = gcn ] || places="metis-2 metis-8 libra-3 libra-4 random-2 stream-4 edgecut-3 edgecut-8"
     for place in $places; do
         run "$model-$place" "${place#*-}" "${place%-*}" "$model"
         compare "$model-1" "$model-$place" "${place#*-}"
@@ -124,7 +124,8 @@ for model in sage gcn gin sgc; do
     done
     data=$work/weighted-off
     run "$model-oneway-1" 1 random "$model"
-    run "$model-oneway-3" 3 libra "$model"
+    case $model in sage | gin) method=stream ;; *) method=libra ;; esac
+    run "$model-oneway-3" 3 "$method" "$model"
     compare "$model-oneway-1" "$model-oneway-3" 3
 done
 data=$work/weighted-on

@@ -37,6 +37,20 @@ for array in edge_part root; do
     cmp divided/partition-stream-4-0/$array.npy fresh/partition-stream-4-0/$array.npy || fail "$array is not that of weft partition"
 done
 
+# Of a directed graph ranks tell each other which pairs have both directions: as good as one process, whatever the method is called.
+"$weft" convert store --to edge-list --out edges.txt --quiet
+awk '($1 * 7 + $2) % 3 > 0' edges.txt >oneway.txt
+"$weft" convert oneway.txt --vertices 10000 --symmetrize off --out oneway --quiet 2>err || fail "$(cat err)"
+together 3 oneway --parts 4 --json --save off >three.json 2>err || fail "directed, 3 ranks: $(cat err)"
+"$weft" partition oneway --parts 4 --method stream --json --save off >one.json 2>err || fail "directed, 1 rank: $(cat err)"
+python3 - <<'PY'
+import json
+
+three, one = json.load(open("three.json")), json.load(open("one.json"))
+assert three["method"] == "stream" and three["replication_factor"] < 1.1 * one["replication_factor"], (three, one)
+assert three["edge_balance"] < 1.1 and three["empty_parts"] == 0, three
+PY
+
 together 2 store --parts 3 --quiet >out 2>err || fail "auto: $(cat err)"
 ls -d store/partition*auto-3-* >/dev/null || fail "auto is not kept as auto: $(ls store)"
 

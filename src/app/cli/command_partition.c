@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "app/cli/command.h"
 #include "app/gnn/partition_together.h"
@@ -151,27 +150,25 @@ static weft_status divide_together(const app_context *context)
     const char *store = option_argument(options, 0);
     const bool kept = option_choice(options, OPT_SAVE) == SAVE_ON, first = comm_rank(comm) == 0;
     const partition_options request = app_partition_options(options);
-    partition_options asked = request;
     weft_graph graph = {0};
     weft_partition whole = {0};
     partition_report report = {0};
     weft_status status = WEFT_OK;
-    if (strcmp(request.method, "auto") == 0) { /* what ranks can do together */
-        asked.method = "stream";
-    }
     WEFT_TRY_GOTO(comm_agree(comm, graph_open(store, 0, false, &graph)), status, done);
     partition_extend_patience(context, &graph);
     status = first ? graph_validate_once(store, &graph) : WEFT_OK;
     status = first && kept && status == WEFT_OK ? check_store(store) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    WEFT_TRY_GOTO(partition_together(context, &graph, &asked, kept ? &whole : NULL, &report), status, done);
+    WEFT_TRY_GOTO(partition_together(context, &graph, &request, kept ? &whole : NULL, &report), status, done);
     if (kept) {
         partition_extend_patience(context, &graph);
         status = first ? keep(store, &graph, &request, &whole, &report) : WEFT_OK;
         WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     }
     if (first) {
-        print_result(options, &graph, &request, &report);
+        partition_options done_with = request;
+        done_with.method = partition_method_together(&request);
+        print_result(options, &graph, &done_with, &report);
     }
 done:
     partition_destroy(&whole);

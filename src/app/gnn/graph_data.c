@@ -142,7 +142,9 @@ static weft_status make_partition(const app_context *context, graph_data *data, 
                                   weft_partition *fresh)
 {
     weft_status status = WEFT_OK;
-    if (partition_goes_together(context, &data->graph, options)) {
+    bool together = false;
+    WEFT_TRY(partition_goes_together(context, &data->graph, options, &together));
+    if (together) {
         return partition_together(context, &data->graph, options, fresh, &data->report);
     }
     partition_extend_patience(context, &data->graph);

@@ -5,6 +5,7 @@
 
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "gnn/team_talk.h"
 #include "machine/placement.h"
 #include "partition/methods/method.h"
@@ -17,9 +18,26 @@ void partition_extend_patience(const app_context *context, const weft_graph *gra
     comm_setup_extend_patience(context, (double)graph->edges / edges_per_second);
 }
 
-bool partition_goes_together(const app_context *context, const weft_graph *graph, const partition_options *options)
+static bool is_auto(const partition_options *options)
 {
-    return comm_size(context->comm) > 1 && graph->symmetric && strcmp(options->method, "stream") == 0;
+    return strcmp(options->method, "auto") == 0;
+}
+
+const char *partition_method_together(const partition_options *options)
+{
+    return is_auto(options) ? "stream" : options->method;
+}
+
+weft_status partition_goes_together(const app_context *context, const weft_graph *graph,
+                                    const partition_options *options, bool *together)
+{
+    const bool several = comm_size(context->comm) > 1;
+    *together = several && strcmp(options->method, "stream") == 0;
+    if (!several || !is_auto(options)) {
+        return WEFT_OK;
+    }
+    *together = comm_rank(context->comm) == 0 && partition_auto_streams(graph, options);
+    return comm_bcast(context->comm, 0, together, sizeof *together);
 }
 
 /* Rank 0 has everybody's edges, in order, and takes its roots. */
@@ -64,6 +82,8 @@ weft_status partition_together(const app_context *context, const weft_graph *gra
     row_team team = {0};
     partition_share share = {0};
     weft_status status = WEFT_OK;
+    asked.method = partition_method_together(options);
+    log_info("partition: %d ranks do it together, with the method %s", comm_size(comm), asked.method);
     if (asked.memory_limit == 0) {
         asked.memory_limit = placement_memory_available() / (uint64_t)comm_node_size(comm);
     }

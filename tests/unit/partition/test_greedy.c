@@ -344,7 +344,7 @@ static weft_status stream_alone(const weft_graph *graph, int parts, double balan
                                 double *at_home)
 {
     const row_team alone = row_team_alone(graph);
-    return edge_stream_assign(&alone, parts, balance, edge_part, at_home);
+    return edge_stream_assign(&alone, parts, balance, edge_part, NULL, at_home);
 }
 
 /* No part exceeds its share by more than one pair, repetitions included, and 64-bit sources give the same parts. */

@@ -403,7 +403,9 @@ static void test_auto_without_metis(void **state)
     test_graph g = test_graph_communities(2000, 9000, 10, 80, 8);
     partition_options options = options_for("auto", 4);
     weft_partition p, stream;
+    assert_false(partition_auto_streams(&g.graph, &options));
     options.memory_limit = clock_rss_bytes() + (8 << 20); /* METIS asks for 16 MiB at least */
+    assert_true(partition_auto_streams(&g.graph, &options));
     ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
     options.method = "metis";
     ASSERT_STATUS(partition_compute(&g.graph, &options, &stream, NULL), WEFT_ERR_RESOURCE);
@@ -422,6 +424,9 @@ static void test_auto_without_metis(void **state)
     ASSERT_STATUS(metis_check_size(1000000, INT64_C(3) << 30, 0), WEFT_ERR_UNSUPPORTED);
     ASSERT_STATUS(metis_check_size(1000000, 8000000, 320000000), WEFT_ERR_RESOURCE);
     ASSERT_OK(metis_check_size(1000000, 8000000, 400000000));
+    const weft_graph huge = {.vertices = 1000000, .edges = INT64_C(3) << 30, .symmetric = true}; /* sizes alone count */
+    options.memory_limit = 0;
+    assert_true(partition_auto_streams(&huge, &options));
     test_graph_free(&g);
 }
 

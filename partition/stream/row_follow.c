@@ -1,0 +1,187 @@
+/* partition/stream/row_follow.c: the second direction of every pair takes the part of the first. See partition/stream/row_pairs.h. */
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "partition/partition.h"
+#include "partition/stream/row_pairs.h"
+
+typedef struct follow_state {
+    const row_pairs *pairs;
+    const row_team *team;
+    const weft_graph *graph;
+    uint16_t *edge_part;
+    int64_t *next; /* [n] */
+    int64_t *to,
+        *from;   /* [size] pairs that begin in this rank's rows and end in those of a rank, and the other way round */
+    int64_t *at; /* [size] */
+    uint16_t *send;  /* parts of the former, by rank */
+    uint16_t *parts; /* of the latter: by rank, then by the row where they begin, then as they lie in it */
+} follow_state;
+
+static uint16_t *part_of(const follow_state *state, int64_t e)
+{
+    return &state->edge_part[e - state->graph->offset[state->team->begin]];
+}
+
+static bool is_own(const follow_state *state, int64_t u)
+{
+    return u >= state->team->begin && u < state->team->end;
+}
+
+/* Is entry e of row v the first of a pair's run, and the other run in the row of another rank? */
+static bool goes_across(const follow_state *state, int64_t v, int64_t e, int64_t u)
+{
+    return !is_own(state, u) && !row_repeats(state->graph, v, e) &&
+           (state->graph->symmetric || row_pairs_back(state->pairs, v, e, u) > 0);
+}
+
+/* The entry of row u < v with source v, where the pair was placed, or -1. Of a symmetric graph rows u are asked in the
+ * order of v, so each moves on from where it was left. */
+static int64_t placed_entry(const follow_state *state, int64_t u, int64_t v)
+{
+    const weft_graph *graph = state->graph;
+    int64_t *next = state->next;
+    if (!graph->symmetric) {
+        return row_entry_of(graph, u, v);
+    }
+    while (next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) < v) {
+        ++next[u];
+    }
+    return next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) == v ? next[u] : -1;
+}
+
+/* next[u]: of own rows where they begin, of lower ranks' where the parts of pairs from row u begin. */
+static weft_status follow(const follow_state *state)
+{
+    const weft_graph *graph = state->graph;
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            const int64_t u = graph_source(graph, e);
+            if (u == v || *part_of(state, e) != PARTITION_NO_PART) {
+                continue;
+            }
+            const bool repeated = row_repeats(graph, v, e);
+            if (!repeated && u < state->team->begin) {
+                *part_of(state, e) = state->parts[state->next[u]++];
+                continue;
+            }
+            const int64_t from = repeated ? e - 1 : placed_entry(state, u, v);
+            WEFT_CHECK(
+                from >= 0, WEFT_ERR_DATA,
+                "%s: the graph says that it is symmetric, but row %lld has source %lld and row %lld lacks source "
+                "%lld, or is not ascending: convert it again",
+                graph->name, (long long)v, (long long)u, (long long)u, (long long)v);
+            *part_of(state, e) = *part_of(state, from);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* next: counted by the row where pairs begin. */
+static void count_across(const follow_state *state)
+{
+    const weft_graph *graph = state->graph;
+    for (int64_t v = 0; v < state->team->begin; ++v) {
+        state->next[v] = 0;
+    }
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            const int64_t u = graph_source(graph, e);
+            if (goes_across(state, v, e, u)) {
+                ++(u < v ? state->from : state->to)[row_team_of(state->team, u)];
+                state->next[u] += u < v ? 1 : 0;
+            }
+        }
+    }
+}
+
+static void put_parts(const follow_state *state)
+{
+    const weft_graph *graph = state->graph;
+    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            const int64_t u = graph_source(graph, e);
+            if (u > v && goes_across(state, v, e, u)) {
+                state->send[state->at[row_team_of(state->team, u)]++] = *part_of(state, e);
+            }
+        }
+    }
+}
+
+/* Do both ranks count the pairs between them alike? */
+static weft_status check_across(const follow_state *state)
+{
+    const row_team *team = state->team;
+    WEFT_TRY(row_team_counts(team, state->to, state->at));
+    weft_status status = WEFT_OK;
+    for (int r = 0; r < team->rank && status == WEFT_OK; ++r) {
+        if (state->at[r] != state->from[r]) {
+            status = weft_fail(
+                WEFT_ERR_DATA,
+                "%s: rows %lld to %lld have %lld pairs with rows %lld to %lld, and these have %lld with them: %s: "
+                "convert "
+                "it again",
+                state->graph->name, (long long)team->first[r], (long long)team->first[r + 1] - 1,
+                (long long)state->at[r], (long long)team->begin, (long long)team->end - 1, (long long)state->from[r],
+                state->graph->symmetric ? "the graph says that it is symmetric, and is not" : "rows do not ascend");
+        }
+    }
+    return row_team_agree(team, status);
+}
+
+static int64_t begin_at(const follow_state *state, const int64_t *count)
+{
+    int64_t sum = 0;
+    for (int r = 0; r < state->team->size; ++r) {
+        state->at[r] = sum;
+        sum += count[r];
+    }
+    return sum;
+}
+
+/* [out] parts, and next of lower ranks' rows. */
+static weft_status exchange(follow_state *state)
+{
+    const row_team *team = state->team;
+    weft_status status = WEFT_NEW_ZERO(&state->to, team->size, WEFT_MEM_PARTITION);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&state->from, team->size, WEFT_MEM_PARTITION) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&state->at, team->size, WEFT_MEM_PARTITION) : status;
+    WEFT_TRY(row_team_agree(team, status));
+    count_across(state);
+    WEFT_TRY(check_across(state));
+    const int64_t received = begin_at(state, state->from), sent = begin_at(state, state->to);
+    status = WEFT_NEW(&state->send, sent, WEFT_MEM_PARTITION);
+    status = status == WEFT_OK ? WEFT_NEW(&state->parts, received, WEFT_MEM_PARTITION) : status;
+    WEFT_TRY(row_team_agree(team, status));
+    put_parts(state);
+    for (int r = 0; r < team->size; ++r) {
+        state->to[r] *= (int64_t)sizeof *state->parts;
+        state->from[r] *= (int64_t)sizeof *state->parts;
+    }
+    WEFT_TRY(team->talk->alltoallv(team->talk->self, state->send, state->to, state->parts, state->from));
+    for (int64_t v = 0, at = 0; v < team->begin; ++v) {
+        const int64_t count = state->next[v];
+        state->next[v] = at;
+        at += count;
+    }
+    return WEFT_OK;
+}
+
+weft_status row_pairs_follow(const row_pairs *pairs, uint16_t *edge_part, int64_t *next)
+{
+    const row_team *team = pairs->team;
+    follow_state state = {.pairs = pairs, .team = team, .graph = team->graph, .edge_part = edge_part, .next = next};
+    weft_status status = team->size > 1 ? exchange(&state) : WEFT_OK;
+    if (status == WEFT_OK) {
+        for (int64_t v = team->begin; v < team->end; ++v) {
+            next[v] = team->graph->offset[v];
+        }
+        status = row_team_agree(team, follow(&state));
+    }
+    weft_free(state.parts);
+    weft_free(state.send);
+    weft_free(state.at);
+    weft_free(state.from);
+    weft_free(state.to);
+    return status;
+}

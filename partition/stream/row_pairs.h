@@ -1,0 +1,99 @@
+/*
+ * partition/stream/row_pairs.h: pairs of neighbours as they lie in the rows of a team.
+ *
+ * A pair {u, v} is one or two runs of entries: those of source u in row v, and those of source v in row u. Of a symmetric graph
+ * both are there, equally long. A pair is placed where a walk over all rows meets it first, and what lies in the higher row
+ * follows (row_pairs_follow).
+ *
+ * Of a directed graph a row does not tell whether the other direction is there too. Where that would lie in a row of another
+ * rank, the rank of the higher row asks for each of its entries, in rounds of bounded size; afterwards both know: 2 bytes an
+ * edge of a rank's own rows.
+ */
+#ifndef WEFT_PARTITION_STREAM_ROW_PAIRS_H
+#define WEFT_PARTITION_STREAM_ROW_PAIRS_H
+
+#include <stdbool.h>
+
+#include "partition/row_team.h"
+
+typedef struct row_pairs {
+    const row_team *team;
+    /* Of a directed graph and several ranks, at the first entry of a run whose source is another rank's: the entries of the other
+     * direction (in higher rows, up to UINT16_MAX), or whether there are any (in lower rows). Else NULL. */
+    uint16_t *across; /* [edges of own rows] */
+} row_pairs;
+
+/* Bytes that row_pairs_open keeps. */
+uint64_t row_pairs_memory(const row_team *team);
+/* Collective. Free with row_pairs_close, also after a failure. */
+weft_status row_pairs_open(const row_team *team, row_pairs *pairs);
+void row_pairs_close(row_pairs *pairs);
+
+/* edge_part [edges of own rows]: of pairs placed where they are met first; else PARTITION_NO_PART, which becomes that of the pair,
+ * but for self-loops. next [n]: scratch. WEFT_ERR_DATA: the graph says that it is symmetric and is not, or rows do not
+ * ascend. Collective. */
+weft_status row_pairs_follow(const row_pairs *pairs, uint16_t *edge_part, int64_t *next);
+
+/* The first entry of row v with source u, or -1. */
+static inline int64_t row_entry_of(const weft_graph *graph, int64_t v, int64_t u)
+{
+    int64_t low = graph->offset[v], high = graph->offset[v + 1];
+    const int64_t end = high;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (graph_source(graph, middle) < u) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < end && graph_source(graph, low) == u ? low : -1;
+}
+
+static inline bool row_repeats(const weft_graph *graph, int64_t v, int64_t e)
+{
+    return e > graph->offset[v] && graph_source(graph, e - 1) == graph_source(graph, e);
+}
+
+static inline int64_t row_run_length(const weft_graph *graph, int64_t v, int64_t e)
+{
+    int64_t end = e + 1;
+    while (end < graph->offset[v + 1] && graph_source(graph, end) == graph_source(graph, e)) {
+        ++end;
+    }
+    return end - e;
+}
+
+/* Entries of source v in row u, where entry e, the first of its run, of row v has source u. */
+static inline int64_t row_pairs_back(const row_pairs *pairs, int64_t v, int64_t e, int64_t u)
+{
+    const row_team *team = pairs->team;
+    if (pairs->across != NULL && (u < team->begin || u >= team->end)) {
+        return pairs->across[e - team->graph->offset[team->begin]];
+    }
+    const int64_t back = row_entry_of(team->graph, u, v);
+    return back >= 0 ? row_run_length(team->graph, u, back) : 0;
+}
+
+/* Is entry e of row v, with source u, where a walk over all rows first meets the pair? */
+static inline bool row_pairs_first(const row_pairs *pairs, int64_t v, int64_t e, int64_t u)
+{
+    const weft_graph *graph = pairs->team->graph;
+    if (u == v || row_repeats(graph, v, e)) {
+        return false;
+    }
+    return u > v || (!graph->symmetric && row_pairs_back(pairs, v, e, u) == 0);
+}
+
+/* Edges of the pair that is first met at entry e of row v, both directions and repetitions counted. */
+static inline int64_t row_pairs_edges(const row_pairs *pairs, int64_t v, int64_t e, int64_t u)
+{
+    const weft_graph *graph = pairs->team->graph;
+    const int64_t here = row_run_length(graph, v, e);
+    if (graph->symmetric) {
+        return 2 * here;
+    }
+    return here + (u > v ? row_pairs_back(pairs, v, e, u) : 0);
+}
+
+#endif
