@@ -14,20 +14,15 @@
 #include <assert.h>
 
 #include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/gemm/gemm_sizes.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
 
 enum {
     BLOCK_N = 512,       /* columns of B packed at once */
     BLOCK_B = 512 * 512, /* elements of B packed at once: 1 MiB, half of a second-level cache */
-    REDUCE_K = 48,       /* rows of A and B that a step of a reduction takes */
-    OWN_C = 1 << 18      /* elements of C (1 MiB) up to which every thread may have its own */
+    REDUCE_K = 48        /* rows of A and B that a step of a reduction takes */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- by rows ---------------------------------------------------------------------------------------------------- */
 

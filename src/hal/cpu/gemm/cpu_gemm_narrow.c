@@ -16,16 +16,12 @@
 #include <string.h>
 
 #include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/gemm/gemm_sizes.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
 #include "hal/pack.h"
 
 enum { ROWS = 48 /* of a block: whole tiles of the kernels */ };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Rows of `cols` cells, widened into floats without gaps; rows of float32 are taken as they lie. [out] ld */
 static const float *widened(const hal_pack_cast *cast, const void *from, bool narrow, int64_t rows, int64_t cols,

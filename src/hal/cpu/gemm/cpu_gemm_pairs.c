@@ -12,16 +12,11 @@
  * the rows of C instead, and each packs all of B.
  */
 #include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/gemm/gemm_sizes.h"
 
 enum {
-    BLOCK = 256,    /* rows of A and B: a packed panel of B has 16 KiB, half of a first-level cache */
-    OWN_C = 1 << 18 /* elements of C (1 MiB) up to which every thread may have its own */
+    BLOCK = 256 /* rows of A and B: a packed panel of B has 16 KiB, half of a first-level cache */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t whole_panels(int64_t columns, int64_t panel)
 {
