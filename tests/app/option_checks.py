@@ -290,7 +290,10 @@ def check_after_recipe():
             (images, "--spmm rows", 0, "--spmm rows (command line) has no effect with --model lenet (data)"),
             (graph, "--nesterov", 0, "--nesterov on (command line) has no effect with --optimizer adam (default)"),
             (graph, "--optimizer sgd --nesterov", 2, "--nesterov on (command line) and --momentum 0 (default) contra"),
-            (graph, "--optimizer sgd --nesterov --momentum 0.5", 0, None)]:
+            (graph, "--optimizer sgd --nesterov --momentum 0.5", 0, None),
+            (graph, "--model sage --weight-init uniform", 0, None),
+            (graph, "--model gat --weight-init uniform", 0, "--weight-init uniform (command line) has no effect with --model gat"),
+            (graph, "--model gat --weight-init uniform --jumping cat", 0, None)]:
         got, _, err = run("train", "--data", data, "--dry-run", "--threads", "1", *line.split())
         assert got == code, "%s %s: exit %d: %s" % (data, line, got, err)
         rules = [text for text in err.splitlines() if "no effect" in text or "contradict" in text]

@@ -171,6 +171,22 @@ static void warn_needs(const rule_view *view)
     }
 }
 
+/* How first weights are drawn: of layers with attention in one way alone, which leaves the map behind --jumping; of none that are
+ * given. */
+static void warn_first_weights(const rule_view *view)
+{
+    const weft_options *o = view->now;
+    char idle[SETTING_MAX], other[SETTING_MAX];
+    const bool drawn = option_text(o, OPT_INIT_WEIGHTS)[0] == '\0';
+    const bool used = !option_list_has("gat|gatv2", '|', option_text(o, OPT_MODEL)) ||
+                      strcmp(option_value_text(o, OPT_JUMPING), "none") != 0;
+    if (differs_from_default(o, OPT_WEIGHT_INIT) && is_due(view, OPT_WEIGHT_INIT, OPT_MODEL) && !(drawn && used)) {
+        log_warn("%s has no effect with %s: %s", setting(o, OPT_WEIGHT_INIT, idle),
+                 setting(o, drawn ? OPT_MODEL : OPT_INIT_WEIGHTS, other),
+                 drawn ? "layers with attention begin with glorot" : "no weights are drawn");
+    }
+}
+
 weft_status option_check_rules(const weft_options *options)
 {
     const option_command *command = option_command_of(options);
@@ -190,6 +206,9 @@ weft_status option_check_rules(const weft_options *options)
     if (training || conversion) {
         warn_needs(&view);
     }
+    if (training) {
+        warn_first_weights(&view);
+    }
     return WEFT_OK;
 }
 
@@ -198,5 +217,6 @@ weft_status option_check_decided(const weft_options *asked, const weft_options *
     const rule_view view = {.asked = asked, .now = decided};
     WEFT_TRY(check_training(&view));
     warn_needs(&view);
+    warn_first_weights(&view);
     return WEFT_OK;
 }
