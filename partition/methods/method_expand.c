@@ -7,29 +7,26 @@
  *   either        -> balance, then refinement at prices that rise with a part's vertices        refine.h
  *                 -> replicas with few pairs go as a whole                                       evict.h
  *
- * Of graphs of more than SECOND_TRY_PAIRS pairs one start is taken: the stream's where it finds COMMUNITIES of the edges with
+ * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where it finds COMMUNITIES of the edges with
  * both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how evenly
  * vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes and
- * citation graphs ask for. The one is kept that needs fewer replicas, or smaller parts where one would exceed GOOD_BALANCE. Takes any
- * number of parts. Memory beyond the pairs (6 bytes each, 8 more where the graph is not symmetric and simple already): 58 bytes a
+ * citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 8 more where the graph is not symmetric and simple already): 58 bytes a
  * vertex while it streams, parts / 8 + 16 while parts grow, then the counts of refinement (counts.h).
  */
 #include "base/alloc.h"
-#include "base/log.h"
 #include "partition/cover/evict.h"
 #include "partition/expand/expand.h"
-#include "partition/methods/method.h"
+#include "partition/methods/best_cut.h"
 #include "partition/stream/edge_stream.h"
 
-enum { SECOND_TRY_PAIRS = 8000000, PASSES = 4 };
-#define COMMUNITIES  0.5
-#define HUB          2.0 /* times the mean degree */
-#define HUB_AGAIN    4.0
-#define ROWS_SLACK   1.1
-#define GOOD_BALANCE 1.12
-#define PRICE_POWER  2.0
+enum { PASSES = 4 };
+#define COMMUNITIES 0.5
+#define HUB         2.0 /* times the mean degree */
+#define HUB_AGAIN   4.0
+#define ROWS_SLACK  1.1
+#define PRICE_POWER 2.0
 
-static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, const char *from,
+static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                            uint16_t *pair_part, refine_result *result)
 {
     const double balance = partition_pair_balance(job->options);
@@ -37,10 +34,7 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
         .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = balance, .price_power = PRICE_POWER};
     const evict_options eviction = {.parts = job->parts, .threads = job->threads, .balance = balance};
     WEFT_TRY(refine_pairs(list, &refinement, pair_part, result));
-    WEFT_TRY(evict_replicas(list, adjacent, &eviction, pair_part, result));
-    log_debug("expand, %s: %lld replicas, the largest part holds %lld", from, (long long)result->replicas,
-              (long long)result->largest);
-    return WEFT_OK;
+    return evict_replicas(list, adjacent, &eviction, pair_part, result);
 }
 
 /* finished: vertices that may close in a part while it grows by itself. */
@@ -59,80 +53,48 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     if (grown.largest > options.rows) {
         WEFT_TRY(expand_assign(list, adjacent, &options, pair_part, &grown));
     }
-    return improve(job, list, adjacent, hub > HUB ? "grown, few hubs" : "grown", pair_part, result);
+    return improve(job, list, adjacent, pair_part, result);
 }
 
-/* Replicas, or as many as would fill every part like the largest, GOOD_BALANCE taken off. */
-static double cost_of(const refine_result *result, int parts)
+weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                         uint16_t *edge_part, best_cut *best)
 {
-    double even = (double)result->largest * parts / GOOD_BALANCE;
-    return even > (double)result->replicas ? even : (double)result->replicas;
-}
-
-/* What is found best so far. */
-typedef struct best_cut {
-    bool found;
-    refine_result result;
-    uint16_t *pair_part; /* [pairs] */
-    uint16_t *other;     /* [pairs] where the next one is tried */
-} best_cut;
-
-static void keep_better(best_cut *best, const refine_result *result, int parts)
-{
-    if (!best->found || cost_of(result, parts) < cost_of(&best->result, parts)) {
-        uint16_t *spare = best->pair_part;
-        best->pair_part = best->other;
-        best->other = spare;
-        best->result = *result;
-        best->found = true;
-    }
-}
-
-/* edge_part: space for the stream's answer. */
-static weft_status try_all(const partition_job *job, const pair_list *list, uint16_t *edge_part, best_cut *best)
-{
-    weft_status status = WEFT_OK;
-    const bool small = list->pairs <= SECOND_TRY_PAIRS;
+    const bool small = list->pairs <= BEST_CUT_PAIRS;
     const row_team alone = row_team_alone(job->graph);
     double at_home = 0;
     refine_result result = {0};
-    adjacency adjacent = {0};
-    WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(
-        edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, NULL, &at_home), status,
-        done);
+    WEFT_TRY(edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, NULL, &at_home));
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
-        WEFT_TRY_GOTO(improve(job, list, &adjacent, "from a stream", best->other, &result), status, done);
-        keep_better(best, &result, job->parts);
+        WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+        best_cut_offer(best, "from a stream", &result, job->parts);
     }
     if (small || at_home < COMMUNITIES) {
-        WEFT_TRY_GOTO(try_hubs(job, list, &adjacent, HUB, INT64_MAX, best->other, &result), status, done);
-        keep_better(best, &result, job->parts);
+        WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best->other, &result));
+        best_cut_offer(best, "grown", &result, job->parts);
     }
     if (small) {
         const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
-        WEFT_TRY_GOTO(try_hubs(job, list, &adjacent, HUB_AGAIN, finished, best->other, &result), status, done);
-        keep_better(best, &result, job->parts);
+        WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best->other, &result));
+        best_cut_offer(best, "grown, few hubs", &result, job->parts);
     }
-done:
-    adjacency_free(&adjacent);
-    return status;
+    return WEFT_OK;
 }
 
 weft_status method_expand(const partition_job *job, weft_partition *partition)
 {
     weft_status status = WEFT_OK;
     pair_list list = {0};
+    adjacency adjacent = {0};
     best_cut best = {.found = false};
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&best.pair_part, list.pairs, WEFT_MEM_PARTITION), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&best.other, list.pairs, WEFT_MEM_PARTITION), status, done);
-    WEFT_TRY_GOTO(try_all(job, &list, partition->edge_part, &best), status, done);
+    WEFT_TRY_GOTO(best_cut_create(list.pairs, list.pairs <= BEST_CUT_PAIRS, &best), status, done);
+    WEFT_TRY_GOTO(adjacency_build(job->graph, &list, job->threads, &adjacent), status, done);
+    WEFT_TRY_GOTO(expand_offer(job, &list, &adjacent, partition->edge_part, &best), status, done);
     status = pair_list_spread(&list, best.pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
 done:
-    weft_free(best.other);
-    weft_free(best.pair_part);
+    adjacency_free(&adjacent);
+    best_cut_free(&best);
     pair_list_free(&list);
     return status;
 }

@@ -6,11 +6,11 @@
  *   -> balance, then local refinement                         refine.h
  *   -> replicas with few pairs go as a whole                  evict.h
  *
- * On graphs of up to SECOND_TRY_PAIRS pairs Libra with the same balance and refinement is tried as well and the better
- * of the two is kept: graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
+ * On graphs of up to BEST_CUT_PAIRS pairs Libra with the same balance and refinement is tried as well and the better
+ * of the two is kept (best_cut.h): graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
  * vertices a part) get the second one alone.
  *
- * auto: METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
+ * auto: of graphs of that size the ways of method expand are tried too. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
  * once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial sums back). Where
  * nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few ranks, H is below
  * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
@@ -28,11 +28,12 @@
 #include "partition/cover/cover.h"
 #include "partition/cover/evict.h"
 #include "partition/cover/refine.h"
+#include "partition/methods/best_cut.h"
 #include "partition/methods/libra.h"
 #include "partition/methods/method.h"
 #include "partition/methods/metis_call.h"
 
-enum { SECOND_TRY_PAIRS = 8000000, PASSES = 8 };
+enum { PASSES = 8 };
 
 static refine_options refinement(const partition_job *job)
 {
@@ -52,59 +53,50 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
 }
 
 /* [out] node_part [vertices]: METIS's parts. */
-static weft_status by_metis(const partition_job *job, const pair_list *list, uint16_t *node_part, uint16_t *pair_part,
-                            refine_result *result)
+static weft_status offer_metis(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                               uint16_t *node_part, best_cut *best)
+{
+    refine_result result = {0};
+    WEFT_TRY(metis_partition(adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part));
+    WEFT_TRY(cover_assign(list, node_part, job->parts, job->threads, best->other));
+    WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+    best_cut_offer(best, "METIS and covers", &result, job->parts);
+    return WEFT_OK;
+}
+
+static weft_status offer_libra(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                               best_cut *best)
+{
+    refine_result result = {0};
+    WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, best->other));
+    WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+    best_cut_offer(best, "Libra", &result, job->parts);
+    return WEFT_OK;
+}
+
+/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's parts. */
+static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
+                             best_cut *best)
 {
     weft_status status = WEFT_OK;
     adjacency adjacent = {0};
+    const bool several = list->pairs <= BEST_CUT_PAIRS, metis = metis_takes(list->vertices, job->parts);
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(
-        metis_partition(&adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part), status,
-        done);
-    WEFT_TRY_GOTO(cover_assign(list, node_part, job->parts, job->threads, pair_part), status, done);
-    status = improve(job, list, &adjacent, pair_part, result);
+    if (metis) {
+        WEFT_TRY_GOTO(offer_metis(job, list, &adjacent, partition->root, best), status, done);
+    } else {
+        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
+                 (long long)list->vertices, job->parts);
+    }
+    if (several || !metis) {
+        WEFT_TRY_GOTO(offer_libra(job, list, &adjacent, best), status, done);
+    }
+    if (several && either) {
+        WEFT_TRY_GOTO(expand_offer(job, list, &adjacent, partition->edge_part, best), status, done);
+    }
+    log_debug("partition: %s, %lld replicas", best->from, (long long)best->result.replicas);
 done:
     adjacency_free(&adjacent);
-    return status;
-}
-
-static weft_status by_libra(const partition_job *job, const pair_list *list, uint16_t *pair_part, refine_result *result)
-{
-    weft_status status = WEFT_OK;
-    adjacency adjacent = {0};
-    WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(libra_assign(list, job->parts, job->options->seed, job->threads, pair_part), status, done);
-    status = improve(job, list, &adjacent, pair_part, result);
-done:
-    adjacency_free(&adjacent);
-    return status;
-}
-
-/* The better of the two recipes, or the only one that applies. [out] node_part: METIS's parts; replicas: (vertex, part) that
- * occur */
-static weft_status best_cut(const partition_job *job, const pair_list *list, uint16_t *node_part, uint16_t *pair_part,
-                            int64_t *replicas)
-{
-    weft_status status = WEFT_OK;
-    refine_result first = {0}, second = {0};
-    uint16_t *other = NULL;
-    WEFT_TRY(by_metis(job, list, node_part, pair_part, &first));
-    *replicas = first.replicas;
-    if (list->pairs > SECOND_TRY_PAIRS) {
-        return WEFT_OK;
-    }
-    WEFT_TRY_GOTO(WEFT_NEW(&other, list->pairs, WEFT_MEM_PARTITION), status, done);
-    WEFT_TRY_GOTO(by_libra(job, list, other, &second), status, done);
-    if (second.replicas < first.replicas) {
-        log_debug("partition: Libra with refinement beats METIS: %lld replicas, not %lld", (long long)second.replicas,
-                  (long long)first.replicas);
-        for (int64_t e = 0; e < list->pairs; ++e) {
-            pair_part[e] = other[e];
-        }
-        *replicas = second.replicas;
-    }
-done:
-    weft_free(other);
     return status;
 }
 
@@ -235,23 +227,18 @@ static weft_status stream_instead(const partition_job *job, weft_partition *part
 static weft_status cut_pairs(const partition_job *job, bool either, const pair_list *list, weft_partition *partition)
 {
     weft_status status = WEFT_OK;
-    uint16_t *pair_part = NULL;
-    int64_t replicas = 0;
-    refine_result result = {0};
-    WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list->pairs, WEFT_MEM_PARTITION), status, done);
-    if (metis_takes(list->vertices, job->parts)) {
-        WEFT_TRY_GOTO(best_cut(job, list, partition->root, pair_part, &replicas), status, done);
-        WEFT_TRY_GOTO(either ? choose_kind(job, partition->root, replicas) : WEFT_OK, status, done);
-    } else {
-        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
-                 (long long)list->vertices, job->parts);
-        WEFT_TRY_GOTO(by_libra(job, list, pair_part, &result), status, done);
+    best_cut best = {.found = false};
+    WEFT_TRY_GOTO(best_cut_create(list->pairs, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
+    WEFT_TRY_GOTO(find_best(job, either, list, partition, &best), status, done);
+    if (either && metis_takes(list->vertices, job->parts)) {
+        WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {
-        status = pair_list_spread(list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+        status =
+            pair_list_spread(list, best.pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
     }
 done:
-    weft_free(pair_part);
+    best_cut_free(&best);
     return status;
 }
 

@@ -1,0 +1,37 @@
+/*
+ * partition/methods/best_cut.h: several vertex-cuts of the same pairs, of which the best is kept.
+ *
+ * The best needs the fewest replicas; one whose largest part exceeds BEST_CUT_BALANCE times its mean counts as many as would fill
+ * every part like that one, as the slowest rank waits for it.
+ */
+#ifndef WEFT_PARTITION_METHODS_BEST_CUT_H
+#define WEFT_PARTITION_METHODS_BEST_CUT_H
+
+#include <stdbool.h>
+
+#include "partition/cover/adjacency.h"
+#include "partition/cover/refine.h"
+#include "partition/methods/method.h"
+
+enum { BEST_CUT_PAIRS = 8000000 }; /* of graphs with more, one is tried */
+#define BEST_CUT_BALANCE 1.12
+
+typedef struct best_cut {
+    bool found;
+    const char *from; /* what made it */
+    refine_result result;
+    uint16_t *pair_part; /* [pairs] */
+    uint16_t *other;     /* [pairs] where the next one is tried */
+} best_cut;
+
+/* several: more than one will be offered. Free with best_cut_free, also after a failure. */
+weft_status best_cut_create(int64_t pairs, bool several, best_cut *best);
+void best_cut_free(best_cut *best);
+/* The cut in best->other, of `result`, is kept where it is the first or better. */
+void best_cut_offer(best_cut *best, const char *from, const refine_result *result, int parts);
+
+/* The ways of method expand, offered to best. edge_part [edges]: scratch. */
+weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                         uint16_t *edge_part, best_cut *best);
+
+#endif
