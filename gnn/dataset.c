@@ -294,6 +294,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
     WEFT_TRY(WEFT_NEW(&split, rows, WEFT_MEM_FEATURE));
     labels->host[SPLIT] = split;
     t->split_host = split;
+    t->labelled = true;
     if (t->loss == TRAIN_LOSS_XENT) {
         int32_t *label = NULL;
         WEFT_TRY(WEFT_NEW(&label, rows, WEFT_MEM_FEATURE));

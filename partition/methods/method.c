@@ -6,7 +6,8 @@
 #include "partition/given/given_parts.h"
 
 static const partition_method methods[] = {
-    {"auto", "the better of metis and expand, of large graphs metis; edgecut where that moves fewer rows", PARTITION_VERTEX_CUT, method_auto},
+    {"auto", "the better of metis and expand, of large graphs metis; edgecut where that moves fewer rows",
+     PARTITION_VERTEX_CUT, method_auto},
     {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
     {"expand", "vertex-cut, parts that grow by neighbourhood expansion, refinement", PARTITION_VERTEX_CUT,
      method_expand},

@@ -89,7 +89,8 @@ typedef struct train_targets {
     int64_t rows;    /* of this rank */
     int64_t outputs; /* classes, or tasks */
     train_loss loss;
-    /* device and host copies of the same arrays */
+    bool labelled; /* labels and splits are known: the same on every rank, also on one without rows */
+    /* device and host copies of the same arrays; NULL without rows */
     const int32_t *label, *label_host; /* [rows] classes; NULL with tasks */
     const float *target, *target_host; /* [rows, outputs] 0, 1 or NaN; NULL with classes */
     const uint8_t *mask[TRAIN_SPLITS]; /* device [rows]: 1 for the rows of the split, 0 for the others; made once */

@@ -271,6 +271,7 @@ static weft_status load_answers(workload *work)
     job->answers = (train_targets){.rows = image_source_of(job->source)->eval_rows,
                                    .outputs = work->outputs,
                                    .loss = TRAIN_LOSS_XENT,
+                                   .labelled = work->labelled,
                                    .loss_entries = set->count[IMAGE_TRAIN]};
     if (!work->labelled) {
         return WEFT_OK;

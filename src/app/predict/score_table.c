@@ -114,9 +114,9 @@ static weft_status score_splits(const app_context *context, const train_targets 
 weft_status score_table_make(const app_context *context, const train_targets *targets, train_metric metric,
                              score_split split, const weft_tensor *view, const float *logits, score_table *table)
 {
-    *table = (score_table){.metric = metric, .split = split, .labelled = targets->split_host != NULL};
+    *table = (score_table){.metric = metric, .split = split, .labelled = targets->labelled};
     memcpy(table->counted, targets->counted, sizeof table->counted);
-    if (targets->split_host == NULL) {
+    if (!targets->labelled) {
         return WEFT_OK;
     }
     WEFT_TRY(score_splits(context, targets, view, table));

@@ -384,6 +384,7 @@ static void describe(const image_source *s, slot *b)
     b->targets = (train_targets){.rows = rows,
                                  .outputs = outputs_of(&s->options),
                                  .loss = TRAIN_LOSS_XENT,
+                                 .labelled = true,
                                  .label = b->device_label.data,
                                  .label_host = b->label,
                                  .split_host = b->split};
