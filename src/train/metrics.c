@@ -89,6 +89,9 @@ static weft_status rocauc_buffers(train_metrics *m)
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics)
 {
     *metrics = (train_metrics){.comm = comm, .hal = hal, .desc = *desc};
+    WEFT_TRY(tensor_create(hal, desc->dtype, 1, desc->outputs, WEFT_MEM_WORKSPACE, &metrics->sums));
+    WEFT_TRY(
+        weft_malloc((size_t)desc->outputs, weft_dtype_bytes(desc->dtype), WEFT_MEM_WORKSPACE, &metrics->sums_host));
     bool classes = desc->loss == TRAIN_LOSS_XENT;
     if (desc->metric == TRAIN_METRIC_ACCURACY) {
         WEFT_CHECK(classes, WEFT_ERR_USAGE,
@@ -105,6 +108,8 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
 void metrics_destroy(train_metrics *metrics)
 {
     tensor_destroy(&metrics->counts);
+    tensor_destroy(&metrics->sums);
+    weft_free(metrics->sums_host);
     weft_free(metrics->gather_bytes);
     weft_free(metrics->local);
     weft_free(metrics->all);
@@ -162,6 +167,7 @@ static weft_status count_right(train_metrics *m, const weft_tensor *logits, cons
 weft_status metrics_begin(train_metrics *m)
 {
     m->added = 0;
+    WEFT_TRY(tensor_zero(&m->sums));
     return m->desc.metric == TRAIN_METRIC_ACCURACY ? tensor_zero(&m->counts) : WEFT_OK;
 }
 
@@ -174,7 +180,7 @@ weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train
     WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
                                                      : keep_logits(m, logits, targets));
     m->added += targets->rows;
-    return WEFT_OK;
+    return tensor_col_sum(logits, 1.0, &m->sums);
 }
 
 /* ---- scores ---- */
@@ -253,7 +259,22 @@ static weft_status end_accuracy(train_metrics *m, double *score)
     return WEFT_OK;
 }
 
+static weft_status look_at_sums(train_metrics *m)
+{
+    double infinite = 0.0;
+    WEFT_TRY(tensor_download(&m->sums, m->sums_host));
+    for (int64_t c = 0; c < m->desc.outputs; ++c) {
+        const double sum = m->desc.dtype == WEFT_DTYPE_F64 ? ((const double *)m->sums_host)[c]
+                                                           : (double)((const float *)m->sums_host)[c];
+        infinite += isfinite(sum) ? 0.0 : 1.0;
+    }
+    WEFT_TRY(comm_allreduce(m->comm, &infinite, 1, WEFT_DTYPE_F64, COMM_SUM));
+    m->finite = infinite == 0.0;
+    return WEFT_OK;
+}
+
 weft_status metrics_end(train_metrics *m, double *score)
 {
+    WEFT_TRY(look_at_sums(m));
     return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);
 }

@@ -7,6 +7,8 @@
  * several tasks the mean over the tasks that have both classes, as OGB does.
  *
  *      metrics_begin, metrics_add for each batch, metrics_end
+ *
+ * Logits that are not finite have no order, and so no score that means anything: their sums over rows tell.
  */
 #ifndef WEFT_TRAIN_METRICS_H
 #define WEFT_TRAIN_METRICS_H
@@ -40,6 +42,9 @@ typedef struct train_metrics {
     int64_t added;                 /* rows so far */
     int64_t all_rows;              /* rank 0: rows over all ranks */
     int64_t *gather_bytes;         /* [P] */
+    bool finite;                   /* by metrics_end: all logits were, on all ranks */
+    weft_tensor sums;              /* [1, outputs] of logits over rows */
+    void *sums_host;               /* the same */
     weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
     void *logits;                  /* ROC-AUC: [rows, outputs] on the host, in the model's type */
@@ -52,7 +57,7 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
 weft_status metrics_begin(train_metrics *metrics);
 /* logits: [targets->rows, outputs]. WEFT_ERR_INTERNAL with more rows than desc->rows. Local. */
 weft_status metrics_add(train_metrics *metrics, const weft_tensor *logits, const train_targets *targets);
-/* [out] score  [TRAIN_SPLITS] in [0, 1], NaN for a split without rows; the same on all ranks. Collective. */
+/* [out] score  [TRAIN_SPLITS] in [0, 1], NaN for a split without rows, and metrics->finite; the same on all ranks. Collective. */
 weft_status metrics_end(train_metrics *metrics, double *score);
 /* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
  * Any number of tasks after the rows were added. Collective. */

@@ -2,10 +2,12 @@
 #include "train/weights.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 #include "io/npy.h"
 
 enum { SHAPE_TEXT_BYTES = 160 };
@@ -162,7 +164,10 @@ static weft_status place_entry(const train_weights *weights, const char *origin,
                shape_text(weight->rank, weight->shape, theirs), shape_text(entry->rank, entry->shape, ours));
     for (int64_t row = 0; row < entry->rows; ++row) {
         for (int64_t col = 0; col < entry->cols; ++col) {
-            values[entry->offset + row * entry->ld + col] = (double)weight->values[row * entry->cols + col];
+            const double value = (double)weight->values[row * entry->cols + col];
+            WEFT_CHECK(isfinite(value), WEFT_ERR_DATA, "%s: %s, row %lld, column %lld: %g is not finite", origin,
+                       entry->name, (long long)row, (long long)col, number_plain(value));
+            values[entry->offset + row * entry->ld + col] = value;
         }
     }
     return WEFT_OK;

@@ -209,6 +209,10 @@ assert json.load(open(folder + "/run.json"))["exit"] == 76
 assert not os.path.exists(folder + "/summary.json")
 assert all(json.loads(line)["epoch"] for line in open(folder + "/metrics.jsonl"))
 PY
+code=0 # by the last update: its gradients were finite, what comes out of the network is not
+"$weft" train --data store --norm none --layers 6 --model gin --lr 1e6 --epochs 1 --run-dir last --threads 1 >out 2>err || code=$?
+[ "$code" -eq 76 ] && [ ! -e last/summary.json ] || fail "a network that its last update broke ends with $code: $(cat err)"
+grep -q "outputs in evaluation are not finite" err || fail "another end: $(cat err)"
 train --data store --epochs 1 --run-dir full --force
 code=0
 "$weft" train --data store --norm none --optimizer sgd --lr 1e6 --epochs 50 --run-dir full --force >out 2>err || code=$?

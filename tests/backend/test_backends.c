@@ -485,6 +485,9 @@ static void case_accuracy(env *e)
         .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 1, 2, 2));
     RUN(e, accuracy, .x = ON(x), .label = INT(label),
         .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 1, 2, 2));
+    operand broken = operand_make(e, e->m, e->n, SOME_NANS); /* of a model that diverged */
+    RUN(e, accuracy, .x = ON(broken), .label = INT(label),
+        .counts = hal_mat_of(counts.dev[run_backend], WEFT_DTYPE_I64, 1, 2, 2));
     int_operand_compare(e, &counts);
 }
 

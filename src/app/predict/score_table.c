@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/predict/predictions.h"
+#include "base/log.h"
 
 static const uint8_t split_numbers[] = {[SCORE_TEST] = 2, [SCORE_VALID] = 1, [SCORE_TRAIN] = 0};
 
@@ -107,6 +108,9 @@ static weft_status score_splits(const app_context *context, const train_targets 
     train_metrics metrics = {.comm = NULL};
     weft_status status = add_rows(context, targets, table->metric, view, &metrics);
     status = status == WEFT_OK ? metrics_end(&metrics, table->score) : status;
+    if (status == WEFT_OK && !metrics.finite) {
+        log_warn("outputs of the model are not finite: what is scored and predicted of such rows means nothing");
+    }
     metrics_destroy(&metrics);
     return status;
 }

@@ -218,7 +218,8 @@ static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, co
     return loss;
 }
 
-/* The label is the argmax when nothing exceeds its logit and nothing before it equals it. */
+/* The label is the argmax when nothing exceeds its logit and nothing before it equals it. As nothing is above a NaN, a first one
+ * is the argmax, and a later one never. */
 static bool label_wins(int64_t n, const float *x, int32_t label)
 {
     if (label < 0 || label >= n) {
@@ -226,6 +227,9 @@ static bool label_wins(int64_t n, const float *x, int32_t label)
     }
     float own = x[label];
     int32_t beaten = 0;
+    if (own != own || x[0] != x[0]) {
+        return label == 0;
+    }
 #pragma omp simd reduction(+ : beaten)
     for (int64_t j = 0; j < n; ++j) {
         beaten += x[j] > own ? 1 : 0;

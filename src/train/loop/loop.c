@@ -347,6 +347,12 @@ static weft_status evaluate(loop *l, uint64_t seed, train_epoch *record)
     if (status == WEFT_OK) {
         status = metrics_end(&l->metrics, record->score);
     }
+    if (status == WEFT_OK && !l->metrics.finite) {
+        status =
+            weft_fail(WEFT_ERR_DIVERGED,
+                      "%s: the outputs in evaluation are not finite: lower " FLAG_LR " (now %g) or check the features",
+                      say_step(record).text, record->lr);
+    }
     activity_end(ACTIVITY_EVALUATE);
     record->evaluated = true;
     return status;

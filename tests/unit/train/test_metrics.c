@@ -68,6 +68,7 @@ typedef struct score_case {
     uint8_t mask[TRAIN_SPLITS][ROWS];
     int64_t batch; /* rows */
     double score[TRAIN_SPLITS];
+    bool finite;
 } score_case;
 
 /* Batches of `most` rows, the last one shorter. */
@@ -128,6 +129,7 @@ static weft_status score_rank(weft_comm *comm, void *argument)
     }
     if (status == WEFT_OK && rank == size - 1) {
         memcpy(c->score, score, sizeof score);
+        c->finite = metrics.finite;
     }
 done:
     metrics_destroy(&metrics);
@@ -166,6 +168,7 @@ static void check_everywhere(score_case *c, const double *expected)
             for (int s = 0; s < TRAIN_SPLITS; ++s) {
                 ASSERT_NEAR(c->score[s], expected[s], 1e-12);
             }
+            assert_true(c->finite);
         }
     }
 }
@@ -192,6 +195,21 @@ static void test_accuracy(void **state)
         expected[s] = correct[s] / total[s];
     }
     check_everywhere(&c, expected);
+}
+
+/* One logit of one row, in no split or in any, on any rank: every rank hears of it. */
+static void test_logits_that_are_not_finite(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 6; ++i) {
+        score_case c = {.metric = i % 2 == 0 ? TRAIN_METRIC_ACCURACY : TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
+        fill_case(&c, 2);
+        c.batch = 7;
+        c.logits[2 * 37 * i + 1] = values[i % 3];
+        ASSERT_OK(comm_thread_run(1 + i % 5, score_rank, &c));
+        assert_false(c.finite);
+    }
 }
 
 static double auc_of(const score_case *c, int split, int task)
@@ -247,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_rocauc_is_its_definition),
         cmocka_unit_test(test_rocauc_needs_both_classes),
         cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_logits_that_are_not_finite),
         cmocka_unit_test(test_rocauc_of_classes_and_tasks),
         cmocka_unit_test(test_metric_must_fit_the_labels),
     };
