@@ -118,6 +118,7 @@ static gnn_layer_plan *add_layer(gnn_plan *plan, const gnn_layer_ops *ops, const
     layer->ops = ops;
     layer->number = number;
     layer->last = last;
+    layer->centred = !last && (plan->config.norm == NORM_BATCH || plan->config.norm == NORM_BATCH_LOCAL);
     layer->skip = -1;
     layer->hops = 1;
     layer->input_type = layer->output_type = plan->values;

@@ -130,6 +130,7 @@ typedef struct gnn_layer_plan {
     bool sparse;          /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
     bool panels;          /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;            /* of the model: its result is the answer */
+    bool centred;         /* batch norm behind it takes off the mean, and with it the bias, whose gradient is 0 */
     bool learns_eps;      /* GIN's, as in gnn_config */
     gnn_weight_init init; /* the same */
     bool inner;           /* followed by a layer of the same convolution */

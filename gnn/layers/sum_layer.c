@@ -147,6 +147,9 @@ static weft_status bias_gradient_rows(const gnn_row_step *step, const gnn_row_sp
     weft_tensor all = gnn_layer_out(layer);
     weft_tensor dout = gnn_span_of(&all, span);
     weft_tensor dbias = param_grad(layer->params, layer->bias);
+    if (layer->plan->centred) {
+        return span->first ? layer_bias_gradient(layer) : WEFT_OK;
+    }
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = tensor_col_sum(&dout, span->first ? 0.0 : 1.0, &dbias);
     activity_end(ACTIVITY_LINEAR);

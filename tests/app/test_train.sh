@@ -197,6 +197,21 @@ PY
 expect 65 "--split" --data bad --run-dir none
 expect 2 "the store holds 0 to 0" --data store --split-index 4 --run-dir none
 
+# ---- a bias in front of batch norm has no effect, and rounding does not move it: scores do not depend on threads ----
+for threads in 1 2; do
+    train --data store --model gcn --norm batch --optimizer adam --epochs 6 --eval-every 1 --threads $threads --run-dir normed-$threads
+done
+python <<'PY'
+import json
+import numpy as np
+
+one, two = ([json.loads(line) for line in open(f"normed-{threads}/metrics.jsonl")] for threads in (1, 2))
+scores = [[[line[split] for split in ("train", "valid", "test")] for line in run] for run in (one, two)]
+assert np.abs(np.array(scores[0]) - np.array(scores[1])).max() <= 1.5 / 400, scores
+weights = np.load("normed-2/weights.npz")
+assert not weights["layer0.bias"].any() and weights["layer1.bias"].any(), weights["layer0.bias"]
+PY
+
 # ---- divergence ----
 code=0
 "$weft" train --data store --norm none --optimizer sgd --lr 1e6 --epochs 50 --run-dir wild >out 2>err || code=$?
