@@ -36,33 +36,56 @@ static inline void png_chunk(image_bytes *to, const char *type, const uint8_t *d
     to->bytes += bytes + 12;
 }
 
-/* pixels [height, width, channels]; channels 1, 3 or 4. states: a height that the header tells instead, 0: the true one. */
-static inline void make_png(image_bytes *to, const uint8_t *pixels, int height, int width, int channels,
-                            uint32_t states)
+/*
+ * pixels [height, width, channels]; channels: grey, grey and alpha, colours, colours and alpha. bits: 8, or 16, whose lower
+ * ones are the inverse of the upper. gamma: of a gAMA chunk, in 100000ths, 0: there is none. states: a height that the
+ * header tells instead, 0: the true one.
+ */
+static inline void make_png_of(image_bytes *to, const uint8_t *pixels, int height, int width, int channels, int bits,
+                               uint32_t gamma, uint32_t states)
 {
-    static const uint8_t colour_type[] = {0, 0, 0, 2, 6};
-    const size_t row = (size_t)(width * channels);
+    static const uint8_t colour_type[] = {0, 0, 4, 2, 6};
+    const size_t values = (size_t)(width * channels);
+    const size_t row = values * (size_t)(bits / 8);
     uint8_t *raw = calloc((size_t)height, row + 1);
     uLongf packed = compressBound((uLong)((row + 1) * (size_t)height));
     uint8_t *deflated = malloc(packed);
     uint8_t head[13] = {0};
+    uint8_t chunk[4];
     assert_non_null(raw);
     assert_non_null(deflated);
     for (int y = 0; y < height; ++y) {
-        memcpy(raw + (size_t)y * (row + 1) + 1, pixels + (size_t)y * row, row);
+        uint8_t *at = raw + (size_t)y * (row + 1) + 1;
+        for (size_t i = 0; i < values; ++i) {
+            *at++ = pixels[(size_t)y * values + i];
+            if (bits == 16) {
+                *at = (uint8_t)~at[-1];
+                at += 1;
+            }
+        }
     }
     assert_int_equal(compress(deflated, &packed, raw, (uLong)((row + 1) * (size_t)height)), Z_OK);
     image_put_number(head, (uint32_t)width);
     image_put_number(head + 4, states > 0 ? states : (uint32_t)height);
-    head[8] = 8;
+    head[8] = (uint8_t)bits;
     head[9] = colour_type[channels];
     memcpy(to->data, "\x89PNG\r\n\x1a\n", 8);
     to->bytes = 8;
     png_chunk(to, "IHDR", head, sizeof head);
+    if (gamma > 0) {
+        image_put_number(chunk, gamma);
+        png_chunk(to, "gAMA", chunk, sizeof chunk);
+    }
     png_chunk(to, "IDAT", deflated, packed);
     png_chunk(to, "IEND", NULL, 0);
     free(raw);
     free(deflated);
+}
+
+static inline void make_png(image_bytes *to, const uint8_t *pixels, int height, int width, int channels,
+                            uint32_t states)
+{
+    make_png_of(to, pixels, height, width, channels, 8, 0, states);
 }
 
 /* channels 1, 3, or 4: inks. */

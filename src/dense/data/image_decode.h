@@ -5,8 +5,9 @@
  *
  * The image is scaled, its proportions kept, until it covers the wanted size, and what sticks out on two sides is cut
  * off. Scaling down is a mean over the pixels that fall together (triangle filter), scaling up is bilinear. Colours
- * become red, green, blue or grey; transparent pixels lie on black; 16 bits become 8; the orientation that a camera
- * noted is ignored.
+ * become red, green, blue or grey (0.299, 0.587, 0.114 of them, of PNG as of JPEG); transparent pixels are mixed with
+ * black by their alpha; of 16 bits the upper 8 count; gamma and colour spaces that a file states change nothing; the
+ * orientation that a camera noted is ignored.
  *
  * Files are hostile: a size that a file of so many bytes cannot hold, or above IMAGE_PIXELS_MAX, is refused before
  * memory is taken; so is what is cut off or damaged in the middle, where libjpeg would go on with grey.

@@ -62,6 +62,78 @@ static void test_transparent_pixels_are_black(void **state)
     }
 }
 
+/* Whatever the depth, and whatever the file says of gamma: values are those that stand in it, in colour and grey. */
+static void test_values_are_taken_as_they_stand(void **state)
+{
+    static const uint32_t gammas[] = {0, 45455, 100000, 220000};
+    static uint8_t first[SIDE * SIDE * 3];
+    (void)state;
+    for (int channels = 1; channels <= 4; ++channels) {
+        for (int wanted = 1; wanted <= 3; wanted += 2) {
+            for (int form = 0; form < 8; ++form) {
+                for (int i = 0; i < SIDE * SIDE * channels; ++i) {
+                    pixels[i] = (uint8_t)(i * 37 + i / 11);
+                }
+                make_png_of(&file, pixels, SIDE, SIDE, channels, form < 4 ? 8 : 16, gammas[form % 4], 0);
+                ASSERT_OK(decode(SIDE, SIDE, wanted));
+                if (form == 0) {
+                    memcpy(first, out, sizeof first);
+                }
+                assert_memory_equal(out, first, (size_t)(SIDE * SIDE * wanted));
+            }
+        }
+    }
+    make_slopes(SIDE, SIDE, 1);
+    make_png_of(&file, pixels, SIDE, SIDE, 1, 16, 0, 0);
+    ASSERT_OK(decode(SIDE, SIDE, 1));
+    assert_memory_equal(out, pixels, SIDE * SIDE);
+    make_slopes(SIDE, SIDE, 3);
+    make_png_of(&file, pixels, SIDE, SIDE, 3, 16, 45455, 0);
+    ASSERT_OK(decode(SIDE, SIDE, 3));
+    assert_memory_equal(out, pixels, SIDE * SIDE * 3);
+}
+
+/* Grey has the weights that JPEG gives its own: 0.299, 0.587, 0.114. */
+static void test_colours_become_the_grey_of_jpeg(void **state)
+{
+    static const uint8_t colours[6][3] = {{255, 0, 0},     {0, 255, 0},     {0, 0, 255},
+                                          {255, 255, 255}, {100, 100, 100}, {200, 100, 50}};
+    static const uint8_t greys[6] = {76, 150, 29, 255, 100, 124};
+    (void)state;
+    make_png(&file, &colours[0][0], 1, 6, 3, 0);
+    ASSERT_OK(decode(1, 6, 1));
+    assert_memory_equal(out, greys, sizeof greys);
+    for (int k = 0; k < 6; ++k) {
+        for (int i = 0; i < 64; ++i) {
+            memcpy(pixels + 3 * (size_t)i, colours[k], 3);
+        }
+        make_jpeg(&file, pixels, 8, 8, 3, false);
+        ASSERT_OK(decode(8, 8, 1));
+        ASSERT_NEAR(out[0], greys[k], 1);
+    }
+}
+
+static void test_alpha_mixes_with_black(void **state)
+{
+    (void)state;
+    for (int alpha = 0; alpha < 256; ++alpha) {
+        const uint8_t pixel[4] = {200, 100, 50, (uint8_t)alpha};
+        const uint8_t grey[2] = {200, (uint8_t)alpha};
+        make_png(&file, pixel, 1, 1, 4, 0);
+        ASSERT_OK(decode(1, 1, 3));
+        for (int c = 0; c < 3; ++c) {
+            ASSERT_NEAR(out[c], pixel[c] * alpha / 255.0, 0.5);
+        }
+        ASSERT_OK(decode(1, 1, 1));
+        ASSERT_NEAR(out[0], (0.299 * 200 + 0.587 * 100 + 0.114 * 50) * alpha / 255, 1);
+        make_png(&file, grey, 1, 1, 2, 0);
+        ASSERT_OK(decode(1, 1, 1));
+        ASSERT_NEAR(out[0], 200 * alpha / 255.0, 0.5);
+        ASSERT_OK(decode(1, 1, 3));
+        ASSERT_NEAR(out[2], 200 * alpha / 255.0, 0.5);
+    }
+}
+
 static void assert_slopes(int height, int width, int within)
 {
     for (int i = 0; i < height * width * 3; ++i) {
@@ -220,6 +292,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_png_is_exact),
         cmocka_unit_test(test_transparent_pixels_are_black),
+        cmocka_unit_test(test_values_are_taken_as_they_stand),
+        cmocka_unit_test(test_colours_become_the_grey_of_jpeg),
+        cmocka_unit_test(test_alpha_mixes_with_black),
         cmocka_unit_test(test_jpeg_is_near),
         cmocka_unit_test(test_inks_become_light),
         cmocka_unit_test(test_scaling_keeps_slopes),
