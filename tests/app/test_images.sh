@@ -344,6 +344,32 @@ grep -q "recipe few-labels is for graphs" err || fail "a recipe of graphs: $(cat
 "$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --recipe images >out 2>err || fail "$(cat err)"
 grep -q "recipe images is for networks on images" err || fail "a recipe of images: $(cat err)"
 
+# ---- what is left out is told once, and what usually lies beside images is not ----
+told() { # TIMES DATA TEXT
+    "$weft" train --data "$2" --model small.net --threads 1 --pin off --dry-run >out 2>err || fail "$2: $(cat err)"
+    [ "$(grep -c "left out" err)" -eq "$1" ] || fail "$2: $(cat err)"
+    grep -qF -- "$3" err || fail "$2: does not say '$3': $(cat err)"
+}
+cp -r photos more
+touch more/README more/train/LICENSE more/train/a/{notes.txt,table.csv,a.json,.hidden.bin}
+mkdir more/beside more/train/a/.deeper && touch more/beside/x.bin more/train/a/.deeper/x.bin
+told 0 more ""
+tar cf more.tar --exclude=x.bin more && told 0 more.tar ""
+cp photos/train/a/00.png more/train/a/z.webp
+told 1 more "more: train/a/z.webp is no image in a class folder and is left out"
+mkdir -p more/train/a/deeper/still more/train/empty
+cp photos/train/a/00.png more/train/a/deeper/still/
+cp photos/train/a/00.png more/train/stray.png
+ln -s nowhere more/train/b/away.png
+ln -s .. more/train/b/loop
+told 1 more "more: 6 entries are no images in a class folder and are left out, the first is train/a/deeper/still/00.png"
+rm -r more/beside more/train/a/.deeper
+tar cf more.tar more
+told 1 more.tar "more.tar: 5 entries are no images in a class folder and are left out, the first is more/train/a/deeper/still/00.png"
+rm -r more && mkdir -p more/train/{a,b} && touch more/train/b/x.webp
+"$weft" train --data more --model small.net --threads 1 --pin off --dry-run >out 2>err && fail "no images: $(cat out)"
+grep -qF "the first is train/a/ (without images)" err || fail "no images: $(cat err)"
+
 # ---- refusals ----
 refused() { # CODE TEXT ARGUMENTS
     local code=$1 text=$2 got=0

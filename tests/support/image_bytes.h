@@ -121,16 +121,19 @@ static inline void make_jpeg(image_bytes *to, const uint8_t *pixels, int height,
     free(data);
 }
 
-/* A file behind what the archive holds; type '0': a file, '5': a folder, 'L': the next one's name. */
-static inline void tar_add(image_bytes *tar, const char *name, char type, const void *data, size_t bytes)
+/* An entry behind what the archive holds; type '0': a file, '1': a hard link to `link`, '2': a symbolic one, '5': a folder,
+ * 'L': the next one's name, 'K': its link. */
+static inline void tar_add_entry(image_bytes *tar, const char *name, char type, const char *link, const void *data,
+                                 size_t bytes)
 {
     uint8_t *block = tar->data + tar->bytes;
     unsigned sum = 0;
-    assert_true(tar->bytes + 1024 + bytes <= sizeof tar->data && strlen(name) <= 100);
+    assert_true(tar->bytes + 1024 + bytes <= sizeof tar->data && strlen(name) <= 100 && strlen(link) <= 100);
     memset(block, 0, 512);
     memcpy(block, name, strlen(name));
     snprintf((char *)block + 124, 12, "%011zo", bytes);
     block[156] = (uint8_t)type;
+    memcpy(block + 157, link, strlen(link));
     memcpy(block + 257, "ustar\0", 6);
     memset(block + 148, ' ', 8);
     for (int i = 0; i < 512; ++i) {
@@ -143,6 +146,11 @@ static inline void tar_add(image_bytes *tar, const char *name, char type, const 
         memcpy(block + 512, data, bytes);
     }
     tar->bytes += 512 + whole;
+}
+
+static inline void tar_add(image_bytes *tar, const char *name, char type, const void *data, size_t bytes)
+{
+    tar_add_entry(tar, name, type, "", data, bytes);
 }
 
 static inline void tar_end(image_bytes *tar)

@@ -220,6 +220,7 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     files->self = self;
     files->close = close;
     files->source_bytes = &set->store->source_bytes;
+    image_list_tell_passed(path, files);
     WEFT_TRY(comm_agree(comm, image_list_sort(path, files, set)));
     WEFT_TRY(learn_sizes(comm, path, options, files, set));
     WEFT_TRY(comm_agree(comm, leave_out(path, files, options->strict, set)));

@@ -5,7 +5,7 @@
  *      image_files_add ("train/bee/7.jpg") ... --image_files_open--> sorted, looked at: the set
  *
  * A name is read from its end: SPLIT/CLASS/FILE, where SPLIT is train, val, valid, validation or test and FILE ends in
- * .jpg, .jpeg or .png; other names are passed over. Classes are numbered in the order of their names, images stand in the
+ * .jpg, .jpeg or .png; other names are left out, which one warning tells. Classes are numbered in the order of their names, images stand in the
  * order of split, class and name. Loose images are all to test, by names of any kind, and decoded once to see whether they
  * can be: an answer for one that is damaged would be none. Ranks divide the looking among them.
  */
@@ -38,8 +38,15 @@ typedef struct image_place {
     int64_t changed; /* nanoseconds: when what holds them was changed last */
 } image_place;
 int64_t image_changed(const struct stat *facts); /* the last of them */
-/* Keep a file, if its name is one: any folder may stand before the split. Of loose ones all are kept. WEFT_ERR_RESOURCE. */
+/* Keep a file, if its name is one: any folder may stand before the split. Of loose ones all are kept. A name that was there
+ * before ("./" before it counts for nothing) has the new place from then on. WEFT_ERR_RESOURCE. */
 weft_status image_files_add(image_files *files, const char *name, const image_place *place);
+/* Where a kept file of that name is, at the time; false: there is none. */
+bool image_files_find(const image_files *files, const char *name, image_place *place);
+/* What stands where images are looked for and is not taken. Files that usually lie beside them (README, LICENSE, tables,
+ * texts, hidden ones) are not counted. */
+void image_files_pass_over(image_files *files, const char *name);
+int64_t image_files_seen(const image_files *files); /* kept, and counted as left out */
 
 /*
  * Fill in the set, whose store then owns `files`, also after a failure; load and self must work until `close`, which is

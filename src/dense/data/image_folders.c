@@ -13,7 +13,7 @@
 #include "dense/data/image_files.h"
 
 static const char *const split_folders[] = {"train", "val", "valid", "validation", "test"};
-enum { SPLIT_FOLDERS = sizeof split_folders / sizeof split_folders[0] };
+enum { SPLIT_FOLDERS = sizeof split_folders / sizeof split_folders[0], DEEPEST = 6 };
 
 static bool is_folder(const char *path)
 {
@@ -73,21 +73,39 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
     return status;
 }
 
-/* If it is a file. */
+/* If it is a file; links may lead nowhere. */
 static weft_status add_any(const char *root, const char *inside, image_files *files)
 {
     char path[FILE_PATH_MAX];
     struct stat facts;
     WEFT_TRY(file_path(path, "%s/%s", root, inside));
     if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        image_files_pass_over(files, inside);
         return WEFT_OK;
     }
     return image_files_add(files, inside, &(image_place){.bytes = facts.st_size, .changed = image_changed(&facts)});
 }
 
+/* What stands deeper than a class's files do, for the warning alone: links, which may lead anywhere, are not followed. */
+static weft_status pass_over_below(const char *root, const char *inside, image_files *files)
+{
+    char path[FILE_PATH_MAX];
+    struct stat facts;
+    int depth = 0;
+    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    for (const char *at = inside; *at != '\0'; ++at) {
+        depth += *at == '/';
+    }
+    if (lstat(path, &facts) != 0 || !S_ISDIR(facts.st_mode) || depth >= DEEPEST || access(path, R_OK | X_OK) != 0) {
+        image_files_pass_over(files, inside);
+        return WEFT_OK;
+    }
+    return each_entry(root, inside, files, pass_over_below);
+}
+
 static weft_status add_file(const char *root, const char *inside, image_files *files)
 {
-    return image_files_takes(inside) ? add_any(root, inside, files) : WEFT_OK;
+    return image_files_takes(inside) ? add_any(root, inside, files) : pass_over_below(root, inside, files);
 }
 
 static weft_status add_loose(const char *root, const char *inside, image_files *files)
@@ -99,7 +117,17 @@ static weft_status add_class(const char *root, const char *inside, image_files *
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/%s", root, inside));
-    return is_folder(path) ? each_entry(root, inside, files, add_file) : WEFT_OK;
+    if (!is_folder(path)) {
+        image_files_pass_over(files, inside);
+        return WEFT_OK;
+    }
+    const int64_t before = image_files_seen(files);
+    WEFT_TRY(each_entry(root, inside, files, add_file));
+    if (image_files_seen(files) == before) {
+        WEFT_TRY(file_path(path, "%s/ (without images)", inside));
+        image_files_pass_over(files, path);
+    }
+    return WEFT_OK;
 }
 
 static weft_status add_splits(const char *root, image_files *files)

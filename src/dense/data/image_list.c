@@ -7,9 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/grow.h"
+#include "base/log.h"
 #include "base/number.h"
 
-enum { LOOK_BYTES = 1 << 14, FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */ };
+enum { LOOK_BYTES = 1 << 14, FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */, FIRST_SLOTS = 64 };
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +53,8 @@ static bool understand(const char *name, int32_t *split, const char **tail)
         return false;
     }
     const char *class = part_before(name, file - 1);
-    if (class - name < 2 || class + 1 == file || file - class > IMAGE_NAME_BYTES) {
+    if (class - name < 2 || class + 1 == file || file - class > IMAGE_NAME_BYTES || strncmp(class, "./", 2) == 0 ||
+        strncmp(class, "../", 3) == 0) {
         return false;
     }
     const char *word = part_before(name, class - 1);
@@ -78,6 +80,63 @@ bool image_files_takes(const char *name)
     const char *tail;
     return understand(name, &split, &tail);
 }
+
+/* ---- what is left out ------------------------------------------------------------------------------------------ */
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncasecmp(text, start, strlen(start)) == 0;
+}
+
+/* Texts and tables about images, and what systems leave behind, at any place. */
+static bool lies_beside(const char *name)
+{
+    static const char *const endings[] = {".txt", ".csv", ".tsv", ".json", ".md", ".xml", ".yaml", ".yml"};
+    const char *file = part_before(name, name + strlen(name));
+    for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        const bool up = strcmp(part, "..") == 0 || begins_with(part, "../");
+        if ((part[0] == '.' && part[1] != '/' && part[1] != '\0' && !up) || begins_with(part, "__MACOSX/")) {
+            return true;
+        }
+    }
+    const char *dot = strrchr(file, '.');
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0] && dot != NULL; ++i) {
+        if (strcasecmp(dot, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return begins_with(file, "README") || begins_with(file, "LICENSE") || strcasecmp(file, "Thumbs.db") == 0;
+}
+
+void image_files_pass_over(image_files *files, const char *name)
+{
+    if (lies_beside(name)) {
+        return;
+    }
+    if (files->passed == 0 || strcmp(name, files->first_passed) < 0) {
+        snprintf(files->first_passed, sizeof files->first_passed, "%s", name);
+    }
+    files->passed += 1;
+}
+
+int64_t image_files_seen(const image_files *files)
+{
+    return files->count + files->passed;
+}
+
+void image_list_tell_passed(const char *path, const image_files *files)
+{
+    const char *what = files->loose ? "" : " in a class folder";
+    if (files->passed == 1) {
+        log_warn("%s: %s is no image%s and is left out", path, files->first_passed, what);
+    } else if (files->passed > 1) {
+        log_warn("%s: %lld entries are no images%s and are left out, the first is %s", path, (long long)files->passed,
+                 what, files->first_passed);
+    }
+}
+
+/* ---- files by their names -------------------------------------------------------------------------------------- */
 
 weft_status image_files_create(bool loose, image_files **files)
 {
@@ -111,8 +170,65 @@ void image_files_destroy(image_files *files)
         weft_free(files->file[i].name);
     }
     weft_free(files->file);
+    weft_free(files->slot);
     pthread_mutex_destroy(&files->lock);
     weft_free(files);
+}
+
+/* As an archive's member is unpacked: "./a" and "/a" are a. */
+static const char *bare(const char *name)
+{
+    while (name[0] == '/' || (name[0] == '.' && name[1] == '/')) {
+        name += 1;
+    }
+    return name;
+}
+
+/* Where a name stands, or would (FNV-1a; the next free slot). There is a free one. */
+static int64_t slot_of(const image_files *files, const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char *at = bare(name); *at != '\0'; ++at) {
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+    }
+    int64_t slot = (int64_t)((hash ^ hash >> 32) & (uint64_t)(files->slots - 1));
+    while (files->slot[slot] != 0 && strcmp(bare(files->file[files->slot[slot] - 1].name), bare(name)) != 0) {
+        slot = (slot + 1) & (files->slots - 1);
+    }
+    return slot;
+}
+
+/* Room for one more name; a quarter to a half of the slots is in use. */
+static weft_status grow_slots(image_files *files)
+{
+    int32_t *slot;
+    const int64_t slots = files->slots > 0 ? 2 * files->slots : FIRST_SLOTS;
+    if (2 * ((int64_t)files->count + 1) <= files->slots) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&slot, slots, WEFT_MEM_GENERAL));
+    weft_free(files->slot);
+    files->slot = slot;
+    files->slots = slots;
+    for (int i = 0; i < files->count && files->file != NULL; ++i) {
+        slot[slot_of(files, files->file[i].name)] = i + 1;
+    }
+    return WEFT_OK;
+}
+
+static image_file *find(const image_files *files, const char *name)
+{
+    const int32_t number = files->slots > 0 ? files->slot[slot_of(files, name)] : 0;
+    return number > 0 ? &files->file[number - 1] : NULL;
+}
+
+bool image_files_find(const image_files *files, const char *name, image_place *place)
+{
+    const image_file *file = find(files, name);
+    if (file != NULL) {
+        *place = (image_place){.offset = file->offset, .bytes = file->bytes, .changed = file->changed};
+    }
+    return file != NULL;
 }
 
 weft_status image_files_add(image_files *files, const char *name, const image_place *place)
@@ -125,6 +241,14 @@ weft_status image_files_add(image_files *files, const char *name, const image_pl
     }
     WEFT_CHECK(place->bytes <= FILE_BYTES_MAX, WEFT_ERR_DATA, "%s: an image of %s; at most 1 GiB", name,
                number_say_bytes((uint64_t)place->bytes).text);
+    image_file *known = find(files, name);
+    if (known != NULL) {
+        known->offset = place->offset;
+        known->bytes = place->bytes;
+        known->changed = place->changed;
+        return WEFT_OK;
+    }
+    WEFT_TRY(grow_slots(files));
     WEFT_TRY(grow_array((void **)&files->file, sizeof *files->file, files->count, &files->capacity, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&copy, strlen(name) + 1, WEFT_MEM_GENERAL));
     memcpy(copy, name, strlen(name) + 1);
@@ -134,6 +258,7 @@ weft_status image_files_add(image_files *files, const char *name, const image_pl
                                                .bytes = place->bytes,
                                                .changed = place->changed,
                                                .split = split};
+    files->slot[slot_of(files, name)] = files->count;
     return WEFT_OK;
 }
 
@@ -225,6 +350,9 @@ int image_list_split_end(const image_files *files, int split)
 
 weft_status image_list_sort(const char *path, image_files *files, image_set *set)
 {
+    weft_free(files->slot); /* numbers change */
+    files->slot = NULL;
+    files->slots = 0;
     if (files->count > 0) {
         qsort(files->file, (size_t)files->count, sizeof *files->file, by_place);
     }

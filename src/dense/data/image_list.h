@@ -38,12 +38,19 @@ struct image_files {
     image_files_load load;
     void *self;
     void (*close)(void *self);
-    image_bench *bench; /* that nobody uses */
+    int32_t *slot; /* by the hash of a name: 1 + the number of its file, 0: free; only while files are added */
+    int64_t slots;
+    int64_t passed;                   /* entries that were left out */
+    char first_passed[FILE_PATH_MAX]; /* of their names, the first in order: folders have none */
+    image_bench *bench;               /* that nobody uses */
     pthread_mutex_t lock;
 };
 
 /* Into the order of split, class and name; the set gets its hash and its classes, each file its class. */
 weft_status image_list_sort(const char *path, image_files *files, image_set *set);
+
+/* Tell what was left out: one warning for all. */
+void image_list_tell_passed(const char *path, const image_files *files);
 
 /* files->first of a sorted list, again after some left it. */
 void image_list_find_splits(image_files *files);

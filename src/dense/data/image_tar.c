@@ -3,7 +3,8 @@
  *
  *      block of 512 bytes: name, size, type, checksum | the file, filled up to whole blocks | ... | a block of zeros
  *
- * POSIX ustar and pax, and GNU's long names. Nothing is unpacked to the disk: a name is only read, so that one with ".."
+ * POSIX ustar and pax, and GNU's long names. A hard link is the file of that name before it; of a name that comes twice the
+ * last counts. Nothing is unpacked to the disk: a name is only read, so that one with ".."
  * or a slash at its front does no harm. Of a plain archive images are read where they stand, when they are needed; of a
  * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory.
  */
@@ -27,6 +28,8 @@ enum {
     SUM_BYTES = 8,
     TYPE_AT = 156,
     MAGIC_AT = 257,
+    LINK_AT = 157,
+    LINK_BYTES = 100,
     PREFIX_AT = 345,
     PREFIX_BYTES = 155,
     WORDS_MAX = 1 << 16, /* of a long name, or a pax header */
@@ -45,6 +48,8 @@ typedef struct tar_file {
     char *words;     /* [WORDS_MAX + 1] of what stands before a file */
     bool named;      /* they name the next file: */
     char name[FILE_PATH_MAX];
+    bool linked; /* or the target of the next link: */
+    char link[FILE_PATH_MAX];
     int64_t pax_size; /* of the next file; -1: its own header says */
 } tar_file;
 
@@ -163,7 +168,11 @@ static void take_name(tar_file *t, const uint8_t *block)
         snprintf(t->name, sizeof t->name, "%.*s%s%.*s", parted ? PREFIX_BYTES : 0, prefix, parted ? "/" : "",
                  NAME_BYTES, name);
     }
+    if (!t->linked) {
+        snprintf(t->link, sizeof t->link, "%.*s", LINK_BYTES, (const char *)block + LINK_AT);
+    }
     t->named = false;
+    t->linked = false;
 }
 
 static weft_status read_words(tar_file *t, int64_t bytes)
@@ -179,6 +188,12 @@ static void name_next(tar_file *t, const char *name, size_t length)
 {
     snprintf(t->name, sizeof t->name, "%.*s", (int)length, name);
     t->named = true;
+}
+
+static void link_next(tar_file *t, const char *target, size_t length)
+{
+    snprintf(t->link, sizeof t->link, "%.*s", (int)length, target);
+    t->linked = true;
 }
 
 /* Lines "LENGTH KEY=VALUE\n" of a pax header; LENGTH counts the whole line. */
@@ -199,6 +214,8 @@ static weft_status take_pax(tar_file *t, int64_t bytes)
         const size_t rest = (size_t)(line + length - 1 - key);
         if (rest > 5 && memcmp(key, "path=", 5) == 0) {
             name_next(t, key + 5, rest - 5);
+        } else if (rest > 9 && memcmp(key, "linkpath=", 9) == 0) {
+            link_next(t, key + 9, rest - 9);
         } else if (rest > 5 && memcmp(key, "size=", 5) == 0) {
             char digits[NUMBER_TEXT_MAX];
             snprintf(digits, sizeof digits, "%.*s", (int)(rest - 5), key + 5);
@@ -235,11 +252,23 @@ static weft_status hold(tar_file *t, int64_t bytes)
 static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
 {
     if (!image_files_takes(t->name)) {
+        image_files_pass_over(files, t->name);
         return skip_bytes(t, bytes);
     }
     const image_place place = {.offset = t->plain ? t->at : (int64_t)t->used, .bytes = bytes, .changed = t->changed};
     WEFT_TRY(image_files_add(files, t->name, &place));
     return t->plain ? skip_bytes(t, bytes) : hold(t, bytes);
+}
+
+/* A second name of a file that stands before it. */
+static weft_status take_link(const tar_file *t, image_files *files)
+{
+    image_place place;
+    if (image_files_takes(t->name) && image_files_find(files, t->link, &place)) {
+        return image_files_add(files, t->name, &place);
+    }
+    image_files_pass_over(files, t->name);
+    return WEFT_OK;
 }
 
 /* A header and what belongs to it; *end: it was the last. */
@@ -263,20 +292,34 @@ static weft_status take_entry(tar_file *t, image_files *files, bool *end)
         WEFT_TRY(read_words(t, bytes));
         WEFT_TRY(take_pax(t, bytes));
         break;
+    case 'K': /* GNU: the next link's target */
+        WEFT_TRY(read_words(t, bytes));
+        link_next(t, t->words, strlen(t->words));
+        break;
     case '0':
     case '\0':
+    case '7': /* in one piece on its disk, where that matters */
         bytes = t->pax_size >= 0 ? t->pax_size : bytes;
         t->pax_size = -1;
         take_name(t, block);
         WEFT_TRY(take_file(t, files, bytes));
         break;
     case 'g': /* global: the files' own say what matters here */
-    case 'K': /* GNU: a link's target */
+    case 'V': /* GNU: the archive's name */
         WEFT_TRY(skip_bytes(t, bytes));
         break;
-    default: /* folders, links, devices */
-        t->named = false;
+    case '1':
+        take_name(t, block);
         t->pax_size = -1;
+        WEFT_TRY(take_link(t, files));
+        WEFT_TRY(skip_bytes(t, bytes));
+        break;
+    default: /* folders, symbolic links, devices */
+        take_name(t, block);
+        t->pax_size = -1;
+        if (block[TYPE_AT] != '5') {
+            image_files_pass_over(files, t->name);
+        }
         WEFT_TRY(skip_bytes(t, bytes));
     }
     return skip_bytes(t, padding(bytes));

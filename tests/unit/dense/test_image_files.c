@@ -189,6 +189,72 @@ static void test_tars(void **state)
     ASSERT_MESSAGE("--cache-memory");
 }
 
+static void check_train(int64_t at, int32_t label, int image)
+{
+    uint8_t pixels[PIXELS];
+    make_pixels(image, SIDE, pixels);
+    assert_int_equal(c.label[IMAGE_TRAIN][at], label);
+    assert_memory_equal(c.pixels[IMAGE_TRAIN][at], pixels, PIXELS);
+}
+
+/* Hard links are the file before them, by whatever way their target is named; of a name twice the last counts. */
+static void test_tars_with_links_and_names_twice(void **state)
+{
+    tar.bytes = 0;
+    make_file(1, SIDE);
+    tar_add(&tar, "./train/ant/a.png", '0', file.data, file.bytes);
+    tar_add(&tar, "train/ant/b.png", '0', file.data, file.bytes);
+    tar_add_entry(&tar, "train/bee/link.png", '1', "train/ant/a.png", NULL, 0);
+    tar_add_entry(&tar, "train/bee/next.png", '1', "train/bee/link.png", NULL, 0);
+    make_file(2, SIDE);
+    tar_add(&tar, "train/ant/a.png", '0', file.data, file.bytes); /* the links keep what was there before */
+    tar_add(&tar, "././@LongLink", 'K', "./train/ant/a.png", 18);
+    tar_add_entry(&tar, "train/bee/last.png", '1', "cut", NULL, 0);
+    tar_add(&tar, "PaxHeaders/5", 'x', "28 linkpath=train/ant/a.png\n", 28);
+    tar_add_entry(&tar, "train/bee/pax.png", '1', "cut", NULL, 0);
+    tar_add_entry(&tar, "train/bee/nowhere.png", '1', "train/ant/z.png", NULL, 0);
+    tar_add_entry(&tar, "train/bee/symbolic.png", '2', "../ant/a.png", NULL, 0);
+    tar_add(&tar, "train/bee/deeper/a.png", '0', file.data, file.bytes);
+    tar_add(&tar, "train/bee/../b.png", '0', file.data, file.bytes);
+    tar_add(&tar, "train/../b.png", '0', file.data, file.bytes);
+    tar_add(&tar, "train/bee/a.webp", '0', file.data, file.bytes);
+    tar_end(&tar);
+    put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+    put_gzip(in_folder(state, "it.tar.gz"), tar.data, tar.bytes);
+    for (int packed = 0; packed < 2; ++packed) {
+        ASSERT_OK(open_set(in_folder(state, packed ? "it.tar.gz" : "it.tar"), &plain, 2, &c));
+        assert_int_equal(c.classes, 2);
+        assert_int_equal(c.count[IMAGE_TRAIN], 6);
+        check_train(0, 0, 2); /* a */
+        check_train(1, 0, 1); /* b */
+        check_train(2, 1, 2); /* last */
+        check_train(3, 1, 1); /* link */
+        check_train(4, 1, 1); /* next */
+        check_train(5, 1, 2); /* pax */
+    }
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* More names than the table of them begins with, each twice. */
+static void test_tars_of_many_names(void **state)
+{
+    enum { MANY = 300 };
+    char name[64];
+    tar.bytes = 0;
+    for (int twice = 0; twice < 2; ++twice) {
+        make_file(twice, 4);
+        for (int i = 0; i < MANY; ++i) {
+            snprintf(name, sizeof name, "train/ant/%d.png", i);
+            tar_add(&tar, name, '0', file.data, file.bytes);
+        }
+    }
+    tar_end(&tar);
+    put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+    ASSERT_OK(open_set(in_folder(state, "it.tar"), &plain, 1, &c));
+    assert_int_equal(c.count[IMAGE_TRAIN], MANY);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 static void test_damaged_tars_are_refused(void **state)
 {
     make_tar();
@@ -562,6 +628,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_folders, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tars_with_links_and_names_twice, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tars_of_many_names, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_tars_are_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_malformed_images_are_left_out, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_left_is_an_error, folder_setup, folder_teardown),
