@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "dense/data/image_files.h"
 #include "dense/data/image_options.def"
@@ -83,17 +84,23 @@ static weft_status fail_short(const tar_file *t)
                      (long long)t->at);
 }
 
-static weft_status read_bytes(tar_file *t, void *out, size_t bytes)
+/* Fewer than `bytes` only where the archive ends. */
+static weft_status read_some(tar_file *t, void *out, size_t bytes, size_t *read)
 {
-    for (size_t done = 0, got = 1; done < bytes; done += got, t->at += (int64_t)got) {
-        char *to = (char *)out + done;
-        WEFT_TRY(t->plain ? text_stream_read_at(t->stream, t->at, to, bytes - done, &got)
-                          : text_stream_read(t->stream, to, bytes - done, &got));
-        if (got == 0) {
-            return fail_short(t);
-        }
+    *read = 0;
+    for (size_t got = 1; *read < bytes && got > 0; *read += got, t->at += (int64_t)got) {
+        char *to = (char *)out + *read;
+        WEFT_TRY(t->plain ? text_stream_read_at(t->stream, t->at, to, bytes - *read, &got)
+                          : text_stream_read(t->stream, to, bytes - *read, &got));
     }
     return WEFT_OK;
+}
+
+static weft_status read_bytes(tar_file *t, void *out, size_t bytes)
+{
+    size_t read;
+    WEFT_TRY(read_some(t, out, bytes, &read));
+    return read == bytes ? WEFT_OK : fail_short(t);
 }
 
 static weft_status skip_bytes(tar_file *t, int64_t bytes)
@@ -271,13 +278,28 @@ static weft_status take_link(const tar_file *t, image_files *files)
     return WEFT_OK;
 }
 
+/* *end: there is none. An archive without the zeros at its end is whole as far as can be told: tar reads it, too. */
+static weft_status read_header(tar_file *t, uint8_t *block, bool *end)
+{
+    static const uint8_t zeros[BLOCK];
+    size_t read;
+    WEFT_TRY(read_some(t, block, BLOCK, &read));
+    const bool between = !t->named && !t->linked && t->pax_size < 0 && t->at > 0;
+    if (read == 0 && between) {
+        log_warn("%s: the archive ends at byte %lld without the zeros that mark its end: files may be missing", t->path,
+                 (long long)t->at);
+    } else if (read < BLOCK) {
+        return fail_short(t);
+    }
+    *end = read == 0 || memcmp(block, zeros, BLOCK) == 0;
+    return WEFT_OK;
+}
+
 /* A header and what belongs to it; *end: it was the last. */
 static weft_status take_entry(tar_file *t, image_files *files, bool *end)
 {
-    static const uint8_t zeros[BLOCK];
     uint8_t block[BLOCK];
-    WEFT_TRY(read_bytes(t, block, BLOCK));
-    *end = memcmp(block, zeros, BLOCK) == 0;
+    WEFT_TRY(read_header(t, block, end));
     if (*end) {
         return WEFT_OK;
     }

@@ -189,6 +189,29 @@ static void test_tars(void **state)
     ASSERT_MESSAGE("--cache-memory");
 }
 
+/* What ends where an entry does has all entries before; a name whose file does not come is an end in the middle. */
+static void test_tars_without_zeros_at_the_end(void **state)
+{
+    make_tar();
+    for (int zeros = 0; zeros <= 512; zeros += 512) {
+        put_file(in_folder(state, "it.tar"), tar.data, tar.bytes - 1024 + (size_t)zeros);
+        put_gzip(in_folder(state, "it.tar.gz"), tar.data, tar.bytes - 1024 + (size_t)zeros);
+        ASSERT_OK(open_set(in_folder(state, "it.tar"), &plain, 2, &c));
+        check_whole(&c);
+        ASSERT_OK(open_set(in_folder(state, "it.tar.gz"), &plain, 1, &c));
+        check_whole(&c);
+    }
+    tar.bytes -= 1024;
+    tar_add(&tar, "././@LongLink", 'L', names[0], strlen(names[0]) + 1);
+    put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+    ASSERT_STATUS(open_set(in_folder(state, "it.tar"), &plain, 2, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("cut off");
+    put_file(in_folder(state, "it.tar"), tar.data, 0);
+    const image_options forced = {.threads = 1, .format = IMAGE_FORMAT_TAR};
+    ASSERT_STATUS(open_set(in_folder(state, "it.tar"), &forced, 1, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("cut off");
+}
+
 static void check_train(int64_t at, int32_t label, int image)
 {
     uint8_t pixels[PIXELS];
@@ -261,7 +284,7 @@ static void test_damaged_tars_are_refused(void **state)
     const size_t whole = tar.bytes;
     for (int packed = 0; packed < 2; ++packed) {
         const char *path = in_folder(state, packed ? "it.tar.gz" : "it.tar");
-        for (size_t left = 512; left < whole - 1024; left += 700) {
+        for (size_t left = 513; left < whole - 1024; left += 700) {
             if (packed) {
                 put_gzip(path, tar.data, left);
             } else {
@@ -271,6 +294,9 @@ static void test_damaged_tars_are_refused(void **state)
             ASSERT_MESSAGE("cut off");
         }
     }
+    put_file(in_folder(state, "it.tar"), tar.data, 512 + 512); /* a header without its file */
+    ASSERT_STATUS(open_set(in_folder(state, "it.tar"), &plain, 1, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("cut off");
     tar.data[512 + 3] ^= 1; /* in the name of the second entry */
     put_file(in_folder(state, "it.tar"), tar.data, whole);
     ASSERT_STATUS(open_set(in_folder(state, "it.tar"), &plain, 2, &c), WEFT_ERR_DATA);
@@ -628,6 +654,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_folders, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tars_without_zeros_at_the_end, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars_with_links_and_names_twice, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars_of_many_names, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_tars_are_refused, folder_setup, folder_teardown),
