@@ -391,6 +391,10 @@ printf 'conv 4 3\nlinear clases\n' >wrong.net
 refused 65 "wrong.net: line 2: channels 'clases' is not a whole number" --data $data --model wrong.net
 printf 'conv 4 99\nlinear classes\n' >wrong.net
 refused 65 "a kernel that spans 99 does not fit" --data $data --model wrong.net
+refused 2 "--image-size 8x8: the images of synth:images" --data $data --model small.net --image-size 8
+refused 2 "are 16x16, and only those of folders and archives" --data $data --model small.net --image-size 16x8
+refused 2 "--image-size '8y'" --data photos --model small.net --image-size 8y
+"$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --image-size 16 >out 2>err || fail "the size they have: $(cat err)"
 refused 2 "--image-moments 'x'" --data $data --model small.net --image-moments x
 "$weft" eval --data $data --checkpoint learned --threads 1 --pin off --partition random >out 2>err || fail "eval: $(cat err)"
 grep -q "partition random .*has no effect on images" err || fail "--partition of images: $(cat err)"

@@ -1,5 +1,6 @@
 /* app/dense/dense_auto.c: values for options of images that say "auto"; see app/dense/dense_job.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/dense/dense_job.h"
@@ -91,6 +92,25 @@ static weft_status decide_size(const image_set *set, weft_options *options)
     return option_decide(options, OPT_IMAGE_SIZE, text);
 }
 
+/* Arrays of pixels, and made ones, are never scaled: a size that they do not have would be recorded as the model's, which
+ * images to be answered are brought to. */
+static weft_status check_size(const image_set *set, bool training, const weft_options *options)
+{
+    int64_t height;
+    int64_t width;
+    WEFT_TRY(dense_size_of(options, &height, &width));
+    if (height == set->height && width == set->width) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(!training, WEFT_ERR_USAGE,
+               FLAG_IMAGE_SIZE " %lldx%lld: the images of %s are %lldx%lld, and only those of folders and archives are "
+                               "brought to another size: leave it out, or put the images into folders train/CLASS/",
+               (long long)height, (long long)width, set->name, (long long)set->height, (long long)set->width);
+    log_warn(FLAG_IMAGE_SIZE " %lldx%lld: the images of %s are %lldx%lld, and are taken as they are", (long long)height,
+             (long long)width, set->name, (long long)set->height, (long long)set->width);
+    return WEFT_OK;
+}
+
 /* What images without classes leave open. */
 static weft_status decide_loose(const image_set *set, bool training, weft_options *options)
 {
@@ -107,6 +127,9 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
 {
     if (set->classes == 0) {
         WEFT_TRY(decide_loose(set, training, options));
+    }
+    if (!option_is_auto(options, OPT_IMAGE_SIZE)) {
+        WEFT_TRY(check_size(set, training, options));
     }
     WEFT_CHECK(!training || option_choice(options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_USAGE,
                FLAG_LOSS " bce is for graphs with tasks: networks on images have cross-entropy; leave it out");
@@ -157,6 +180,24 @@ static bool read_numbers(const char **text, char stop, float *values, int64_t co
         *text = *end != '\0' ? end + 1 : end;
     }
     return true;
+}
+
+weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t *width)
+{
+    const char *text = option_text(options, OPT_IMAGE_SIZE);
+    char *cross = NULL;
+    *height = *width = 0;
+    if (option_is_auto(options, OPT_IMAGE_SIZE)) {
+        return WEFT_OK;
+    }
+    *height = *width = strtol(text, &cross, 10);
+    if (*cross == 'x') {
+        *width = strtol(cross + 1, &cross, 10);
+    }
+    WEFT_CHECK(*cross == '\0' && *height >= 1 && *height <= IMAGE_SIDE_MAX && *width >= 1 && *width <= IMAGE_SIDE_MAX,
+               WEFT_ERR_USAGE, "%s '%s': a height and a width from 1 to %d, such as 224x224", FLAG_IMAGE_SIZE, text,
+               IMAGE_SIDE_MAX);
+    return WEFT_OK;
 }
 
 int64_t dense_means_of(const weft_options *options)

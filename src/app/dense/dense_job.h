@@ -43,6 +43,8 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
 /* The network of these options: of the zoo, or of a user's own, by its kept layers or else its file. [out] net  for
  * net_destroy, also after a failure. WEFT_ERR_USAGE: layers beside a name of the zoo; others: net_open. */
 weft_status dense_open_network(const weft_options *options, network *net);
+/* --image-size; 0 where it is "auto". WEFT_ERR_USAGE: it is none. */
+weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t *width);
 /* Means in --image-moments: the channels that they are for. */
 int64_t dense_means_of(const weft_options *options);
 /* What images go through, after that. WEFT_ERR_USAGE: moments that are none. */

@@ -3,7 +3,6 @@
 #include "app/dense/dense_workload.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/activity/activity_table.h"
@@ -36,25 +35,6 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* "224x192", "224", or "auto". */
-static weft_status read_size(const weft_options *o, image_options *options)
-{
-    char *cross = NULL;
-    const char *text = option_text(o, OPT_IMAGE_SIZE);
-    if (option_is_auto(o, OPT_IMAGE_SIZE)) {
-        return WEFT_OK;
-    }
-    options->height = options->width = strtol(text, &cross, 10);
-    if (*cross == 'x') {
-        options->width = strtol(cross + 1, &cross, 10);
-    }
-    WEFT_CHECK(*cross == '\0' && options->height >= 1 && options->height <= IMAGE_SIDE_MAX && options->width >= 1 &&
-                   options->width <= IMAGE_SIDE_MAX,
-               WEFT_ERR_USAGE, "%s '%s': a height and a width from 1 to %d, such as 224x224", FLAG_IMAGE_SIZE, text,
-               IMAGE_SIDE_MAX);
-    return WEFT_OK;
-}
-
 /* As many as there are means to normalise by; 0: what files of images usually have. */
 static int64_t channels_of(const weft_options *o)
 {
@@ -85,7 +65,7 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
     activity_begin(ACTIVITY_LOAD);
-    weft_status status = read_size(o, &options);
+    weft_status status = dense_size_of(o, &options.height, &options.width);
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
