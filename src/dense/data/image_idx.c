@@ -28,11 +28,23 @@ static uint32_t big_endian(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static weft_status check_magic(const char *path, const uint8_t *data, size_t bytes, int dims, size_t head)
+static bool is_named_gz(const char *path)
 {
+    const size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
+/* A plain file of whatever name is read; what is neither is told by what its name promises. */
+static weft_status check_magic(const char *path, const image_bytes *all, int dims, size_t head)
+{
+    const uint8_t *data = all->data;
+    const size_t bytes = all->bytes;
+    const bool right = bytes >= 4 && big_endian(data) == (IDX_BYTES << 8 | (uint32_t)dims);
+    WEFT_CHECK(right || all->unpacked != NULL || !is_named_gz(path), WEFT_ERR_DATA,
+               "%s: its %zu bytes are not gzip data, as the name says: fetch the file again", path, bytes);
     WEFT_CHECK(bytes >= head, WEFT_ERR_DATA, "%s: %zu bytes, its header alone has %zu: the file is cut off", path,
                bytes, head);
-    WEFT_CHECK(big_endian(data) == (IDX_BYTES << 8 | (uint32_t)dims), WEFT_ERR_DATA,
+    WEFT_CHECK(right, WEFT_ERR_DATA,
                "%s: begins %02x %02x %02x %02x, expected 00 00 08 %02x: not an IDX file of bytes with %d dimensions",
                path, data[0], data[1], data[2], data[3], (unsigned)dims, dims);
     return WEFT_OK;
@@ -45,7 +57,7 @@ static weft_status read_images(const char *path, uint64_t most, image_records *r
     WEFT_TRY(image_records_open(set, records, path, most, &all));
     const uint8_t *data = all->data;
     const size_t bytes = all->bytes;
-    WEFT_TRY(check_magic(path, data, bytes, 3, HEAD_IMAGES));
+    WEFT_TRY(check_magic(path, all, 3, HEAD_IMAGES));
     const int64_t count = big_endian(data + 4);
     const int64_t height = big_endian(data + 8);
     const int64_t width = big_endian(data + 12);
@@ -69,9 +81,11 @@ static weft_status read_images(const char *path, uint64_t most, image_records *r
     return WEFT_OK;
 }
 
-static weft_status take_labels(const char *path, const uint8_t *data, size_t bytes, image_part *part)
+static weft_status take_labels(const char *path, const image_bytes *all, image_part *part)
 {
-    WEFT_TRY(check_magic(path, data, bytes, 1, HEAD_LABELS));
+    const uint8_t *data = all->data;
+    const size_t bytes = all->bytes;
+    WEFT_TRY(check_magic(path, all, 1, HEAD_LABELS));
     const int64_t count = big_endian(data + 4);
     WEFT_CHECK((int64_t)(bytes - HEAD_LABELS) == count, WEFT_ERR_DATA,
                "%s: states %lld labels and holds %zu: cut off, or not IDX", path, (long long)count,
@@ -92,7 +106,7 @@ static weft_status read_labels(const char *path, uint64_t most, image_set *set, 
 {
     image_bytes all;
     WEFT_TRY(image_bytes_open(path, most, &all));
-    weft_status status = take_labels(path, all.data, all.bytes, part);
+    weft_status status = take_labels(path, &all, part);
     image_hash_mix(set->hash, all.data, all.bytes);
     image_bytes_close(&all);
     return status;
@@ -114,12 +128,15 @@ static weft_status read_part(const char *folder, const char *const names[2], con
 {
     char path[FILE_PATH_MAX];
     image_records *records = set->store->self;
-    WEFT_CHECK(image_file_find(folder, names[0], path), WEFT_ERR_NOINPUT, "%s: is missing", path);
+    const bool training = part == &set->store->part[IMAGE_TRAIN];
+    WEFT_CHECK(image_file_find(folder, names[0], path), WEFT_ERR_NOINPUT, "%s/%s: is missing, plain and packed (%s.gz)",
+               folder, names[0], names[0]);
     WEFT_TRY(read_images(path, options->memory, records, set, part));
-    WEFT_CHECK(image_file_find(folder, names[1], path), WEFT_ERR_NOINPUT, "%s: is missing (the labels of %s)", path,
-               names[0]);
+    WEFT_CHECK(!training || part->count > 0, WEFT_ERR_DATA, "%s: holds no training images", path);
+    WEFT_CHECK(image_file_find(folder, names[1], path), WEFT_ERR_NOINPUT,
+               "%s/%s: the labels of %s are missing, plain and packed (%s.gz)", folder, names[1], names[0], names[1]);
     WEFT_TRY(read_labels(path, options->memory, set, part));
-    for (int64_t i = 0; i < part->count && part == &set->store->part[IMAGE_TRAIN]; ++i) {
+    for (int64_t i = 0; i < part->count && training; ++i) {
         set->classes = part->label[i] >= set->classes ? part->label[i] + 1 : set->classes;
     }
     return check_labels(path, set, part);

@@ -27,6 +27,11 @@ enum { READERS = sizeof readers / sizeof readers[0] };
 static weft_status find_reader(const char *path, const image_options *options, const image_reader **reader)
 {
     weft_error_clear();
+    WEFT_CHECK(options->format == IMAGE_FORMAT_AUTO || options->format == IMAGE_FORMAT_SYNTH ||
+                   !image_reader_synth.matches(path),
+               WEFT_ERR_USAGE,
+               "%s: images that are made have no files, and so no other format than synth: leave --data-format out",
+               path);
     for (int i = 0; i < READERS; ++i) {
         *reader = readers[i];
         if (options->format == readers[i]->format ||

@@ -181,6 +181,38 @@ static void test_damaged_idx_is_refused(void **state)
     put_file(in_folder(state, "train-images-idx3-ubyte"), "\0\0\b", 3);
     ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
     ASSERT_MESSAGE("3 bytes, its header alone has 16");
+    put_idx(state, "train", 0);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("train-images-idx3-ubyte: holds no training images");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* Messages name both forms of a file, and a name that promises too much. */
+static void test_missing_and_misnamed_idx_is_told(void **state)
+{
+    const image_options forced = {.threads = 1, .format = IMAGE_FORMAT_IDX};
+    image_set *set;
+    size_t bytes;
+    ASSERT_STATUS(open_alone(*state, &forced, &set), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("/train-images-idx3-ubyte: is missing, plain and packed (train-images-idx3-ubyte.gz)");
+    put_idx(state, "train", 7);
+    unlink(in_folder(state, "train-labels-idx1-ubyte"));
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("the labels of train-images-idx3-ubyte are missing, plain and packed (train-labels-idx1-ubyte.gz)");
+    put_idx(state, "train", 7);
+    uint8_t *data = get_file(in_folder(state, "train-images-idx3-ubyte"), &bytes);
+    unlink(in_folder(state, "train-images-idx3-ubyte"));
+    put_file(in_folder(state, "train-images-idx3-ubyte.gz"), data, bytes);
+    free(data);
+    ASSERT_OK(open_alone(*state, &plain, &set)); /* what it is counts, not its name */
+    image_set_close(set);
+    for (size_t length = 0; length <= 20; length += 5) {
+        put_file(in_folder(state, "train-images-idx3-ubyte.gz"), "<html> is not found </html>", length);
+        ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+        ASSERT_MESSAGE("bytes are not gzip data, as the name says");
+    }
+    ASSERT_STATUS(open_alone("synth:images,n=4", &forced, &set), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("leave --data-format out");
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
@@ -403,6 +435,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_node_holds_images_once, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_idx_is_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_missing_and_misnamed_idx_is_told, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_cifar_is_read, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_cifar_100_takes_fine_labels, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_cifar_is_refused, folder_setup, folder_teardown),
