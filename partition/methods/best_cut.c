@@ -3,36 +3,78 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "partition/partition.h"
 
-weft_status best_cut_create(int64_t pairs, bool several, best_cut *best)
+enum { NOBODY = UINT16_MAX, SEVERAL = UINT16_MAX - 1 };
+
+weft_status best_cut_create(const pair_list *list, bool several, best_cut *best)
 {
     *best = (best_cut){.found = false};
-    WEFT_TRY(WEFT_NEW(&best->other, pairs, WEFT_MEM_PARTITION));
-    return several ? WEFT_NEW(&best->pair_part, pairs, WEFT_MEM_PARTITION) : WEFT_OK;
+    WEFT_TRY(WEFT_NEW(&best->other, list->pairs, WEFT_MEM_PARTITION));
+    if (!several) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&best->pair_part, list->pairs, WEFT_MEM_PARTITION));
+    return WEFT_NEW(&best->holder, list->vertices, WEFT_MEM_PARTITION);
 }
 
 void best_cut_free(best_cut *best)
 {
+    weft_free(best->holder);
     weft_free(best->other);
     weft_free(best->pair_part);
     *best = (best_cut){.found = false};
 }
 
-static double cost_of(const refine_result *result, int parts)
+static void note_holder(uint16_t *holder, uint16_t part)
 {
-    const double even = (double)result->largest * parts / BEST_CUT_BALANCE;
-    return even > (double)result->replicas ? even : (double)result->replicas;
+    *holder = *holder == NOBODY || *holder == part ? part : SEVERAL;
 }
 
-void best_cut_offer(best_cut *best, const char *from, const refine_result *result, int parts)
+/* Vertices that one part alone holds, of the part with most of them. */
+static int64_t most_alone(const best_cut *best, const pair_list *list, int parts)
 {
+    int64_t alone[PARTITION_MAX_PARTS] = {0};
+    int64_t most = 0;
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        best->holder[v] = NOBODY;
+    }
+    for (int64_t u = 0; u < list->vertices; ++u) {
+        for (int64_t i = list->offset[u]; i < list->offset[u + 1]; ++i) {
+            note_holder(&best->holder[u], best->other[i]);
+            note_holder(&best->holder[list->other[i]], best->other[i]);
+        }
+    }
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        if (best->holder[v] < SEVERAL) {
+            ++alone[best->holder[v]];
+        }
+    }
+    for (int p = 0; p < parts; ++p) {
+        most = alone[p] > most ? alone[p] : most;
+    }
+    return most;
+}
+
+static double cost_of(const best_cut *best, const pair_list *list, const refine_result *result, int parts)
+{
+    const double even = (double)result->largest * parts / BEST_CUT_BALANCE;
+    const double rows = even > (double)result->replicas ? even : (double)result->replicas;
+    const double roots = (double)most_alone(best, list, parts) * parts / (BEST_CUT_BALANCE * (double)list->vertices);
+    return roots > 1.0 ? rows * roots : rows;
+}
+
+void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result, int parts)
+{
+    const double cost = best->holder != NULL ? cost_of(best, list, result, parts) : 0.0;
     log_debug("partition, %s: %lld replicas, the largest part holds %lld", from, (long long)result->replicas,
               (long long)result->largest);
-    if (!best->found || cost_of(result, parts) < cost_of(&best->result, parts)) {
+    if (!best->found || cost < best->cost) {
         uint16_t *spare = best->pair_part;
         best->pair_part = best->other;
         best->other = spare;
         best->result = *result;
+        best->cost = cost;
         best->from = from;
         best->found = true;
     }

@@ -1,8 +1,9 @@
 /*
  * partition/methods/best_cut.h: several vertex-cuts of the same pairs, of which the best is kept.
  *
- * The best needs the fewest replicas; one whose largest part exceeds BEST_CUT_BALANCE times its mean counts as many as would fill
- * every part like that one, as the slowest rank waits for it.
+ * The best needs the fewest replicas. The slowest rank is waited for: where the largest part exceeds BEST_CUT_BALANCE times the mean
+ * part, as many count as would fill every part like that one; and they count the more where a part has more than
+ * BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it.
  */
 #ifndef WEFT_PARTITION_METHODS_BEST_CUT_H
 #define WEFT_PARTITION_METHODS_BEST_CUT_H
@@ -22,13 +23,15 @@ typedef struct best_cut {
     refine_result result;
     uint16_t *pair_part; /* [pairs] */
     uint16_t *other;     /* [pairs] where the next one is tried */
+    double cost;         /* of the best */
+    uint16_t *holder;    /* [vertices] scratch */
 } best_cut;
 
 /* several: more than one will be offered. Free with best_cut_free, also after a failure. */
-weft_status best_cut_create(int64_t pairs, bool several, best_cut *best);
+weft_status best_cut_create(const pair_list *list, bool several, best_cut *best);
 void best_cut_free(best_cut *best);
-/* The cut in best->other, of `result`, is kept where it is the first or better. */
-void best_cut_offer(best_cut *best, const char *from, const refine_result *result, int parts);
+/* The cut of list in best->other, of `result`, is kept where it is the first or better. */
+void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result, int parts);
 
 /* The ways of method expand, offered to best. edge_part [edges]: scratch. */
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,

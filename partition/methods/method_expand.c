@@ -67,16 +67,16 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         WEFT_TRY(improve(job, list, adjacent, best->other, &result));
-        best_cut_offer(best, "from a stream", &result, job->parts);
+        best_cut_offer(best, "from a stream", list, &result, job->parts);
     }
     if (small || at_home < COMMUNITIES) {
         WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best->other, &result));
-        best_cut_offer(best, "grown", &result, job->parts);
+        best_cut_offer(best, "grown", list, &result, job->parts);
     }
     if (small) {
         const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
         WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best->other, &result));
-        best_cut_offer(best, "grown, few hubs", &result, job->parts);
+        best_cut_offer(best, "grown, few hubs", list, &result, job->parts);
     }
     return WEFT_OK;
 }
@@ -88,7 +88,7 @@ weft_status method_expand(const partition_job *job, weft_partition *partition)
     adjacency adjacent = {0};
     best_cut best = {.found = false};
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
-    WEFT_TRY_GOTO(best_cut_create(list.pairs, list.pairs <= BEST_CUT_PAIRS, &best), status, done);
+    WEFT_TRY_GOTO(best_cut_create(&list, list.pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(adjacency_build(job->graph, &list, job->threads, &adjacent), status, done);
     WEFT_TRY_GOTO(expand_offer(job, &list, &adjacent, partition->edge_part, &best), status, done);
     status = pair_list_spread(&list, best.pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);

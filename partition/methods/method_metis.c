@@ -60,7 +60,7 @@ static weft_status offer_metis(const partition_job *job, const pair_list *list, 
     WEFT_TRY(metis_partition(adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part));
     WEFT_TRY(cover_assign(list, node_part, job->parts, job->threads, best->other));
     WEFT_TRY(improve(job, list, adjacent, best->other, &result));
-    best_cut_offer(best, "METIS and covers", &result, job->parts);
+    best_cut_offer(best, "METIS and covers", list, &result, job->parts);
     return WEFT_OK;
 }
 
@@ -70,7 +70,7 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
     refine_result result = {0};
     WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, best->other));
     WEFT_TRY(improve(job, list, adjacent, best->other, &result));
-    best_cut_offer(best, "Libra", &result, job->parts);
+    best_cut_offer(best, "Libra", list, &result, job->parts);
     return WEFT_OK;
 }
 
@@ -228,7 +228,7 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
 {
     weft_status status = WEFT_OK;
     best_cut best = {.found = false};
-    WEFT_TRY_GOTO(best_cut_create(list->pairs, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
+    WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(find_best(job, either, list, partition, &best), status, done);
     if (either && metis_takes(list->vertices, job->parts)) {
         WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
