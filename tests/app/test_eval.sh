@@ -129,6 +129,41 @@ for line in "kind: safetensors, 8 tensors" "model: gcn, 2 layers, 64 -> 24 -> 16
 done
 refuse 65 cut.safetensors info cut.safetensors
 
+# ---- the split of the training is taken, another where it is asked for, or where the data have no such ----
+python3 - <<'PY'
+import re
+raw = open("store/label.npy", "rb").read()
+n = int(re.search(rb"'shape': \((\d+),", raw).group(1))
+text = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, %d), }" % n
+text += " " * (-(len(text) + 11) % 64) + "\n"
+rows = bytes(v * 5 % 3 for v in range(n)) + bytes((v * 7 + v // 3) % 3 for v in range(n))
+open("two.npy", "wb").write(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode() + rows)
+open("ring.txt", "w").write("".join("%d %d\n" % (v, (v + 1) % n) for v in range(n)))
+PY
+files=(--features store/feature.npy --labels store/label.npy)
+run convert ring.txt "${files[@]}" --splits two.npy --out twofold
+run convert ring.txt "${files[@]}" --random-split 60/20/20 --out onefold
+run train --data twofold --split-index 1 --hidden 8 --epochs 3 --run-dir second
+run export second --out second.safetensors
+for model in second second/ckpt second.safetensors; do
+    run eval --data twofold --checkpoint $model --format json
+    python3 - $model <<'PY' || fail "$model is not scored on its split"
+import json, sys
+lines = [json.loads(line) for line in open("second/metrics.jsonl")]
+line = lines[-1] if sys.argv[1].endswith("ckpt") else max(lines, key=lambda l: (l["valid"], -l["epoch"]))
+told = json.load(open("out"))
+assert [told[s]["score"] for s in ("train", "valid", "test")] == [line[s] for s in ("train", "valid", "test")], (told, line)
+PY
+    grep -q "split 1, which the model was trained on" err || fail "nothing is said of the split: $(cat err)"
+done
+mv out as-trained
+run eval --data twofold --checkpoint second --split-index 0 --format json
+grep -q "trained on" err && fail "a split is asked for, and another told: $(cat err)"
+cmp -s out as-trained && fail "--split-index 0 is not taken"
+run eval --data onefold --checkpoint second
+grep -q "was trained on split 1, which onefold does not have: split 0 is taken" err || fail "another graph: $(cat err)"
+refuse 2 "the store holds 0 to 0" eval --data onefold --checkpoint second --split-index 1
+
 # ---- training from a .safetensors file is training from the weights themselves ----
 options=(--data store --model gcn --norm batch --hidden 24 --epochs 2)
 run train "${options[@]}" --init-weights gcn/weights.npz --run-dir from-npz

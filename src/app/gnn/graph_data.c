@@ -55,6 +55,23 @@ int graph_data_ranks(const app_context *context)
     return asked > 0 ? asked : comm_size(context->comm);
 }
 
+/* On the split that is asked for. One that is not, but was a model's in training, gives way where the data have no such split. */
+static weft_status open_on_split(const weft_options *o, bool verify, graph_data *data)
+{
+    const int split = (int)option_int(o, OPT_SPLIT_INDEX);
+    const bool as_trained = option_source_of(o, OPT_SPLIT_INDEX) == OPTION_DATA;
+    weft_status status = graph_open(data->store, split, verify, &data->graph);
+    if (as_trained && status == WEFT_OK) {
+        log_info("split %d, which the model was trained on; " FLAG_SPLIT_INDEX " takes another", split);
+    }
+    if (!as_trained || status != WEFT_ERR_USAGE) {
+        return status;
+    }
+    weft_error_clear();
+    log_info("the model was trained on split %d, which %s does not have: split 0 is taken", split, data->store);
+    return graph_open(data->store, 0, verify, &data->graph);
+}
+
 static weft_status open_store(const app_context *context, const char *folder, graph_data *data)
 {
     const weft_options *o = context->options;
@@ -67,7 +84,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
         WEFT_TRY(file_path(data->store, "%s", source));
     }
     bool verify = option_flag(o, OPT_VERIFY) && comm_rank(context->comm) == 0;
-    weft_status status = graph_open(data->store, (int)option_int(o, OPT_SPLIT_INDEX), verify, &data->graph);
+    weft_status status = open_on_split(o, verify, data);
     if (status == WEFT_OK) {
         partition_extend_patience(context, &data->graph);
     }

@@ -12,13 +12,14 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* What makes a model what it is: recorded by every form of it, and not to be contradicted. */
+/* What makes a model what it is: recorded by every form of it, and not to be contradicted; the last, which split of the data it
+ * was trained on, is taken where nobody asks for another. */
 static const option_id recorded[] = {OPT_MODEL,        OPT_AGGREGATOR,     OPT_LAYERS,     OPT_HIDDEN,    OPT_NORM,
                                      OPT_DROPOUT,      OPT_INPUT_DROPOUT,  OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,
                                      OPT_METRIC,       OPT_IMAGE_MOMENTS,  OPT_IMAGE_SIZE, OPT_HEADS,     OPT_OUT_HEADS,
                                      OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,    OPT_RESIDUAL,  OPT_JUMPING,
-                                     OPT_GIN_EPS,      OPT_EDGE_WEIGHTS};
-enum { RECORDED = sizeof recorded / sizeof *recorded };
+                                     OPT_GIN_EPS,      OPT_EDGE_WEIGHTS,   OPT_SPLIT_INDEX};
+enum { RECORDED = sizeof recorded / sizeof *recorded, DEFINING = RECORDED - 1 };
 
 static bool is_recorded(option_id id)
 {
@@ -39,8 +40,12 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
+/* The first split is what all data have: a model of it asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
+    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_of(id)->default_text) == 0) {
+        return WEFT_OK;
+    }
     weft_status status = option_assign(model->known, option_row_of(id)->name, text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
@@ -204,7 +209,7 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    for (int i = 0; i < RECORDED; ++i) {
+    for (int i = 0; i < DEFINING; ++i) {
         option_id id = recorded[i];
         const char *name = option_row_of(id)->name;
         bool asked = option_applies(option_command_of(given), id) && option_is_set(given, id);
@@ -250,7 +255,7 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    for (int i = 0; i < RECORDED; ++i) {
+    for (int i = 0; i < DEFINING; ++i) {
         if (option_is_set(model->known, recorded[i]) && !same_value(model->known, options, recorded[i])) {
             return false;
         }
@@ -288,10 +293,17 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
 {
     weft_status status = WEFT_OK;
     const option_command *train = option_command_of(model->known);
+    const bool other_split =
+        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
     WEFT_TRY(option_create(train, options));
     for (int i = 0; i < OPT_COUNT; ++i) {
         option_id id = (option_id)i;
         bool known = is_recorded(id) && option_is_set(model->known, id);
+        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
+            WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
+            continue;
+        }
+        known = known && id != OPT_SPLIT_INDEX;
         const weft_options *from = known ? model->known : given;
         if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
             option_allowed_from(id, OPTION_FILE)) {

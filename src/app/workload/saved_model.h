@@ -43,8 +43,8 @@ void saved_model_close(saved_model *model); /* NULL is allowed */
 /* Rank 0's model (NULL on the others) on every rank. Collective. */
 weft_status saved_model_share(weft_comm *comm, saved_model **model);
 
-/* Options of the command train for this model: what is known of its making, and what else `given` says. The caller's,
- * for option_destroy. */
+/* Options of the command train for this model: what is known of its making, and what else `given` says. The split of its training
+ * is no more than decided (OPTION_DATA), and not at all where `given` names one. The caller's, for option_destroy. */
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options);
 
 /* Nothing that is known contradicts these options of the command train. */
