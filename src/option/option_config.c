@@ -4,9 +4,10 @@
  *   # a comment, on a line of its own or after a blank
  *   [training]              a section of the table; the options below it must be of that section
  *   lr = 0.005
- *   run-dir = "a # b"       double quotes keep blanks and '#'; there are no escapes
+ *   run-dir = "a # b"       double quotes keep blanks and '#'; "" between them is one quote, and there are no escapes
  *
- * Lines before the first header may hold options of any section. Every error names file and line. At most 1 MiB.
+ * Lines before the first header may hold options of any section. Every error names file and line. At most 1 MiB. A byte order
+ * mark, which editors of Windows put before the first line, is read over.
  */
 #include <string.h>
 
@@ -16,6 +17,8 @@
 #include "option/option_internal.h"
 
 enum { CONFIG_MAX_BYTES = 1 << 20, CONFIG_MAX_LINE = 8192, CONFIG_PLACE_MAX = 512 };
+
+static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 typedef struct config_reader {
     weft_options *options;
@@ -102,19 +105,24 @@ static weft_status find_option(const config_reader *config, const char *name, op
     return WEFT_OK;
 }
 
+/* In place: what is between the quotes is never longer than with them. */
 static weft_status unquote(const config_reader *config, char **value)
 {
-    char *text = *value;
-    size_t length = strlen(text);
-    if (text[0] != '"') {
-        WEFT_CHECK(strchr(text, '"') == NULL, WEFT_ERR_USAGE, "%s: line %d: a quote inside a value: quote all of it",
-                   config->name, config->line);
+    const char *from = *value + 1;
+    char *to = *value;
+    if (**value != '"') {
+        WEFT_CHECK(strchr(*value, '"') == NULL, WEFT_ERR_USAGE,
+                   "%s: line %d: a quote inside a value: quote all of it, and write this one twice", config->name,
+                   config->line);
         return WEFT_OK;
     }
-    WEFT_CHECK(length >= 2 && strchr(text + 1, '"') == text + length - 1, WEFT_ERR_USAGE,
+    for (; *from != '\0' && (*from != '"' || from[1] == '"'); from++) {
+        from += *from == '"'; /* the second of two */
+        *to++ = *from;
+    }
+    WEFT_CHECK(from[0] == '"' && from[1] == '\0', WEFT_ERR_USAGE,
                "%s: line %d: the quoted value is not closed at its end", config->name, config->line);
-    text[length - 1] = '\0';
-    *value = text + 1;
+    *to = '\0';
     return WEFT_OK;
 }
 
@@ -157,6 +165,9 @@ weft_status option_apply_config(weft_options *options, const char *name, const c
     const char *at = text, *end = text + bytes;
     WEFT_CHECK(bytes <= CONFIG_MAX_BYTES, WEFT_ERR_USAGE, "%s: %zu bytes, at most %d are read", name, bytes,
                CONFIG_MAX_BYTES);
+    at += bytes >= sizeof byte_order_mark - 1 && memcmp(at, byte_order_mark, sizeof byte_order_mark - 1) == 0
+              ? sizeof byte_order_mark - 1
+              : 0;
     for (; at < end; config.line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *line_end = newline != NULL ? newline : end;

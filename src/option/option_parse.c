@@ -177,8 +177,7 @@ static weft_status parse_arguments(weft_options *options, int argc, char **argv)
 
 static bool acts_at_once(const weft_options *options)
 {
-    return option_is_set(options, OPT_HELP) || option_is_set(options, OPT_VERSION) ||
-           option_is_set(options, OPT_PRINT_CONFIG);
+    return option_is_set(options, OPT_HELP) || option_is_set(options, OPT_VERSION);
 }
 
 /* An argument too many: most were meant for an option. */
@@ -206,7 +205,7 @@ static weft_status check_argument_count(const weft_options *options)
     const option_command *command = options->command;
     char here[OPTION_WORD_MAX];
     command_text(command, here);
-    if (acts_at_once(options)) {
+    if (acts_at_once(options) || option_is_set(options, OPT_PRINT_CONFIG)) { /* a template has no arguments */
         return WEFT_OK;
     }
     WEFT_CHECK(options->argument_count >= command->min_arguments, WEFT_ERR_USAGE, "%s: %s is missing: %s --help", here,

@@ -9,17 +9,30 @@
 
 #include "option/option_internal.h"
 
+/* As option_config.c reads it back. */
+static void print_value(FILE *out, const char *value)
+{
+    if (strpbrk(value, " \t#\"") == NULL) {
+        fprintf(out, "%s\n", value);
+        return;
+    }
+    fputc('"', out);
+    for (; *value != '\0'; value++) {
+        fputs(*value == '"' ? "\"\"" : (char[2]){*value, '\0'}, out);
+    }
+    fputs("\"\n", out);
+}
+
 static void print_setting(FILE *out, const weft_options *options, option_id id)
 {
     char range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
     const option_row *row = option_row_in(options, id);
     const char *placeholder = option_placeholder(row);
-    const char *value = option_value_text(options, id);
-    const char *quote = strpbrk(value, " \t#") != NULL ? "\"" : "";
     option_describe_range(row, range);
     option_describe_aliases(row, "", also);
-    fprintf(out, "\n# %s\n# %s; %s%s\n%s%s = %s%s%s\n", row->help, placeholder[0] != '\0' ? placeholder : "on|off",
-            range, also, option_is_set(options, id) ? "" : "#", row->name, quote, value, quote);
+    fprintf(out, "\n# %s\n# %s; %s%s\n%s%s = ", row->help, placeholder[0] != '\0' ? placeholder : "on|off", range, also,
+            option_is_set(options, id) ? "" : "#", row->name);
+    print_value(out, option_value_text(options, id));
 }
 
 void option_print_config(FILE *out, const weft_options *options)

@@ -49,6 +49,14 @@ for command in train partition convert bench info; do
     expect 0 "$weft" "$command" --print-config
     silent_err
 done
+printf '\357\273\277[model]\nhidden = 33\n' >"$work/some.conf"
+WEFT_LR=0.25 expect 0 "$weft" train --config "$work/some.conf" --run-dir 'a "b"' --print-config
+silent_err
+for line in "hidden = 33" "lr = 0.25" 'run-dir = "a ""b"""' "#layers = 2"; do
+    grep -qxF "$line" "$work/out" || fail "--print-config lacks: $line"
+done
+expect 66 "$weft" train --config "$work/none.conf" --print-config
+says "none.conf"
 expect 0 "$weft" --help=exit-codes
 prints "137"
 expect 0 "$weft" train --help=model

@@ -295,6 +295,10 @@ static void test_config_errors_name_the_line(void **state)
     refuse_config("lr = \n", "needs a value");
     refuse_config("v = on\n", "unknown option \"v\"");
     refuse_config("run-dir = a\x01", "control characters");
+    refuse_config("run-dir = a\"b\n", "write this one twice");
+    refuse_config("run-dir = \"a\"\"\n", "not closed at its end");
+    refuse_config("run-dir = \"\n", "not closed at its end");
+    refuse_config("lr = 1\n\xEF\xBB\xBFlr = 1\n", "unknown option"); /* at the beginning alone */
     weft_options *options = NULL;
     ASSERT_STATUS(option_parse_config(command("train"), "a.conf", "lr = 1\0\n", 8, &options), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("NUL");

@@ -172,7 +172,7 @@ static void test_config_template(void **state)
     char *text = NULL;
     size_t bytes = 0;
     weft_options *again = NULL;
-    weft_options *options = parse("--recipe=kipf", "--hidden=77", "--run-dir= # my run");
+    weft_options *options = parse("--recipe=kipf", "--hidden=77", "--run-dir= # my \"run\"");
     FILE *out = open_memstream(&text, &bytes);
     option_print_config(out, options);
     fclose(out);
