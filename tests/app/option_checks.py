@@ -293,7 +293,19 @@ def check_after_recipe():
             (graph, "--optimizer sgd --nesterov --momentum 0.5", 0, None),
             (graph, "--model sage --weight-init uniform", 0, None),
             (graph, "--model gat --weight-init uniform", 0, "--weight-init uniform (command line) has no effect with --model gat"),
-            (graph, "--model gat --weight-init uniform --jumping cat", 0, None)]:
+            (graph, "--model gat --weight-init uniform --jumping cat", 0, None),
+            (graph, "--model sgc --dropout 0.3", 0, None),  # few-labels: --input-dropout follows it
+            (graph, "--model sgc --dropout 0.3 --input-dropout 0", 0, "--dropout 0.3 (command line) has no effect with --model sgc"),
+            (graph, "--model sgc --norm layer", 0, "--norm layer (command line) has no effect with --model sgc"),
+            (graph, "--layers 1 --hidden 7", 0, "--hidden 7 (command line) has no effect with one layer"),
+            (graph, "--layers 1 --hidden 7 --jumping cat", 0, None),
+            (graph, "--layers 1 --hidden 7 --model gin", 0, None),
+            (graph, "--layers 1 --model gat --heads 2", 0, "--heads 2 (command line) has no effect with one layer"),
+            (graph, "--layers 2 --residual", 0, "--residual on (command line) has no effect with one hidden layer"),
+            (graph, "--layers 3 --residual", 0, None),
+            (graph, "--schedule step --schedule-at 5 --schedule-step 9", 0, "--schedule-step 9 (command line) has no effect with --schedule-at 5"),
+            (graph, "--epochs 20 --eval-every 5 --patience 4", 0, "--patience 4 (command line) has no effect with --epochs 20"),
+            (graph, "--epochs 20 --eval-every 5 --patience 3", 0, None)]:
         got, _, err = run("train", "--data", data, "--dry-run", "--threads", "1", *line.split())
         assert got == code, "%s %s: exit %d: %s" % (data, line, got, err)
         rules = [text for text in err.splitlines() if "no effect" in text or "contradict" in text]

@@ -97,7 +97,31 @@ static weft_status check_precision(const weft_options *o)
     return WEFT_OK;
 }
 
-static const option_id idle_with_hops[] = {OPT_HIDDEN, OPT_DROPOUT, OPTION_NONE}; /* recipes set the norm */
+static const option_id idle_without_hidden[] = {OPT_HIDDEN, OPT_HEADS, OPT_RESIDUAL, OPTION_NONE};
+static const option_id idle_norm[] = {OPT_NORM, OPTION_NONE};
+static const option_id idle_dropout[] = {OPT_DROPOUT, OPTION_NONE};
+static const option_id idle_residual[] = {OPT_RESIDUAL, OPTION_NONE};
+
+/* Options of hidden layers that this model has none of. The recipe is known: it may make --input-dropout follow --dropout, and set
+ * the norm. A layer of gin is hidden within. */
+static void warn_without_hidden_layers(const weft_options *o)
+{
+    const bool hops = gnn_ops_asked(o)->hops;
+    const bool jumps = gnn_ops_asked(o)->connects && option_choice(o, OPT_JUMPING) != GNN_JUMPING_NONE;
+    const int64_t hidden = option_int(o, OPT_LAYERS) - (jumps ? 0 : 1); /* behind jumps one more map follows */
+    const char *where = hops ? "with " FLAG_MODEL " sgc, which is one linear map" : "with one layer, which is the last";
+    if (hops || (hidden == 0 && gnn_kind_asked(o) != GNN_GIN)) {
+        option_warn_idle(o, idle_without_hidden, where);
+        if (option_choice(o, OPT_NORM) != NORM_NONE) {
+            option_warn_idle(o, idle_norm, where);
+        }
+        if (option_real(o, OPT_INPUT_DROPOUT) >= 0) {
+            option_warn_idle(o, idle_dropout, where);
+        }
+    } else if (hidden == 1 && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON) {
+        option_warn_idle(o, idle_residual, "with one hidden layer: it is of all but the first");
+    }
+}
 
 static const option_id idle_without_delay[] = {OPT_FRESH_GRADIENTS, OPTION_NONE};
 
@@ -125,9 +149,6 @@ static weft_status gnn_open(workload *work, const char *folder)
         FLAG_BATCH_SIZE);
     WEFT_TRY(check_precision(work->context->options));
     WEFT_TRY(check_halo(work->context->options));
-    if (gnn_ops_asked(work->context->options)->hops) {
-        option_warn_idle(work->context->options, idle_with_hops, "with " FLAG_MODEL " sgc, which is one linear map");
-    }
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
@@ -148,6 +169,9 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     gnn_job *job = work->self;
     double density;
     WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &density));
+    if (training) {
+        warn_without_hidden_layers(options);
+    }
     job->weighted = option_choice(options, OPT_EDGE_WEIGHTS) == GNN_WEIGHTS_ON;
     if (!job->weighted) {
         job->data.graph.weight = NULL; /* for everything that follows */

@@ -409,7 +409,12 @@ void graph_data_assume(const app_context *context, graph_data *data)
 {
     const weft_graph *graph = &data->graph;
     const int ranks = graph_data_ranks(context);
-    const double factor = fmin(option_real(context->options, OPT_REPLICATION), ranks);
+    const double asked = option_real(context->options, OPT_REPLICATION);
+    const double factor = fmin(asked, ranks);
+    if (asked > factor) {
+        log_warn(FLAG_REPLICATION " %g is more than " FLAG_DRY_RANKS " %d, the parts there are: %d is taken", asked,
+                 ranks, ranks);
+    }
     const int64_t replicas = (int64_t)ceil((factor - 1.0) * (double)graph->vertices);
     const int64_t owned = (graph->vertices + ranks - 1) / ranks;
     data->part = (weft_part){.parts = ranks,

@@ -187,6 +187,25 @@ static void warn_first_weights(const rule_view *view)
     }
 }
 
+/* Epochs of decay are either listed or every so many; a run that ends first is not stopped. */
+static void warn_unreached(const rule_view *view)
+{
+    const weft_options *o = view->now;
+    char idle[SETTING_MAX], other[SETTING_MAX];
+    if (differs_from_default(o, OPT_SCHEDULE_STEP) && is_due(view, OPT_SCHEDULE_STEP, OPT_SCHEDULE_AT) &&
+        option_text(o, OPT_SCHEDULE_AT)[0] != '\0' && !is_told(o, OPT_SCHEDULE_STEP)) {
+        log_warn("%s has no effect with %s: the rate decays after these epochs", setting(o, OPT_SCHEDULE_STEP, idle),
+                 setting(o, OPT_SCHEDULE_AT, other));
+    }
+    const int64_t every = option_int(o, OPT_EVAL_EVERY), epochs = option_int(o, OPT_EPOCHS);
+    const int64_t evaluations = every > 0 ? epochs / every + (epochs % every > 0) : 1;
+    if (differs_from_default(o, OPT_PATIENCE) && is_due(view, OPT_PATIENCE, OPT_EPOCHS) &&
+        option_int(o, OPT_PATIENCE) >= evaluations) {
+        log_warn("%s has no effect with %s: a run has %lld evaluations", setting(o, OPT_PATIENCE, idle),
+                 setting(o, OPT_EPOCHS, other), (long long)evaluations);
+    }
+}
+
 weft_status option_check_rules(const weft_options *options)
 {
     const option_command *command = option_command_of(options);
@@ -208,6 +227,7 @@ weft_status option_check_rules(const weft_options *options)
     }
     if (training) {
         warn_first_weights(&view);
+        warn_unreached(&view);
     }
     return WEFT_OK;
 }
@@ -218,5 +238,6 @@ weft_status option_check_decided(const weft_options *asked, const weft_options *
     WEFT_TRY(check_training(&view));
     warn_needs(&view);
     warn_first_weights(&view);
+    warn_unreached(&view);
     return WEFT_OK;
 }

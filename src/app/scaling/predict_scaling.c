@@ -143,6 +143,9 @@ static weft_status divide(const app_context *context, const graph_data *data, in
     }
     weft_status status = partition_load(data->store, &data->graph, &options, partition, report);
     if (status == WEFT_ERR_NOINPUT || status == WEFT_ERR_DATA) {
+        if (status == WEFT_ERR_DATA) {
+            log_warn("divided anew: %s", weft_error_message());
+        }
         weft_error_clear();
         partition_destroy(partition);
         status = partition_compute(&data->graph, &options, partition, report);
@@ -269,9 +272,18 @@ static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int
 
 /* ---- the job ---- */
 
+/* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all listed. */
+static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS, OPT_PATIENCE, OPT_ACCUMULATE, OPTION_NONE};
+static const option_id passed_over_overlap[] = {OPT_HALO_OVERLAP, OPTION_NONE};
+
 static weft_status check_options(const weft_options *o)
 {
+    const char *where = "on a prediction: it is of one epoch, exact, with delays, with a codec and without a halo";
     WEFT_TRY(option_check_rules(o));
+    option_warn_idle(o, passed_over, where);
+    if (option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH) {
+        option_warn_idle(o, passed_over_overlap, where);
+    }
     WEFT_CHECK(option_choice(o, OPT_SYNC) == SYNC_ALLREDUCE, WEFT_ERR_USAGE,
                FLAG_SYNC " %s: predict-scaling knows what allreduce takes; leave it out", option_text(o, OPT_SYNC));
     WEFT_CHECK(option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32, WEFT_ERR_USAGE,
