@@ -79,6 +79,10 @@ typedef struct graph_arrays {
     void *fill_self;
 } graph_arrays;
 
+/* May graph_store_write with force put a store here? WEFT_ERR_USAGE: something else lies there. Looks only, so that it can be
+ * asked before an hour of reading. */
+weft_status graph_store_check_replaceable(const char *path);
+
 /* Write atomically: into a temporary folder beside `path`, flushed, renamed. An existing store is refused unless force.
  */
 weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool force);

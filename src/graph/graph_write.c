@@ -5,7 +5,9 @@
  * With force an existing folder is replaced only if it is a graph store or empty: a mistyped --out must not remove a
  * home folder. Features may come from a callback in pieces of 32 MiB, so that they never stand in memory as a whole.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,16 +150,31 @@ static weft_status fill_manifest(const char *path, const graph_arrays *a, graph_
     return WEFT_OK;
 }
 
+/* A link to one is not. */
+static bool is_empty_folder(const char *path)
+{
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = file >= 0 ? fdopendir(file) : NULL;
+    int entries = 0;
+    if (folder == NULL) {
+        if (file >= 0) {
+            close(file);
+        }
+        return false;
+    }
+    for (const struct dirent *entry = readdir(folder); entry != NULL && entries == 0; entry = readdir(folder)) {
+        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    closedir(folder);
+    return entries == 0;
+}
+
 /* Only a graph store, or an empty folder, may be replaced. */
-static weft_status check_replaceable(const char *path)
+weft_status graph_store_check_replaceable(const char *path)
 {
     char name[FILE_PATH_MAX];
     WEFT_TRY(file_path(name, "%s/manifest.json", path));
-    if (!file_exists(path) || file_exists(name)) {
-        return WEFT_OK;
-    }
-    /* rmdir succeeds on an empty folder alone; it is about to be replaced anyway. */
-    WEFT_CHECK(rmdir(path) == 0, WEFT_ERR_USAGE,
+    WEFT_CHECK(!file_exists(path) || file_exists(name) || is_empty_folder(path), WEFT_ERR_USAGE,
                "%s: exists and is not a graph store: " FLAG_FORCE " does not replace it; choose another name", path);
     return WEFT_OK;
 }
@@ -168,7 +185,7 @@ weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool
     graph_manifest *manifest = NULL;
     weft_status status;
     if (force) {
-        WEFT_TRY(check_replaceable(path));
+        WEFT_TRY(graph_store_check_replaceable(path));
     }
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&manifest, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(fill_manifest(path, arrays, manifest), status, done);

@@ -78,6 +78,9 @@ expect 65 'it holds: readme.txt' other.npz --out o
 expect 2 '--force' good.npz --out kept
 mkdir thesis
 touch thesis/chapter
+printf '0 1 2\nx\n' >unread.txt
+expect 2 'is not a graph store' unread.txt --out thesis --force # before anything is read
+expect 2 'is not a graph store' synth:community,n=300,e=3000 --out thesis --force
 expect 2 'is not a graph store' good.npz --out thesis --force
 "$weft" convert good.npz --out kept -q --force
 

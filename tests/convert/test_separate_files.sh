@@ -120,6 +120,9 @@ turn --labels l.npy --random-split 60/20/20 --seed 3
 cp o/split.npy first.npy
 turn --labels l.npy --random-split 3/1/1 --seed 3 --threads 1
 cmp first.npy o/split.npy
+"$weft" convert g.edge-list --vertices 300 --random-split 3/1/1 --out slip 2>stderr.txt
+grep -qF 'the shares sum to 5, not to 100: 60/20/20 percent are drawn' stderr.txt
+grep -qF 'split drawn: 3/1/1 of 300 vertices' stderr.txt # none is labelled
 turn --labels l.npy --random-split 60/20/20 --seed 4
 ! cmp -s first.npy o/split.npy
 grep -qF 'split 0: 180 train, 60 valid, 60 test, 0 none' <<<"$("$weft" info o)"
@@ -179,6 +182,7 @@ PY
 # Directions that weigh differently make a graph that is not symmetric; a loop and a second mention of one weight do no harm.
 printf '0 1 2\n1 0 3\n1 2 0.5\n1 2 0.5\n2 1 0.5\n2 2 9\n' >two-ways.txt
 "$weft" convert two-ways.txt --symmetrize off --edge-weights input --out two-ways -q 2>log.txt
+grep -F 'is not used as long as' log.txt && exit 1
 grep -qF 'symmetric: no' <<<"$("$weft" info two-ways --check)"
 
 # ---- faults ----
@@ -199,7 +203,7 @@ expect 65 'half.csv: row 4: 1.5 is not a class' --labels half.csv
 sed '5s/.*/2,0,1/' task.csv >two.csv
 expect 65 'two.csv: row 4, column 0: 2: tasks are 0 or 1' --labels two.csv
 sed '5s/.*/trian/' s.csv >misspelt.csv
-expect 65 'misspelt.csv: line 5' --splits misspelt.csv
+expect 65 "misspelt.csv: line 5: 'trian': expected train, valid" --splits misspelt.csv
 sed '5s/.*/1,1,0/' <(gunzip -c m.csv.gz) >both.csv
 expect 65 'both.csv: line 5' --splits both.csv
 head -299 s.csv >few.csv

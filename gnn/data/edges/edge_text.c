@@ -182,7 +182,7 @@ weft_status edge_text_parse(text_source *source, const edge_text *rules, arcs *i
     return text_source_parse(source, &parser, NULL);
 }
 
-weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into)
+weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, bool weighed, arcs *into)
 {
     char *line;
     bool header = false;
@@ -212,7 +212,7 @@ weft_status edge_text_read(text_source *source, const char *path, int64_t vertic
     WEFT_CHECK_GOTO(rules.columns >= 2, status, done, WEFT_ERR_DATA,
                     "%s: line %" PRId64 ": '%.40s': expected two vertex ids", path, text_source_line_number(source),
                     line);
-    if (rules.columns > 2) {
+    if (rules.columns > 2 && !weighed) {
         log_warn(
             "%s: what follows the two ids of each line (weights, times) is not used as long as " FLAG_CONVERT_WEIGHTS
             " does not name the file: its third field is a weight then",

@@ -22,7 +22,8 @@ typedef struct edge_text {
 /* The rest of the source. */
 weft_status edge_text_parse(text_source *source, const edge_text *rules, arcs *into);
 
-/* A whole file: comments # and %, an optional header line, columns as in its first row of numbers. */
-weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into);
+/* A whole file: comments # and %, an optional header line, columns as in its first row of numbers. `weighed`: somebody else reads
+ * what follows the ids; else it is said that nobody does. */
+weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, bool weighed, arcs *into);
 
 #endif

@@ -96,6 +96,7 @@ weft_status generator_write_store(const char *spec_text, const char *path, int t
     weft_status status;
     double start = clock_seconds();
     WEFT_TRY(generator_spec_parse(spec_text, &spec));
+    WEFT_TRY(force ? graph_store_check_replaceable(path) : WEFT_OK);
     snprintf(origin, sizeof origin, "synth:%s", spec_text);
     WEFT_TRY_GOTO(generator_make(&spec, threads, &graph), status, done);
     log_info("generated %s: %lld vertices, %lld directed edges in %.1f s", origin, (long long)graph.vertices,

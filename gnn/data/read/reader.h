@@ -30,6 +30,7 @@ typedef struct raw_graph {
     /* Readers of text collect edges here instead of from, to (gnn/data/build/arcs.h), with what the user asked for: */
     struct arcs *arcs;
     int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
+    bool weighs;                          /* --edge-weights names the input */
     const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
 

@@ -203,16 +203,21 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
     return WEFT_OK;
 }
 
+/* The file of --edge-weights. */
+static const char *weights_path(const char *input, const convert_options *options)
+{
+    return strcmp(options->weight_path, "input") == 0 ? input : options->weight_path;
+}
+
 /* What edges weigh, if that is asked for; a graph whose directions weigh differently is not symmetric. */
 static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse, int64_t memory,
                                 const csr_graph *csr, graph_arrays *a, float **weight)
 {
-    const char *path = options->weight_path;
     int64_t row;
-    if (path == NULL) {
+    if (options->weight_path == NULL) {
         return WEFT_OK;
     }
-    path = strcmp(path, "input") == 0 ? input : path;
+    const char *path = weights_path(input, options);
     WEFT_TRY(reader_weights(path, csr, add_reverse, memory, weight));
     a->weight = *weight;
     const weft_graph graph = {.vertices = csr->vertices,
@@ -272,6 +277,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
 {
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
+    WEFT_TRY(options->force ? graph_store_check_replaceable(store) : WEFT_OK);
     const reader_format *format;
     WEFT_TRY(reader_format_find(input, options->format, &format));
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
@@ -280,11 +286,15 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     features_kind kind;
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
-    double share[3];
-    WEFT_TRY(options->random_split != NULL ? reader_split_shares(options->random_split, share) : WEFT_OK);
+    WEFT_TRY(options->random_split != NULL ? reader_split_check_shares(options->random_split) : WEFT_OK);
     log_info("reading %s (%s)", input, format->name);
     raw_graph raw = {
-        .vertices = 0, .memory_bytes = options->memory_bytes, .asked_vertices = options->vertices, .beside = store};
+        .vertices = 0,
+        .memory_bytes = options->memory_bytes,
+        .asked_vertices = options->vertices,
+        .weighs = options->weight_path != NULL && strcmp(weights_path(input, options), input) == 0,
+        .beside = store,
+    };
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);

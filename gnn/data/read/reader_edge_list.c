@@ -48,7 +48,7 @@ static bool matches(const char *path, const char *head)
 
 static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {
-    WEFT_TRY(edge_text_read(source, path, raw->asked_vertices > 0 ? raw->asked_vertices : -1, raw->arcs));
+    WEFT_TRY(edge_text_read(source, path, raw->asked_vertices > 0 ? raw->asked_vertices : -1, raw->weighs, raw->arcs));
     raw->vertices = raw->asked_vertices > 0 ? raw->asked_vertices : arcs_largest_id(raw->arcs) + 1;
     WEFT_CHECK(raw->vertices > 0, WEFT_ERR_DATA, "%s: holds no edges (" FLAG_VERTICES " N makes a graph without edges)",
                path);

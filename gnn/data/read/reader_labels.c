@@ -54,7 +54,9 @@ static weft_status take_classes(const char *name, const float *values, bool from
         } else if (fabsf(value) < 0x1p24F && value == nearbyintf(value)) {
             whole[v] = (int64_t)value;
         } else {
-            status = weft_fail(WEFT_ERR_DATA, "%s: row %" PRId64 ": %g is not a class (a whole number below 16777216)",
+            status = weft_fail(WEFT_ERR_DATA,
+                               "%s: row %" PRId64 ": %g is not a class (whole numbers: below 16777216 in text and "
+                               "floats, up to 2147483646 in integers of a .npy)",
                                name, v, (double)value);
         }
     }

@@ -105,14 +105,14 @@ static const char *scan_word(const char *at, char word[WORD_MAX])
     return at;
 }
 
-/* One row: a word, or three masks. False with `expected` set when it is neither. */
+/* One row: a word, or three masks. False with `expected` set when it is neither, and `at` before what is wrong. */
 static bool scan_row(const char **at, int *part, const char **expected)
 {
     char word[WORD_MAX];
     const char *past = scan_word(*at, word);
     *part = part_of(word);
     if (text_at_end(text_skip_blanks(past))) {
-        *at = text_skip_blanks(past);
+        *at = *part >= 0 ? text_skip_blanks(past) : text_skip_blanks(*at);
         *expected = "train, valid, test or none";
         return *part >= 0;
     }
@@ -236,7 +236,7 @@ weft_status reader_split_codes(const char *path, raw_graph *raw)
 /* ---- a draw ---- */
 
 /* "60/20/20" as shares of the sum. */
-weft_status reader_split_shares(const char *text, double share[READER_PARTS])
+static weft_status read_shares(const char *text, double share[READER_PARTS], double *total)
 {
     const char *at = text;
     double sum = 0;
@@ -258,6 +258,18 @@ weft_status reader_split_shares(const char *text, double share[READER_PARTS])
     for (int part = 0; part < READER_PARTS; part++) {
         share[part] /= sum;
     }
+    *total = sum;
+    return WEFT_OK;
+}
+
+weft_status reader_split_check_shares(const char *text)
+{
+    double share[READER_PARTS], sum = 0;
+    WEFT_TRY(read_shares(text, share, &sum));
+    if (fabs(sum - 100) > 1e-6 && fabs(sum - 1) > 1e-6) { /* ratios may be meant, or it is a slip */
+        log_warn(FLAG_RANDOM_SPLIT " %s: the shares sum to %g, not to 100: %.4g/%.4g/%.4g percent are drawn", text, sum,
+                 100 * share[READER_TRAIN], 100 * share[READER_VALID], 100 * share[READER_TEST]);
+    }
     return WEFT_OK;
 }
 
@@ -268,8 +280,8 @@ static bool is_labelled(const raw_graph *raw, int64_t v)
 
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
 {
-    double share[READER_PARTS];
-    WEFT_TRY(reader_split_shares(shares, share));
+    double share[READER_PARTS], sum = 0;
+    WEFT_TRY(read_shares(shares, share, &sum));
     WEFT_TRY(reader_new_splits(raw, 1));
     int64_t labelled = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {
@@ -286,6 +298,7 @@ weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
             raw->split[v] = place < train ? READER_TRAIN : place < valid ? READER_VALID : READER_TEST;
         }
     }
-    log_info("split drawn: %s of %" PRId64 " labelled vertices, seed %" PRIu64, shares, labelled, seed);
+    log_info("split drawn: %s of %" PRId64 " %svertices, seed %" PRIu64, shares, labelled,
+             raw->label != NULL ? "labelled " : "", seed);
     return WEFT_OK;
 }
