@@ -280,13 +280,20 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
             cpus += core_cpus(m, i, &plan->mask);
         }
     }
+    const bool alone = s->together == s->cores && request->node_ranks == 1;
+    WEFT_CHECK_GOTO(plan->threads <= cpus || !alone, status, done, WEFT_ERR_LAUNCH,
+                    "%d threads wanted, but this process may use %d cores (%d CPUs): use " FLAG_THREADS
+                    " %d, or " FLAG_PIN " off to oversubscribe on purpose",
+                    plan->threads, count, cpus, count);
     WEFT_CHECK_GOTO(
         plan->threads <= cpus, status, done, WEFT_ERR_LAUNCH,
         "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use " FLAG_THREADS
         " %d, or " FLAG_PIN " on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
         plan->threads, request->node_rank, count, cpus, count, plan->threads);
     WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &request->masks[request->node_rank], plan), status, done);
-    if (s->together == s->cores && request->node_ranks == 1) {
+    if (alone && plan->threads < s->cores) {
+        snprintf(plan->reason, sizeof plan->reason, "%d of the node's %d cores", plan->threads, s->cores);
+    } else if (alone) {
         snprintf(plan->reason, sizeof plan->reason, "all %d cores of the node", s->cores);
     } else {
         snprintf(plan->reason, sizeof plan->reason, "the launcher's masks are disjoint: kept");

@@ -312,6 +312,18 @@ static void test_placement_explicit_threads(void **state)
     placement_request wide = {.node_ranks = 2, .node_rank = 0, .masks = narrow, .threads = 9, .pin = PIN_AUTO};
     ASSERT_STATUS(placement_plan(&m, &wide, &plan), WEFT_ERR_LAUNCH);
     ASSERT_MESSAGE("--pin on");
+    /* Nobody bound a process that may use all of the node; one with fewer threads does not have all cores. */
+    placement_request alone = {.node_ranks = 1, .masks = masks, .threads = 4000, .pin = PIN_AUTO};
+    ASSERT_STATUS(placement_plan(&m, &alone, &plan), WEFT_ERR_LAUNCH);
+    ASSERT_MESSAGE("this process may use 32 cores (64 CPUs): use --threads 32");
+    alone.threads = 3;
+    ASSERT_OK(placement_plan(&m, &alone, &plan));
+    assert_string_equal(plan.reason, "3 of the node's 32 cores");
+    placement_free(&plan);
+    alone.threads = 32;
+    ASSERT_OK(placement_plan(&m, &alone, &plan));
+    assert_string_equal(plan.reason, "all 32 cores of the node");
+    placement_free(&plan);
     /* One thread a rank on too many ranks is a crowded node, not a wrong number. */
     placement_request crowd = {.node_ranks = 33, .node_rank = 32, .masks = masks, .threads = 1, .pin = PIN_AUTO};
     ASSERT_OK(placement_plan(&m, &crowd, &plan));
