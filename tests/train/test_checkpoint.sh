@@ -38,7 +38,7 @@ newest() { ls "$1/ckpt" | tail -1; }
 ends 0 --run-dir whole
 [ "$(ls whole/ckpt)" = epoch-00000012 ] || fail "a short run leaves $(ls whole/ckpt)"
 ends 75 --run-dir parts --max-hours 1e-9
-says "stopped after run 1, epoch 1, with a checkpoint in parts/ckpt; to go on: weft train "
+says "stopped after run 1, epoch 1, with a checkpoint in parts/ckpt; to go on: $weft train "
 [ "$(grep -c 'weft: error' err)" -eq 0 ] || fail "stopping is told as an error: $(cat err)"
 [ "$(tail -1 parts/run.json)" = "}" ] && grep -q '"exit": 75' parts/run.json || fail "run.json without exit 75"
 command=$(sed -n 's/.*to go on: //p' err | sed 's/ --max-hours 1e-9//')
@@ -103,6 +103,7 @@ same_end whole cut
 rm all/ckpt/epoch-00000010/manifest.json
 ends 65 --run-dir all --resume
 says "every checkpoint is damaged"
+says "begin anew with --force instead of --resume"
 
 # ---- signals, one rank ----
 # signalled NAME SIGNAL COMMAND...: it trains until the signal comes
@@ -153,7 +154,7 @@ signalled two-TERM TERM "${mpirun[@]}" 2 --mca odls_base_sigkill_timeout 5 "$wef
 says "SIGUSR1 to mpirun instead"
 grep -q odls_base_sigkill_timeout err && fail "an option is advised that only postpones the signal: $(cat err)"
 two 75 --run-dir two --max-hours 1e-9
-says "to go on: mpirun -np 2 weft train"
+says "to go on: mpirun -np 2 $weft train"
 cp -r two one
 two 0 --run-dir two --resume
 same_end two-whole two

@@ -1,6 +1,7 @@
 /* app/gnn/gnn_workload.c: see app/gnn/gnn_workload.h. What is told is in gnn_describe.c, models on disk in gnn_saved.c. */
 #include "app/gnn/gnn_workload.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "app/activity/activity_table.h"
@@ -86,7 +87,7 @@ static weft_status check_precision(const weft_options *o)
         return WEFT_OK;
     }
     WEFT_CHECK(!gnn_ops_asked(o)->heads, WEFT_ERR_USAGE,
-               FLAG_PRECISION " bf16: attention computes in f32 only: take sage or gcn, or leave it out");
+               FLAG_PRECISION " bf16: attention computes in f32 only: take sage, gcn, gin or sgc, or leave it out");
     WEFT_CHECK(gnn_kind_asked(o) != GNN_GIN || option_choice(o, OPT_GIN_EPS) == GNN_EPS_0, WEFT_ERR_USAGE,
                FLAG_PRECISION " bf16: " FLAG_GIN_EPS " learned computes in f32 only: take one or the other");
     WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
@@ -309,6 +310,19 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
 
 /* ---- the model ---- */
 
+/* Of any vertex: looked through after a failure only. */
+static bool has_labels(const weft_graph *graph)
+{
+    bool found = false;
+    for (int64_t v = 0; graph->label != NULL && v < graph->vertices && !found; ++v) {
+        found = graph->label[v] >= 0;
+    }
+    for (int64_t i = 0; graph->target != NULL && i < graph->vertices * graph->tasks && !found; ++i) {
+        found = !isnan(graph->target[i]);
+    }
+    return found;
+}
+
 /* Labels of the owned rows; without any, the number of answers alone. */
 static weft_status load_labels(workload *work)
 {
@@ -322,6 +336,10 @@ static weft_status load_labels(workload *work)
         return WEFT_OK;
     }
     WEFT_TRY(gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, &job->labels));
+    WEFT_CHECK(!job->labels_needed || job->labels.targets.loss_entries > 0 || has_labels(graph), WEFT_ERR_DATA,
+               "no vertex of %s is labelled (in label.npy all are -1, in target.npy NaN): weft convert INPUT --labels "
+               "FILE --out STORE takes labels",
+               graph->name);
     WEFT_CHECK(
         !job->labels_needed || job->labels.targets.loss_entries > 0, WEFT_ERR_DATA,
         "no vertex of %s is both labelled and in the training split: choose another --split-index or convert with "

@@ -88,18 +88,38 @@ void shell_append_word(char *text, size_t bytes, const char *word)
     append(text, bytes, "'");
 }
 
-weft_status shell_command_line(char text[SHELL_COMMAND_MAX])
+/* This process's words, each ended by NUL; *count bytes, 0 when the system does not tell. */
+static weft_status read_words(char raw[RAW_MAX + 1], ssize_t *count)
 {
-    char raw[RAW_MAX + 1];
-    text[0] = '\0';
+    raw[0] = '\0';
+    *count = 0;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return WEFT_OK;
     }
-    ssize_t count = file_read_at(fd, 0, raw, RAW_MAX);
+    *count = file_read_at(fd, 0, raw, RAW_MAX);
     close(fd);
-    WEFT_CHECK(count >= 0, WEFT_ERR_IO, "/proc/self/cmdline cannot be read");
-    raw[count] = '\0';
+    WEFT_CHECK(*count >= 0, WEFT_ERR_IO, "/proc/self/cmdline cannot be read");
+    raw[*count] = '\0';
+    return WEFT_OK;
+}
+
+void shell_append_program(char *text, size_t bytes)
+{
+    char raw[RAW_MAX + 1];
+    ssize_t count;
+    const bool told = read_words(raw, &count) == WEFT_OK;
+    const char *slash = told ? strrchr(raw, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : raw;
+    shell_append_word(text, bytes, told && strcmp(name, "weft") == 0 ? raw : "weft");
+}
+
+weft_status shell_command_line(char text[SHELL_COMMAND_MAX])
+{
+    char raw[RAW_MAX + 1];
+    ssize_t count;
+    text[0] = '\0';
+    WEFT_TRY(read_words(raw, &count));
     for (ssize_t at = 0; at < count; at += (ssize_t)strlen(raw + at) + 1) {
         append(text, SHELL_COMMAND_MAX, at > 0 ? " " : "");
         shell_append_word(text, SHELL_COMMAND_MAX, raw + at);

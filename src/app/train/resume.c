@@ -195,6 +195,11 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
         log_info("%s holds no checkpoint: training begins at the beginning", dir->path);
         return WEFT_OK;
     }
+    if (status == WEFT_ERR_DATA) {
+        char message[2048];
+        snprintf(message, sizeof message, "%s", weft_error_message());
+        return weft_fail(status, "%s: begin anew with --force instead of --resume, or with another --run-dir", message);
+    }
     WEFT_TRY(status);
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to another %s than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
@@ -251,7 +256,8 @@ void resume_command(const app_context *context, const char *path, char *text, si
     if (comm_size(context->comm) > 1) {
         append(text, bytes, "mpirun -np %d ", comm_size(context->comm));
     }
-    append(text, bytes, "weft train");
+    shell_append_program(text, bytes);
+    append(text, bytes, " train");
     for (int i = 0; i < OPT_COUNT; ++i) {
         option_id id = (option_id)i;
         bool given = option_applies(option_command_of(o), id) && option_is_set(o, id) &&
