@@ -56,6 +56,9 @@ typedef struct partition_options {
     uint64_t memory_limit; /* bytes, 0 = what the machine has */
 } partition_options;
 
+/* Is it a method's name, or that of a file that is there? WEFT_ERR_USAGE with the nearest name, WEFT_ERR_NOINPUT. */
+weft_status partition_check_method(const char *name);
+
 /* Compute a partition of the whole graph on this process. Not collective. Free with partition_destroy.
  * WEFT_ERR_USAGE unknown method (nearest name) or parts out of range; WEFT_ERR_RESOURCE will not fit (says how much).
  */

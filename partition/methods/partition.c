@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "machine/placement.h"
 #include "machine/thread_ranges.h"
+#include "partition/given/given_parts.h"
 #include "partition/methods/method.h"
 #include "partition/methods/root.h"
 #include "partition/partition_options.def"
@@ -20,12 +21,16 @@
 
 weft_mem_tag WEFT_MEM_PARTITION[1] = {{.text = "partitioning"}};
 
-static weft_status check_method(const char *name)
+weft_status partition_check_method(const char *name)
 {
     enum { METHODS_MAX = 16 };
     const char *names[METHODS_MAX];
     char list[256] = "";
     int count = 0;
+    if (given_is_file(name)) {
+        char key[33];
+        return given_parts_identity(name, key);
+    }
     if (partition_method_find(name) != NULL) {
         return WEFT_OK;
     }
@@ -45,7 +50,7 @@ static weft_status check_options(const partition_options *options)
     WEFT_CHECK(options->parts >= 1 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
                FLAG_PARTS " %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
     WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, FLAG_BALANCE " %g: must be at least 1", options->balance);
-    return check_method(options->method);
+    return partition_check_method(options->method);
 }
 
 weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads)

@@ -169,11 +169,12 @@ done:
     return status;
 }
 
-/* Map one array and check that every part exists. */
+/* Map one array and check that every part exists. One that is missing from its folder is damage, not absence. */
 static weft_status map_parts(const char *path, int64_t count, int parts, int threads, npy_map *map)
 {
     int64_t bad = -1;
-    WEFT_TRY(npy_map_open(path, map));
+    weft_status status = npy_map_open(path, map);
+    WEFT_TRY(status == WEFT_ERR_NOINPUT ? weft_fail_context(WEFT_ERR_DATA, "damaged partition: ") : status);
     WEFT_TRY(npy_expect(path, &map->header, 'u', 2, 1, &count));
     const uint16_t *part = map->data;
 #pragma omp parallel for schedule(static) num_threads(split_threads(count, threads)) reduction(max : bad)

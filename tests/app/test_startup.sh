@@ -59,6 +59,15 @@ grep -q 'warning: cut anew: .*part-0.npz' third.err || fail "no warning about th
 train fourth
 grep -q 'cut anew' fourth.err && fail "the part that was cut anew is not kept"
 
+# So is the partition itself.
+for damage in "truncate -s 200 $parts/edge_part.npy" "rm $parts/root.npy"; do
+    rm "$parts"/part-*.npz
+    $damage
+    train remade --force
+    same first remade
+    grep -q "warning: divided anew: .*${damage##*/}" remade.err || fail "$damage: no warning: $(cat remade.err)"
+done
+
 # Clustered parts are others.
 train clustered --reorder cluster
 [ -s "$parts/part-1-clustered.npz" ] || fail "clustered parts are not kept apart"

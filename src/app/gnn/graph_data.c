@@ -138,7 +138,7 @@ static weft_status keep_partition(const char *folder, const graph_data *data, co
     return status;
 }
 
-/* Rank 0: where the stored partition lies; "" where there is none. */
+/* Rank 0: where the stored partition lies; "" where there is none, or one that is damaged, which is told. */
 static weft_status find_partition(graph_data *data, const partition_options *options, char place[FILE_PATH_MAX])
 {
     weft_partition stored = {0};
@@ -148,6 +148,9 @@ static weft_status find_partition(graph_data *data, const partition_options *opt
     data->partition_was_stored = status == WEFT_OK;
     if (status != WEFT_ERR_NOINPUT && status != WEFT_ERR_DATA) {
         return status;
+    }
+    if (status == WEFT_ERR_DATA) {
+        log_warn("divided anew: %s", weft_error_message());
     }
     weft_error_clear();
     place[0] = '\0';
@@ -206,7 +209,7 @@ static weft_status share_partition(const app_context *context, const char *folde
     *partition =
         (weft_partition){.parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
     if (options.parts == 1) {
-        return WEFT_OK;
+        return partition_check_method(options.method); /* not used, but meant */
     }
     partition->parts = options.parts;
     partition->method = partition_method_find(options.method)->name;
@@ -323,9 +326,9 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
         status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered,
                            wanted_layout(context), &data->part);
         have = status == WEFT_OK;
-    }
-    if (status == WEFT_ERR_DATA) {
-        log_warn("cut anew: %s", weft_error_message());
+        if (status == WEFT_ERR_DATA) { /* of the partition find_partition tells */
+            log_warn("cut anew: %s", weft_error_message());
+        }
     }
     if (status != WEFT_ERR_RESOURCE) { /* anything else is cut anew; a lack of memory is told, in its own words */
         weft_error_clear();
