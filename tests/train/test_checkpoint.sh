@@ -137,7 +137,7 @@ kill -USR1 "$process"
 got=0
 wait "$process" || got=$?
 [ "$got" -eq 75 ] || fail "a signal while data load: exit $got: $(cat err)"
-says "SIGUSR1: a checkpoint after this epoch"
+says "SIGUSR1: a checkpoint after this step"
 
 # ---- two ranks ----
 mpirun=(mpirun --oversubscribe --bind-to none -np)

@@ -25,12 +25,12 @@ static void on_signal(int number)
         return;
     }
     if (number == SIGUSR1) {
-        say("weft: SIGUSR1: a checkpoint after this epoch, then the end\n");
+        say("weft: SIGUSR1: a checkpoint after this step, then the end\n");
     } else if (launched) {
-        say("weft: SIGTERM: a checkpoint after this epoch, then the end; mpirun kills its ranks 1 s after this signal: "
-            "SIGUSR1 to mpirun instead comes at once and leaves all the time that the epoch takes\n");
+        say("weft: SIGTERM: a checkpoint after this step, then the end; mpirun kills its ranks 1 s after this signal: "
+            "SIGUSR1 to mpirun instead comes at once and leaves all the time that the step takes\n");
     } else {
-        say("weft: a checkpoint after this epoch, then the end; a second signal ends at once\n");
+        say("weft: a checkpoint after this step, then the end; a second signal ends at once\n");
     }
 }
 
