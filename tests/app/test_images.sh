@@ -126,6 +126,28 @@ mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data 
     fail "2 ranks: $(cat err)"
 look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"
 
+# ---- the largest class in training: its images are counted though they are not evaluated ----
+cp -r photos uneven
+find uneven/train/a uneven/test/c -name '*[36].png' -delete
+rm "$(find uneven/train/c -name '*.png' | head -n 1)"
+for ranks in 1 2 3; do
+    mpirun -np $ranks --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data uneven --valid-images 7 --run-dir uneven$ranks \
+        >out 2>err || fail "uneven, $ranks ranks: $(cat err)"
+    grep -qE '^     Baseline: [0-9.]+ \(class 1, the largest in training: its share of the test split\)$' out ||
+        fail "uneven, $ranks ranks: no baseline: $(cat out)"
+    python3 - uneven$ranks <<'COUNT' || fail "uneven, $ranks ranks: other counts"
+import json, os, sys
+o = json.load(open(sys.argv[1] + "/summary.json"))["outcome"]
+held = {split: [len(os.listdir(f"uneven/{split}/{name}")) for name in "abc"] for split in ("train", "test")}
+train, valid, test = (o["classes"][split] for split in ("train", "valid", "test"))
+assert [t + v for t, v in zip(train, valid)] == held["train"] and sum(valid) == 7, (train, valid, held)
+assert test == held["test"] and o["images"] == {"train": sum(train), "valid": 7, "test": sum(test)}, (o["images"], held)
+largest = max(range(3), key=lambda c: (train[c], valid[c], -c))
+assert o["baseline"]["class"] == largest and o["baseline"]["train"] == train[largest] / sum(train), o["baseline"]
+assert o["baseline"]["test"] == test[largest] / sum(test), o["baseline"]
+COUNT
+done
+
 # ---- no node holds all: each has its own part of them, and fetches the rest; the same bits, nothing is read twice ----
 far() { # RUN ARGUMENTS
     local run=$1

@@ -72,8 +72,7 @@ static weft_status write_results(train_job *job)
     weft_status status =
         comm_agree(context->comm, predictions_logits(context, work->model, &work->source, &view, &logits));
     if (status == WEFT_OK) {
-        status =
-            train_outcome_measure(context, work->targets, job->options.metric, &view, logits, &job->report.outcome);
+        status = train_outcome_measure(work, job->options.metric, &view, logits, &job->report.outcome);
         status =
             status == WEFT_OK ? predictions_write(context, job->dir.path, &work->held, work->targets, logits) : status;
     }

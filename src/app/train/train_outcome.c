@@ -13,8 +13,10 @@
 
 /* ---- counting ---- */
 
-static weft_status count_classes(weft_comm *comm, const train_targets *targets, train_outcome *outcome)
+static weft_status count_classes(const workload *work, train_outcome *outcome)
 {
+    weft_comm *comm = work->context->comm;
+    const train_targets *targets = work->targets;
     const int64_t classes = targets->outputs;
     outcome->classes = classes;
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&outcome->by_class, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL)));
@@ -24,6 +26,9 @@ static weft_status count_classes(weft_comm *comm, const train_targets *targets, 
         if (label >= 0 && split < TRAIN_SPLITS) {
             outcome->by_class[split * classes + label] += 1;
         }
+    }
+    if (work->ops->count_training != NULL) {
+        work->ops->count_training(work, outcome->by_class);
     }
     return comm_allreduce(comm, outcome->by_class, TRAIN_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
 }
@@ -62,14 +67,15 @@ static score_split told_split(const train_targets *targets)
     return targets->counted[2] > 0 ? SCORE_TEST : targets->counted[1] > 0 ? SCORE_VALID : SCORE_TRAIN;
 }
 
-weft_status train_outcome_measure(const app_context *context, const train_targets *targets, train_metric metric,
-                                  const weft_tensor *view, const float *logits, train_outcome *outcome)
+weft_status train_outcome_measure(const workload *work, train_metric metric, const weft_tensor *view,
+                                  const float *logits, train_outcome *outcome)
 {
+    const train_targets *targets = work->targets;
     outcome->metric = metric;
     outcome->largest = -1;
     memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
     if (targets->loss == TRAIN_LOSS_XENT) {
-        WEFT_TRY(count_classes(context->comm, targets, outcome));
+        WEFT_TRY(count_classes(work, outcome));
         outcome->largest = largest_class(outcome);
     }
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
@@ -77,7 +83,7 @@ weft_status train_outcome_measure(const app_context *context, const train_target
     }
     outcome->tabled = targets->outputs <= OUTCOME_CLASSES_MAX;
     return outcome->tabled
-               ? score_table_make(context, targets, metric, told_split(targets), view, logits, &outcome->table)
+               ? score_table_make(work->context, targets, metric, told_split(targets), view, logits, &outcome->table)
                : WEFT_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/predict/score_table.h"
 #include "app/train/outcome.h"
+#include "app/workload/workload.h"
 #include "io/json.h"
 #include "train/loop/loop.h"
 
@@ -36,8 +37,8 @@ typedef struct train_outcome {
 } train_outcome;
 
 /* From the logits that were written, as score_table_make takes them. Collective. */
-weft_status train_outcome_measure(const app_context *context, const train_targets *targets, train_metric metric,
-                                  const weft_tensor *view, const float *logits, train_outcome *outcome);
+weft_status train_outcome_measure(const workload *work, train_metric metric, const weft_tensor *view,
+                                  const float *logits, train_outcome *outcome);
 void train_outcome_destroy(train_outcome *outcome);
 
 /* Rank 0, of a training that is resumed: the losses of the epochs before. What cannot be read is not watched. */

@@ -72,6 +72,9 @@ typedef struct workload_ops {
     weft_status (*plan)(workload *work, const char *folder, int64_t outputs);
     /* The model, its input and its targets. Collective. */
     weft_status (*build)(workload *work);
+    /* [out] by_class[targets->outputs] grows by this rank's share of the labelled training rows, where targets have none of
+     * them because they are not evaluated. After build. NULL: targets have them. */
+    void (*count_training)(const workload *work, int64_t *by_class);
     /* Improve a trained model's answers by the training labels; asked: of the command. logits: [rows of this rank, outputs]; what
      * comes out is used as logits are. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
     weft_status (*smooth)(workload *work, const weft_options *asked, float *logits);
