@@ -148,6 +148,16 @@ assert o["baseline"]["test"] == test[largest] / sum(test), o["baseline"]
 COUNT
 done
 
+# ---- the report of a run on images: named as it is, nothing of graphs ----
+"$weft" report uneven2 --format md --out - >report.md || fail "a report of images"
+says_report() { grep -qE "$1" report.md || fail "the report lacks $1: $(head -n 60 report.md)"; }
+says_report '^# uneven · small\.net$'
+says_report "^$(sed -n 's/.*"network_layers": *\([0-9]*\).*/\1/p' uneven2/summary.json) layers, images of 16 x 16 x 3, [0-9,]+ parameters, on 2 ranks"
+says_report 'class 1 b, the largest in training'
+for class in "0 a" "1 b" "2 c"; do says_report "^\| $class \| [1-9]"; done
+says_report '^\| training images \| [0-9]+ \|$'
+grep -qE 'hidden columns|partition.s quality|unknown|^## Graph' report.md && fail "of graphs: $(grep -nE 'hidden columns|quality|unknown|^## Graph' report.md)"
+
 # ---- no node holds all: each has its own part of them, and fetches the rest; the same bits, nothing is read twice ----
 far() { # RUN ARGUMENTS
     local run=$1

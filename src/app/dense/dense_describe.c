@@ -112,6 +112,7 @@ void dense_summarise(const workload *work, json_writer *json)
 {
     const dense_job *job = work->self;
     const net_sums sums = sums_of(&job->net);
+    json_int(json, "network_layers", job->net.layers);
     json_int(json, "batch_size", option_int(work->context->options, OPT_BATCH_SIZE));
     json_real(json, "forward_flops_per_image", sums.flops);
     json_int(json, "malformed_images", job->set->malformed);

@@ -8,9 +8,9 @@
 
 void section_title(const report_run *run, char *title, size_t bytes)
 {
-    const char *graph = report_string(json_find(run->manifest, "graph"), "name", "unknown graph");
+    const char *data = report_string(report_data(run), "name", "unknown data");
     const char *model = report_option(run, "model");
-    snprintf(title, bytes, "%.200s%s%.100s", graph, model[0] != '\0' ? " · " : "", model);
+    snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);
 }
 
 /* ---- what went wrong ---- */
@@ -83,12 +83,30 @@ static const char *plural(double count)
     return count == 1 ? "" : "s";
 }
 
+/* What the network is like: a graph's has its sizes among the options, one on images its own layers. */
+static void say_model(const report_run *run, char *text, size_t bytes)
+{
+    const json_value *images = report_images(run);
+    const double layers = report_number(run->summary, "network_layers");
+    if (images == NULL) {
+        snprintf(text, bytes, "%.20s layers, %.20s hidden columns", report_option(run, "layers"),
+                 report_option(run, "hidden"));
+        return;
+    }
+    if (isfinite(layers)) {
+        snprintf(text, bytes, "%s layers, ", quantity_count(layers).text);
+    }
+    const size_t at = strlen(text);
+    snprintf(text + at, bytes - at, "images of %s x %s x %s", quantity_count(report_number(images, "height")).text,
+             quantity_count(report_number(images, "width")).text,
+             quantity_count(report_number(images, "channels")).text);
+}
+
 static void lead(report_text *out, const report_run *run, const report_figures *f)
 {
     char model[160] = "", place[160] = "";
     if (run->manifest != NULL) {
-        snprintf(model, sizeof model, "%.20s layers, %.20s hidden columns", report_option(run, "layers"),
-                 report_option(run, "hidden"));
+        say_model(run, model, sizeof model);
         snprintf(place, sizeof place, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text,
                  plural(f->ranks), quantity_count(f->threads).text, plural(f->threads));
         if (f->nodes > 1) {
@@ -157,8 +175,9 @@ static void score_tile(report_text *out, const char *name, double mean, double s
     }
 }
 
-static void baseline_tile(report_text *out, const report_figures *f)
+static void baseline_tile(report_text *out, const report_run *run, const report_figures *f)
 {
+    char class[REPORT_CLASS_BYTES];
     if (isnan(f->baseline)) {
         return;
     }
@@ -166,12 +185,12 @@ static void baseline_tile(report_text *out, const report_figures *f)
         tile(out, "Baseline", quantity_percent(f->baseline).text, "a guess");
     } else {
         tile(out, "Baseline", quantity_percent(f->baseline).text,
-             "class %s, the largest in training: its share of the %s split", quantity_count(f->baseline_class).text,
-             f->baseline_split);
+             "class %s, the largest in training: its share of the %s split",
+             report_class(run, f->baseline_class, class), f->baseline_split);
     }
 }
 
-static void tiles(report_text *out, const report_figures *f)
+static void tiles(report_text *out, const report_run *run, const report_figures *f)
 {
     char name[64];
     char at[128] = "at the best validation epoch";
@@ -188,7 +207,7 @@ static void tiles(report_text *out, const report_figures *f)
     score_tile(out, name, f->test, f->test_std, f->runs, at);
     snprintf(name, sizeof name, "Validation %s", f->metric);
     score_tile(out, name, f->valid, f->valid_std, f->runs, "the best");
-    baseline_tile(out, f);
+    baseline_tile(out, run, f);
     tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
     if (f->ranks == 1) {
@@ -212,5 +231,5 @@ void section_headline(report_text *out, const report_run *run, const report_figu
     lead(out, run, figures);
     tell_problems(out, run);
     section_warnings(out, run);
-    tiles(out, figures);
+    tiles(out, run, figures);
 }

@@ -161,7 +161,7 @@ weft_status section_ranks(report_text *out, const report_run *run, const report_
 {
     rank_table t;
     weft_status status = WEFT_OK;
-    if (f->ranks > 1) {
+    if (f->ranks > 1 && report_images(run) == NULL) { /* images are not divided once and for all */
         partition_quality(out, run);
     }
     WEFT_TRY(rank_table_read(run, &t));

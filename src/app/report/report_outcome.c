@@ -97,12 +97,14 @@ static void average_row(report_text *out, const json_value *outcome, const char 
 }
 
 /* The chosen split's own column is the support. */
-static void table_of_classes(report_text *out, const json_value *outcome, const class_table *t)
+static void table_of_classes(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
 {
     quantity space;
-    text_table_begin(out, "rrrrrrrr", "class|in training|in validation|in test|predicted|precision|recall|F1");
+    char name[REPORT_CLASS_BYTES];
+    text_table_begin(out, report_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
+                     "class|in training|in validation|in test|predicted|precision|recall|F1");
     for (int k = 0; k < t->classes; ++k) {
-        text_cell(out, "%d", k);
+        text_cell(out, "%s", report_class(run, k, name));
         for (column_id c = TRAIN; c <= PREDICTED; ++c) {
             if (c != SUPPORT) {
                 text_cell(out, "%s", quantity_count(cell_of(t, c, k)).text);
@@ -119,12 +121,14 @@ static void table_of_classes(report_text *out, const json_value *outcome, const 
 
 /* ---- confusion ---- */
 
-/* A row a label, shaded by the share of its count. */
-static void table_of_confusion(report_text *out, const json_value *matrix, const class_table *t)
+/* A row a label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
+static void table_of_confusion(report_text *out, const report_run *run, const json_value *matrix, const class_table *t)
 {
     char align[CLASSES_MAX + 2];
+    char label[REPORT_CLASS_BYTES];
     memset(align, 'r', (size_t)t->classes + 1);
     align[t->classes + 1] = '\0';
+    align[0] = report_class_named(run) ? 'l' : 'r';
     text_columns_begin(out, align);
     text_column_name(out, "label");
     for (int k = 0; k < t->classes; ++k) {
@@ -136,7 +140,7 @@ static void table_of_confusion(report_text *out, const json_value *matrix, const
     const json_value *row = matrix->child;
     for (int k = 0; k < t->classes; ++k) {
         const json_value *v = row != NULL && row->kind == JSON_ARRAY ? row->child : NULL;
-        text_cell(out, "%d", k);
+        text_cell(out, "%s", report_class(run, k, label));
         for (int p = 0; p < t->classes; ++p) {
             double count = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
             double share = count / cell_of(t, SUPPORT, k);
@@ -149,21 +153,23 @@ static void table_of_confusion(report_text *out, const json_value *matrix, const
     text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");
 }
 
-static void table_of_pairs(report_text *out, const json_value *pairs, const char *rows, const class_table *t)
+static void table_of_pairs(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
 {
-    text_table_begin(out, "rrrr", "label|taken for|count|of the label");
-    for (const json_value *pair = pairs->child; pair != NULL; pair = pair->next) {
+    const char *rows = report_string(outcome, "rows", "");
+    char name[REPORT_CLASS_BYTES];
+    text_table_begin(out, report_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
+    for (const json_value *pair = json_find(outcome, "confused")->child; pair != NULL; pair = pair->next) {
         double label = report_number(pair, "label"), count = report_number(pair, rows);
         bool known = label >= 0 && label < t->classes;
-        text_cell(out, "%s", quantity_count(label).text);
-        text_cell(out, "%s", quantity_count(report_number(pair, "predicted")).text);
+        text_cell(out, "%s", report_class(run, label, name));
+        text_cell(out, "%s", report_class(run, report_number(pair, "predicted"), name));
         text_cell(out, "%s", quantity_count(count).text);
         text_cell(out, "%s", quantity_percent(known ? count / cell_of(t, SUPPORT, (int)label) : NAN).text);
     }
     text_table_end(out);
 }
 
-static void tell_confusion(report_text *out, const json_value *outcome, const class_table *t)
+static void tell_confusion(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
 {
     const json_value *matrix = json_find(outcome, "confusion"), *pairs = json_find(outcome, "confused");
     if (matrix != NULL && matrix->kind == JSON_ARRAY && t->classes > 0) {
@@ -171,19 +177,19 @@ static void tell_confusion(report_text *out, const json_value *outcome, const cl
         if (folded) {
             text_fold_begin(out, "Labels, and what they are predicted as", false);
         }
-        table_of_confusion(out, matrix, t);
+        table_of_confusion(out, run, matrix, t);
         if (folded) {
             text_fold_end(out);
         }
     }
     if (pairs != NULL && pairs->kind == JSON_ARRAY && pairs->child != NULL) {
         text_fold_begin(out, "Classes that are taken for another most often", false);
-        table_of_pairs(out, pairs, report_string(outcome, "rows", ""), t);
+        table_of_pairs(out, run, outcome, t);
         text_fold_end(out);
     }
 }
 
-static void tell_classes(report_text *out, const json_value *outcome, const class_table *t)
+static void tell_classes(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
 {
     text_heading(out, out->level, "Classes");
     text_paragraph(
@@ -196,7 +202,7 @@ static void tell_classes(report_text *out, const json_value *outcome, const clas
         if (folded) {
             text_fold_begin(out, "Figures of each class", false);
         }
-        table_of_classes(out, outcome, t);
+        table_of_classes(out, run, outcome, t);
         if (folded) {
             text_fold_end(out);
         }
@@ -204,7 +210,7 @@ static void tell_classes(report_text *out, const json_value *outcome, const clas
         text_paragraph(out, "", "Macro F1 %.4f, micro F1 %.4f.", report_number(json_find(outcome, "macro"), "f1"),
                        report_number(json_find(outcome, "micro"), "f1"));
     }
-    tell_confusion(out, outcome, t);
+    tell_confusion(out, run, outcome, t);
 }
 
 /* ---- tasks ---- */
@@ -253,7 +259,7 @@ weft_status section_outcome(report_text *out, const report_run *run)
     }
     WEFT_TRY(class_table_read(json_find(outcome, "classes"), &t));
     if (t.classes > 0 || json_find(outcome, "macro") != NULL) {
-        tell_classes(out, outcome, &t);
+        tell_classes(out, run, outcome, &t);
     }
     class_table_free(&t);
     return WEFT_OK;

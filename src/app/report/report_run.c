@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "app/report/report_metrics.h"
+#include "app/report/text.h"
+#include "app/workload/workload.h"
 #include "base/alloc.h"
+#include "base/escape.h"
 
 enum { DOCUMENT_MAX = 1 << 20 };
 
@@ -25,6 +28,64 @@ const char *report_string(const json_value *object, const char *key, const char 
 const char *report_option(const report_run *run, const char *name)
 {
     return report_string(json_find(json_find(run->manifest, "options"), name), "value", "");
+}
+
+static const json_value *object_of(const report_run *run, const char *key)
+{
+    const json_value *object = json_find(run->manifest, key);
+    return object != NULL && object->kind == JSON_OBJECT ? object : NULL;
+}
+
+const json_value *report_images(const report_run *run)
+{
+    return object_of(run, "images");
+}
+
+const json_value *report_data(const report_run *run)
+{
+    const json_value *images = report_images(run);
+    return images != NULL ? images : object_of(run, "graph");
+}
+
+static const json_value *first_class_name(const report_run *run)
+{
+    const json_value *names = json_find(report_data(run), WORKLOAD_CLASS_NAMES);
+    return names != NULL && names->kind == JSON_ARRAY ? names->child : NULL;
+}
+
+bool report_class_named(const report_run *run)
+{
+    return first_class_name(run) != NULL;
+}
+
+/* A character that was cut in two is left out. */
+static void end_whole(char *text)
+{
+    uint32_t code;
+    int length = 0;
+    for (char *at = text; *at != '\0'; at += length) {
+        length = utf8_length(at, &code);
+        if (length <= 0) {
+            *at = '\0';
+            return;
+        }
+    }
+}
+
+const char *report_class(const report_run *run, double class, char text[REPORT_CLASS_BYTES])
+{
+    const json_value *name = class >= 0 ? first_class_name(run) : NULL;
+    for (double k = 0; name != NULL && k < class; ++k) {
+        name = name->next;
+    }
+    const char *number = quantity_count(class).text;
+    if (name != NULL && name->kind == JSON_TEXT) {
+        snprintf(text, REPORT_CLASS_BYTES, "%s %s", number, name->text);
+        end_whole(text);
+    } else {
+        snprintf(text, REPORT_CLASS_BYTES, "%s", number);
+    }
+    return text;
 }
 
 /* Keep a failure's words and go on; only a lack of memory is the report's own failure. */

@@ -76,6 +76,14 @@ double report_number(const json_value *object, const char *key);
 const char *report_string(const json_value *object, const char *key, const char *otherwise);
 /* "value" of an option in run.json. */
 const char *report_option(const report_run *run, const char *name);
+/* What run.json tells of the images, or of the graph, that it was trained on. NULL: nothing. */
+const json_value *report_images(const report_run *run);
+const json_value *report_data(const report_run *run);
+
+/* A class as tables call it: its number, and its name where run.json has names. */
+enum { REPORT_CLASS_BYTES = 64 };
+const char *report_class(const report_run *run, double class, char text[REPORT_CLASS_BYTES]);
+bool report_class_named(const report_run *run);
 
 /* Median over the runs at each epoch that at least half of them reached; one run: its values. */
 typedef struct report_curve {

@@ -80,16 +80,23 @@ static void count_fact(report_text *out, const json_value *object, const char *k
     }
 }
 
-static void graph_facts(report_text *out, const json_value *graph)
+/* What the other kind of data has no figures of is left out. */
+static void data_facts(report_text *out, const json_value *data, const char *heading)
 {
-    text_heading(out, out->level, "Graph");
+    text_heading(out, out->level, "%s", heading);
     text_table_begin(out, "ll", "fact|value");
-    text_fact(out, graph, "name", "name");
-    count_fact(out, graph, "vertices", "vertices");
-    count_fact(out, graph, "edges", "directed edges");
-    count_fact(out, graph, "features", "features");
-    count_fact(out, graph, "classes", "classes");
-    text_fact(out, graph, "hash", "hash");
+    text_fact(out, data, "name", "name");
+    count_fact(out, data, "vertices", "vertices");
+    count_fact(out, data, "edges", "directed edges");
+    count_fact(out, data, "features", "features");
+    count_fact(out, data, "train", "training images");
+    count_fact(out, data, "valid", "validation images");
+    count_fact(out, data, "test", "test images");
+    count_fact(out, data, "height", "height");
+    count_fact(out, data, "width", "width");
+    count_fact(out, data, "channels", "channels");
+    count_fact(out, data, "classes", "classes");
+    text_fact(out, data, "hash", "hash");
     text_table_end(out);
 }
 
@@ -138,13 +145,13 @@ static void table_of_starts(report_text *out, const json_value *starts)
 void section_settings(report_text *out, const report_run *run, const report_figures *figures)
 {
     const json_value *options = json_find(run->manifest, "options");
-    const json_value *graph = json_find(run->manifest, "graph");
+    const json_value *data = report_data(run);
     const json_value *starts = json_find(run->manifest, "starts");
     if (options != NULL && options->kind == JSON_OBJECT) {
         settings(out, run, options);
     }
-    if (graph != NULL && graph->kind == JSON_OBJECT) {
-        graph_facts(out, graph);
+    if (data != NULL) {
+        data_facts(out, data, report_images(run) != NULL ? "Images" : "Graph");
     }
     if (starts != NULL && starts->kind == JSON_ARRAY && starts->child != NULL && starts->child->next != NULL) {
         table_of_starts(out, starts);
