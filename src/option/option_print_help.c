@@ -198,10 +198,11 @@ void option_print_help(FILE *out, const option_command *command, const char *sec
 void option_print_overview(const option_catalog *catalog, FILE *out)
 {
     fputs("Usage: weft COMMAND [OPTION]...\n"
-          "weft trains graph neural networks on clusters of CPUs, under mpirun or alone.\n\nCommands:\n",
+          "weft trains graph neural networks and networks on images on clusters of CPUs, under mpirun or alone.\n\n"
+          "Commands:\n",
           out);
     for (const option_command *command = catalog->commands; command->name != NULL; command++) {
-        fprintf(out, "  %-10s %-9s %s\n", command->name, command->arguments, command->summary);
+        fprintf(out, "  %-15s %-9s %s\n", command->name, command->arguments, command->summary);
     }
     fputs("\nTo begin with:\n"
           "  weft COMMAND --help            the command's options; weft COMMAND --help=SECTION: some of them\n"

@@ -119,7 +119,8 @@ static void print_exit_codes(FILE *out)
 void option_print_man(const option_catalog *catalog, FILE *out)
 {
     fputs(
-        ".TH WEFT 1\n.SH NAME\nweft \\- train graph neural networks on clusters of CPUs\n.SH SYNOPSIS\n"
+        ".TH WEFT 1\n.SH NAME\nweft \\- train graph neural networks and networks on images on clusters of CPUs\n.SH "
+        "SYNOPSIS\n"
         ".B weft\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.PP\n.B mpirun \\-np\n\\fIP\\fR\n.B weft "
         "train\n[\\fIOPTION\\fR]...\n"
         ".SH DESCRIPTION\nResults are printed on standard output by one rank, the log on standard error.\n"

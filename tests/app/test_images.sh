@@ -204,6 +204,7 @@ answer third loose mpirun -np 3 --oversubscribe --bind-to none
 answer single loose/50.png
 # An exported model, and a run that has not ended, know the classes too.
 "$weft" export photos1 --out photos.safetensors --quiet || fail "export"
+"$weft" info photos.safetensors | grep -E '^weft\.(layers|hidden|heads|aggregator|dropout|residual)' && fail "options of graphs in an export"
 cp -r photos1 unended && rm unended/weights.npz
 model=photos.safetensors answer exported loose
 model=unended answer unended-answers loose
@@ -411,6 +412,10 @@ refused() { # CODE TEXT ARGUMENTS
     grep -qF -- "$text" err || fail "$*: does not say '$text': $(cat err)"
     [ ! -e refused ] || fail "$*: leaves a run folder"
 }
+"$weft" predict-scaling --data $data --model lenet >out 2>err && fail "predict-scaling of images"
+grep -q "predict-scaling is for networks on graphs, and --model lenet" err || fail "predict-scaling of images: $(cat err)"
+refused 66 "nowhere: no such graph store" --data nowhere --batch-size 4
+refused 66 "photos/train: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images" --data photos/train --batch-size 4
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 refused 2 "store is for networks on graphs, and --model lenet is one on images" --data store --model lenet
@@ -431,6 +436,22 @@ refused 2 "--image-moments 'x'" --data $data --model small.net --image-moments x
 "$weft" eval --data $data --checkpoint learned --threads 1 --pin off --partition random >out 2>err || fail "eval: $(cat err)"
 grep -q "partition random .*has no effect on images" err || fail "--partition of images: $(cat err)"
 "$weft" eval --data synth:images,n=9,size=16,channels=1,classes=4,test=9 --checkpoint learned --threads 1 >out 2>err && fail "grey images"
-grep -q "is for images of 3 channel(s), as the model's were" err || fail "grey images for a model of colours: $(cat err)"
+grep -q "the model was trained on images of 3 channel(s) .*, and these have 1: give" err || fail "grey images for a model of colours: $(cat err)"
+refused 2 "for images of 3 channel(s), and these have 1: give as many" --data synth:images,n=9,size=16,channels=1 --image-moments 0,0,0/1,1,1
+"$weft" train --data synth:images,n=16,size=16,channels=3,classes=4,test=4 --model resnet-20 --epochs 1 --quiet --run-dir resnet >out 2>err ||
+    fail "resnet-20: $(cat err)"
+"$weft" export resnet --out resnet.safetensors --quiet 2>err || fail "export: $(cat err)"
+python3 - <<'BARE'
+import json, struct
+data = open("resnet.safetensors", "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8 : 8 + length])
+del header["__metadata__"]
+text = json.dumps(header).encode()
+open("bare.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length :])
+BARE
+"$weft" eval --data $data --checkpoint bare.safetensors >out 2>err && fail "eval of an unknown network"
+grep -q "bare.safetensors: it does not say which network on images .*: name it by --model NAME" err || fail "unknown network: $(cat err)"
+"$weft" eval --data $data --checkpoint bare.safetensors --model resnet-20 >out 2>err || fail "eval of a network by name: $(cat err)"
 refused 2 "networks on images have cross-entropy" --data $data --model small.net --loss bce
 refused 71 "--batch-size" --data $data --model small.net --memory-limit 1MiB

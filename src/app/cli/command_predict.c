@@ -1,5 +1,5 @@
 /*
- * app/cli/command_predict.c: weft eval and weft predict: a trained model on a graph store, on any number of ranks.
+ * app/cli/command_predict.c: weft eval and weft predict: a trained model on a graph store or on images, on any number of ranks.
  *
  * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made
  * as for training (app/workload/workload.h), then there is one forward pass. eval prints what it is worth, predict writes the
@@ -60,10 +60,10 @@ static weft_status check_fit(const predict_job *p)
     const saved_model *made = p->model;
     const workload *here = &p->work;
     WEFT_CHECK(made->inputs == 0 || made->inputs == here->inputs, WEFT_ERR_DATA,
-               "%s: made for %lld features, %s %s has %lld", p->model->path, (long long)made->inputs, here->ops->data,
-               here->name, (long long)here->inputs);
-    WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, %s %s has %lld",
-               p->model->path, (long long)made->outputs, here->ops->data, here->name, (long long)here->outputs);
+               "%s: made for %lld features, and %s has %lld", p->model->path, (long long)made->inputs, here->name,
+               (long long)here->inputs);
+    WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, and %s has %lld",
+               p->model->path, (long long)made->outputs, here->name, (long long)here->outputs);
     return weights_assign(&p->model->weights, p->model->path, here->model->params);
 }
 
@@ -90,11 +90,10 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
                "%s: %s without classes have no scores: %s", work->name, work->ops->data, work->ops->label_cure);
     WEFT_TRY(workload_decide(work, context, false));
-    WEFT_CHECK(
-        work->labelled || option_choice(context->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
-        "%s does not say whether it answers with classes or tasks, and %s %s has no labels to tell: name the run "
-        "folder, or a file of weft export",
-        p->model->path, work->ops->data, work->name);
+    WEFT_CHECK(work->labelled || option_choice(context->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
+               "%s does not say whether it answers with classes or tasks, and %s has no labels to tell: name the run "
+               "folder, or a file of weft export",
+               p->model->path, work->name);
     WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
     WEFT_TRY(work->ops->build(work));
     WEFT_TRY(comm_agree(context->comm, check_fit(p)));
@@ -138,7 +137,7 @@ static weft_status score(predict_job *p)
     p->table.kind = work->ops->data;
     p->table.rows = work->ops->rows;
     if (!p->table.labelled) {
-        log_info("%s %s has no labels with a split: predictions only", work->ops->data, work->name);
+        log_info("%s has no labels with a split: predictions only", work->name);
     }
     return WEFT_OK;
 }

@@ -209,13 +209,20 @@ int64_t dense_means_of(const weft_options *options)
     return means;
 }
 
-static weft_status read_moments(const weft_options *options, augment *a)
+static weft_status read_moments(const weft_options *options, bool trained, augment *a)
 {
     const char *text = option_text(options, OPT_IMAGE_MOMENTS);
     const char *rest = text;
     const int64_t means = dense_means_of(options);
-    WEFT_CHECK(means == a->channels || strchr(text, '/') == NULL, WEFT_ERR_USAGE,
-               "%s '%s' is for images of %lld channel(s), as the model's were if it was not given; these have %lld",
+    const bool fits = means == a->channels || strchr(text, '/') == NULL;
+    WEFT_CHECK(
+        fits || !trained, WEFT_ERR_USAGE,
+        "the model was trained on images of %lld channel(s) (%s %s), and these have %lld: give images of as many, "
+        "such as .png or .jpg, which are brought to them, or a model for these",
+        (long long)means, FLAG_IMAGE_MOMENTS, text, (long long)a->channels);
+    WEFT_CHECK(fits, WEFT_ERR_USAGE,
+               "%s '%s' is for images of %lld channel(s), and these have %lld: give as many means and deviations, or "
+               "leave it out",
                FLAG_IMAGE_MOMENTS, text, (long long)means, (long long)a->channels);
     bool good = read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels);
     for (int64_t c = 0; good && c < a->channels; ++c) {
@@ -227,7 +234,7 @@ static weft_status read_moments(const weft_options *options, augment *a)
     return WEFT_OK;
 }
 
-weft_status dense_augment_of(const image_set *set, const weft_options *options, augment *a)
+weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a)
 {
     const dense_augment kind = option_choice(options, OPT_AUGMENT);
     *a = (augment){.height = set->height,
@@ -245,5 +252,5 @@ weft_status dense_augment_of(const image_set *set, const weft_options *options, 
         a->flip = true;
         a->area_least = 0.08F;
     }
-    return read_moments(options, a);
+    return read_moments(options, trained, a);
 }

@@ -47,8 +47,9 @@ weft_status dense_open_network(const weft_options *options, network *net);
 weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t *width);
 /* Means in --image-moments: the channels that they are for. */
 int64_t dense_means_of(const weft_options *options);
-/* What images go through, after that. WEFT_ERR_USAGE: moments that are none. */
-weft_status dense_augment_of(const image_set *set, const weft_options *options, augment *a);
+/* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are none,
+ * or of other channels. */
+weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
 
 /* See workload_ops; in app/dense/dense_describe.c. */
 void dense_describe_data(const workload *work, json_writer *json);

@@ -20,6 +20,10 @@ weft_status dense_recognise(saved_model *model, const weft_options *given)
     const weft_options *told = option_is_set(model->known, OPT_MODEL) ? model->known : given;
     const train_weight *last = last_matrix(&model->weights);
     network net;
+    WEFT_CHECK(strcmp(option_text(told, OPT_MODEL), "auto") != 0, WEFT_ERR_USAGE,
+               "%s: it does not say which network on images it has the weights of: name it by " FLAG_MODEL
+               " NAME (weft info %s knows built-in ones by their layers)",
+               model->path, model->path);
     weft_status status = dense_open_network(told, &net);
     model->layers = net.layers;
     net_destroy(&net);

@@ -172,7 +172,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
     const weft_options *o = context->options;
     const image_set *set = job->set;
     work->outputs = work->labelled ? set->classes : outputs;
-    WEFT_TRY(dense_augment_of(set, o, &job->augment));
+    WEFT_TRY(dense_augment_of(set, o, outputs > 0, &job->augment));
     WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
     WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
     weft_dtype values;
@@ -345,12 +345,12 @@ static void dense_end(workload *work)
 }
 
 static const option_id idle[] = {
-    OPT_SPLIT_INDEX, OPT_NORMALIZE,     OPT_LAYERS,       OPT_HIDDEN,       OPT_AGGREGATOR, OPT_NORM,
-    OPT_DROPOUT,     OPT_INPUT_DROPOUT, OPT_ORDER,        OPT_PARTITION,    OPT_BALANCE,    OPT_PARTITION_SEED,
-    OPT_REORDER,     OPT_SPMM,          OPT_DECAY_LAYERS, OPT_HALO_OVERLAP, OPT_DELAY,      OPT_FRESH_GRADIENTS,
-    OPT_RESIDUAL,    OPT_JUMPING,       OPT_FEATURE_FORM, OPT_EDGE_WEIGHTS, OPT_GIN_EPS,    OPT_BOUNDARY_SAMPLE,
-    OPT_WEIGHT_INIT, OPT_HALO,          OPT_HALO_CODEC,   OPT_HALO_BITS,    OPT_VERIFY,     OPT_DRY_RANKS,
-    OPT_REPLICATION, OPTION_NONE};
+    OPT_SPLIT_INDEX, OPT_NORMALIZE,     OPT_LAYERS,       OPT_HIDDEN,         OPT_AGGREGATOR,  OPT_NORM,
+    OPT_DROPOUT,     OPT_INPUT_DROPOUT, OPT_ORDER,        OPT_PARTITION,      OPT_BALANCE,     OPT_PARTITION_SEED,
+    OPT_REORDER,     OPT_SPMM,          OPT_DECAY_LAYERS, OPT_HALO_OVERLAP,   OPT_DELAY,       OPT_FRESH_GRADIENTS,
+    OPT_RESIDUAL,    OPT_JUMPING,       OPT_FEATURE_FORM, OPT_EDGE_WEIGHTS,   OPT_GIN_EPS,     OPT_BOUNDARY_SAMPLE,
+    OPT_HEADS,       OPT_OUT_HEADS,     OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_WEIGHT_INIT, OPT_HALO,
+    OPT_HALO_CODEC,  OPT_HALO_BITS,     OPT_VERIFY,       OPT_DRY_RANKS,      OPT_REPLICATION, OPTION_NONE};
 
 const workload_ops dense_workload = {
     .takes = dense_takes,

@@ -139,15 +139,39 @@ static weft_status check_halo(const weft_options *o)
     return WEFT_OK;
 }
 
+/* What no other kind takes is a graph's. */
+static bool gnn_looks_like(const char *data)
+{
+    char manifest[FILE_PATH_MAX];
+    return (generator_named(data) && !image_set_looks_like(data)) ||
+           (snprintf(manifest, sizeof manifest, "%s/manifest.json", data) < FILE_PATH_MAX && file_exists(manifest));
+}
+
+/* What no other kind takes comes here, and need be no graph: that is told before options are held against one. What is
+ * missing altogether is told by whoever opens it. */
+static weft_status check_looks(const weft_options *o)
+{
+    const char *data = option_text(o, OPT_DATA);
+    const bool stands = data[0] != '\0' && (generator_named(data) || file_exists(data));
+    WEFT_CHECK(
+        !stands || gnn_looks_like(data), WEFT_ERR_NOINPUT,
+        "%s: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images "
+        "(train-images-idx3-ubyte of MNIST; data_batch_*.bin or train.bin of CIFAR; folders train/CLASS/ of .jpg "
+        "and .png; a tar of such): see docs/formats.md",
+        data);
+    WEFT_CHECK(
+        !stands || !option_is_set(o, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
+        "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
+        "no batch to size; memory is divided by more ranks (mpirun -np)",
+        FLAG_BATCH_SIZE);
+    return WEFT_OK;
+}
+
 static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
-    WEFT_CHECK(
-        !option_is_set(work->context->options, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
-        "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
-        "no batch to size; memory is divided by more ranks (mpirun -np)",
-        FLAG_BATCH_SIZE);
+    WEFT_TRY(comm_agree(work->context->comm, check_looks(work->context->options)));
     WEFT_TRY(check_precision(work->context->options));
     WEFT_TRY(check_halo(work->context->options));
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
@@ -446,14 +470,6 @@ static void gnn_end(workload *work)
     gnn_aggregator_destroy(&job->smoother);
     gnn_model_destroy(&job->model);
     weft_free(job);
-}
-
-/* What no other kind takes is a graph's. */
-static bool gnn_looks_like(const char *data)
-{
-    char manifest[FILE_PATH_MAX];
-    return (generator_named(data) && !image_set_looks_like(data)) ||
-           (snprintf(manifest, sizeof manifest, "%s/manifest.json", data) < FILE_PATH_MAX && file_exists(manifest));
 }
 
 static bool gnn_takes(const weft_options *options)

@@ -81,16 +81,18 @@ static void print_end(const json_value *run)
 static void print_run(const json_value *run)
 {
     static const char *const names[] = {"host", "cpu", "nodes", "ranks", "threads_per_rank", "placement", "backend"};
-    static const char *const facts[] = {"name", "hash", "vertices", "edges", "features", "classes"};
-    const json_value *graph = find(run, "graph");
+    static const char *const facts[] = {"name",  "hash", "vertices", "edges", "features", "train",
+                                        "valid", "test", "height",   "width", "channels", "classes"};
+    const json_value *images = find(run, "images");
+    const json_value *data = images != NULL ? images : find(run, "graph");
     print_versions(find(run, "versions"));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_value(names[i], find(run, names[i]));
     }
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         char label[32];
-        snprintf(label, sizeof label, "graph %s", facts[i]);
-        print_value(label, find(graph, facts[i]));
+        snprintf(label, sizeof label, "%s %s", images != NULL ? "images" : "graph", facts[i]);
+        print_value(label, find(data, facts[i]));
     }
     print_options(find(run, "options"));
     print_end(run);

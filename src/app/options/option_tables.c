@@ -16,7 +16,7 @@ const option_row option_rows[] = {
 
 const option_section option_sections[] = {
     {"general", "General", "Every command takes these.", NULL},
-    {"data", "Data", "The graph.", NULL},
+    {"data", "Data", "The graph, or the images.", NULL},
     {"model", "Model", "The network.", NULL},
     {"images", "Images", "Batches of images.", NULL},
     {"training", "Training", "Epochs, loss, optimiser, evaluation.", NULL},
@@ -57,11 +57,11 @@ const option_command option_commands[] = {
      "weft bench dense --model resnet-50 --batch-size 32 --precision bf16\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
-    {&app_catalog, "eval", "score a trained model on a graph store, by split and by class", "", 0, 0,
+    {&app_catalog, "eval", "score a trained model on a graph store or images, by split and by class", "", 0, 0,
      "general,data,model,images,prediction,table,partition,partitioner,aggregation",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
-    {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex", "", 0, 0,
+    {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex or image", "", 0, 0,
      "general,data,model,images,prediction,predictions,table,partition,partitioner,aggregation",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --data cat.jpg --checkpoint weft-run-0002 --top 3"},

@@ -279,6 +279,10 @@ static const option_id passed_over_overlap[] = {OPT_HALO_OVERLAP, OPTION_NONE};
 static weft_status check_options(const weft_options *o)
 {
     const char *where = "on a prediction: it is of one epoch, exact, with delays, with a codec and without a halo";
+    WEFT_CHECK(workload_of(o) == &gnn_workload, WEFT_ERR_USAGE,
+               "predict-scaling is for networks on graphs, and " FLAG_MODEL " %s with " FLAG_DATA
+               " %s is of images: weft bench dense measures a step of such a network",
+               option_text(o, OPT_MODEL), option_text(o, OPT_DATA));
     WEFT_TRY(option_check_rules(o));
     option_warn_idle(o, passed_over, where);
     if (option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH) {

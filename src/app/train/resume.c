@@ -202,8 +202,8 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
     }
     WEFT_TRY(status);
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
-               "--resume: the checkpoint %s belongs to another %s than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
-               work->ops->data, work->name, checkpoint_data_hash(*ck), work->hash);
+               "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
+               work->name, checkpoint_data_hash(*ck), work->hash);
     return check_options(context, *ck);
 }
 

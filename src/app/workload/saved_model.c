@@ -318,23 +318,34 @@ done:
     return status;
 }
 
+/* Has a model of this kind a use for it? */
+static bool concerns(const workload_ops *ops, option_id id)
+{
+    const option_id *idle = ops->idle;
+    while (*idle != OPTION_NONE && *idle != id) {
+        ++idle;
+    }
+    return *idle == OPTION_NONE;
+}
+
 weft_status saved_model_export(const saved_model *model, const char *path)
 {
     weft_status status = WEFT_OK;
+    const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
     char keys[RECORDED][64], *class_keys = NULL;
     int count = 0;
     WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + model->classes.count, WEFT_MEM_GENERAL), status, done);
     texts[count++] = (safetensors_text){"format", "pt"};
     for (int i = 0; i < RECORDED; ++i) {
-        if (option_is_set(model->known, recorded[i])) {
+        if (option_is_set(model->known, recorded[i]) && concerns(ops, recorded[i])) {
             snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(recorded[i])->name);
             texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
         }
     }
     WEFT_TRY_GOTO(class_names_to_metadata(&model->classes, texts + count, &class_keys), status, done);
     count += (int)model->classes.count;
-    status = workload_of(model->known)->write_named(model, path, texts, count);
+    status = ops->write_named(model, path, texts, count);
 done:
     weft_free(class_keys);
     weft_free(texts);
