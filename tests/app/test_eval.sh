@@ -128,6 +128,12 @@ for line in "kind: safetensors, 8 tensors" "model: gcn, 2 layers, 64 -> 24 -> 16
     grep -qxF "$line" out || fail "weft info: no '$line' in: $(cat out)"
 done
 refuse 65 cut.safetensors info cut.safetensors
+"$weft" info gcn/weights.npz >out 2>err || fail "weft info gcn/weights.npz: $(cat err)"
+for line in "run: gcn, which weft info gcn describes" "layer0.weight: [64, 24]" "norm0.gamma: [1, 24]"; do
+    grep -qxF "$line" out || fail "weft info of weights: no '$line' in: $(cat out)"
+done
+grep -qE "^kind: weights of a model, [0-9]+ arrays$" out || fail "weft info of weights: $(cat out)"
+(cd gcn && "$weft" info weights.npz) | grep -qx "run: ., which weft info . describes" || fail "weft info in the run folder"
 
 # ---- the split of the training is taken, another where it is asked for, or where the data have no such ----
 python3 - <<'PY'

@@ -75,6 +75,10 @@ WEFT_STALL_TIMEOUT=2 stopped MPI_Init 0 MPI_Init 2 "${train[@]}" --run-dir c
 # Here MPI has begun, and the others wait for the first thing they make of it together.
 stopped MPI_Comm_split_type 2 "[a-zA-Z_ ]+" 2 "${train[@]}" --run-dir d --stall-timeout 2
 stopped MPI_Finalize 1 MPI_[A-Za-z_]+ 2 "${train[@]}" --run-dir e --stall-timeout 2
+# Commands that use a model wait as long as they are told, too.
+for command in eval predict; do
+    stopped MPI_Init 0 MPI_Init 2 $command --data synth:quickstart,scale=0.001 --checkpoint e --quiet --stall-timeout 2
+done
 # A command without the option has its default; one rank, and a job that is not stopped, have nothing to wait for.
 unset STOP_AT STOP_RANK
 timeout 60 mpirun --oversubscribe --bind-to none -np 3 "$weft" "${train[@]}" --run-dir f --stall-timeout 10 >out 2>err ||

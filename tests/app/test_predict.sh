@@ -295,4 +295,18 @@ refuse 65 "made for 64 features" predict --data synth:quickstart,scale=0.01,f=32
 [ "$before" = "$(find . | sort)" ] || fail "refused commands leave: $(diff <(echo "$before") <(find . | sort))"
 weft predict --data store --checkpoint run1 --out one --force
 cmp run1/predictions.npy one/predictions.npy || fail "--force does not replace the predictions"
+
+# ---- ended by a signal before there are answers: no folder beside --out ----
+for signal in TERM INT; do
+    env --default-signal=INT "$weft" predict --data synth:quickstart --checkpoint run1 --out ended --quiet >out 2>err &
+    process=$!
+    until compgen -G 'ended*' >found || ! kill -0 $process 2>kill; do sleep 0.01; done
+    sleep 0.02
+    [ -s found ] || fail "no folder for the answers: $(cat err)"
+    kill -$signal $process || fail "SIG$signal: predict has ended: $(cat err)"
+    got=0
+    wait $process || got=$?
+    [ $got -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit $got: $(cat err)"
+    compgen -G 'ended*' && fail "SIG$signal leaves a folder"
+done
 echo "predictions, probabilities and tables as NumPy computes them"

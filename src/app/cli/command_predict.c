@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/cli/command.h"
+#include "app/cli/signals.h"
 #include "app/predict/answer_table.h"
 #include "app/predict/predictions.h"
 #include "app/predict/score_table.h"
@@ -151,7 +152,9 @@ static weft_status begin_folder(predict_job *p)
     WEFT_TRY(file_path(answers, "%s/scores.json", out));
     WEFT_CHECK(!force || !file_exists(out) || file_exists(answers), WEFT_ERR_USAGE,
                "%s: exists and holds no scores.json: --force replaces folders of predictions only", out);
-    return folder_begin(out, force, p->folder);
+    WEFT_TRY(folder_begin(out, force, p->folder));
+    signals_remove_empty(p->folder);
+    return WEFT_OK;
 }
 
 static weft_status write_table(const predict_job *p, const char *name, bool confusion)

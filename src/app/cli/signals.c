@@ -1,16 +1,19 @@
 /* app/cli/signals.c: see app/cli/signals.h. Handlers do no more than set a flag and write a line that was made
- * before. */
+ * before, or remove a folder whose name was. */
 #include "app/cli/signals.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "machine/launcher.h"
 
 static atomic_bool asked;
-static bool speaks, launched; /* set before any handler is */
+static bool speaks, launched;     /* set before any handler is */
+static char empty[FILE_PATH_MAX]; /* the same */
 
 static void say(const char *text)
 {
@@ -64,6 +67,22 @@ void signals_training(bool on)
     const int numbers[] = {SIGTERM, SIGINT};
     for (int i = 0; i < 2; ++i) {
         set(numbers[i], on ? on_signal : SIG_DFL, on ? (int)(SA_RESTART | SA_RESETHAND) : 0);
+    }
+}
+
+/* rmdir and raise are among what a handler may call. The signal waits until this returns and has its default by then. */
+static void on_end(int number)
+{
+    (void)rmdir(empty);
+    (void)raise(number);
+}
+
+void signals_remove_empty(const char *folder)
+{
+    const int numbers[] = {SIGTERM, SIGINT};
+    (void)snprintf(empty, sizeof empty, "%s", folder);
+    for (int i = 0; i < 2; ++i) {
+        set(numbers[i], on_end, (int)SA_RESETHAND);
     }
 }
 

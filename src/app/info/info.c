@@ -40,11 +40,11 @@ static bool is_checkpoint(const char *folder)
     return holds(folder, "manifest.xxh3") || (length >= 4 && strncmp(folder + length - 4, "ckpt", 4) == 0);
 }
 
-static bool is_model(const char *file)
+static bool ends_with(const char *file, const char *end)
 {
-    static const char end[] = ".safetensors";
-    size_t length = strlen(file);
-    return length >= sizeof end && strcmp(file + length - (sizeof end - 1), end) == 0;
+    const size_t length = strlen(file);
+    const size_t ending = strlen(end);
+    return length > ending && strcmp(file + length - ending, end) == 0;
 }
 
 /* Nothing has this name: the networks have names, too. */
@@ -81,8 +81,11 @@ weft_status app_info(const weft_options *options)
     if (holds(what, "run.json")) {
         return info_run(what);
     }
-    if (is_model(what)) {
+    if (ends_with(what, ".safetensors")) {
         return info_model(what);
+    }
+    if (ends_with(what, ".npz")) {
+        return info_weights(what);
     }
     return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);
 }

@@ -13,6 +13,8 @@ weft_status info_store(const char *store, bool check);
 weft_status info_run(const char *folder);
 weft_status info_checkpoint(const char *folder);
 weft_status info_model(const char *path);
+/* Arrays of an .npz, and the run that it lies in. WEFT_ERR_DATA: they are no weights. */
+weft_status info_weights(const char *path);
 /* A network of the zoo, or a file of one: layers, parameters, flops, memory. */
 weft_status info_network(const char *what);
 weft_status info_hardware(void);

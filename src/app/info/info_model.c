@@ -1,6 +1,7 @@
 /*
  * app/info/info_model.c: weft info MODEL.safetensors: the model that names and shapes tell, the metadata and the tensors. The
- * header is checked as for loading; the values are not looked at.
+ * header is checked as for loading; the values are not looked at. weft info weights.npz: the arrays, and where the run that
+ * describes them is.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 
 #include "app/info/info.h"
 #include "base/alloc.h"
+#include "base/escape.h"
+#include "base/file.h"
 #include "dense/net/zoo.h"
 #include "gnn/layers/layer.h"
 #include "gnn/pyg.h"
@@ -179,5 +182,51 @@ weft_status info_model(const char *path)
         print_tensor(safetensors_entry_at(file, i));
     }
     safetensors_close(file);
+    return status;
+}
+
+/* ---- weights.npz ---- */
+
+/* The folder of the file, where run.json in it says what made the weights. */
+static weft_status print_run_of(const char *path)
+{
+    char folder[FILE_PATH_MAX];
+    char record[FILE_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const int length = slash != NULL && slash > path ? (int)(slash - path) : 1;
+    WEFT_TRY(file_path(folder, "%.*s", length, slash != NULL ? path : "."));
+    WEFT_TRY(file_path(record, "%s/run.json", folder));
+    if (file_exists(record)) {
+        printf("run: %s, which weft info %s describes\n", escape_say(folder).text, escape_say(folder).text);
+    }
+    return WEFT_OK;
+}
+
+static void print_weight(const train_weight *weight)
+{
+    char text[512];
+    int used = snprintf(text, sizeof text, "[");
+    for (int d = 0; d < weight->rank; d++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64, d > 0 ? ", " : "", weight->shape[d]);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "]");
+    info_text(weight->name, text);
+}
+
+weft_status info_weights(const char *path)
+{
+    train_weights weights = {.count = 0};
+    weft_status status = weights_read_npz(path, &weights);
+    if (status == WEFT_OK) {
+        printf("kind: weights of a model, %d arrays\n", weights.count);
+        status = print_run_of(path);
+    } else if (status == WEFT_ERR_DATA) {
+        status =
+            weft_fail_context(status, "no weights of a model (weft convert makes a graph store of a graph's .npz): ");
+    }
+    for (int i = 0; status == WEFT_OK && i < weights.count; i++) {
+        print_weight(&weights.item[i]);
+    }
+    weights_destroy(&weights);
     return status;
 }

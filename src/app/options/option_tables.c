@@ -25,6 +25,7 @@ const option_section option_sections[] = {
     {"partitioner", "Partitioner", "How the partitioner works.", NULL},
     {"aggregation", "Aggregation", "Order and form of the aggregation matrix.", NULL},
     {"communication", "Communication", "How ranks exchange gradients and keep their parameters together.", NULL},
+    {"patience", "Patience", "How long ranks wait for each other.", NULL},
     {"run", "Run", "Output, memory and communication of a run.", NULL},
     {"table", "Table", "How results are printed.", NULL},
     {"prediction", "Prediction", "Which model, and what is scored.", NULL},
@@ -40,7 +41,7 @@ const option_section option_sections[] = {
 
 const option_command option_commands[] = {
     {&app_catalog, "train", "train a model on every rank of the job", "", 0, 0,
-     "general,data,model,images,training,partition,partitioner,aggregation,communication,run",
+     "general,data,model,images,training,partition,partitioner,aggregation,communication,patience,run",
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
@@ -51,30 +52,30 @@ const option_command option_commands[] = {
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
     {&app_catalog, "bench", "measure a kernel (KIND spmm, gemm), a network (dense) or the communication core (comm)",
-     "KIND", 1, 1, "general,data,model,images,bench,table,aggregation,communication",
+     "KIND", 1, 1, "general,data,model,images,bench,table,aggregation,communication,patience",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"
      "weft bench gemm --rows 16384 --dims 64,256 --thread-counts 1,2\n"
      "weft bench dense --model resnet-50 --batch-size 32 --precision bf16\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {&app_catalog, "eval", "score a trained model on a graph store or images, by split and by class", "", 0, 0,
-     "general,data,model,images,prediction,table,partition,partitioner,aggregation",
+     "general,data,model,images,prediction,table,partition,partitioner,aggregation,patience",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
     {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex or image", "", 0, 0,
-     "general,data,model,images,prediction,predictions,table,partition,partitioner,aggregation",
+     "general,data,model,images,prediction,predictions,table,partition,partitioner,aggregation,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --data cat.jpg --checkpoint weft-run-0002 --top 3"},
     {&app_catalog, "export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {&app_catalog, "info", "describe a graph store, a run folder, a model, a network, this build or this machine",
-     "[STORE|RUN_DIR|FILE.safetensors|NETWORK|hardware|build]", 0, 1, "general,info",
+     "[STORE|RUN_DIR|FILE.safetensors|FILE.npz|NETWORK|hardware|build]", 0, 1, "general,info",
      "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
     {&app_catalog, "doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",
      "weft doctor\nmpirun -np 4 weft doctor --format json"},
     {&app_catalog, "predict-scaling",
      "predict the seconds of an epoch on many sockets, from this graph and this machine", "", 0, 0,
-     "general,data,model,training,partition,partitioner,aggregation,communication,scaling,table",
+     "general,data,model,training,partition,partitioner,aggregation,communication,patience,scaling,table",
      "weft predict-scaling --data reddit.weft --model sage --hidden 256\n"
      "weft predict-scaling --data products.weft --hidden 256 --layers 3 --sockets 1,16,64 --socket-cores 28 \\\n"
      "    --socket-bandwidth 128G --network-bandwidth 12.5G --network-latency 2e-6 --format csv"},
