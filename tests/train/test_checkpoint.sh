@@ -78,7 +78,7 @@ sed -i 's/"name": "quickstart"/"name": "other"/' other/manifest.json
 data=other
 ends 2 --run-dir agree --resume
 data=store
-says "another graph"
+says "other data"
 [ "$before" = "$(cat agree/metrics.jsonl | cksum; ls agree/ckpt)" ] || fail "a refused start changed the run"
 ends 0 --run-dir agree --resume --lr 0.010 --trace
 same_end whole agree
