@@ -156,6 +156,8 @@ says_report "^$(sed -n 's/.*"network_layers": *\([0-9]*\).*/\1/p' uneven2/summar
 says_report 'class 1 b, the largest in training'
 for class in "0 a" "1 b" "2 c"; do says_report "^\| $class \| [1-9]"; done
 says_report '^\| training images \| [0-9]+ \|$'
+says_report '^\| rank \| host \| training images \| sent per epoch \|'
+says_report '^\| 1 \| [^|]+ \| [1-9][0-9]* \| [0-9.]+ [kM]?B \|'
 grep -qE 'hidden columns|partition.s quality|unknown|^## Graph' report.md && fail "of graphs: $(grep -nE 'hidden columns|quality|unknown|^## Graph' report.md)"
 
 # ---- no node holds all: each has its own part of them, and fetches the rest; the same bits, nothing is read twice ----

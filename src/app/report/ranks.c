@@ -19,6 +19,7 @@ typedef struct rank_table {
     double *column[COLUMNS];
     const char **host; /* [ranks], NULL where there is none */
     int ranks;
+    bool images; /* a rank has a share of those, and neither replicas nor edges: OWNED alone is there */
 } rank_table;
 
 static void rank_table_free(rank_table *t)
@@ -32,10 +33,12 @@ static void rank_table_free(rank_table *t)
 static weft_status rank_table_read(const report_run *run, rank_table *t)
 {
     const json_value *per_rank = report_per_rank(run);
-    *t = (rank_table){.ranks = report_rank_count(run)};
+    *t = (rank_table){.ranks = report_rank_count(run), .images = report_images(run) != NULL};
     weft_status status = WEFT_OK;
     for (int c = 0; c < COLUMNS; ++c) {
-        WEFT_TRY_GOTO(report_rank_column(per_rank, column_keys[c], t->ranks, &t->column[c]), status, done);
+        WEFT_TRY_GOTO(report_rank_column(per_rank, t->images && c == OWNED ? "train_images" : column_keys[c], t->ranks,
+                                         &t->column[c]),
+                      status, done);
     }
     WEFT_TRY_GOTO(weft_calloc((size_t)t->ranks, sizeof *t->host, WEFT_MEM_GENERAL, (void **)&t->host), status, done);
     const json_value *hosts = json_find(per_rank, "host");
@@ -104,16 +107,20 @@ static void table_of_ranks(report_text *out, const rank_table *t, double epochs)
 {
     int chosen[ROWS_MAX];
     int rows = report_rank_choice(t->ranks, t->column[PEAK], ROWS_MAX, chosen);
-    text_table_begin(out, "rlrrrrrrr",
-                     "rank|host|vertices computed|replicas|edges|sent per epoch|exposed per epoch|peak memory|"
-                     "allocated at most");
+    text_table_begin(out, t->images ? "rlrrrrr" : "rlrrrrrrr",
+                     t->images
+                         ? "rank|host|training images|sent per epoch|exposed per epoch|peak memory|allocated at most"
+                         : "rank|host|vertices computed|replicas|edges|sent per epoch|exposed per epoch|"
+                           "peak memory|allocated at most");
     for (int i = 0; i < rows; ++i) {
         int r = chosen[i];
         text_cell(out, "%d", r);
         text_cell(out, "%s", t->host[r] != NULL ? t->host[r] : "–");
         text_cell(out, "%s", quantity_count(cell(t, OWNED, r)).text);
-        text_cell(out, "%s", quantity_count(cell(t, HALO, r)).text);
-        text_cell(out, "%s", quantity_count(cell(t, EDGES, r)).text);
+        if (!t->images) {
+            text_cell(out, "%s", quantity_count(cell(t, HALO, r)).text);
+            text_cell(out, "%s", quantity_count(cell(t, EDGES, r)).text);
+        }
         text_cell(out, "%s", quantity_bytes(cell(t, SENT, r) / epochs).text);
         text_cell(out, "%s", quantity_seconds(cell(t, EXPOSED, r) / epochs).text);
         text_cell(out, "%s", quantity_bytes(cell(t, PEAK, r)).text);
