@@ -12,6 +12,7 @@
 #include "base/philox.h"
 #include "base/version.h"
 #include "dense/data/image_decode.h"
+#include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
 #include "machine/placement.h"
 
@@ -30,7 +31,8 @@ static weft_status find_reader(const char *path, const image_options *options, c
     WEFT_CHECK(options->format == IMAGE_FORMAT_AUTO || options->format == IMAGE_FORMAT_SYNTH ||
                    !image_reader_synth.matches(path),
                WEFT_ERR_USAGE,
-               "%s: images that are made have no files, and so no other format than synth: leave --data-format out",
+               "%s: images that are made have no files, and so no other format than synth: leave " FLAG_IMAGE_FORMAT
+               " out",
                path);
     for (int i = 0; i < READERS; ++i) {
         *reader = readers[i];
