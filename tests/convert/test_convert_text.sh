@@ -27,7 +27,7 @@ converts partition/example_weighted.graph 132 656
 converts partition/test.mgraph 766 2628
 converts snap/soc-Slashdot0902.txt.gz 82168 1008460
 converts snap/email-Eu-core.txt.gz 1005 32128
-converts gowalla/s_adj_mat.npz 70839 1620256
+converts gowalla/s_adj_mat.npz 70839 1620256 # a store with the name of arrays
 grep -q "642 self-loops in the input, 0 kept" email-Eu-core.txt.gz.log || fail "self-loops of email-Eu-core"
 grep -q 'MB/s, .* edges/s' email-Eu-core.txt.gz.log || fail "no rate told"
 xz=yes

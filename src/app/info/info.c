@@ -81,10 +81,11 @@ weft_status app_info(const weft_options *options)
     if (holds(what, "run.json")) {
         return info_run(what);
     }
-    if (ends_with(what, ".safetensors")) {
+    const bool is_folder = holds(what, "."); /* of any name: a store may be called after the file that it was made of */
+    if (!is_folder && ends_with(what, ".safetensors")) {
         return info_model(what);
     }
-    if (ends_with(what, ".npz")) {
+    if (!is_folder && ends_with(what, ".npz")) {
         return info_weights(what);
     }
     return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);

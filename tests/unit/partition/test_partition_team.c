@@ -11,7 +11,7 @@
 #include "support/graphs.h"
 #include "support/test.h"
 
-enum { RANKS_MOST = 5, PATIENCE_S = 60 };
+enum { RANKS_MOST = 5, AGAIN = 3, PATIENCE_S = 60 };
 
 typedef struct team_job {
     const weft_graph *graph;
@@ -118,34 +118,37 @@ static void check_pairs(const weft_graph *graph, const weft_partition *whole)
 
 static void run_team(const weft_graph *graph, int parts, int ranks)
 {
-    team_job job, again;
+    team_job job;
     job_begin(graph, parts, &job);
-    job_begin(graph, parts, &again);
     ASSERT_OK(comm_thread_run(ranks, team_rank, &job));
-    ASSERT_OK(comm_thread_run(ranks, team_rank, &again));
     for (int r = 0; r < ranks; ++r) {
         ASSERT_OK(job.status[r]);
     }
     ASSERT_OK(partition_is_valid(graph, &job.whole));
     check_pairs(graph, &job.whole);
     check_report(graph, &job);
-    assert_memory_equal(job.whole.edge_part, again.whole.edge_part, (size_t)graph->edges * sizeof(uint16_t));
-    assert_memory_equal(job.whole.root, again.whole.root, (size_t)graph->vertices * sizeof(uint16_t));
     if (ranks == 1) {
         check_alone(graph, &job);
     }
+    if (ranks == AGAIN) { /* the same bits twice */
+        team_job again;
+        job_begin(graph, parts, &again);
+        ASSERT_OK(comm_thread_run(ranks, team_rank, &again));
+        assert_memory_equal(job.whole.edge_part, again.whole.edge_part, (size_t)graph->edges * sizeof(uint16_t));
+        assert_memory_equal(job.whole.root, again.whole.root, (size_t)graph->vertices * sizeof(uint16_t));
+        job_end(&again);
+    }
     job_end(&job);
-    job_end(&again);
 }
 
 static void test_every_graph(void **state)
 {
     (void)state;
-    static const int parts_tried[] = {2, 3, 16, 65};
+    static const int parts_tried[] = {2, 16, 65};
     for (int c = 0; c < TEST_GRAPHS; ++c) {
         const char *name = NULL;
         test_graph g = test_graph_case(c, &name);
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 3; ++k) {
             for (int ranks = 1; ranks <= RANKS_MOST; ++ranks) {
                 run_team(&g.graph, parts_tried[k], ranks);
             }
