@@ -7,6 +7,8 @@
 #ifndef WEFT_PARTITION_ROW_TEAM_H
 #define WEFT_PARTITION_ROW_TEAM_H
 
+#include <stdbool.h>
+
 #include "graph/graph.h"
 
 /* As the functions of comm/comm.h of these names; self is handed to them. */
@@ -44,6 +46,12 @@ static inline weft_status row_team_agree(const row_team *team, weft_status local
 weft_status row_team_sum(const row_team *team, int64_t *values, int64_t count);
 /* What every rank hands in, one after the other: [out] *all (weft_free), *all_bytes. */
 weft_status row_team_gather(const row_team *team, const void *send, int64_t bytes, void **all, int64_t *all_bytes);
+static inline bool row_team_owns(const row_team *team, int64_t v)
+{
+    return v >= team->begin && v < team->end;
+}
+/* [out] at [size]: where each rank's begin, of count [size], one after the other; returns how many there are of all. */
+int64_t row_team_starts(const row_team *team, const int64_t *count, int64_t *at);
 /* A number for every rank: to [size]; [out] from [size]: what the others have for this one. */
 weft_status row_team_counts(const row_team *team, const int64_t *to, int64_t *from);
 /* The first of this rank's rows of block `block` of `blocks`, of as many edges each. */

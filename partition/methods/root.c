@@ -49,7 +49,7 @@ static int roomiest_of(const root_state *state, int seen)
 
 static void add_own(root_state *state, int64_t v, int part)
 {
-    assert(part >= 0 && part < state->parts && v >= state->team->begin && v < state->team->end);
+    assert(part >= 0 && part < state->parts && row_team_owns(state->team, v));
     state->root[v] = (uint16_t)part;
     ++state->own[part];
 }

@@ -23,15 +23,10 @@ static uint16_t *part_of(const follow_state *state, int64_t e)
     return &state->edge_part[e - state->graph->offset[state->team->begin]];
 }
 
-static bool is_own(const follow_state *state, int64_t u)
-{
-    return u >= state->team->begin && u < state->team->end;
-}
-
 /* Is entry e of row v the first of a pair's run, and the other run in the row of another rank? */
 static bool goes_across(const follow_state *state, int64_t v, int64_t e, int64_t u)
 {
-    return !is_own(state, u) && !row_repeats(state->graph, v, e) &&
+    return !row_team_owns(state->team, u) && !row_repeats(state->graph, v, e) &&
            (state->graph->symmetric || row_pairs_back(state->pairs, v, e, u) > 0);
 }
 
@@ -129,16 +124,6 @@ static weft_status check_across(const follow_state *state)
     return row_team_agree(team, status);
 }
 
-static int64_t begin_at(const follow_state *state, const int64_t *count)
-{
-    int64_t sum = 0;
-    for (int r = 0; r < state->team->size; ++r) {
-        state->at[r] = sum;
-        sum += count[r];
-    }
-    return sum;
-}
-
 /* [out] parts, and next of lower ranks' rows. */
 static weft_status exchange(follow_state *state)
 {
@@ -149,7 +134,8 @@ static weft_status exchange(follow_state *state)
     WEFT_TRY(row_team_agree(team, status));
     count_across(state);
     WEFT_TRY(check_across(state));
-    const int64_t received = begin_at(state, state->from), sent = begin_at(state, state->to);
+    const int64_t received = row_team_starts(team, state->from, state->at);
+    const int64_t sent = row_team_starts(team, state->to, state->at);
     status = WEFT_NEW(&state->send, sent, WEFT_MEM_PARTITION);
     status = status == WEFT_OK ? WEFT_NEW(&state->parts, received, WEFT_MEM_PARTITION) : status;
     WEFT_TRY(row_team_agree(team, status));

@@ -38,16 +38,6 @@ static int rounds_of(const row_team *team)
     return (int)rounds;
 }
 
-static int64_t begin_at(const row_team *team, const int64_t *count, int64_t *at)
-{
-    int64_t sum = 0;
-    for (int r = 0; r < team->size; ++r) {
-        at[r] = sum;
-        sum += count[r];
-    }
-    return sum;
-}
-
 static void count_questions(asking *ask, int64_t begin, int64_t end)
 {
     const row_team *team = ask->team;
@@ -82,7 +72,7 @@ static void answer(asking *ask, int64_t count)
     const int64_t first = team->graph->offset[team->begin];
     for (int64_t i = 0; i < count; ++i) {
         const question *q = &ask->heard[i];
-        assert(q->u >= team->begin && q->u < team->end);
+        assert(row_team_owns(team, q->u));
         const int64_t e = row_entry_of(team->graph, q->u, q->v);
         ask->answer[i] = e >= 0 ? 1 : 0;
         if (e >= 0 && ask->across[e - first] < UINT16_MAX) {
@@ -127,7 +117,7 @@ static weft_status ask_about(asking *ask, int64_t begin, int64_t end)
     const row_team_talk *talk = team->talk;
     count_questions(ask, begin, end);
     WEFT_TRY(row_team_counts(team, ask->to, ask->from));
-    const int64_t heard = begin_at(team, ask->from, ask->at), asked = begin_at(team, ask->to, ask->at);
+    const int64_t heard = row_team_starts(team, ask->from, ask->at), asked = row_team_starts(team, ask->to, ask->at);
     weft_status status = WEFT_NEW(&ask->asked, asked, WEFT_MEM_PARTITION);
     status = status == WEFT_OK ? WEFT_NEW(&ask->heard, heard, WEFT_MEM_PARTITION) : status;
     status = status == WEFT_OK ? WEFT_NEW(&ask->answer, heard, WEFT_MEM_PARTITION) : status;
@@ -141,7 +131,7 @@ static weft_status ask_about(asking *ask, int64_t begin, int64_t end)
     scale(ask->to, team->size, sizeof(question), 1);
     scale(ask->from, team->size, sizeof(question), 1);
     WEFT_TRY(talk->alltoallv(talk->self, ask->answer, ask->from, ask->told, ask->to));
-    begin_at(team, ask->to, ask->at);
+    row_team_starts(team, ask->to, ask->at);
     learn(ask, begin, end);
     return WEFT_OK;
 }

@@ -12,8 +12,6 @@
 #ifndef WEFT_PARTITION_STREAM_ROW_PAIRS_H
 #define WEFT_PARTITION_STREAM_ROW_PAIRS_H
 
-#include <stdbool.h>
-
 #include "partition/row_team.h"
 
 typedef struct row_pairs {
@@ -68,7 +66,7 @@ static inline int64_t row_run_length(const weft_graph *graph, int64_t v, int64_t
 static inline int64_t row_pairs_back(const row_pairs *pairs, int64_t v, int64_t e, int64_t u)
 {
     const row_team *team = pairs->team;
-    if (pairs->across != NULL && (u < team->begin || u >= team->end)) {
+    if (pairs->across != NULL && !row_team_owns(team, u)) {
         return pairs->across[e - team->graph->offset[team->begin]];
     }
     const int64_t back = row_entry_of(team->graph, u, v);

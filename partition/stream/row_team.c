@@ -61,6 +61,16 @@ weft_status row_team_gather(const row_team *team, const void *send, int64_t byte
     return talk->allgatherv(talk->self, send, bytes, *all, team->bytes);
 }
 
+int64_t row_team_starts(const row_team *team, const int64_t *count, int64_t *at)
+{
+    int64_t sum = 0;
+    for (int r = 0; r < team->size; ++r) {
+        at[r] = sum;
+        sum += count[r];
+    }
+    return sum;
+}
+
 weft_status row_team_counts(const row_team *team, const int64_t *to, int64_t *from)
 {
     assert(team->size > 1);

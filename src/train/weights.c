@@ -10,10 +10,7 @@
 #include "base/number.h"
 #include "io/npy.h"
 
-enum { SHAPE_TEXT_BYTES = 160 };
-
-/* "[3, 5]" into text. */
-static const char *shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES])
+const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES])
 {
     size_t used = 1;
     text[0] = '[';
@@ -41,7 +38,7 @@ weft_status weights_add(train_weights *weights, const char *origin, const char *
         weight.shape[d] = shape[d];
     }
     WEFT_CHECK(fits, WEFT_ERR_DATA, "%s: %s has shape %s, expected 1 to %d dimensions, none of them empty", origin,
-               name, shape_text(rank < PARAM_RANK_MAX ? rank : PARAM_RANK_MAX, shape, text), PARAM_RANK_MAX);
+               name, weights_shape_text(rank < PARAM_RANK_MAX ? rank : PARAM_RANK_MAX, shape, text), PARAM_RANK_MAX);
     WEFT_CHECK(weights_find(weights, name) == NULL, WEFT_ERR_DATA, "%s: %s is there twice", origin, name);
     weight.rows = rank > 1 ? shape[0] : 1;
     weight.cols = count / weight.rows;
@@ -161,7 +158,8 @@ static weft_status place_entry(const train_weights *weights, const char *origin,
     char theirs[SHAPE_TEXT_BYTES];
     char ours[SHAPE_TEXT_BYTES];
     WEFT_CHECK(same_shape(weight, entry), WEFT_ERR_DATA, "%s: %s has shape %s, the model has %s", origin, entry->name,
-               shape_text(weight->rank, weight->shape, theirs), shape_text(entry->rank, entry->shape, ours));
+               weights_shape_text(weight->rank, weight->shape, theirs),
+               weights_shape_text(entry->rank, entry->shape, ours));
     for (int64_t row = 0; row < entry->rows; ++row) {
         for (int64_t col = 0; col < entry->cols; ++col) {
             const double value = (double)weight->values[row * entry->cols + col];

@@ -32,6 +32,9 @@ const train_weight *weights_find(const train_weights *weights, const char *name)
 weft_status weights_read_npz(const char *path, train_weights *weights);
 /* Rank 0's weights on every rank. Collective. */
 weft_status weights_share(weft_comm *comm, train_weights *weights);
+/* "[3, 5]", written into text, which is returned. */
+enum { SHAPE_TEXT_BYTES = 160 };
+const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES]);
 /* Set every parameter of the store; names and shapes must agree, leading ones aside ([1, 7] is [7]). WEFT_ERR_DATA names the first that does not.
  */
 weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store);

@@ -17,12 +17,8 @@
 
 static void print_tensor(const safetensors_entry *entry)
 {
-    char text[512];
-    int used = snprintf(text, sizeof text, "%s [", entry->dtype);
-    for (int d = 0; d < entry->dims; d++) {
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64, d > 0 ? ", " : "", entry->shape[d]);
-    }
-    snprintf(text + used, sizeof text - (size_t)used, "]");
+    char text[512], shape[SHAPE_TEXT_BYTES];
+    snprintf(text, sizeof text, "%s %s", entry->dtype, weights_shape_text(entry->dims, entry->shape, shape));
     info_text(entry->name, text);
 }
 
@@ -202,17 +198,6 @@ static weft_status print_run_of(const char *path)
     return WEFT_OK;
 }
 
-static void print_weight(const train_weight *weight)
-{
-    char text[512];
-    int used = snprintf(text, sizeof text, "[");
-    for (int d = 0; d < weight->rank; d++) {
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRId64, d > 0 ? ", " : "", weight->shape[d]);
-    }
-    snprintf(text + used, sizeof text - (size_t)used, "]");
-    info_text(weight->name, text);
-}
-
 weft_status info_weights(const char *path)
 {
     train_weights weights = {.count = 0};
@@ -225,7 +210,9 @@ weft_status info_weights(const char *path)
             weft_fail_context(status, "no weights of a model (weft convert makes a graph store of a graph's .npz): ");
     }
     for (int i = 0; status == WEFT_OK && i < weights.count; i++) {
-        print_weight(&weights.item[i]);
+        const train_weight *weight = &weights.item[i];
+        char shape[SHAPE_TEXT_BYTES];
+        info_text(weight->name, weights_shape_text(weight->rank, weight->shape, shape));
     }
     weights_destroy(&weights);
     return status;
