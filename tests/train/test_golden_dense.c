@@ -40,6 +40,7 @@ typedef struct golden {
     const char *backend;
     weft_dtype dtype;
     bool narrow;      /* values of bfloat16 */
+    bool winograd;    /* allowed */
     double smoothing; /* of the labels */
     double tolerance; /* of logits and losses */
     double of_weights;
@@ -141,7 +142,8 @@ static weft_status trainee_open(weft_comm *comm, const golden *g, trainee *t)
                                  .images = &t->images,
                                  .sizes = 1,
                                  .training = true,
-                                 .values = g->narrow ? WEFT_DTYPE_BF16 : g->dtype};
+                                 .values = g->narrow ? WEFT_DTYPE_BF16 : g->dtype,
+                                 .winograd = g->winograd};
     WEFT_TRY(dense_model_create(comm, t->hal, g->dtype, &config, &t->model));
     WEFT_TRY(replica_create(comm, &t->model.params, &g->sync, &sgd, NULL, false, &t->replica));
     WEFT_TRY(param_initialise(&t->model.params, 0));
@@ -340,13 +342,15 @@ static void test_narrow(void **state)
     static const struct {
         const char *name;
         net_size size;
-    } nets[] = {{"lenet", {28, 28, 1}}, {"resnet-20", {32, 32, 3}}};
-    for (int i = 0; i < 2; ++i) {
+        bool winograd;
+    } nets[] = {{"lenet", {28, 28, 1}, false}, {"resnet-20", {32, 32, 3}, false}, {"resnet-20", {32, 32, 3}, true}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         golden g = {.name = nets[i].name,
                     .size = nets[i].size,
                     .backend = "cpu",
                     .dtype = WEFT_DTYPE_F32,
                     .narrow = true,
+                    .winograd = nets[i].winograd,
                     .steps = STEPS,
                     .tolerance = 2e-2,
                     .of_weights = 2e-2,

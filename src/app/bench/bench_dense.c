@@ -70,7 +70,7 @@ typedef struct dense_bench {
     int kinds;
     int64_t threads[BENCH_TEAMS_MAX], images;
     int team_count;
-    weft_dtype values;
+    dense_config config;
     bench_team team;
     table_grid head, grid;
     log_progress progress;
@@ -116,7 +116,7 @@ static void add_layer(dense_bench *b, const unit *u)
     dense_layers *added = &b->layers[b->kinds];
     const bool linear = u->kind == UNIT_LINEAR;
     added->question =
-        (dense_question){.shape = dense_conv_shape(&b->list, u, linear ? WEFT_DTYPE_F32 : b->values, true),
+        (dense_question){.shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values),
                          .linear = linear,
                          .images = b->images,
                          .repeats = (int)option_int(b->options, OPT_REPEATS)};
@@ -208,13 +208,12 @@ static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *
 static weft_status run_step(dense_bench *b, const dense_sums *sums)
 {
     dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak, .worst = (double)NAN};
-    dense_layers all = {.first = b->net.name, .question.shape.dtype = b->values};
+    dense_layers all = {.first = b->net.name, .question.shape.dtype = b->config.values};
     double loss = 0.0;
     for (int i = 0; i < b->kinds; ++i) {
         all.count += b->layers[i].count;
     }
-    WEFT_TRY(bench_dense_step(b->team.hal, &b->net, b->images, b->values, (int)option_int(b->options, OPT_REPEATS),
-                              &r.seconds, &loss));
+    WEFT_TRY(bench_dense_step(b->team.hal, &b->config, (int)option_int(b->options, OPT_REPEATS), &r.seconds, &loss));
     r.valid = sums->valid && isfinite(loss);
     if (sums->valid && !r.valid) {
         note_invalid(b, b->net.name, "the training step", (double)INFINITY);
@@ -224,9 +223,7 @@ static weft_status run_step(dense_bench *b, const dense_sums *sums)
 
 static weft_status check_memory(const dense_bench *b)
 {
-    const dense_config config = {
-        .net = &b->net, .norm = NORM_BATCH, .images = &b->images, .sizes = 1, .training = true, .values = b->values};
-    const int64_t need = dense_model_arena_bytes(&config, WEFT_DTYPE_F32);
+    const int64_t need = dense_model_arena_bytes(&b->config, WEFT_DTYPE_F32);
     const uint64_t have = placement_memory_available();
     if (need < 0) {
         return weft_error_code();
@@ -241,7 +238,7 @@ static weft_status check_memory(const dense_bench *b)
 static weft_status run_team(dense_bench *b)
 {
     dense_sums sums = {.valid = true};
-    WEFT_CHECK(b->values == WEFT_DTYPE_F32 || b->team.hal->native_bf16, WEFT_ERR_UNSUPPORTED,
+    WEFT_CHECK(b->config.values == WEFT_DTYPE_F32 || b->team.hal->native_bf16, WEFT_ERR_UNSUPPORTED,
                "%s bf16: backend %s on this processor has no products of bf16", FLAG_PRECISION, b->team.hal->name);
     WEFT_TRY(check_memory(b));
     for (int i = 0; i < b->kinds; ++i) {
@@ -259,7 +256,14 @@ static weft_status begin(dense_bench *b)
     const weft_options *o = b->options;
     b->team_count = bench_thread_counts(o, b->threads);
     b->images = option_int(o, OPT_BATCH_SIZE);
-    b->values = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_BF16 ? WEFT_DTYPE_BF16 : WEFT_DTYPE_F32;
+    b->config = (dense_config){.net = &b->net,
+                               .norm = NORM_BATCH,
+                               .images = &b->images,
+                               .sizes = 1,
+                               .training = true,
+                               .values = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_BF16 ? WEFT_DTYPE_BF16
+                                                                                                 : WEFT_DTYPE_F32,
+                               .winograd = option_choice(o, OPT_CONVOLUTION) == DENSE_CONVOLUTION_WINOGRAD};
     WEFT_TRY(find_layers(b));
     b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
     b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};

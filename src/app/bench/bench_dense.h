@@ -14,7 +14,7 @@
 #define WEFT_APP_BENCH_BENCH_DENSE_H
 
 #include "app/bench/bench.h"
-#include "dense/net/net.h"
+#include "dense/engine/dense_model.h"
 #include "hal/hal.h"
 
 typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
@@ -48,8 +48,8 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
                          const void *given);
 
 /* Whole training steps of a network on one batch (forward, loss, backward, update by SGD) in one process.
- * [out] loss  of the last: a number, or something is wrong. net: after net_fit. */
-weft_status bench_dense_step(weft_hal *hal, const network *net, int64_t images, weft_dtype values, int repeats,
-                             bench_quartiles *seconds, double *loss);
+ * [out] loss  of the last: a number, or something is wrong. config: of one number of images, training. */
+weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
+                             double *loss);
 
 #endif

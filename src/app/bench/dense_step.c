@@ -2,7 +2,6 @@
  * app/bench/bench_dense.h. */
 #include "app/bench/bench_dense.h"
 #include "comm/comm.h"
-#include "dense/engine/dense_model.h"
 #include "train/replica.h"
 
 typedef struct dense_step {
@@ -44,15 +43,13 @@ done:
     return status;
 }
 
-static weft_status open_step(dense_step *s, weft_dtype values)
+static weft_status open_step(dense_step *s, const dense_config *config)
 {
     const optimizer_options sgd = {.kind = OPTIMIZER_SGD, .weight_decay = 5e-4, .momentum = 0.9};
     const sync_options sync = sync_options_default();
-    const dense_config config = {
-        .net = s->net, .norm = NORM_BATCH, .images = &s->images, .sizes = 1, .training = true, .values = values};
     const net_size in = s->net->input;
     WEFT_TRY(comm_create_self(&s->comm));
-    WEFT_TRY(dense_model_create(s->comm, s->hal, WEFT_DTYPE_F32, &config, &s->model));
+    WEFT_TRY(dense_model_create(s->comm, s->hal, WEFT_DTYPE_F32, config, &s->model));
     WEFT_TRY(replica_create(s->comm, &s->model.params, &sync, &sgd, NULL, false, &s->replica));
     WEFT_TRY(param_initialise(&s->model.params, 0));
     WEFT_TRY(replica_reset(&s->replica));
@@ -93,13 +90,13 @@ static weft_status one_step(void *argument)
     return replica_update(&s->replica);
 }
 
-weft_status bench_dense_step(weft_hal *hal, const network *net, int64_t images, weft_dtype values, int repeats,
-                             bench_quartiles *seconds, double *loss)
+weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
+                             double *loss)
 {
-    dense_step s = {.hal = hal, .net = net, .images = images};
-    weft_status status = open_step(&s, values);
+    dense_step s = {.hal = hal, .net = config->net, .images = config->images[0]};
+    weft_status status = open_step(&s, config);
     status = status == WEFT_OK ? bench_time(one_step, &s, repeats, seconds) : status;
-    *loss = s.lost / (double)images;
+    *loss = s.lost / (double)s.images;
     close_step(&s);
     return status;
 }

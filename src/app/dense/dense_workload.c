@@ -184,7 +184,8 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .images = job->images,
                        .sizes = job->sizes,
                        .training = outputs == 0,
-                       .values = values};
+                       .values = values,
+                       .winograd = option_choice(o, OPT_CONVOLUTION) == DENSE_CONVOLUTION_WINOGRAD};
     work->inputs = set->channels;
     work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))

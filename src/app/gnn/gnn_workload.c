@@ -479,10 +479,10 @@ static bool gnn_takes(const weft_options *options)
 }
 
 /* --batch-size and --precision are refused: they say what somebody expects of the job. */
-static const option_id idle[] = {OPT_IMAGE_FORMAT,  OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT,
-                                 OPT_NORM_OVER,     OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK,
-                                 OPT_IMAGE_MOMENTS, OPT_CACHE_DIR,    OPT_ACCUMULATE,     OPT_TOP,
-                                 OPTION_NONE};
+static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,    OPT_CACHE_MEMORY, OPT_AUGMENT,
+                                 OPT_NORM_OVER,    OPT_CONVOLUTION,   OPT_VALID_IMAGES, OPT_LOADER_THREADS,
+                                 OPT_NETWORK,      OPT_IMAGE_MOMENTS, OPT_CACHE_DIR,    OPT_ACCUMULATE,
+                                 OPT_TOP,          OPTION_NONE};
 
 const workload_ops gnn_workload = {
     .takes = gnn_takes,

@@ -140,7 +140,7 @@ static weft_status declare_parameters(dense_model *model)
 
 /* ---- what units hold ---- */
 
-hal_conv_shape dense_conv_shape(const unit_list *list, const unit *u, weft_dtype dtype, bool training)
+hal_conv_shape dense_conv_shape(const dense_config *config, const unit_list *list, const unit *u, weft_dtype dtype)
 {
     const net_layer *layer = u->layer;
     const net_size in = list->size[u->x];
@@ -157,8 +157,9 @@ hal_conv_shape dense_conv_shape(const unit_list *list, const unit *u, weft_dtype
                             .dtype = dtype,
                             .bias = layer->bias,
                             .relu = u->relu && u->kind == UNIT_CONV,
-                            .training = training,
-                            .backward_data = training && u->x != UNIT_INPUT_VALUE};
+                            .winograd = config->winograd && u->kind == UNIT_CONV,
+                            .training = config->training,
+                            .backward_data = config->training && u->x != UNIT_INPUT_VALUE};
 }
 
 static weft_status create_conv(dense_model *model, int index)
@@ -166,7 +167,7 @@ static weft_status create_conv(dense_model *model, int index)
     const unit *u = &model->list.unit[index];
     const net_layer *layer = u->layer;
     const bool linear = layer->kind == NET_LINEAR;
-    const hal_conv_shape shape = dense_conv_shape(&model->list, u, model->type[u->x], model->config.training);
+    const hal_conv_shape shape = dense_conv_shape(&model->config, &model->list, u, model->type[u->x]);
     hal_conv **conv = &model->unit[index].conv;
     WEFT_TRY(model->hal->image.conv_create(model->hal, &shape, model->config.images, model->config.sizes, conv));
     const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);

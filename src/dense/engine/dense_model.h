@@ -28,6 +28,7 @@ typedef struct dense_config {
     weft_dtype
         values; /* of what stands between layers, and its gradients: that of the parameters, or WEFT_DTYPE_BF16 beside
                           float32. Linear layers on single pixels, losses, sums and updates are those of parameters. */
+    bool winograd; /* see hal_conv_shape */
 } dense_config;
 
 /* What a unit holds. */
@@ -70,7 +71,7 @@ int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype);
 
 /* What a unit of the kinds UNIT_CONV and UNIT_LINEAR computes, with values of this type; of the latter's images of one
  * pixel, without the ReLU, which is an operation of its own. */
-hal_conv_shape dense_conv_shape(const unit_list *list, const unit *u, weft_dtype dtype, bool training);
+hal_conv_shape dense_conv_shape(const dense_config *config, const unit_list *list, const unit *u, weft_dtype dtype);
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 

@@ -213,6 +213,7 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     if (isa == HAL_ISA_AVX512 && __builtin_cpu_supports("avx512bf16") != 0) {
         state->kernels.bf16.norm = cpu_norm_avx512bf16;
         state->kernels.pairs = has_amx() ? NULL : &cpu_pairs_avx512bf16;
+        state->kernels.winograd = has_amx() ? NULL : &cpu_winograd_avx512bf16;
     }
     ref_fill_ops(&state->ref);
     /* The library knows no cap of its own by backend: a capped backend does without it. */

@@ -74,6 +74,19 @@ typedef struct cpu_pair_product {
 weft_status cpu_gemm_pairs(weft_hal *hal, const cpu_pair_product *product);
 /* Makes the workspace large enough for products of this size, so that they allocate nothing. */
 weft_status cpu_pairs_prepare(weft_hal *hal, int64_t m, int64_t n, int64_t k);
+
+/* Convolutions of 3 x 3 by transformed tiles (winograd/): whether this backend has them for such a one, and the caller allows
+ * it. */
+bool cpu_winograd_takes(const weft_hal *hal, const hal_conv_shape *shape);
+/* Makes the workspace large enough for so many images, so that passes allocate nothing. */
+weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int64_t images);
+weft_status cpu_winograd_forward(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *x,
+                                 const float *weight, uint16_t *y);
+weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *dy,
+                                       const float *weight, uint16_t *dx);
+weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *x,
+                                          const uint16_t *dy, float *dweight, bool adds);
+
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
 void cpu_attention_ops(hal_ops *ops);

@@ -1,7 +1,8 @@
 /*
  * hal/cpu/cpu_image.c: convolutions by the library where it has them, else by the reference: float64, a build without
  * oneDNN, a backend that is capped. Weights of 1 x 1 kernels in bfloat16 have gradients that are one product of matrices:
- * gemm/cpu_gemm_pairs.c, 1.1 to 1.6 times as fast as the library's.
+ * gemm/cpu_gemm_pairs.c, 1.1 to 1.6 times as fast as the library's. Kernels of 3 x 3 go through transformed tiles where the
+ * caller allows it: winograd/.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -15,9 +16,11 @@
 
 typedef struct cpu_conv {
     hal_conv common;
-    onednn_conv *fast; /* NULL: the reference's convolution does it */
-    hal_conv *plain;
-    bool pairs; /* backward_weights is a product of pairs */
+    /* One of these. */
+    bool winograd;
+    onednn_conv *fast;
+    hal_conv *plain; /* the reference's */
+    bool pairs;      /* beside `fast`: backward_weights is a product of pairs */
     hal_conv_info info;
 } cpu_conv;
 
@@ -81,30 +84,53 @@ static weft_status prepare_pairs(weft_hal *hal, cpu_conv *conv)
     return WEFT_OK;
 }
 
+static weft_status prepare_winograd(weft_hal *hal, cpu_conv *conv)
+{
+    char *const name[] = {conv->info.forward, conv->info.backward_data, conv->info.backward_weights};
+    const bool wanted[] = {true, conv->common.shape.training && conv->common.shape.backward_data,
+                           conv->common.shape.training};
+    for (int pass = 0; pass < 3; ++pass) {
+        snprintf(name[pass], sizeof conv->info.forward, "%s", wanted[pass] ? "weft winograd:avx512_bf16" : "");
+    }
+    for (int i = 0; i < conv->common.sizes; ++i) {
+        WEFT_TRY(cpu_winograd_prepare(hal, &conv->common.shape, conv->common.images[i]));
+    }
+    return WEFT_OK;
+}
+
+/* Without convolutions of its own: the library's, then the reference's. */
+static weft_status prepare_direct(weft_hal *hal, cpu_conv *conv)
+{
+    cpu_state *state = cpu_state_of(hal);
+    const hal_conv_shape *shape = &conv->common.shape;
+    if (state->library != NULL && (shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_BF16)) {
+        conv->pairs = state->kernels.pairs != NULL && shape->dtype == WEFT_DTYPE_BF16 && shape->training &&
+                      !shape->bias && is_product(shape);
+        WEFT_TRY(onednn_conv_create(state->library, &conv->common, shape->training && !conv->pairs, &conv->fast,
+                                    &conv->info));
+    }
+    conv->pairs = conv->pairs && conv->fast != NULL;
+    if (conv->pairs) {
+        WEFT_TRY(prepare_pairs(hal, conv));
+    }
+    if (conv->fast == NULL) {
+        WEFT_TRY(
+            state->ref.image.conv_create(&state->ref, shape, conv->common.images, conv->common.sizes, &conv->plain));
+        conv->info = state->ref.image.conv_info(&state->ref, conv->plain);
+    }
+    return WEFT_OK;
+}
+
 static weft_status cpu_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
                                    hal_conv **out)
 {
-    cpu_state *state = cpu_state_of(hal);
     weft_status status = WEFT_OK;
     cpu_conv *conv = NULL;
     *out = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
-    if (state->library != NULL && (shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_BF16)) {
-        conv->pairs = state->kernels.pairs != NULL && shape->dtype == WEFT_DTYPE_BF16 && shape->training &&
-                      !shape->bias && is_product(shape);
-        WEFT_TRY_GOTO(onednn_conv_create(state->library, &conv->common, shape->training && !conv->pairs, &conv->fast,
-                                         &conv->info),
-                      status, failed);
-    }
-    conv->pairs = conv->pairs && conv->fast != NULL;
-    if (conv->pairs) {
-        WEFT_TRY_GOTO(prepare_pairs(hal, conv), status, failed);
-    }
-    if (conv->fast == NULL) {
-        WEFT_TRY_GOTO(state->ref.image.conv_create(&state->ref, shape, images, sizes, &conv->plain), status, failed);
-        conv->info = state->ref.image.conv_info(&state->ref, conv->plain);
-    }
+    conv->winograd = cpu_winograd_takes(hal, shape);
+    WEFT_TRY_GOTO(conv->winograd ? prepare_winograd(hal, conv) : prepare_direct(hal, conv), status, failed);
     log_choice(shape, &conv->info);
     *out = &conv->common;
     return WEFT_OK;
@@ -132,7 +158,7 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     weft_dtype dtype;
     int size = 0;
     WEFT_TRY(hal_op_type(HAL_OP_conv_forward, a, &dtype));
-    if (conv->fast == NULL) {
+    if (conv->plain != NULL) {
         hal_conv_forward_args plain = *a;
         plain.conv = conv->plain;
         return cpu_state_of(hal)->ref.op.conv_forward(&cpu_state_of(hal)->ref, &plain);
@@ -140,8 +166,13 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     WEFT_TRY(hal_conv_size(a->conv, "conv_forward", &a->x, &a->y, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_forward", &a->bias));
     assert_weight(a->conv, &a->weight);
-    return size < 0 ? WEFT_OK
-                    : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
+    if (size < 0) {
+        return WEFT_OK;
+    }
+    return conv->winograd
+               ? cpu_winograd_forward(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->weight.source,
+                                      a->y.data)
+               : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
 }
 
 static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward_data_args *a)
@@ -150,14 +181,19 @@ static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward
     weft_dtype dtype;
     int size = 0;
     WEFT_TRY(hal_op_type(HAL_OP_conv_backward_data, a, &dtype));
-    if (conv->fast == NULL) {
+    if (conv->plain != NULL) {
         hal_conv_backward_data_args plain = *a;
         plain.conv = conv->plain;
         return cpu_state_of(hal)->ref.op.conv_backward_data(&cpu_state_of(hal)->ref, &plain);
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_data", &a->dx, &a->dy, &size));
     assert_weight(a->conv, &a->weight);
-    return size < 0 ? WEFT_OK : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
+    if (size < 0) {
+        return WEFT_OK;
+    }
+    return conv->winograd ? cpu_winograd_backward_data(hal, &a->conv->shape, a->conv->images[size], a->dy.source,
+                                                       a->weight.source, a->dx.data)
+                          : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
 }
 
 static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backward_weights_args *a)
@@ -166,7 +202,7 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     weft_dtype dtype;
     int size = 0;
     WEFT_TRY(hal_op_type(HAL_OP_conv_backward_weights, a, &dtype));
-    if (conv->fast == NULL) {
+    if (conv->plain != NULL) {
         hal_conv_backward_weights_args plain = *a;
         plain.conv = conv->plain;
         return cpu_state_of(hal)->ref.op.conv_backward_weights(&cpu_state_of(hal)->ref, &plain);
@@ -174,6 +210,10 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
     assert_weight(a->conv, &a->dweight);
+    if (size >= 0 && conv->winograd) {
+        return cpu_winograd_backward_weights(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->dy.source,
+                                             a->dweight.data, a->beta != 0.0);
+    }
     if (size >= 0 && conv->pairs) {
         cpu_pair_product g = product_of(&a->conv->shape, a->conv->images[size]);
         g.a = a->dy.source;

@@ -127,6 +127,8 @@ typedef struct cpu_pair_kernels {
                      int64_t ldc, const cpu_pair_ahead *ahead);
 } cpu_pair_kernels;
 
+typedef struct cpu_winograd_kernels cpu_winograd_kernels; /* see winograd/winograd.h */
+
 /* What both directions of dynamic attention read backward, and what one of them writes. */
 typedef struct cpu_dynamic_backward {
     const hal_mat *x, *target, *vector, *offset, *column, *highest, *total, *mean, *dy;
@@ -151,7 +153,8 @@ typedef struct cpu_kernels {
     /* c[m, n] = transpose of a[k, m], times packed, + beta * c */
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
-    const cpu_pair_kernels *pairs; /* NULL where the processor has none, or something better */
+    const cpu_pair_kernels *pairs;        /* NULL where the processor has none, or something better */
+    const cpu_winograd_kernels *winograd; /* likewise; uses `pairs` */
 
     void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*elu_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
@@ -190,5 +193,6 @@ typedef struct cpu_kernels {
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
 extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
 extern const cpu_pair_kernels cpu_pairs_avx512bf16;
+extern const cpu_winograd_kernels cpu_winograd_avx512bf16;
 
 #endif

@@ -1,23 +1,15 @@
 /*
  * hal/cpu/gemm/gemm_pairs_avx512bf16.c: sums of products of bfloat16, two terms an instruction; see cpu_pair_kernels.
- *
- * A tile of PAIR_A_PANEL rows and PAIR_B_PANEL columns of C, 16 registers, takes a pair of terms with two loads of B and
- * PAIR_A_PANEL broadcasts of A for 16 instructions that multiply. Each of those rounds twice: products are exact, their sum
- * with C is of float32; denormals are zeros.
  */
-#include <immintrin.h>
-
-#include "hal/cpu/kernels.h"
+#include "hal/cpu/gemm/pairs_tile.h"
 
 enum {
-    LANES = 16,
-    CELLS = 32,     /* bfloat16 of a register: columns that are packed at once */
-    TILE_LANES = 2, /* registers of a tile's row */
+    CELLS = 32, /* bfloat16 of a register: columns that are packed at once */
     LINE_BYTES = 64,
     STREAMS = 8 /* pairs of rows that are read side by side: as many streams as the hardware follows */
 };
 
-_Static_assert((int)PAIR_B_PANEL == (int)TILE_LANES * (int)LANES && (int)PAIR_B_PANEL == (int)CELLS, "one load a row");
+_Static_assert((int)PAIR_B_PANEL == (int)CELLS, "one load a row");
 
 /* Cells at .. at + 31 of two rows side by side, row by row in each lane; zeros behind the last of `cols` and for no row. */
 static inline void pair_cells(const uint16_t *const row[2], int64_t at, int64_t cols, __m512i pairs[2])
@@ -64,41 +56,7 @@ static void pack_b(int64_t pairs, int64_t cols, const uint16_t *const *row, uint
                 __m512i both[2];
                 pair_cells(row + 2 * p, at, cols, both);
                 _mm512_storeu_si512(to + p * PAIR_B_PANEL, both[0]);
-                _mm512_storeu_si512(to + p * PAIR_B_PANEL + LANES, both[1]);
-            }
-        }
-    }
-}
-
-/* Rows 0 .. rows - 1 of a tile of C, and those of its columns that `there` has. */
-static inline void multiply_tile(int64_t pairs, const uint32_t *a, const uint32_t *b, bool adds, int64_t rows,
-                                 const __mmask16 there[TILE_LANES], float *c, int64_t ldc)
-{
-    __m512 sum[PAIR_A_PANEL][TILE_LANES];
-#pragma GCC unroll 8
-    for (int i = 0; i < PAIR_A_PANEL; ++i) {
-#pragma GCC unroll 2
-        for (int j = 0; j < TILE_LANES; ++j) {
-            sum[i][j] = adds && i < rows ? _mm512_maskz_loadu_ps(there[j], c + i * ldc + (int64_t)j * LANES)
-                                         : _mm512_setzero_ps();
-        }
-    }
-    for (int64_t p = 0; p < pairs; ++p) {
-        const __m512bh first = (__m512bh)_mm512_loadu_si512(b + p * PAIR_B_PANEL);
-        const __m512bh second = (__m512bh)_mm512_loadu_si512(b + p * PAIR_B_PANEL + LANES);
-#pragma GCC unroll 8
-        for (int i = 0; i < PAIR_A_PANEL; ++i) {
-            const __m512bh pair = (__m512bh)_mm512_set1_epi32((int)a[p * PAIR_A_PANEL + i]);
-            sum[i][0] = _mm512_dpbf16_ps(sum[i][0], pair, first);
-            sum[i][1] = _mm512_dpbf16_ps(sum[i][1], pair, second);
-        }
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < PAIR_A_PANEL; ++i) {
-#pragma GCC unroll 2
-        for (int j = 0; j < TILE_LANES; ++j) {
-            if (i < rows) {
-                _mm512_mask_storeu_ps(c + i * ldc + (int64_t)j * LANES, there[j], sum[i][j]);
+                _mm512_storeu_si512(to + p * PAIR_B_PANEL + PAIR_LANES, both[1]);
             }
         }
     }
@@ -106,7 +64,7 @@ static inline void multiply_tile(int64_t pairs, const uint32_t *a, const uint32_
 
 static __mmask16 lanes_there(int64_t columns)
 {
-    return (__mmask16)(columns >= LANES ? 0xffffU : (1U << (columns > 0 ? columns : 0)) - 1U);
+    return (__mmask16)(columns >= PAIR_LANES ? 0xffffU : (1U << (columns > 0 ? columns : 0)) - 1U);
 }
 
 static void fetch_row(const uint16_t *row, int64_t bytes)
@@ -124,14 +82,15 @@ static void multiply(int64_t m, int64_t n, int64_t pairs, const uint32_t *a, con
     int64_t tile = 0;
     int64_t fetched = 0;
     for (int64_t j = 0; j < n; j += PAIR_B_PANEL) {
-        const __mmask16 there[TILE_LANES] = {lanes_there(n - j), lanes_there(n - j - LANES)};
+        const __mmask16 there[PAIR_TILE_LANES] = {lanes_there(n - j), lanes_there(n - j - PAIR_LANES)};
         for (int64_t i = 0; i < m; i += PAIR_A_PANEL) {
             const int64_t rows = m - i < PAIR_A_PANEL ? m - i : PAIR_A_PANEL;
             for (tile += 1; fetched < ahead->rows * tile / tiles; ++fetched) {
                 fetch_row(ahead->a[fetched], ahead->a_bytes);
                 fetch_row(ahead->b[fetched], ahead->b_bytes);
             }
-            multiply_tile(pairs, a + i * pairs, b + j * pairs, adds, rows, there, c + i * ldc + j, ldc);
+            pairs_multiply_tile(pairs, a + i * pairs, (pair_steps){.row = 1, .term = PAIR_A_PANEL}, b + j * pairs, adds,
+                                rows, there, c + i * ldc + j, ldc);
         }
     }
 }
