@@ -17,20 +17,20 @@ typedef struct evict_state {
     uint16_t *pair_part;
     int parts;
     part_counts counts;
-    int64_t *load; /* [parts] pairs */
-    int64_t *held; /* [parts] vertices */
-    int64_t *next; /* [vertices] the pair of each vertex with the next larger one, in the order of the walk */
-    int64_t *pair; /* [most neighbours] pairs of the vertex at hand */
-    int *holder;   /* [parts] parts that hold it */
+    int64_t *load;      /* [parts] pairs */
+    int64_t *held;      /* [parts] vertices */
+    int64_t *next;      /* [vertices] the pair of each vertex with the next larger one, in the order of the walk */
+    int64_t *pair;      /* [most neighbours] pairs of the vertex at hand */
+    uint16_t *own_part; /* [most neighbours] their parts */
+    int *holder;        /* [parts] parts that hold it */
     int holders;
     int64_t replicas, load_cap, held_cap;
 } evict_state;
 
 /* A replica that may go: its pairs, and where each would. */
 typedef struct eviction {
-    int count, replicas; /* pairs found; replicas that would arise, those that vanish taken off */
-    int64_t pair[MOST_PAIRS];
-    int32_t partner[MOST_PAIRS];
+    int count, replicas;    /* pairs found; replicas that would arise, those that vanish taken off */
+    int64_t at[MOST_PAIRS]; /* among the neighbours */
     int to[MOST_PAIRS];
 } eviction;
 
@@ -86,58 +86,89 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
     return best;
 }
 
-/* Can v leave part `from`, where it has `count` pairs? */
-static bool find_places(const evict_state *state, int64_t v, int from, int count, eviction *plan)
+/* The pairs of v in part `from`, while what is counted of their partners is fetched. */
+static void find_leaving(const evict_state *state, int64_t v, int from, int count, eviction *plan)
 {
     const adjacency *adjacent = state->adjacent;
+    const part_counts *counts = &state->counts;
     const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
     const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
     plan->count = 0;
-    plan->replicas = -1;
     for (int64_t i = 0; i < degree && plan->count < count; ++i) {
-        if (state->pair_part[state->pair[i]] != from) {
-            continue;
+        if (state->own_part[i] == from) {
+            __builtin_prefetch(&counts->row[neighbour[i]]);
+            plan->at[plan->count++] = i;
         }
+    }
+    for (int i = 0; i < plan->count; ++i) {
+        __builtin_prefetch(&counts->count[counts->row[neighbour[plan->at[i]]].first]);
+    }
+}
+
+/* Can v leave part `from`, where it has `count` pairs? */
+static bool find_places(const evict_state *state, int64_t v, int from, int count, eviction *plan)
+{
+    const int32_t *neighbour = state->adjacent->neighbour + state->adjacent->offset[v];
+    find_leaving(state, v, from, count, plan);
+    plan->replicas = -1;
+    for (int i = 0; i < plan->count; ++i) {
+        const int64_t u = neighbour[plan->at[i]];
         int adds = 0;
-        const int to = best_place(state, v, neighbour[i], from, plan->count, &adds);
-        if (to < 0) {
+        plan->to[i] = best_place(state, v, u, from, i, &adds);
+        if (plan->to[i] < 0) {
             return false;
         }
-        plan->replicas += adds - (counts_get(&state->counts, neighbour[i], from) == 1 ? 1 : 0);
-        plan->pair[plan->count] = state->pair[i];
-        plan->partner[plan->count] = neighbour[i];
-        plan->to[plan->count++] = to;
+        plan->replicas += adds - (counts_get(&state->counts, u, from) == 1 ? 1 : 0);
     }
     return plan->replicas < 0 || (plan->replicas == 0 && state->held[from] > state->held_cap);
 }
 
 static void carry_out(evict_state *state, int64_t v, int from, const eviction *plan)
 {
+    const int32_t *neighbour = state->adjacent->neighbour + state->adjacent->offset[v];
     for (int i = 0; i < plan->count; ++i) {
+        const int64_t at = plan->at[i];
         leave(state, v, from);
-        leave(state, plan->partner[i], from);
+        leave(state, neighbour[at], from);
         join(state, v, plan->to[i]);
-        join(state, plan->partner[i], plan->to[i]);
+        join(state, neighbour[at], plan->to[i]);
         --state->load[from];
         ++state->load[plan->to[i]];
-        state->pair_part[plan->pair[i]] = (uint16_t)plan->to[i];
+        state->own_part[at] = (uint16_t)plan->to[i];
+        state->pair_part[state->pair[at]] = (uint16_t)plan->to[i];
     }
 }
 
-/* The pairs of v in the order of its neighbours: of smaller ones those that came next, then its own. */
-static weft_status find_pairs(evict_state *state, int64_t v)
+/* The pairs of v in the order of its neighbours: of smaller ones those that came next, then its own. Each is somewhere else in
+ * memory: what follows is fetched meanwhile. */
+static void find_pairs(evict_state *state, int64_t v)
 {
     const pair_list *list = state->list;
     const adjacency *adjacent = state->adjacent;
     int64_t own = list->offset[v], *pair = state->pair;
     for (int64_t i = adjacent->offset[v]; i < adjacent->offset[v + 1]; ++i, ++pair) {
-        const int64_t u = adjacent->neighbour[i], low = u < v ? u : v, high = u < v ? v : u;
+        const int64_t u = adjacent->neighbour[i];
         *pair = u < v ? state->next[u]++ : own++;
+        if (*pair < list->pairs) {
+            __builtin_prefetch(&list->other[*pair]);
+            __builtin_prefetch(&state->pair_part[*pair]);
+        }
+    }
+}
+
+static weft_status find_parts(evict_state *state, int64_t v)
+{
+    const pair_list *list = state->list;
+    const adjacency *adjacent = state->adjacent;
+    const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
+    for (int64_t i = 0; i < adjacent->offset[v + 1] - adjacent->offset[v]; ++i) {
+        const int64_t u = neighbour[i], low = u < v ? u : v, high = u < v ? v : u, pair = state->pair[i];
         WEFT_CHECK(
-            *pair < list->offset[low + 1] && list->other[*pair] == high, WEFT_ERR_DATA,
+            pair < list->offset[low + 1] && list->other[pair] == high, WEFT_ERR_DATA,
             "the graph says that it is symmetric, but vertices %lld and %lld are neighbours in one direction only, "
             "or rows do not ascend: convert it again",
             (long long)low, (long long)high);
+        state->own_part[i] = state->pair_part[pair];
     }
     return WEFT_OK;
 }
@@ -160,7 +191,8 @@ static weft_status evict_all(evict_state *state)
         if (v % PROGRESS_ROWS == 0) {
             log_progress_update(&progress, (double)v);
         }
-        WEFT_TRY(find_pairs(state, v));
+        find_pairs(state, v);
+        WEFT_TRY(find_parts(state, v));
         list_holders(state, v);
         for (int i = 0; i < state->holders && state->holders > 1; ++i) {
             const int part = state->holder[i];
@@ -190,6 +222,7 @@ static weft_status evict_create(evict_state *state, const evict_options *options
     WEFT_TRY(WEFT_NEW(&state->holder, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->next, list->vertices, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->pair, most, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->own_part, most, WEFT_MEM_PARTITION));
     for (int64_t e = 0; e < list->pairs; ++e) {
         ++state->load[state->pair_part[e]];
     }
@@ -212,6 +245,7 @@ static void evict_free(evict_state *state)
     weft_free(state->holder);
     weft_free(state->next);
     weft_free(state->pair);
+    weft_free(state->own_part);
 }
 
 static int64_t largest(const evict_state *state)

@@ -16,7 +16,10 @@ typedef enum dense_augment { DENSE_AUGMENTS(CHOICE_VALUE) } dense_augment;
 #define DENSE_NORMS_OVER(X) X(DENSE_NORM_ALL, "all") X(DENSE_NORM_OWN, "own")
 typedef enum dense_norm_over { DENSE_NORMS_OVER(CHOICE_VALUE) } dense_norm_over;
 
-#define DENSE_CONVOLUTIONS(X) X(DENSE_CONVOLUTION_DIRECT, "direct") X(DENSE_CONVOLUTION_WINOGRAD, "winograd")
+#define DENSE_CONVOLUTIONS(X)                                                                                          \
+    X(DENSE_CONVOLUTION_AUTO, "auto")                                                                                  \
+    X(DENSE_CONVOLUTION_DIRECT, "direct")                                                                              \
+    X(DENSE_CONVOLUTION_WINOGRAD, "winograd")
 typedef enum dense_convolution { DENSE_CONVOLUTIONS(CHOICE_VALUE) } dense_convolution;
 
 #endif

@@ -263,7 +263,7 @@ static weft_status begin(dense_bench *b)
                                .training = true,
                                .values = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_BF16 ? WEFT_DTYPE_BF16
                                                                                                  : WEFT_DTYPE_F32,
-                               .winograd = option_choice(o, OPT_CONVOLUTION) == DENSE_CONVOLUTION_WINOGRAD};
+                               .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     WEFT_TRY(find_layers(b));
     b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
     b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};

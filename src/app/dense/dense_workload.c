@@ -185,7 +185,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .sizes = job->sizes,
                        .training = outputs == 0,
                        .values = values,
-                       .winograd = option_choice(o, OPT_CONVOLUTION) == DENSE_CONVOLUTION_WINOGRAD};
+                       .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     work->inputs = set->channels;
     work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))
@@ -308,6 +308,9 @@ static weft_status dense_build(workload *work)
             "%d of the convolutions, %s first, have shapes that the library computes slowly: they take longer than "
             "their flops say",
             job->model.slow, job->model.slow_layer);
+    }
+    if (job->model.winograd > 0) {
+        log_info(FLAG_CONVOLUTION " winograd: %d convolutions; direct rounds less", job->model.winograd);
     }
     work->model = &job->model.interface;
     work->targets = &job->answers;

@@ -173,6 +173,7 @@ static weft_status create_conv(dense_model *model, int index)
     const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);
     log_debug("%s: %s forward, %s backward by data, %s by weights", layer->name, info.forward, info.backward_data,
               info.backward_weights);
+    model->winograd += info.winograd ? 1 : 0;
     /* A linear layer over pixels is a product of matrices by nature. */
     if (info.slow && !linear && model->slow++ == 0) {
         model->slow_layer = layer->name;

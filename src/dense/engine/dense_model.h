@@ -56,6 +56,7 @@ typedef struct dense_model {
     weft_dtype dtype;
     int slow;                 /* layers for whose shape the backend has no direct convolution */
     const char *slow_layer;   /* the first of them */
+    int winograd;             /* convolutions by such products */
     const image_batch *input; /* of the pass under way */
     int64_t images;           /* the same */
     train_model interface;

@@ -86,6 +86,7 @@ static weft_status prepare_pairs(weft_hal *hal, cpu_conv *conv)
 
 static weft_status prepare_winograd(weft_hal *hal, cpu_conv *conv)
 {
+    conv->info.winograd = true;
     char *const name[] = {conv->info.forward, conv->info.backward_data, conv->info.backward_weights};
     const bool wanted[] = {true, conv->common.shape.training && conv->common.shape.backward_data,
                            conv->common.shape.training};

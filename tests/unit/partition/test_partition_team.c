@@ -149,7 +149,7 @@ static void test_every_graph(void **state)
         const char *name = NULL;
         test_graph g = test_graph_case(c, &name);
         for (int k = 0; k < 3; ++k) {
-            for (int ranks = 1; ranks <= RANKS_MOST; ++ranks) {
+            for (int ranks = 1; ranks <= RANKS_MOST; ranks += k == 1 ? 1 : RANKS_MOST - 1) {
                 run_team(&g.graph, parts_tried[k], ranks);
             }
         }

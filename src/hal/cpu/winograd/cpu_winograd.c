@@ -71,7 +71,11 @@ bool cpu_winograd_takes(const weft_hal *hal, const hal_conv_shape *s)
         takes = takes && s->kernel[d] == KERNEL && s->stride[d] == 1 && s->dilation[d] == 1 && s->pad[d][0] < KERNEL &&
                 s->pad[d][1] < KERNEL;
     }
-    return takes;
+    if (!takes) {
+        return false;
+    }
+    const tiling t = tiling_of(s, 1);
+    return t.tiles * TILE_CELLS < t.out.height * t.out.width * TILE_TAPS; /* else tiles are mostly outside */
 }
 
 /* ---- pixels of a tile ------------------------------------------------------------------------------------------------ */

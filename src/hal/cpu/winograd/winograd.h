@@ -4,7 +4,7 @@
  *
  * A tile is 2 x 2 pixels of output, a product 16 matrices in place of 36: one for each cell of the transformed 4 x 4
  * pixels of input and of the transformed kernel, which are rounded to bfloat16; sums and the way back are of float32.
- * That rounding is what it costs: errors of 2 to 3 times those of rounding the output.
+ * That rounding is what it costs: errors of 2 to 3 times those of rounding the output (tests/backend/test_winograd.c).
  */
 #ifndef WEFT_HAL_CPU_WINOGRAD_WINOGRAD_H
 #define WEFT_HAL_CPU_WINOGRAD_WINOGRAD_H
