@@ -158,8 +158,7 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
         const sampled wanted = rule[pass](&l, at);
         const double narrow = dtype == WEFT_DTYPE_BF16 ? 0x1p-8 * fabs(wanted.exact) : 0.0;
         const double terms = sqrt((double)wanted.terms + 4.0);
-        const double factors =
-            s->winograd && s->dtype == WEFT_DTYPE_BF16 ? FACTORS * 0x1p-8 * wanted.magnitude / terms : 0.0;
+        const double factors = s->winograd ? FACTORS * 0x1p-8 * wanted.magnitude / terms : 0.0;
         const double bound = TOLERANCE * terms * 0x1p-24 * wanted.magnitude + narrow + factors;
         const double error = fabs(element(given, dtype, at) - wanted.exact) / (bound + 0x1p-100);
         worst = isnan(error) ? (double)INFINITY : fmax(worst, error);

@@ -16,8 +16,7 @@
 
 typedef struct cpu_conv {
     hal_conv common;
-    /* One of these. */
-    bool winograd;
+    /* One of these, or info.winograd. */
     onednn_conv *fast;
     hal_conv *plain; /* the reference's */
     bool pairs;      /* beside `fast`: backward_weights is a product of pairs */
@@ -86,12 +85,13 @@ static weft_status prepare_pairs(weft_hal *hal, cpu_conv *conv)
 
 static weft_status prepare_winograd(weft_hal *hal, cpu_conv *conv)
 {
-    conv->info.winograd = true;
     char *const name[] = {conv->info.forward, conv->info.backward_data, conv->info.backward_weights};
     const bool wanted[] = {true, conv->common.shape.training && conv->common.shape.backward_data,
                            conv->common.shape.training};
     for (int pass = 0; pass < 3; ++pass) {
-        snprintf(name[pass], sizeof conv->info.forward, "%s", wanted[pass] ? "weft winograd:avx512_bf16" : "");
+        if (wanted[pass]) {
+            snprintf(name[pass], sizeof conv->info.forward, "weft winograd:avx512_bf16");
+        }
     }
     for (int i = 0; i < conv->common.sizes; ++i) {
         WEFT_TRY(cpu_winograd_prepare(hal, &conv->common.shape, conv->common.images[i]));
@@ -130,8 +130,8 @@ static weft_status cpu_conv_create(weft_hal *hal, const hal_conv_shape *shape, c
     *out = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
-    conv->winograd = cpu_winograd_takes(hal, shape);
-    WEFT_TRY_GOTO(conv->winograd ? prepare_winograd(hal, conv) : prepare_direct(hal, conv), status, failed);
+    conv->info.winograd = cpu_winograd_takes(hal, shape);
+    WEFT_TRY_GOTO(conv->info.winograd ? prepare_winograd(hal, conv) : prepare_direct(hal, conv), status, failed);
     log_choice(shape, &conv->info);
     *out = &conv->common;
     return WEFT_OK;
@@ -170,7 +170,7 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     if (size < 0) {
         return WEFT_OK;
     }
-    return conv->winograd
+    return conv->info.winograd
                ? cpu_winograd_forward(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->weight.source,
                                       a->y.data)
                : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
@@ -192,9 +192,10 @@ static weft_status cpu_conv_backward_data(weft_hal *hal, const hal_conv_backward
     if (size < 0) {
         return WEFT_OK;
     }
-    return conv->winograd ? cpu_winograd_backward_data(hal, &a->conv->shape, a->conv->images[size], a->dy.source,
-                                                       a->weight.source, a->dx.data)
-                          : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
+    return conv->info.winograd
+               ? cpu_winograd_backward_data(hal, &a->conv->shape, a->conv->images[size], a->dy.source, a->weight.source,
+                                            a->dx.data)
+               : onednn_conv_backward_data(conv->fast, size, a->dy.source, a->weight.source, a->dx.data);
 }
 
 static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backward_weights_args *a)
@@ -211,7 +212,7 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
     assert_weight(a->conv, &a->dweight);
-    if (size >= 0 && conv->winograd) {
+    if (size >= 0 && conv->info.winograd) {
         return cpu_winograd_backward_weights(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->dy.source,
                                              a->dweight.data, a->beta != 0.0);
     }

@@ -18,11 +18,6 @@ enum {
     BLOCK = 256 /* rows of A and B: a packed panel of B has 16 KiB, half of a first-level cache */
 };
 
-static int64_t whole_panels(int64_t columns, int64_t panel)
-{
-    return (columns + panel - 1) / panel * panel;
-}
-
 /* How the work is shared out, and the room of each part in elements of four bytes. */
 typedef struct plan {
     int parts;
@@ -35,9 +30,9 @@ static plan plan_of(const weft_hal *hal, int64_t m, int64_t n, int64_t k)
     plan p = {.parts = cpu_parts(hal, smaller(m * n, INT64_MAX / (k + 1)) * k / 8)};
     p.own_sums = p.parts > 1 && m * n <= OWN_C && k >= 2 * BLOCK;
     p.parts = (int)smaller(p.parts, p.own_sums ? k / BLOCK : (m + PAIR_A_PANEL - 1) / PAIR_A_PANEL);
-    p.packed_a = BLOCK / 2 * whole_panels(m, PAIR_A_PANEL);
-    p.packed_b = BLOCK / 2 * whole_panels(n, PAIR_B_PANEL);
-    p.sum = p.own_sums ? whole_panels(m * n, PAIR_B_PANEL) : 0;
+    p.packed_a = BLOCK / 2 * whole(m, PAIR_A_PANEL);
+    p.packed_b = BLOCK / 2 * whole(n, PAIR_B_PANEL);
+    p.sum = p.own_sums ? whole(m * n, PAIR_B_PANEL) : 0;
     return p;
 }
 

@@ -11,4 +11,10 @@ static inline int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* count, rounded up to whole units. */
+static inline int64_t whole(int64_t count, int64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
 #endif

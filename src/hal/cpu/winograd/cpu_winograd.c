@@ -36,30 +36,28 @@ typedef struct tiling {
     int64_t down, across, tiles;
 } tiling;
 
+static tiling tiling_between(plane in, plane out, int64_t above, int64_t left, int64_t images)
+{
+    const int64_t down = (out.height + 1) / OUT_SIDE;
+    const int64_t across = (out.width + 1) / OUT_SIDE;
+    return (tiling){
+        .in = in, .out = out, .pad = {above, left}, .down = down, .across = across, .tiles = images * down * across};
+}
+
 static tiling tiling_of(const hal_conv_shape *s, int64_t images)
 {
     int64_t extent[2];
     hal_conv_extent(s, extent);
-    tiling t = {.in = {s->height, s->width, s->in},
-                .out = {extent[0], extent[1], s->out},
-                .pad = {s->pad[0][0], s->pad[1][0]},
-                .down = (extent[0] + 1) / OUT_SIDE,
-                .across = (extent[1] + 1) / OUT_SIDE};
-    t.tiles = images * t.down * t.across;
-    return t;
+    const plane in = {s->height, s->width, s->in};
+    const plane out = {extent[0], extent[1], s->out};
+    return tiling_between(in, out, s->pad[0][0], s->pad[1][0], images);
 }
 
 /* Of the pass from the output back to the input. */
 static tiling tiling_back(const hal_conv_shape *s, int64_t images)
 {
     const tiling forward = tiling_of(s, images);
-    tiling t = {.in = forward.out,
-                .out = forward.in,
-                .pad = {KERNEL - 1 - forward.pad[0], KERNEL - 1 - forward.pad[1]},
-                .down = (s->height + 1) / OUT_SIDE,
-                .across = (s->width + 1) / OUT_SIDE};
-    t.tiles = images * t.down * t.across;
-    return t;
+    return tiling_between(forward.out, forward.in, KERNEL - 1 - forward.pad[0], KERNEL - 1 - forward.pad[1], images);
 }
 
 bool cpu_winograd_takes(const weft_hal *hal, const hal_conv_shape *s)
@@ -80,49 +78,34 @@ bool cpu_winograd_takes(const weft_hal *hal, const hal_conv_shape *s)
 
 /* ---- pixels of a tile ------------------------------------------------------------------------------------------------ */
 
-typedef struct corner {
-    int64_t image, y, x;
-} corner;
-
-static corner corner_of(const tiling *t, int64_t tile)
+/* A tile's square of pixels: side 4 of input, or 2 of output. offset[side * side]: of their first cells; negative outside the
+ * image, and of all of a tile behind the last. */
+static void find_pixels(const tiling *t, int64_t tile, int side, int64_t *offset)
 {
+    const bool input = side == SIDE;
+    const plane *p = input ? &t->in : &t->out;
     const int64_t row = tile / t->across;
-    return (corner){row / t->down, row % t->down * OUT_SIDE, tile % t->across * OUT_SIDE};
-}
-
-/* offset[side * side]: of the first cells of pixels; negative: outside. */
-static void find_pixels(const plane *p, corner at, int side, int64_t *offset)
-{
+    const int64_t image = row / t->down;
+    const int64_t top = row % t->down * OUT_SIDE - (input ? t->pad[0] : 0);
+    const int64_t left = tile % t->across * OUT_SIDE - (input ? t->pad[1] : 0);
     for (int i = 0; i < side; ++i) {
-        const int64_t y = at.y + i;
+        const int64_t y = top + i;
         for (int j = 0; j < side; ++j) {
-            const int64_t x = at.x + j;
-            const bool inside = y >= 0 && y < p->height && x >= 0 && x < p->width;
-            offset[i * side + j] = inside ? ((at.image * p->height + y) * p->width + x) * p->channels : -1;
+            const int64_t x = left + j;
+            const bool inside = tile < t->tiles && y >= 0 && y < p->height && x >= 0 && x < p->width;
+            offset[i * side + j] = inside ? ((image * p->height + y) * p->width + x) * p->channels : -1;
         }
     }
 }
 
-/* pixel[TILE_CELLS]: of input; those outside the image, and all of a tile behind the last, are zeros. */
-static void find_input(const tiling *t, int64_t tile, const uint16_t *x, const uint16_t *zeros, const uint16_t **pixel)
+/* pixel[side * side]: the same in `cells`; what is outside is zeros. */
+static void find_cells(const tiling *t, int64_t tile, int side, const uint16_t *cells, const uint16_t *zeros,
+                       const uint16_t **pixel)
 {
     int64_t offset[TILE_CELLS];
-    corner at = corner_of(t, tile);
-    at.y -= t->pad[0];
-    at.x -= t->pad[1];
-    find_pixels(&t->in, at, SIDE, offset);
-    for (int i = 0; i < TILE_CELLS; ++i) {
-        pixel[i] = offset[i] < 0 || tile >= t->tiles ? zeros : x + offset[i];
-    }
-}
-
-/* pixel[TILE_OUT]: of output, likewise. */
-static void find_output(const tiling *t, int64_t tile, const uint16_t *y, const uint16_t *zeros, const uint16_t **pixel)
-{
-    int64_t offset[TILE_OUT];
-    find_pixels(&t->out, corner_of(t, tile), OUT_SIDE, offset);
-    for (int i = 0; i < TILE_OUT; ++i) {
-        pixel[i] = offset[i] < 0 || tile >= t->tiles ? zeros : y + offset[i];
+    find_pixels(t, tile, side, offset);
+    for (int i = 0; i < side * side; ++i) {
+        pixel[i] = offset[i] < 0 ? zeros : cells + offset[i];
     }
 }
 
@@ -131,11 +114,6 @@ static void find_output(const tiling *t, int64_t tile, const uint16_t *y, const 
 /* Neighbouring cells of a tile are a whole block apart, and GAP more: at multiples of 4 KiB they would all compete for the
  * same lines of a first-level cache. */
 enum { LINE = 16, GAP = 2 * LINE };
-
-static int64_t whole(int64_t elements, int64_t unit)
-{
-    return (elements + unit - 1) / unit * unit;
-}
 
 static int64_t zeros_room(const tiling *t)
 {
@@ -227,7 +205,6 @@ weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int
 typedef struct plane_pass {
     const cpu_winograd_kernels *kernels;
     tiling t;
-    plane_plan plan;
     const uint16_t *zeros;
     const uint32_t *packed; /* kernels */
     const uint16_t *x;
@@ -244,7 +221,7 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, uin
     const int64_t product_cell = rows * TILE_BLOCK + GAP;
     for (int64_t i = 0; i < rows; ++i) {
         const uint16_t *pixel[TILE_CELLS];
-        find_input(&pass->t, i < count ? first + i : pass->t.tiles, pass->x, pass->zeros, pixel);
+        find_cells(&pass->t, i < count ? first + i : pass->t.tiles, SIDE, pass->x, pass->zeros, pixel);
         pass->kernels->input(channels, pixel, tiles + i * channels, tile_cell);
     }
     for (int64_t column = 0; column < pass->t.out.channels; column += TILE_BLOCK) {
@@ -256,7 +233,7 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, uin
         for (int64_t i = 0; i < count; ++i) {
             int64_t offset[TILE_OUT];
             uint16_t *pixel[TILE_OUT];
-            find_pixels(&pass->t.out, corner_of(&pass->t, first + i), OUT_SIDE, offset);
+            find_pixels(&pass->t, first + i, OUT_SIDE, offset);
             for (int p = 0; p < TILE_OUT; ++p) {
                 pixel[p] = offset[p] < 0 ? NULL : pass->y + offset[p] + column;
             }
@@ -278,7 +255,6 @@ static weft_status run_plane(weft_hal *hal, const tiling *t, const uint16_t *x, 
     uint32_t *parts = kernels + plan.kernels;
     const plane_pass pass = {.kernels = cpu_state_of(hal)->kernels.winograd,
                              .t = *t,
-                             .plan = plan,
                              .zeros = (const uint16_t *)room,
                              .packed = kernels,
                              .x = x,
@@ -338,8 +314,8 @@ static void pack_pairs(const weights_pass *pass, int64_t first, int64_t pairs, i
         const uint16_t *x[2][TILE_CELLS];
         const uint16_t *dy[2][TILE_OUT];
         for (int i = 0; i < 2; ++i) {
-            find_input(&pass->t, 2 * (first + pair) + i, pass->x, pass->zeros, x[i]);
-            find_output(&pass->t, 2 * (first + pair) + i, pass->dy, pass->zeros, dy[i]);
+            find_cells(&pass->t, 2 * (first + pair) + i, SIDE, pass->x, pass->zeros, x[i]);
+            find_cells(&pass->t, 2 * (first + pair) + i, OUT_SIDE, pass->dy, pass->zeros, dy[i]);
         }
         pass->winograd->gradient_pair(out, dy, pairs, pair, gradients, pairs * out + GAP);
         pass->winograd->input_pair(in, x, pairs, pair, tiles, pairs * in + GAP);

@@ -19,14 +19,12 @@ _Static_assert((int)TILE_BLOCK == (int)HALVES * (int)PAIR_LANES && (int)TILE_BLO
 
 /* ---- one dimension: `step` apart ----------------------------------------------------------------------------------- */
 
-static inline void input_line(__m512 *d, int step)
+static inline void input_line(const __m512 *d, int step, __m512 *to, int to_step)
 {
-    const __m512 d1 = d[step];
-    const __m512 d2 = d[2 * step];
-    d[0] = _mm512_sub_ps(d[0], d2);
-    d[step] = _mm512_add_ps(d1, d2);
-    d[2 * step] = _mm512_sub_ps(d2, d1);
-    d[3 * step] = _mm512_sub_ps(d1, d[3 * step]);
+    to[0] = _mm512_sub_ps(d[0], d[2 * step]);
+    to[to_step] = _mm512_add_ps(d[step], d[2 * step]);
+    to[2 * to_step] = _mm512_sub_ps(d[2 * step], d[step]);
+    to[3 * to_step] = _mm512_sub_ps(d[step], d[3 * step]);
 }
 
 /* The transpose of output_line, from two numbers to four. */
@@ -43,11 +41,10 @@ static inline void kernel_line(const __m512 *g, int step, __m512 *to, int to_ste
     const __m512 half = _mm512_set1_ps(0.5F);
     const __m512 ends = _mm512_mul_ps(_mm512_add_ps(g[0], g[2 * step]), half);
     const __m512 middle = _mm512_mul_ps(g[step], half);
-    const __m512 last = g[2 * step];
     to[0] = g[0];
     to[to_step] = _mm512_add_ps(ends, middle);
     to[2 * to_step] = _mm512_sub_ps(ends, middle);
-    to[3 * to_step] = last;
+    to[3 * to_step] = g[2 * step];
 }
 
 static inline void output_line(const __m512 *m, int step, __m512 *to, int to_step)
@@ -69,6 +66,25 @@ static inline void taps_line(const __m512 *m, int step, __m512 *to, int to_step)
     to[2 * to_step] = _mm512_add_ps(sum, m[3 * step]);
 }
 
+/* ---- two: columns, then rows ------------------------------------------------------------------------------------------ */
+
+typedef void line_rule(const __m512 *from, int step, __m512 *to, int to_step);
+
+/* to[to_side, to_side] of from[from_side, from_side]; the sides are constants where this is called. */
+static inline __attribute__((always_inline)) void transform(line_rule *line, const __m512 *from, int from_side,
+                                                            __m512 *to, int to_side)
+{
+    __m512 columns[SIDE * SIDE];
+#pragma GCC unroll 4
+    for (int x = 0; x < from_side; ++x) {
+        line(from + x, from_side, columns + x, from_side);
+    }
+#pragma GCC unroll 4
+    for (int y = 0; y < to_side; ++y) {
+        line(columns + (ptrdiff_t)y * from_side, 1, to + (ptrdiff_t)y * to_side, 1);
+    }
+}
+
 /* ---- tiles ----------------------------------------------------------------------------------------------------------- */
 
 /* The even channels of a block, or the odd ones. */
@@ -81,36 +97,22 @@ static inline __m512 half_of(const uint16_t *cells, int half)
 
 static inline void input_tile(const uint16_t *const *pixel, int64_t at, int half, __m512 d[TILE_CELLS])
 {
+    __m512 x[TILE_CELLS];
 #pragma GCC unroll 16
     for (int i = 0; i < TILE_CELLS; ++i) {
-        d[i] = half_of(pixel[i] + at, half);
+        x[i] = half_of(pixel[i] + at, half);
     }
-#pragma GCC unroll 4
-    for (int x = 0; x < SIDE; ++x) {
-        input_line(d + x, SIDE);
-    }
-#pragma GCC unroll 4
-    for (int y = 0; y < SIDE; ++y) {
-        input_line(d + (ptrdiff_t)y * SIDE, 1);
-    }
+    transform(input_line, x, SIDE, d, SIDE);
 }
 
 static inline void gradient_tile(const uint16_t *const *pixel, int64_t at, int half, __m512 d[TILE_CELLS])
 {
-    __m512 y[TILE_OUT];
-    __m512 columns[SIDE * OUT_SIDE];
+    __m512 dy[TILE_OUT];
 #pragma GCC unroll 4
     for (int i = 0; i < TILE_OUT; ++i) {
-        y[i] = half_of(pixel[i] + at, half);
+        dy[i] = half_of(pixel[i] + at, half);
     }
-#pragma GCC unroll 2
-    for (int x = 0; x < OUT_SIDE; ++x) {
-        gradient_line(y + x, OUT_SIDE, columns + x, OUT_SIDE);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < SIDE; ++i) {
-        gradient_line(columns + (ptrdiff_t)i * OUT_SIDE, 1, d + (ptrdiff_t)i * SIDE, 1);
-    }
+    transform(gradient_line, dy, OUT_SIDE, d, SIDE);
 }
 
 /* Rounded: lane by lane, first and second side by side. */
@@ -191,19 +193,11 @@ static inline __m512 take_lanes(const float *from, int64_t step)
 static inline void kernel_tile(const float *weight, int64_t column, bool turned, __m512 d[TILE_CELLS])
 {
     __m512 taps[TILE_TAPS];
-    __m512 lines[SIDE * TAPS_SIDE];
 #pragma GCC unroll 9
     for (int t = 0; t < TILE_TAPS; ++t) {
         taps[t] = take_lanes(weight + (turned ? TILE_TAPS - 1 - t : t), column);
     }
-#pragma GCC unroll 3
-    for (int x = 0; x < TAPS_SIDE; ++x) {
-        kernel_line(taps + x, TAPS_SIDE, lines + x, TAPS_SIDE);
-    }
-#pragma GCC unroll 4
-    for (int y = 0; y < SIDE; ++y) {
-        kernel_line(lines + (ptrdiff_t)y * TAPS_SIDE, 1, d + (ptrdiff_t)y * SIDE, 1);
-    }
+    transform(kernel_line, taps, TAPS_SIDE, d, SIDE);
 }
 
 static void weights(int64_t begin, int64_t end, int64_t pairs, const float *weight, int64_t term, int64_t column,
@@ -231,7 +225,6 @@ static void taps(int64_t columns, int parts, const float *from, int64_t part, in
     for (int64_t place = 0; place < columns; place += PAIR_LANES) {
         float *to = dweight + tile_channel(place) * TILE_TAPS;
         __m512 m[TILE_CELLS];
-        __m512 lines[TAPS_SIDE * SIDE];
         __m512 tap[TILE_TAPS];
         for (int i = 0; i < TILE_CELLS; ++i) {
             m[i] = _mm512_loadu_ps(from + i * between + place);
@@ -239,14 +232,7 @@ static void taps(int64_t columns, int parts, const float *from, int64_t part, in
                 m[i] = _mm512_add_ps(m[i], _mm512_loadu_ps(from + p * part + i * between + place));
             }
         }
-#pragma GCC unroll 4
-        for (int x = 0; x < SIDE; ++x) {
-            taps_line(m + x, SIDE, lines + x, SIDE);
-        }
-#pragma GCC unroll 3
-        for (int y = 0; y < TAPS_SIDE; ++y) {
-            taps_line(lines + (ptrdiff_t)y * SIDE, 1, tap + (ptrdiff_t)y * TAPS_SIDE, 1);
-        }
+        transform(taps_line, m, SIDE, tap, TAPS_SIDE);
         float lane[TILE_TAPS][PAIR_LANES];
 #pragma GCC unroll 9
         for (int t = 0; t < TILE_TAPS; ++t) {
@@ -278,19 +264,11 @@ static void output(const float *from, int64_t between, uint16_t *const pixel[TIL
     __m512 y[HALVES][TILE_OUT];
     for (int half = 0; half < HALVES; ++half) {
         __m512 m[TILE_CELLS];
-        __m512 lines[OUT_SIDE * SIDE];
 #pragma GCC unroll 16
         for (int i = 0; i < TILE_CELLS; ++i) {
             m[i] = _mm512_loadu_ps(from + i * between + (int64_t)half * PAIR_LANES);
         }
-#pragma GCC unroll 4
-        for (int x = 0; x < SIDE; ++x) {
-            output_line(m + x, SIDE, lines + x, SIDE);
-        }
-#pragma GCC unroll 2
-        for (int i = 0; i < OUT_SIDE; ++i) {
-            output_line(lines + (ptrdiff_t)i * SIDE, 1, y[half] + (ptrdiff_t)i * OUT_SIDE, 1);
-        }
+        transform(output_line, m, SIDE, y[half], OUT_SIDE);
     }
     for (int i = 0; i < TILE_OUT; ++i) {
         if (pixel[i] != NULL) {
