@@ -108,7 +108,7 @@ typedef struct hal_conv_shape {
     int64_t pad[2][2];
     weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
     bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
-    bool winograd;        /* fewer products may be taken, of sums of pixels and of taps that are rounded to dtype */
+    bool winograd;        /* fewer products may be taken, of sums of pixels and of taps, which are rounded to dtype */
     bool training;        /* false: conv_forward alone */
     bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
 } hal_conv_shape;

@@ -1,9 +1,9 @@
 /*
- * backend/test_winograd.c: convolutions by transformed tiles against the reference's own.
+ * backend/test_winograd.c: convolutions by transformed tiles against the reference's own, in every type and instruction set.
  *
  * Small whole numbers, taps that are multiples of 4, pass every transform without rounding: results must be the reference's
- * to the bit, at every edge. Of numbers at large the error is what the theory says: independent roundings of both factors,
- * which the way back makes 5/3 times as large beside the result.
+ * to the bit, at every edge. Of numbers at large the error is what the theory says. In bfloat16: independent roundings of
+ * both factors, which the way back makes 5/3 times as large beside the result. In float32: those of transforms and sums.
  */
 #include <math.h>
 
@@ -25,15 +25,20 @@ static const winograd_case cases[] = {
     {14, 14, 160, 128, {{1, 1}, {1, 1}}, 3, 3}, /* sums that threads have in common, several blocks of tiles */
     {5, 6, 288, 96, {{1, 1}, {1, 1}}, 1, 2},
     {31, 29, 64, 64, {{1, 1}, {1, 1}}, 4, 2}, /* several blocks of tiles of each thread's own */
+    {9, 8, 16, 16, {{1, 1}, {1, 1}}, 3, 2},   /* these channels are blocks of float32 alone */
+    {6, 11, 48, 16, {{2, 0}, {1, 2}}, 2, 3},
+    {6, 6, 16, 80, {{1, 1}, {1, 1}}, 2, 1},
 };
+enum { CASES = sizeof cases / sizeof *cases, LARGE = 4, NARROW = 7 };
 
 typedef struct bench {
     hal_conv_shape shape;
     int64_t images, in_cells, out_cells, terms;
-    float *x, *dy, *weight;            /* exact in bfloat16 */
-    uint16_t *x16, *dy16, *y16, *dx16; /* of the backend under test */
-    float *dweight;
-    float *y, *dx, *dweight_ref, *old; /* the reference's, of float32 */
+    float *x, *dy, *weight, *old; /* exact in bfloat16 */
+    uint16_t *x16, *dy16;
+    void *y_given, *dx_given; /* of the backend under test */
+    float *dweight_given;
+    float *y, *dx, *dweight; /* the reference's, of float32 */
 } bench;
 
 static void fill(float *to, int64_t count, uint64_t seed, bool whole, float unit)
@@ -72,10 +77,10 @@ static bench open_bench(const winograd_case *c, bool whole)
     b.in_cells = c->images * c->height * c->width * c->in;
     b.out_cells = c->images * extent[0] * extent[1] * c->out;
     b.terms = c->in * 9;
-    float **const in[] = {&b.x, &b.dx};
-    float **const out[] = {&b.dy, &b.y};
-    float **const kernels[] = {&b.weight, &b.dweight, &b.dweight_ref, &b.old};
-    for (int i = 0; i < 2; ++i) {
+    float **const in[] = {&b.x, &b.dx, (float **)&b.dx_given};
+    float **const out[] = {&b.dy, &b.y, (float **)&b.y_given};
+    float **const kernels[] = {&b.weight, &b.dweight, &b.dweight_given, &b.old};
+    for (int i = 0; i < 3; ++i) {
         ASSERT_OK(WEFT_NEW(in[i], b.in_cells, WEFT_MEM_GENERAL));
         ASSERT_OK(WEFT_NEW(out[i], b.out_cells, WEFT_MEM_GENERAL));
     }
@@ -83,9 +88,7 @@ static bench open_bench(const winograd_case *c, bool whole)
         ASSERT_OK(WEFT_NEW(kernels[i], c->out * b.terms, WEFT_MEM_GENERAL));
     }
     ASSERT_OK(WEFT_NEW(&b.x16, b.in_cells, WEFT_MEM_GENERAL));
-    ASSERT_OK(WEFT_NEW(&b.dx16, b.in_cells, WEFT_MEM_GENERAL));
     ASSERT_OK(WEFT_NEW(&b.dy16, b.out_cells, WEFT_MEM_GENERAL));
-    ASSERT_OK(WEFT_NEW(&b.y16, b.out_cells, WEFT_MEM_GENERAL));
     fill(b.x, b.in_cells, 1, whole, 1.0F);
     fill(b.dy, b.out_cells, 2, whole, 1.0F);
     fill(b.weight, c->out * b.terms, 3, whole, whole ? 4.0F : 1.0F);
@@ -97,16 +100,17 @@ static bench open_bench(const winograd_case *c, bool whole)
 
 static void close_bench(bench *b)
 {
-    void *const all[] = {b->x,           b->dx,  b->dy,  b->y,    b->weight, b->dweight,
-                         b->dweight_ref, b->old, b->x16, b->dx16, b->dy16,   b->y16};
+    void *const all[] = {b->x,      b->dx,      b->dx_given,      b->dy, b->y, b->y_given, b->x16, b->dy16,
+                         b->weight, b->dweight, b->dweight_given, b->old};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
         weft_free(all[i]);
     }
 }
 
-/* All passes; of the gradient of weights, onto what is there already. */
-static void run(bench *b, const char *resource, int threads, weft_dtype dtype, bool winograd)
+/* All passes, of the reference or of the backend under test; of the gradient of weights, onto what is there already. */
+static void run(bench *b, const char *resource, int threads, weft_dtype dtype)
 {
+    const bool winograd = strcmp(resource, "ref") != 0;
     const bool half = dtype == WEFT_DTYPE_BF16;
     const hal_conv_shape *s = &b->shape;
     hal_conv_shape shape = *s;
@@ -121,13 +125,13 @@ static void run(bench *b, const char *resource, int threads, weft_dtype dtype, b
     for (int i = 0; i < 3; ++i) {
         assert_true((strstr(names[i], "winograd") != NULL) == winograd);
     }
-    float *dweight = half ? b->dweight : b->dweight_ref;
+    float *dweight = winograd ? b->dweight_given : b->dweight;
     memcpy(dweight, b->old, (size_t)(s->out * b->terms) * sizeof *dweight);
     const int64_t in_rows = b->in_cells / s->in;
     const int64_t out_rows = b->out_cells / s->out;
     const hal_mat x = hal_mat_of(half ? (void *)b->x16 : b->x, dtype, in_rows, s->in, s->in);
-    const hal_mat dx = hal_mat_of(half ? (void *)b->dx16 : b->dx, dtype, in_rows, s->in, s->in);
-    const hal_mat y = hal_mat_of(half ? (void *)b->y16 : b->y, dtype, out_rows, s->out, s->out);
+    const hal_mat dx = hal_mat_of(winograd ? b->dx_given : b->dx, dtype, in_rows, s->in, s->in);
+    const hal_mat y = hal_mat_of(winograd ? b->y_given : b->y, dtype, out_rows, s->out, s->out);
     const hal_mat dy = hal_mat_of(half ? (void *)b->dy16 : b->dy, dtype, out_rows, s->out, s->out);
     const hal_mat weight = hal_mat_of(b->weight, WEFT_DTYPE_F32, s->out, b->terms, b->terms);
     const hal_mat to = hal_mat_of(dweight, WEFT_DTYPE_F32, s->out, b->terms, b->terms);
@@ -144,83 +148,124 @@ static void run(bench *b, const char *resource, int threads, weft_dtype dtype, b
     weft_hal_close(hal);
 }
 
-static bool has_winograd(void)
+typedef struct winograd_kind {
+    const char *resource;
+    weft_dtype dtype;
+} winograd_kind;
+
+static const winograd_kind kinds[] = {
+    {"cpu", WEFT_DTYPE_BF16}, {"cpu", WEFT_DTYPE_F32}, {"cpu:avx2", WEFT_DTYPE_F32}, {"cpu:base", WEFT_DTYPE_F32}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Says so where this processor has none. */
+static void find_kinds(bool there[KINDS])
 {
-    weft_hal *hal = NULL;
-    hal_conv *conv = NULL;
     bench b = open_bench(&cases[0], true);
-    b.shape.dtype = WEFT_DTYPE_BF16;
-    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
-    ASSERT_OK(hal->image.conv_create(hal, &b.shape, &b.images, 1, &conv));
-    const bool has = hal->image.conv_info(hal, conv).winograd;
-    hal->image.conv_destroy(hal, conv);
-    weft_hal_close(hal);
-    close_bench(&b);
-    if (!has) {
-        print_message("skipped: this processor has no kernels of transformed tiles\n");
+    for (size_t k = 0; k < KINDS; ++k) {
+        weft_hal *hal = NULL;
+        hal_conv *conv = NULL;
+        there[k] = weft_hal_open(kinds[k].resource, 1, &hal) == WEFT_OK;
+        if (there[k]) {
+            b.shape.dtype = kinds[k].dtype;
+            ASSERT_OK(hal->image.conv_create(hal, &b.shape, &b.images, 1, &conv));
+            there[k] = hal->image.conv_info(hal, conv).winograd;
+            hal->image.conv_destroy(hal, conv);
+            weft_hal_close(hal);
+        }
+        if (!there[k]) {
+            print_message("skipped: this processor has no transformed tiles of %s by %s\n",
+                          weft_dtype_name(kinds[k].dtype), kinds[k].resource);
+        }
     }
-    return has;
+    close_bench(&b);
 }
 
-static void assert_same_bits(const char *what, const uint16_t *given, const float *wanted, int64_t count)
+static double given_at(const void *given, weft_dtype dtype, int64_t i)
+{
+    return (double)(dtype == WEFT_DTYPE_BF16 ? bf16_to_float(((const uint16_t *)given)[i]) : ((const float *)given)[i]);
+}
+
+static void assert_same_bits(const char *what, const void *given, weft_dtype dtype, const float *wanted, int64_t count)
 {
     for (int64_t i = 0; i < count; ++i) {
-        if (given[i] != bf16_from_float(wanted[i])) {
-            fail_msg("%s %ld of %ld: %g for %g", what, (long)i, (long)count, (double)bf16_to_float(given[i]),
+        const uint16_t narrow_wanted = bf16_from_float(wanted[i]);
+        const bool half = dtype == WEFT_DTYPE_BF16;
+        const void *from = half ? (const void *)((const uint16_t *)given + i) : (const float *)given + i;
+        if (memcmp(from, half ? (const void *)&narrow_wanted : wanted + i,
+                   half ? sizeof narrow_wanted : sizeof *wanted) != 0) {
+            fail_msg("%s %ld of %ld: %g for %g", what, (long)i, (long)count, given_at(given, dtype, i),
                      (double)wanted[i]);
         }
     }
 }
 
+static void check_whole(bench *b, int threads, const winograd_kind *kind)
+{
+    run(b, kind->resource, threads, kind->dtype);
+    assert_same_bits("y", b->y_given, kind->dtype, b->y, b->out_cells);
+    assert_same_bits("dx", b->dx_given, kind->dtype, b->dx, b->in_cells);
+    assert_same_bits("dweight", b->dweight_given, WEFT_DTYPE_F32, b->dweight, b->shape.out * b->terms);
+}
+
 static void test_whole_numbers_are_exact(void **state)
 {
     (void)state;
-    if (!has_winograd()) {
-        return;
-    }
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    bool there[KINDS];
+    find_kinds(there);
+    for (size_t c = 0; c < CASES; ++c) {
         bench b = open_bench(&cases[c], true);
-        run(&b, "ref", 2, WEFT_DTYPE_F32, false);
-        run(&b, "cpu", cases[c].threads, WEFT_DTYPE_BF16, true);
-        assert_same_bits("y", b.y16, b.y, b.out_cells);
-        assert_same_bits("dx", b.dx16, b.dx, b.in_cells);
-        assert_memory_equal(b.dweight, b.dweight_ref, (size_t)(b.shape.out * b.terms) * sizeof(float));
+        run(&b, "ref", 2, WEFT_DTYPE_F32);
+        for (size_t k = 0; k < KINDS; ++k) {
+            if (there[k] && (c < NARROW || kinds[k].dtype == WEFT_DTYPE_F32)) {
+                check_whole(&b, cases[c].threads, &kinds[k]);
+            }
+        }
         close_bench(&b);
     }
 }
 
 /* The error's root mean square over the result's. */
-static double error_of(const float *given, const uint16_t *narrow_given, const float *wanted, int64_t count)
+static double error_of(const void *given, weft_dtype dtype, const float *wanted, int64_t count)
 {
     double error = 0.0;
     double size = 0.0;
     for (int64_t i = 0; i < count; ++i) {
-        const double d = (double)(given != NULL ? given[i] : bf16_to_float(narrow_given[i])) - (double)wanted[i];
+        const double d = given_at(given, dtype, i) - (double)wanted[i];
         error += d * d;
         size += (double)wanted[i] * (double)wanted[i];
     }
     return sqrt(error / size);
 }
 
+static void check_errors(bench *b, int threads, const winograd_kind *kind)
+{
+    /* A number rounded to 8 bits is off by 0.0017 in root mean square: both factors, times 5/3, and the result. Of weights
+     * the result is not rounded. One rounded to 24 bits is off by 2.6e-8, and a sum of n by sqrt(n) of that at most. */
+    const bool half = kind->dtype == WEFT_DTYPE_BF16;
+    const double most = half ? 0.0055 : 1e-6;
+    const double least = half ? 0.001 : 2e-8;
+    run(b, kind->resource, threads, kind->dtype);
+    const double error[] = {error_of(b->y_given, kind->dtype, b->y, b->out_cells),
+                            error_of(b->dx_given, kind->dtype, b->dx, b->in_cells),
+                            error_of(b->dweight_given, WEFT_DTYPE_F32, b->dweight, b->shape.out * b->terms)};
+    for (int i = 0; i < 3; ++i) {
+        if (!(error[i] > least && error[i] < most)) {
+            fail_msg("%s %s, pass %d: an error of %g", kind->resource, weft_dtype_name(kind->dtype), i, error[i]);
+        }
+    }
+}
+
 static void test_errors_are_roundings(void **state)
 {
     (void)state;
-    if (!has_winograd()) {
-        return;
-    }
-    /* A number rounded to 8 bits is off by 0.0017 in root mean square: both factors, times 5/3, and the result. Of weights
-     * the result is not rounded. */
-    const double most = 0.0055;
-    const double least = 0.001;
-    for (size_t c = 4; c < sizeof cases / sizeof *cases; ++c) {
+    bool there[KINDS];
+    find_kinds(there);
+    for (size_t c = LARGE; c < NARROW; ++c) {
         bench b = open_bench(&cases[c], false);
-        run(&b, "ref", 2, WEFT_DTYPE_F32, false);
-        run(&b, "cpu", cases[c].threads, WEFT_DTYPE_BF16, true);
-        const double error[] = {error_of(NULL, b.y16, b.y, b.out_cells), error_of(NULL, b.dx16, b.dx, b.in_cells),
-                                error_of(b.dweight, NULL, b.dweight_ref, b.shape.out * b.terms)};
-        for (int i = 0; i < 3; ++i) {
-            if (!(error[i] > least && error[i] < most)) {
-                fail_msg("case %d, pass %d: an error of %.5f", (int)c, i, error[i]);
+        run(&b, "ref", 2, WEFT_DTYPE_F32);
+        for (size_t k = 0; k < KINDS; ++k) {
+            if (there[k]) {
+                check_errors(&b, cases[c].threads, &kinds[k]);
             }
         }
         close_bench(&b);
@@ -235,22 +280,24 @@ static void test_other_shapes_are_direct(void **state)
     const int64_t images = 2;
     const winograd_case *c = &cases[0];
     bench b = open_bench(c, true);
-    hal_conv_shape shapes[9];
-    for (size_t i = 0; i < 9; ++i) {
+    hal_conv_shape shapes[10];
+    const size_t count = sizeof shapes / sizeof *shapes;
+    for (size_t i = 0; i < count; ++i) {
         shapes[i] = b.shape;
-        shapes[i].dtype = WEFT_DTYPE_BF16;
+        shapes[i].dtype = i % 2 == 0 ? WEFT_DTYPE_BF16 : WEFT_DTYPE_F32;
     }
     shapes[0].winograd = false;
-    shapes[1].dtype = WEFT_DTYPE_F32;
+    shapes[1].in = 24;
     shapes[2].stride[1] = 2;
-    shapes[3].in = 48;
+    shapes[3].dtype = WEFT_DTYPE_F64;
     shapes[4].bias = true;
     shapes[5].groups = 2;
     shapes[6].dilation[0] = 2;
     shapes[7].kernel[1] = 1;
-    shapes[8].height = shapes[8].width = 1; /* a tile for one pixel is no saving */
+    shapes[8].in = 48;
+    shapes[9].height = shapes[9].width = 1; /* a tile for one pixel is no saving */
     ASSERT_OK(weft_hal_open("cpu", 1, &hal));
-    for (size_t i = 0; i < 9; ++i) {
+    for (size_t i = 0; i < count; ++i) {
         hal_conv *conv = NULL;
         ASSERT_OK(hal->image.conv_create(hal, &shapes[i], &images, 1, &conv));
         assert_false(hal->image.conv_info(hal, conv).winograd);

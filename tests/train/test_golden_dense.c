@@ -368,14 +368,17 @@ static void test_wide(void **state)
         net_size size;
         weft_dtype dtype;
         double tolerance;
-    } runs[] = {{"lenet", "ref", {28, 28, 1}, WEFT_DTYPE_F64, 1e-9},
-                {"lenet", "cpu", {28, 28, 1}, WEFT_DTYPE_F32, 1e-5},
-                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4}};
+        bool winograd;
+    } runs[] = {{"lenet", "ref", {28, 28, 1}, WEFT_DTYPE_F64, 1e-9, false},
+                {"lenet", "cpu", {28, 28, 1}, WEFT_DTYPE_F32, 1e-5, false},
+                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, false},
+                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, true}};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
         golden g = {.name = runs[i].name,
                     .size = runs[i].size,
                     .backend = runs[i].backend,
                     .dtype = runs[i].dtype,
+                    .winograd = runs[i].winograd,
                     .steps = STEPS,
                     .tolerance = runs[i].tolerance,
                     .of_weights = runs[i].tolerance,

@@ -4,7 +4,7 @@
  * Elements evenly over a result, first and last among them, are computed again as the definition says, in double
  * precision. A sum of k products in float32 may be off by TOLERANCE * sqrt(k + 4) roundings of the sum of magnitudes
  * (see app/bench/spmm_case.c), and a result stored as bfloat16 by one rounding of that more. Products of sums that were
- * rounded themselves are off by FACTORS roundings of one term, sqrt(k) times.
+ * rounded to that type themselves are off by FACTORS roundings of one term, sqrt(k) times.
  */
 #include <math.h>
 #include <string.h>
@@ -157,8 +157,9 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
         const int64_t at = i * (count[pass] - 1) / (SAMPLES - 1);
         const sampled wanted = rule[pass](&l, at);
         const double narrow = dtype == WEFT_DTYPE_BF16 ? 0x1p-8 * fabs(wanted.exact) : 0.0;
+        const double factor = s->dtype == WEFT_DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
         const double terms = sqrt((double)wanted.terms + 4.0);
-        const double factors = s->winograd ? FACTORS * 0x1p-8 * wanted.magnitude / terms : 0.0;
+        const double factors = s->winograd ? FACTORS * factor * wanted.magnitude / terms : 0.0;
         const double bound = TOLERANCE * terms * 0x1p-24 * wanted.magnitude + narrow + factors;
         const double error = fabs(element(given, dtype, at) - wanted.exact) / (bound + 0x1p-100);
         worst = isnan(error) ? (double)INFINITY : fmax(worst, error);

@@ -310,7 +310,8 @@ static weft_status dense_build(workload *work)
             job->model.slow, job->model.slow_layer);
     }
     if (job->model.winograd > 0) {
-        log_info(FLAG_CONVOLUTION " winograd: %d convolutions; direct rounds less", job->model.winograd);
+        log_info(FLAG_CONVOLUTION " winograd: %d convolutions%s", job->model.winograd,
+                 job->config.values == WEFT_DTYPE_BF16 ? "; direct rounds less" : "");
     }
     work->model = &job->model.interface;
     work->targets = &job->answers;

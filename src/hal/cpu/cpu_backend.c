@@ -182,10 +182,14 @@ static void cpu_close(weft_hal *hal)
     hal->state = NULL;
 }
 
-static const cpu_kernels *kernels_of(hal_isa isa)
+static cpu_kernels kernels_of(hal_isa isa)
 {
     static const cpu_kernels *const kernels[HAL_ISAS] = {&cpu_kernels_base, &cpu_kernels_avx2, &cpu_kernels_avx512};
-    return kernels[isa];
+    static const cpu_winograd_kernels *const winograd[HAL_ISAS] = {&cpu_winograd_base, &cpu_winograd_avx2,
+                                                                   &cpu_winograd_avx512};
+    cpu_kernels all = *kernels[isa];
+    all.winograd_f32 = winograd[isa];
+    return all;
 }
 
 /* Tiles of bfloat16 (Sapphire Rapids and later): the library multiplies with them, several times as fast as vectors do. */
@@ -209,11 +213,11 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     hal->state = state;
     hal->threads = threads;
     state->isa = isa;
-    state->kernels = *kernels_of(isa);
+    state->kernels = kernels_of(isa);
     if (isa == HAL_ISA_AVX512 && __builtin_cpu_supports("avx512bf16") != 0) {
         state->kernels.bf16.norm = cpu_norm_avx512bf16;
         state->kernels.pairs = has_amx() ? NULL : &cpu_pairs_avx512bf16;
-        state->kernels.winograd = has_amx() ? NULL : &cpu_winograd_avx512bf16;
+        state->kernels.winograd_bf16 = has_amx() ? NULL : &cpu_winograd_avx512bf16;
     }
     ref_fill_ops(&state->ref);
     /* The library knows no cap of its own by backend: a capped backend does without it. */

@@ -75,17 +75,17 @@ weft_status cpu_gemm_pairs(weft_hal *hal, const cpu_pair_product *product);
 /* Makes the workspace large enough for products of this size, so that they allocate nothing. */
 weft_status cpu_pairs_prepare(weft_hal *hal, int64_t m, int64_t n, int64_t k);
 
-/* Convolutions of 3 x 3 by transformed tiles (winograd/): whether this backend has them for such a one, and the caller allows
- * it. */
-bool cpu_winograd_takes(const weft_hal *hal, const hal_conv_shape *shape);
+/* Convolutions of 3 x 3 by transformed tiles (winograd/): their name where the caller allows them and this backend has them
+ * for such a shape, else NULL. x and y are of the shape's type. */
+const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *shape);
 /* Makes the workspace large enough for so many images, so that passes allocate nothing. */
 weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int64_t images);
-weft_status cpu_winograd_forward(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *x,
-                                 const float *weight, uint16_t *y);
-weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *dy,
-                                       const float *weight, uint16_t *dx);
-weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const uint16_t *x,
-                                          const uint16_t *dy, float *dweight, bool adds);
+weft_status cpu_winograd_forward(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
+                                 const float *weight, void *y);
+weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *dy,
+                                       const float *weight, void *dx);
+weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
+                                          const void *dy, float *dweight, bool adds);
 
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);

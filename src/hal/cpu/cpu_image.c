@@ -83,14 +83,14 @@ static weft_status prepare_pairs(weft_hal *hal, cpu_conv *conv)
     return WEFT_OK;
 }
 
-static weft_status prepare_winograd(weft_hal *hal, cpu_conv *conv)
+static weft_status prepare_winograd(weft_hal *hal, const char *name, cpu_conv *conv)
 {
-    char *const name[] = {conv->info.forward, conv->info.backward_data, conv->info.backward_weights};
+    char *const pass_name[] = {conv->info.forward, conv->info.backward_data, conv->info.backward_weights};
     const bool wanted[] = {true, conv->common.shape.training && conv->common.shape.backward_data,
                            conv->common.shape.training};
     for (int pass = 0; pass < 3; ++pass) {
         if (wanted[pass]) {
-            snprintf(name[pass], sizeof conv->info.forward, "weft winograd:avx512_bf16");
+            snprintf(pass_name[pass], sizeof conv->info.forward, "%s", name);
         }
     }
     for (int i = 0; i < conv->common.sizes; ++i) {
@@ -130,8 +130,9 @@ static weft_status cpu_conv_create(weft_hal *hal, const hal_conv_shape *shape, c
     *out = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
-    conv->info.winograd = cpu_winograd_takes(hal, shape);
-    WEFT_TRY_GOTO(conv->info.winograd ? prepare_winograd(hal, conv) : prepare_direct(hal, conv), status, failed);
+    const char *winograd = cpu_winograd_name(hal, shape);
+    conv->info.winograd = winograd != NULL;
+    WEFT_TRY_GOTO(winograd != NULL ? prepare_winograd(hal, winograd, conv) : prepare_direct(hal, conv), status, failed);
     log_choice(shape, &conv->info);
     *out = &conv->common;
     return WEFT_OK;

@@ -11,6 +11,13 @@
 
 #include "hal/hal.h"
 
+/* Before a loop of constant length whose arrays are to be registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 /* Optimiser steps with their constants worked out in double by the driver. */
 typedef struct cpu_adam_step {
     float beta1, beta2, one_minus_beta1, one_minus_beta2;
@@ -153,8 +160,9 @@ typedef struct cpu_kernels {
     /* c[m, n] = transpose of a[k, m], times packed, + beta * c */
     void (*gemm_multiply_transposed)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed,
                                      float beta, float *c, int64_t ldc);
-    const cpu_pair_kernels *pairs;        /* NULL where the processor has none, or something better */
-    const cpu_winograd_kernels *winograd; /* likewise; uses `pairs` */
+    /* NULL where the processor has none, or something better. */
+    const cpu_pair_kernels *pairs;
+    const cpu_winograd_kernels *winograd_f32, *winograd_bf16;
 
     void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*elu_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
@@ -193,6 +201,7 @@ typedef struct cpu_kernels {
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
 extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
 extern const cpu_pair_kernels cpu_pairs_avx512bf16;
+extern const cpu_winograd_kernels cpu_winograd_base, cpu_winograd_avx2, cpu_winograd_avx512; /* of float32 */
 extern const cpu_winograd_kernels cpu_winograd_avx512bf16;
 
 #endif

@@ -16,12 +16,6 @@
  * matrix multiplication. ACM TOMS 34(3), 2008, doi:10.1145/1356052.1356053 describes the packed general case.
  */
 
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Three rows of A share a pointer: base, base + lda, base + 2 lda are addresses of one instruction each. Without this
  * the compiler keeps a pointer a row, more than there are registers. */
 #define KEEP_POINTER(pointer) __asm__("" : "+r"(pointer))
@@ -30,19 +24,6 @@ enum {
     MOST_ROWS = TILE(1),
     ROW_BLOCK = 48 /* rows of A that stay in the second-level cache while the panels pass; whole tiles of any panel */
 };
-
-typedef float vec __attribute__((vector_size(LANES * 4)));
-typedef float vec_unaligned __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
-
-static inline vec vec_load(const float *from)
-{
-    return *(const vec_unaligned *)from;
-}
-
-static inline void vec_store(float *to, vec value)
-{
-    *(vec_unaligned *)to = value;
-}
 
 /* Vectors of panel i when `all` vectors are cut into `panels`. */
 static int64_t panel_vectors(int64_t all, int64_t panels, int64_t i)

@@ -1,5 +1,7 @@
 /* hal/cpu/kernels_table.h: the bodies and the table KERNELS made of them. Included once by each kernels_*.c. */
 #include "base/half.h"
+#include "hal/cpu/kernels_vec.h"
+
 #include "hal/cpu/kernels_act_body.h"
 #include "hal/cpu/kernels_cells.h"
 #include "hal/cpu/kernels_dense_body.h"
