@@ -151,6 +151,29 @@ static inline __attribute__((always_inline)) void find_pixels(const tiling *t, c
     }
 }
 
+/* Asks for piece `piece` of TILE_CELLS of the pixels of tiles [first, end), those of a plane without padding: tiles lie there in
+ * order, so that the rest is not far. Products take turns with this, memory and arithmetic at once. */
+static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, int64_t first, int64_t end, int side,
+                                                               tile_pixel image, int64_t bytes, int64_t piece,
+                                                               bool to_write)
+{
+    enum { LINE_BYTES = 64 };
+    const plane *p = side == SIDE ? &t->in : &t->out;
+    const int64_t all = t->images * p->height * p->width;
+    const int64_t begin = smaller(first * TILE_OUT, all);
+    const int64_t pixels = smaller(end * TILE_OUT, all) - begin;
+    const int64_t pixel = p->channels * bytes;
+    const char *from = (const char *)image.from + (begin + pixels * piece / TILE_CELLS) * pixel;
+    const char *to = (const char *)image.from + (begin + pixels * (piece + 1) / TILE_CELLS) * pixel;
+    for (; from < to; from += LINE_BYTES) {
+        if (to_write) {
+            __builtin_prefetch(from, 1, 2);
+        } else {
+            __builtin_prefetch(from, 0, 2);
+        }
+    }
+}
+
 /* ---- rooms: in elements of four bytes, whole lines ------------------------------------------------------------------ */
 
 /* Neighbouring cells of a tile are a whole block apart, and GAP more: at multiples of 4 KiB they would all compete for the
@@ -174,7 +197,10 @@ static plane_plan plane_plan_of(const weft_hal *hal, const cpu_winograd_kernels 
 {
     const int64_t terms = t->in.channels / kernels->fold;
     const int64_t bytes_of_tile = TILE_CELLS * (terms + kernels->block) * (int64_t)sizeof(float);
-    const int64_t fit = (int64_t)(cpu_l2_bytes() / 4 * 3) / bytes_of_tile / TILE_ROWS * TILE_ROWS;
+    /* A quarter of the cache, beside kernels and what is fetched; more only so that a kernel serves ENOUGH tiles. */
+    enum { ENOUGH = 64 };
+    const int64_t quarter = (int64_t)(cpu_l2_bytes() / 4) / bytes_of_tile;
+    const int64_t fit = (quarter > ENOUGH ? quarter : smaller(3 * quarter, ENOUGH)) / TILE_ROWS * TILE_ROWS;
     const int64_t all = whole((t->tiles + hal->threads - 1) / hal->threads, TILE_ROWS);
     plane_plan p = {.block = smaller(fit > TILE_ROWS ? fit : TILE_ROWS, all)};
     p.parts = (int)smaller(hal->threads, (t->tiles + p.block - 1) / p.block);
@@ -258,8 +284,9 @@ typedef struct plane_pass {
     tile_pixel zeros, x, y;
 } plane_pass;
 
-/* Tiles [first, first + count) of a pass: into `tiles`, their products with a block of kernels, and out. */
-static void pass_block(const plane_pass *pass, int64_t first, int64_t count, uint32_t *tiles, float *products)
+/* Tiles [first, first + count) of a part that ends before `end`: into `tiles`, their products with a block of kernels, and out. */
+static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int64_t end, uint32_t *tiles,
+                       float *products)
 {
     const cpu_winograd_kernels *kernels = pass->kernels;
     const int64_t rows = whole(count, TILE_ROWS);
@@ -275,6 +302,11 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, uin
     }
     for (int64_t column = 0; column < pass->t.out.channels; column += kernels->block) {
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
+            if (column == 0) {
+                fetch_pixels(&pass->t, first + count, smaller(first + 2 * count, end), SIDE, pass->x, bytes, cell,
+                             false);
+                fetch_pixels(&pass->t, first, first + count, OUT_SIDE, pass->y, bytes, cell, true);
+            }
             kernels->multiply(rows, terms, tiles + cell * tile_cell, terms,
                               pass->packed + (column * TILE_CELLS + cell * kernels->block) * terms,
                               products + cell * product_cell);
@@ -316,7 +348,7 @@ static weft_status run_plane(weft_hal *hal, const cpu_winograd_kernels *kernels,
         int64_t end = 0;
         hal_split_rows(t->tiles, plan.parts, part, &begin, &end);
         for (int64_t first = begin; first < end; first += plan.block) {
-            pass_block(&pass, first, smaller(plan.block, end - first), own, (float *)(void *)(own + plan.tiles));
+            pass_block(&pass, first, smaller(plan.block, end - first), end, own, (float *)(void *)(own + plan.tiles));
         }
     }
     return WEFT_OK;
@@ -378,13 +410,19 @@ static void add_products(const weights_pass *pass, int64_t cell, int64_t terms, 
 static void sum_own(const weights_pass *pass, const weights_plan *plan, int part, uint32_t *room)
 {
     uint32_t *tiles = room + plan->gradients;
+    const int64_t fold = pass->kernels->fold;
+    const int64_t bytes = cell_bytes(pass->kernels);
     int64_t begin = 0;
     int64_t end = 0;
     hal_split_rows(tile_terms(pass->kernels, &pass->t), plan->parts, part, &begin, &end);
     for (int64_t first = begin; first < end; first += plan->block) {
         const int64_t terms = smaller(plan->block, end - first);
         pack_terms(pass, first, terms, 0, terms, room, tiles);
+        const int64_t next = (first + terms) * fold;
+        const int64_t behind = smaller(first + terms + plan->block, end) * fold;
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
+            fetch_pixels(&pass->t, next, behind, SIDE, pass->x, bytes, cell, false);
+            fetch_pixels(&pass->t, next, behind, OUT_SIDE, pass->dy, bytes, cell, false);
             add_products(pass, cell, terms, room, tiles, first > begin, (float *)(void *)(tiles + plan->tiles));
         }
     }
