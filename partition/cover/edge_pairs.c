@@ -240,10 +240,15 @@ void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const w
         int t = omp_get_thread_num(), team = omp_get_num_threads();
         int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team), low = 0, high = 0;
         for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
+            int64_t own = list->offset[v]; /* the partner of v where sources ascend */
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                if (pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
-                    __atomic_store_n(&pair_part[find_pair(list, low, high)], edge_part[e], __ATOMIC_RELAXED);
+                if (edge_part[e] == PARTITION_NO_PART ||
+                    !pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
+                    continue;
                 }
+                const bool next = low == v && own < list->offset[v + 1] && list->other[own] == high;
+                const int64_t pair = next ? own++ : find_pair(list, low, high);
+                __atomic_store_n(&pair_part[pair], edge_part[e], __ATOMIC_RELAXED);
             }
         }
     }

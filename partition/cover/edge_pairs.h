@@ -32,7 +32,8 @@ weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degr
 weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                              uint16_t loop_part, int threads, uint16_t *edge_part);
 
-/* The other way round: [out] pair_part [pairs] from edge_part, in which both directions of a pair lie together. */
+/* The other way round: [out] pair_part [pairs] from edge_part, which tells the part of each pair in one direction at least, and
+ * nothing else in the other (PARTITION_NO_PART). */
 void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const weft_graph *graph, int threads,
                        uint16_t *pair_part);
 

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "partition/cover/counts.h"
 #include "partition/partition.h"
 
 enum { MOST_PAIRS = 64, WALKS = 2, PROGRESS_ROWS = 4096 };
@@ -16,7 +15,7 @@ typedef struct evict_state {
     const adjacency *adjacent;
     uint16_t *pair_part;
     int parts;
-    part_counts counts;
+    part_counts *counts;
     int64_t *load;      /* [parts] pairs */
     int64_t *held;      /* [parts] vertices */
     int64_t *next;      /* [vertices] the pair of each vertex with the next larger one, in the order of the walk */
@@ -36,8 +35,8 @@ typedef struct eviction {
 
 static void leave(evict_state *state, int64_t v, int part)
 {
-    counts_decrement(&state->counts, v, part);
-    if (counts_get(&state->counts, v, part) == 0) {
+    counts_decrement(state->counts, v, part);
+    if (counts_get(state->counts, v, part) == 0) {
         --state->held[part];
         --state->replicas;
     }
@@ -45,16 +44,16 @@ static void leave(evict_state *state, int64_t v, int part)
 
 static void join(evict_state *state, int64_t v, int part)
 {
-    if (counts_get(&state->counts, v, part) == 0) {
+    if (counts_get(state->counts, v, part) == 0) {
         ++state->held[part];
         ++state->replicas;
     }
-    counts_increment(&state->counts, v, part);
+    counts_increment(state->counts, v, part);
 }
 
 static void list_holders(evict_state *state, int64_t v)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     const bool dense = counts_is_dense(counts, v);
     const int32_t slots = dense ? state->parts : counts->row[v].used;
     state->holders = 0;
@@ -73,10 +72,10 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
     int32_t most = -1;
     for (int i = 0; i < state->holders; ++i) {
         const int part = state->holder[i];
-        if (part == from || state->load[part] + taken >= state->load_cap || counts_get(&state->counts, v, part) == 0) {
+        if (part == from || state->load[part] + taken >= state->load_cap || counts_get(state->counts, v, part) == 0) {
             continue;
         }
-        const int32_t there = counts_get(&state->counts, u, part);
+        const int32_t there = counts_get(state->counts, u, part);
         if (there > most && (there > 0 || state->held[part] < state->held_cap)) {
             best = part;
             most = there;
@@ -90,7 +89,7 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
 static void find_leaving(const evict_state *state, int64_t v, int from, int count, eviction *plan)
 {
     const adjacency *adjacent = state->adjacent;
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
     const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
     plan->count = 0;
@@ -118,7 +117,7 @@ static bool find_places(const evict_state *state, int64_t v, int from, int count
         if (plan->to[i] < 0) {
             return false;
         }
-        plan->replicas += adds - (counts_get(&state->counts, u, from) == 1 ? 1 : 0);
+        plan->replicas += adds - (counts_get(state->counts, u, from) == 1 ? 1 : 0);
     }
     return plan->replicas < 0 || (plan->replicas == 0 && state->held[from] > state->held_cap);
 }
@@ -196,7 +195,7 @@ static weft_status evict_all(evict_state *state)
         list_holders(state, v);
         for (int i = 0; i < state->holders && state->holders > 1; ++i) {
             const int part = state->holder[i];
-            const int32_t count = counts_get(&state->counts, v, part);
+            const int32_t count = counts_get(state->counts, v, part);
             if (count > 0 && count <= MOST_PAIRS && find_places(state, v, part, count, &plan)) {
                 assert(plan.count == count);
                 carry_out(state, v, part, &plan);
@@ -207,7 +206,7 @@ static weft_status evict_all(evict_state *state)
     return WEFT_OK;
 }
 
-static weft_status evict_create(evict_state *state, const evict_options *options)
+static weft_status evict_create(evict_state *state, double balance)
 {
     const pair_list *list = state->list;
     const adjacency *adjacent = state->adjacent;
@@ -216,7 +215,6 @@ static weft_status evict_create(evict_state *state, const evict_options *options
         const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
         most = degree > most ? degree : most;
     }
-    WEFT_TRY(counts_create(list, state->pair_part, state->parts, options->threads, &state->counts));
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->holder, state->parts, WEFT_MEM_PARTITION));
@@ -233,13 +231,12 @@ static weft_status evict_create(evict_state *state, const evict_options *options
         }
         state->replicas += state->holders;
     }
-    state->load_cap = (int64_t)(options->balance * (double)list->pairs / state->parts);
+    state->load_cap = (int64_t)(balance * (double)list->pairs / state->parts);
     return WEFT_OK;
 }
 
 static void evict_free(evict_state *state)
 {
-    counts_free(&state->counts);
     weft_free(state->load);
     weft_free(state->held);
     weft_free(state->holder);
@@ -257,13 +254,14 @@ static int64_t largest(const evict_state *state)
     return most;
 }
 
-weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const evict_options *options,
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, double balance, part_counts *counts,
                            uint16_t *pair_part, refine_result *result)
 {
     weft_status status = WEFT_OK;
-    evict_state state = {.list = list, .adjacent = adjacent, .pair_part = pair_part, .parts = options->parts};
+    evict_state state = {
+        .list = list, .adjacent = adjacent, .counts = counts, .pair_part = pair_part, .parts = counts->parts};
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
-    WEFT_TRY_GOTO(evict_create(&state, options), status, done);
+    WEFT_TRY_GOTO(evict_create(&state, balance), status, done);
     for (int walk = 0; walk < WALKS && (walk == 0 || largest(&state) > vertex_limit(&state)); ++walk) {
         const int64_t before = state.replicas;
         WEFT_TRY_GOTO(evict_all(&state), status, done);
@@ -273,5 +271,18 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
     result->largest = largest(&state);
 done:
     evict_free(&state);
+    return status;
+}
+
+weft_status refine_and_evict(const pair_list *list, const adjacency *adjacent, const refine_options *options,
+                             uint16_t *pair_part, refine_result *result)
+{
+    weft_status status = WEFT_OK;
+    part_counts counts;
+    WEFT_TRY(counts_create(list, pair_part, options->parts, options->threads, &counts));
+    WEFT_TRY_GOTO(refine_pairs(list, options, &counts, pair_part, result), status, done);
+    status = evict_replicas(list, adjacent, options->balance, &counts, pair_part, result);
+done:
+    counts_free(&counts);
     return status;
 }

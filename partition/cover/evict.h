@@ -19,13 +19,13 @@
 #include "partition/cover/adjacency.h"
 #include "partition/cover/refine.h"
 
-typedef struct evict_options {
-    int parts, threads;
-    double balance; /* allowed pairs of a part over the mean */
-} evict_options;
-
-/* pair_part [pairs]: changed in place. [out] result: replicas and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
-weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const evict_options *options,
+/* balance: allowed pairs of a part over the mean. pair_part [pairs] and the counts of it: changed in place. [out] result: replicas
+ * and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, double balance, part_counts *counts,
                            uint16_t *pair_part, refine_result *result);
+
+/* Refines, then takes replicas out, within the same balance. */
+weft_status refine_and_evict(const pair_list *list, const adjacency *adjacent, const refine_options *options,
+                             uint16_t *pair_part, refine_result *result);
 
 #endif

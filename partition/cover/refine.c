@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "machine/thread_ranges.h"
-#include "partition/cover/counts.h"
 #include "partition/partition.h"
 
 enum {
@@ -29,7 +28,7 @@ typedef struct refine_state {
     uint16_t *pair_part;
     int parts, threads;
     double price_power;
-    part_counts counts;
+    part_counts *counts;
     int64_t *load;    /* [parts] pairs */
     int64_t *held;    /* [parts] vertices */
     int64_t replicas; /* sum of held */
@@ -59,8 +58,8 @@ static int64_t row_of(const pair_list *list, int64_t e)
 
 static void leave(refine_state *state, int64_t v, int part)
 {
-    counts_decrement(&state->counts, v, part);
-    if (counts_get(&state->counts, v, part) == 0) {
+    counts_decrement(state->counts, v, part);
+    if (counts_get(state->counts, v, part) == 0) {
         --state->held[part];
         --state->replicas;
         assert(state->held[part] >= 0 && state->replicas >= 0);
@@ -69,11 +68,11 @@ static void leave(refine_state *state, int64_t v, int part)
 
 static void join(refine_state *state, int64_t v, int part)
 {
-    if (counts_get(&state->counts, v, part) == 0) {
+    if (counts_get(state->counts, v, part) == 0) {
         ++state->held[part];
         ++state->replicas;
     }
-    counts_increment(&state->counts, v, part);
+    counts_increment(state->counts, v, part);
 }
 
 static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int to)
@@ -119,7 +118,7 @@ static void consider(const refine_state *state, int64_t u, int64_t v, int part, 
     if (state->load[part] >= state->load_cap) {
         return;
     }
-    int added = (counts_get(&state->counts, u, part) == 0 ? 1 : 0) + (counts_get(&state->counts, v, part) == 0 ? 1 : 0);
+    int added = (counts_get(state->counts, u, part) == 0 ? 1 : 0) + (counts_get(state->counts, v, part) == 0 ? 1 : 0);
     float cost = (float)added * state->price[part];
     if (best->part < 0 || cost < best->cost || (cost == best->cost && state->load[part] < best->load)) {
         *best = (landing){.part = part, .replicas = added, .cost = cost, .load = state->load[part]};
@@ -128,7 +127,7 @@ static void consider(const refine_state *state, int64_t u, int64_t v, int part, 
 
 static void consider_held(const refine_state *state, int64_t u, int64_t v, int64_t row, landing *best)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     if (counts_is_dense(counts, row)) {
         for (int p = 0; p < state->parts; ++p) {
             if (counts->count[counts->row[row].first + p] > 0) {
@@ -154,8 +153,8 @@ static int cheapest_landing(const refine_state *state, int64_t e, int64_t u, int
         return 3;
     }
     int from = state->pair_part[e];
-    return best.replicas - (counts_get(&state->counts, u, from) == 1 ? 1 : 0) -
-           (counts_get(&state->counts, v, from) == 1 ? 1 : 0);
+    return best.replicas - (counts_get(state->counts, u, from) == 1 ? 1 : 0) -
+           (counts_get(state->counts, v, from) == 1 ? 1 : 0);
 }
 
 static int emptiest_part(const refine_state *state)
@@ -240,7 +239,7 @@ static int best_dense(const refine_state *state, const int32_t *count, const flo
 /* The same over a list, and over the best part of u alone (`alone`, or -1). */
 static int best_listed(const refine_state *state, int64_t v, const float *near, int alone)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     int best = alone;
     float best_cost = alone < 0 ? NEVER : near[alone] + state->price[alone];
     for (int64_t i = counts->row[v].first; i < counts->row[v].first + counts->row[v].used; ++i) {
@@ -258,7 +257,7 @@ static int best_listed(const refine_state *state, int64_t v, const float *near, 
 /* near[p] = price / (c_u(p) + 1) for all p; returns u's cheapest part for a partner that is nowhere yet, or -1. */
 static int set_near(const refine_state *state, int64_t u, float *near)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     int alone = -1;
     bool dense = counts_is_dense(counts, u);
     int32_t slots = dense ? state->parts : counts->row[u].used;
@@ -276,7 +275,7 @@ static int set_near(const refine_state *state, int64_t u, float *near)
 
 static void clear_near(const refine_state *state, int64_t u, float *near)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     bool dense = counts_is_dense(counts, u);
     int32_t slots = dense ? state->parts : counts->row[u].used;
     for (int32_t i = 0; i < slots; ++i) {
@@ -288,7 +287,7 @@ static void clear_near(const refine_state *state, int64_t u, float *near)
 /* What a move of {u, v} to `part` would gain in the measure of refine.h; <= 0: nothing. */
 static float gain_of(const refine_state *state, int64_t u, int64_t v, int from, int part)
 {
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     float now = 1.0f / (float)counts_get(counts, u, from) + 1.0f / (float)counts_get(counts, v, from);
     int32_t cu = counts_get(counts, u, part), cv = counts_get(counts, v, part);
     float price = state->price[part];
@@ -299,7 +298,7 @@ static float gain_of(const refine_state *state, int64_t u, int64_t v, int from, 
 static void find_wishes(const refine_state *state, int64_t base, int64_t begin, int64_t end, float *near)
 {
     const pair_list *list = state->list;
-    const part_counts *counts = &state->counts;
+    const part_counts *counts = state->counts;
     int64_t e = begin;
     for (int64_t u = begin < end ? row_of(list, begin) : 0; e < end; ++u) {
         int64_t row_end = list->offset[u + 1] < end ? list->offset[u + 1] : end;
@@ -330,7 +329,7 @@ static bool is_granted(const refine_state *state, int64_t u, int64_t v, int from
     if (state->load[to] >= state->load_cap || gain_of(state, u, v, from, to) <= 0) {
         return false;
     }
-    bool grows = counts_get(&state->counts, u, to) == 0 || counts_get(&state->counts, v, to) == 0;
+    bool grows = counts_get(state->counts, u, to) == 0 || counts_get(state->counts, v, to) == 0;
     return !grows || state->held[to] < state->held_cap;
 }
 
@@ -397,9 +396,8 @@ static int64_t refine_once(refine_state *state)
 static weft_status refine_create(refine_state *state, double balance)
 {
     const pair_list *list = state->list;
-    part_counts *counts = &state->counts;
+    part_counts *counts = state->counts;
     int64_t batch = list->pairs < BATCH ? list->pairs : BATCH;
-    WEFT_TRY(counts_create(list, state->pair_part, state->parts, state->threads, counts));
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
     state->stride = counts_stride(state->parts);
@@ -441,12 +439,13 @@ static bool goes_on(const refine_state *state, int64_t before, int64_t moved)
                                   : (double)(before - state->replicas) > MIN_GAIN * (double)state->replicas;
 }
 
-weft_status refine_pairs(const pair_list *list, const refine_options *options, uint16_t *pair_part,
+weft_status refine_pairs(const pair_list *list, const refine_options *options, part_counts *counts, uint16_t *pair_part,
                          refine_result *result)
 {
     weft_status status = WEFT_OK;
     refine_state state = {.list = list,
                           .pair_part = pair_part,
+                          .counts = counts,
                           .parts = options->parts,
                           .threads = options->threads,
                           .price_power = options->price_power};
@@ -478,6 +477,5 @@ done:
     weft_free(state.price);
     weft_free(state.held);
     weft_free(state.load);
-    counts_free(&state.counts);
     return status;
 }

@@ -21,7 +21,7 @@
 #ifndef WEFT_PARTITION_COVER_REFINE_H
 #define WEFT_PARTITION_COVER_REFINE_H
 
-#include "partition/cover/edge_pairs.h"
+#include "partition/cover/counts.h"
 
 typedef struct refine_options {
     int parts, threads;
@@ -37,8 +37,8 @@ typedef struct refine_result {
     int passes;
 } refine_result;
 
-/* pair_part [pairs]: changed in place. */
-weft_status refine_pairs(const pair_list *list, const refine_options *options, uint16_t *pair_part,
+/* pair_part [pairs] and the counts of it: changed in place. */
+weft_status refine_pairs(const pair_list *list, const refine_options *options, part_counts *counts, uint16_t *pair_part,
                          refine_result *result);
 
 #endif

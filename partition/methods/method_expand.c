@@ -29,12 +29,12 @@ enum { PASSES = 4 };
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                            uint16_t *pair_part, refine_result *result)
 {
-    const double balance = partition_pair_balance(job->options);
-    const refine_options refinement = {
-        .parts = job->parts, .threads = job->threads, .passes = PASSES, .balance = balance, .price_power = PRICE_POWER};
-    const evict_options eviction = {.parts = job->parts, .threads = job->threads, .balance = balance};
-    WEFT_TRY(refine_pairs(list, &refinement, pair_part, result));
-    return evict_replicas(list, adjacent, &eviction, pair_part, result);
+    const refine_options options = {.parts = job->parts,
+                                    .threads = job->threads,
+                                    .passes = PASSES,
+                                    .balance = partition_pair_balance(job->options),
+                                    .price_power = PRICE_POWER};
+    return refine_and_evict(list, adjacent, &options, pair_part, result);
 }
 
 /* finished: vertices that may close in a part while it grows by itself. */
@@ -63,7 +63,9 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
     const row_team alone = row_team_alone(job->graph);
     double at_home = 0;
     refine_result result = {0};
-    WEFT_TRY(edge_stream_assign(&alone, job->parts, partition_pair_balance(job->options), edge_part, NULL, &at_home));
+    const edge_stream_options stream = {
+        .parts = job->parts, .balance = partition_pair_balance(job->options), .first = true};
+    WEFT_TRY(edge_stream_assign(&alone, &stream, edge_part, NULL, &at_home));
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         WEFT_TRY(improve(job, list, adjacent, best->other, &result));

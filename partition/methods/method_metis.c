@@ -35,21 +35,14 @@
 
 enum { PASSES = 8 };
 
-static refine_options refinement(const partition_job *job)
-{
-    return (refine_options){.parts = job->parts,
-                            .threads = job->threads,
-                            .passes = PASSES,
-                            .balance = partition_pair_balance(job->options)};
-}
-
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                            uint16_t *pair_part, refine_result *result)
 {
-    const refine_options options = refinement(job);
-    const evict_options eviction = {.parts = job->parts, .threads = job->threads, .balance = options.balance};
-    WEFT_TRY(refine_pairs(list, &options, pair_part, result));
-    return evict_replicas(list, adjacent, &eviction, pair_part, result);
+    const refine_options options = {.parts = job->parts,
+                                    .threads = job->threads,
+                                    .passes = PASSES,
+                                    .balance = partition_pair_balance(job->options)};
+    return refine_and_evict(list, adjacent, &options, pair_part, result);
 }
 
 /* [out] node_part [vertices]: METIS's parts. */

@@ -11,6 +11,7 @@
 #include "partition/stream/row_pairs.h"
 
 enum { PROGRESS_ROWS = 4096, LOOK = 64 }; /* pairs between two looks at all parts */
+enum { AHEAD = 8 };                       /* entries between the fetch of what is known of a source and its use */
 enum { TEAM_BLOCKS = 32 };                /* of a rank's rows, with a word to the others behind each */
 #define EVEN_EDGES 0.5
 #define EVEN_ROWS  0.5
@@ -42,8 +43,10 @@ typedef struct stream_state {
     int64_t news_count, news_room;
     /* What the last look at all parts saw. */
     int64_t least_load, top_load, least_rows, top_rows, rows_limit;
-    int evenest;   /* the part that adds most to evenness, -1: none has room */
-    int64_t since; /* pairs placed since */
+    double *edges_term,
+        *rows_term; /* [parts] what a part's edges and vertices, as they are now, are worth beside those */
+    int evenest;    /* the part that adds most to evenness, -1: none has room */
+    int64_t since;  /* pairs placed since */
 } stream_state;
 
 static uint16_t *part_of(const stream_state *state, int64_t e)
@@ -70,12 +73,25 @@ static weft_status note(stream_state *state, int64_t v, int part)
     return WEFT_OK;
 }
 
+static void value_edges(stream_state *state, int part)
+{
+    state->edges_term[part] = EVEN_EDGES * (double)(state->top_load - state->load[part]) /
+                              (1.0 + (double)(state->top_load - state->least_load));
+}
+
+static void value_rows(stream_state *state, int part)
+{
+    state->rows_term[part] = EVEN_ROWS * (double)(state->top_rows - state->rows[part]) /
+                             (1.0 + (double)(state->top_rows - state->least_rows));
+}
+
 static weft_status hold(stream_state *state, int64_t v, int part)
 {
     if (holds(state, v, part)) {
         return WEFT_OK;
     }
     ++state->rows[part];
+    value_rows(state, part);
     state->held[v * state->words + part / 64] |= UINT64_C(1) << (part % 64);
     return state->team->size > 1 ? note(state, v, part) : WEFT_OK;
 }
@@ -88,6 +104,7 @@ static weft_status place(stream_state *state, int64_t e, int64_t u, int64_t v, i
     WEFT_TRY(hold(state, v, part));
     state->load[part] += edges;
     state->room[part] -= edges;
+    value_edges(state, part);
     *part_of(state, e) = (uint16_t)part;
     return WEFT_OK;
 }
@@ -143,18 +160,6 @@ static weft_status tell(stream_state *state, weft_status status)
     return status;
 }
 
-static double edges_term(const stream_state *state, int part)
-{
-    return EVEN_EDGES * (double)(state->top_load - state->load[part]) /
-           (1.0 + (double)(state->top_load - state->least_load));
-}
-
-static double rows_term(const stream_state *state, int part)
-{
-    return EVEN_ROWS * (double)(state->top_rows - state->rows[part]) /
-           (1.0 + (double)(state->top_rows - state->least_rows));
-}
-
 static void look(stream_state *state)
 {
     int64_t rows = 0;
@@ -172,7 +177,9 @@ static void look(stream_state *state)
     state->evenest = -1;
     double best = 0;
     for (int p = 0; p < state->parts; ++p) {
-        const double gain = edges_term(state, p) + rows_term(state, p);
+        value_edges(state, p);
+        value_rows(state, p);
+        const double gain = state->edges_term[p] + state->rows_term[p];
         if (state->room[p] > 0 && state->rows[p] < state->rows_limit && (state->evenest < 0 || gain > best)) {
             state->evenest = p;
             best = gain;
@@ -199,8 +206,8 @@ static void consider(const stream_state *state, const ends *pair, int part, choi
     if (state->room[part] <= 0 || (!both && state->rows[part] >= pair->rows_limit)) {
         return;
     }
-    const double score = (has_u ? pair->weight_u : 0) + (has_v ? pair->weight_v : 0) + edges_term(state, part) +
-                         (both ? EVEN_ROWS : rows_term(state, part));
+    const double score = (has_u ? pair->weight_u : 0) + (has_v ? pair->weight_v : 0) + state->edges_term[part] +
+                         (both ? EVEN_ROWS : state->rows_term[part]);
     if (best->part < 0 || score > best->score || (score == best->score && part < best->part)) {
         *best = (choice){part, score};
     }
@@ -314,10 +321,12 @@ static weft_status place_at_home(stream_state *state)
 {
     const weft_graph *graph = state->graph;
     for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+        const uint16_t home = state->home[v];
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(graph, e);
-            const uint16_t home = state->home[v];
             *part_of(state, e) = PARTITION_NO_PART;
+        }
+        for (int64_t e = row_pairs_begin(&state->pairs, v); e < graph->offset[v + 1]; ++e) {
+            const int64_t u = graph_source(graph, e);
             if (state->home[u] == home && state->room[home] > 0 && row_pairs_first(&state->pairs, v, e, u)) {
                 WEFT_TRY(place(state, e, u, v, home));
             }
@@ -333,8 +342,11 @@ static weft_status place_rows(stream_state *state, int64_t begin, int64_t end, l
         if (v % PROGRESS_ROWS == 0) {
             log_progress_update(progress, (double)(graph->offset[v] - state->first_edge));
         }
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+        for (int64_t e = row_pairs_begin(&state->pairs, v); e < graph->offset[v + 1]; ++e) {
             const int64_t u = graph_source(graph, e);
+            const int64_t ahead = graph_source(graph, e + AHEAD < graph->edges ? e + AHEAD : e);
+            __builtin_prefetch(&state->held[ahead * state->words]);
+            __builtin_prefetch(&state->degree[ahead]);
             if (*part_of(state, e) == PARTITION_NO_PART && row_pairs_first(&state->pairs, v, e, u)) {
                 WEFT_TRY(place(state, e, u, v, choose(state, u, v)));
             }
@@ -386,6 +398,8 @@ static weft_status state_create(stream_state *state)
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->rows, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->room, parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->edges_term, parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->rows_term, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->told_load, parts, WEFT_MEM_PARTITION));
     return WEFT_NEW_ZERO(&state->told_rows, parts, WEFT_MEM_PARTITION);
 }
@@ -397,6 +411,8 @@ static void state_free(stream_state *state)
     weft_free(state->told_rows);
     weft_free(state->told_load);
     weft_free(state->room);
+    weft_free(state->rows_term);
+    weft_free(state->edges_term);
     weft_free(state->rows);
     weft_free(state->load);
     weft_free(state->held);
@@ -404,18 +420,20 @@ static void state_free(stream_state *state)
     weft_free(state->degree);
 }
 
-weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, uint64_t **held,
-                               double *at_home)
+weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
+                               uint64_t **held, double *at_home)
 {
     weft_status status = WEFT_OK;
     const weft_graph *graph = team->graph;
+    const int parts = options->parts;
+    assert(!options->first || team->size == 1);
     stream_state state = {.team = team,
                           .graph = graph,
                           .edge_part = edge_part,
                           .first_edge = graph->offset[team->begin],
                           .parts = parts,
                           .words = (parts + 63) / 64,
-                          .most_load = (int64_t)(balance * (double)graph->edges / parts) + 1};
+                          .most_load = (int64_t)(options->balance * (double)graph->edges / parts) + 1};
     WEFT_TRY_GOTO(row_team_agree(team, state_create(&state)), status, done);
     WEFT_TRY_GOTO(count_degrees(&state), status, done);
     WEFT_TRY_GOTO(homes_find(team, state.degree, parts, state.home), status, done);
@@ -428,7 +446,8 @@ weft_status edge_stream_assign(const row_team *team, int parts, double balance, 
         *at_home = (double)sum_of(state.load, parts) / (double)(graph->edges > 0 ? graph->edges : 1);
     }
     WEFT_TRY_GOTO(place_others(&state), status, done);
-    WEFT_TRY_GOTO(row_pairs_follow(&state.pairs, edge_part, state.degree), status, done);
+    status = options->first ? WEFT_OK : row_pairs_follow(&state.pairs, edge_part, state.degree);
+    WEFT_TRY_GOTO(status, status, done);
     if (held != NULL) {
         *held = state.held;
         state.held = NULL;

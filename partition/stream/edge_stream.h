@@ -35,11 +35,17 @@
 /* Bytes that edge_stream_assign takes at most, without messages and what becomes the result. */
 uint64_t edge_stream_memory(const row_team *team, int parts);
 
-/* balance: allowed edges of a part over the mean. [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
+typedef struct edge_stream_options {
+    int parts;
+    double balance; /* allowed edges of a part over the mean */
+    bool first;     /* of a team of one: pairs are told where they are met first, the rest stays PARTITION_NO_PART */
+} edge_stream_options;
+
+/* [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
  * self-loops are PARTITION_NO_PART; held [n, (parts + 63) / 64] (weft_free): bit p of v's words: part p has an edge of v, on all
  * ranks, or NULL; at_home: the share of edges with both ends at home, which tells communities, or NULL.
  * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or its rows do not ascend. Collective over the team. */
-weft_status edge_stream_assign(const row_team *team, int parts, double balance, uint16_t *edge_part, uint64_t **held,
-                               double *at_home);
+weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
+                               uint64_t **held, double *at_home);
 
 #endif

@@ -83,6 +83,22 @@ static inline bool row_pairs_first(const row_pairs *pairs, int64_t v, int64_t e,
     return u > v || (!graph->symmetric && row_pairs_back(pairs, v, e, u) == 0);
 }
 
+/* No entry of row v before this one is where a pair is met first. */
+static inline int64_t row_pairs_begin(const row_pairs *pairs, int64_t v)
+{
+    const weft_graph *graph = pairs->team->graph;
+    int64_t low = graph->offset[v], high = graph->offset[v + 1];
+    while (graph->symmetric && low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (graph_source(graph, middle) <= v) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* Edges of the pair that is first met at entry e of row v, both directions and repetitions counted. */
 static inline int64_t row_pairs_edges(const row_pairs *pairs, int64_t v, int64_t e, int64_t u)
 {

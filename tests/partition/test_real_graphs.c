@@ -48,8 +48,11 @@ static double libra_replication(const weft_graph *g, const partition_options *as
     ASSERT_OK(pair_list_build(g, 2, &list));
     uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
     ASSERT_OK(libra_assign(&list, options.parts, options.seed, 2, pair_part));
-    ASSERT_OK(refine_pairs(&list, &(refine_options){.parts = options.parts, .threads = 2, .balance = 1.05}, pair_part,
-                           &result));
+    part_counts counts;
+    ASSERT_OK(counts_create(&list, pair_part, options.parts, 2, &counts));
+    ASSERT_OK(refine_pairs(&list, &(refine_options){.parts = options.parts, .threads = 2, .balance = 1.05}, &counts,
+                           pair_part, &result));
+    counts_free(&counts);
     free(pair_part);
     pair_list_free(&list);
     int64_t isolated = 0;

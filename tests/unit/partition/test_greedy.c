@@ -123,7 +123,21 @@ static weft_status refine(const pair_list *list, int parts, int passes, int thre
                           refine_result *result)
 {
     refine_options options = {.parts = parts, .threads = threads, .passes = passes, .balance = 1.05};
-    return refine_pairs(list, &options, pair_part, result);
+    part_counts counts;
+    ASSERT_OK(counts_create(list, pair_part, parts, threads, &counts));
+    const weft_status status = refine_pairs(list, &options, &counts, pair_part, result);
+    counts_free(&counts);
+    return status;
+}
+
+static weft_status evict(const pair_list *list, const adjacency *adjacent, int parts, double balance,
+                         uint16_t *pair_part, refine_result *result)
+{
+    part_counts counts;
+    ASSERT_OK(counts_create(list, pair_part, parts, 2, &counts));
+    const weft_status status = evict_replicas(list, adjacent, balance, &counts, pair_part, result);
+    counts_free(&counts);
+    return status;
 }
 
 static void test_refinement_never_adds_replicas(void **state)
@@ -200,7 +214,6 @@ static void test_eviction_only_takes_replicas(void **state)
         uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
         for (int k = 0; k < 15; ++k) {
             const int parts = parts_tried[k / 3];
-            const evict_options options = {.parts = parts, .threads = 2, .balance = 1.05};
             int64_t before = 0, most = 0;
             uint64_t random = 17;
             refine_result result;
@@ -212,7 +225,7 @@ static void test_eviction_only_takes_replicas(void **state)
                 ASSERT_OK(refine(&list, parts, 30, 1, pair_part, &result));
             }
             const int64_t replicas = count_replicas(&list, parts, pair_part, &before);
-            ASSERT_OK(evict_replicas(&list, &adjacent, &options, pair_part, &result));
+            ASSERT_OK(evict(&list, &adjacent, parts, 1.05, pair_part, &result));
             assert_int_equal(result.replicas, count_replicas(&list, parts, pair_part, &most));
             assert_true(result.replicas <= replicas);
             const int64_t cap = (int64_t)(1.05 * (double)list.pairs / parts);
@@ -251,13 +264,13 @@ static void test_eviction_moves_pairs_together(void **state)
     ASSERT_OK(adjacency_build(&g.graph, &list, 1, &adjacent));
     uint16_t pair_part[6] = {1, 1, 0, 1, 0, 0}; /* VA VB VC AB AC BC: part 0 holds all, part 1 V, A and B */
     assert_int_equal(count_replicas(&list, 2, pair_part, &most), 7);
-    const evict_options options = {.parts = 2, .threads = 1, .balance = 1.67}; /* five pairs a part */
-    ASSERT_OK(evict_replicas(&list, &adjacent, &options, pair_part, &result));
+    const double balance = 1.67; /* five pairs a part */
+    ASSERT_OK(evict(&list, &adjacent, 2, balance, pair_part, &result));
     assert_int_equal(result.replicas, 6);
     assert_int_equal(count_replicas(&list, 2, pair_part, &most), 6);
     assert_int_equal(most, 5);
     g.source[g.offset[1]] = 1; /* vertex 1 no longer names vertex 0 */
-    ASSERT_STATUS(evict_replicas(&list, &adjacent, &options, pair_part, &result), WEFT_ERR_DATA);
+    ASSERT_STATUS(evict(&list, &adjacent, 2, balance, pair_part, &result), WEFT_ERR_DATA);
     ASSERT_MESSAGE("convert it again");
     adjacency_free(&adjacent);
     pair_list_free(&list);
@@ -344,7 +357,8 @@ static weft_status stream_alone(const weft_graph *graph, int parts, double balan
                                 double *at_home)
 {
     const row_team alone = row_team_alone(graph);
-    return edge_stream_assign(&alone, parts, balance, edge_part, NULL, at_home);
+    const edge_stream_options options = {.parts = parts, .balance = balance};
+    return edge_stream_assign(&alone, &options, edge_part, NULL, at_home);
 }
 
 /* No part exceeds its share by more than one pair, repetitions included, and 64-bit sources give the same parts. */
