@@ -177,10 +177,12 @@ static void run_meeting(const char *resource, int64_t rows, int64_t cols, int he
     setting_close(&s);
 }
 
-/* The state is the resource. */
+/* The state is the resource. Without dropout the best instruction set alone: for others only what is drawn differs from 0.4. */
 static void test_windows(void **state)
 {
-    run_alone(*state, 0.0F);
+    if (strcmp(*state, "cpu") == 0) {
+        run_alone(*state, 0.0F);
+    }
     run_alone(*state, 0.4F);
     run_meeting(*state, 13000, 32, 4, 0.4F);
 }
