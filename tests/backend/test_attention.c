@@ -3,6 +3,7 @@
  * by window and rows chunk by chunk, on every instruction set, against ref; and of heads wider than what is summed at once. Odd
  * shapes are test_backends' matter.
  * timeout: 300
+ * trees: release asan
  */
 #include "backend/backend_env.h"
 #include "base/philox.h"
