@@ -185,6 +185,15 @@ static int64_t find_pair(const pair_list *list, int64_t low, int64_t high)
     return begin;
 }
 
+/* The pair {v, high} of row v, found by moving on from `own` where partners ascend; own: the one behind it. */
+static int64_t pair_ahead(const pair_list *list, int64_t v, int64_t high, int64_t *own)
+{
+    const bool next = *own < list->offset[v + 1] && list->other[*own] == high;
+    const int64_t pair = next ? *own : find_pair(list, v, high);
+    *own = pair + 1;
+    return pair;
+}
+
 /* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving
  * on from where row u was left: passed[u] partners of u lie below v. */
 static void spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph, uint16_t loop_part,
@@ -194,7 +203,7 @@ static void spread_rows(const pair_list *list, const uint16_t *pair_part, const 
         passed[u] = u < begin ? (int32_t)(find_pair(list, u, begin) - list->offset[u]) : 0;
     }
     for (int64_t v = begin; v < end; ++v) {
-        int64_t own = list->offset[v]; /* and the partner u of v, where sources ascend, by moving on in row v */
+        int64_t own = list->offset[v];
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             int64_t u = graph_source(graph, e);
             if (u == v) {
@@ -208,9 +217,7 @@ static void spread_rows(const pair_list *list, const uint16_t *pair_part, const 
                 passed[u] = at;
                 edge_part[e] = pair_part[list->offset[u] + at];
             } else {
-                bool next = own < list->offset[v + 1] && list->other[own] == u;
-                own = next ? own : find_pair(list, v, u);
-                edge_part[e] = pair_part[own++];
+                edge_part[e] = pair_part[pair_ahead(list, v, u, &own)];
             }
         }
     }
@@ -240,14 +247,13 @@ void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const w
         int t = omp_get_thread_num(), team = omp_get_num_threads();
         int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team), low = 0, high = 0;
         for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            int64_t own = list->offset[v]; /* the partner of v where sources ascend */
+            int64_t own = list->offset[v];
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
                 if (edge_part[e] == PARTITION_NO_PART ||
                     !pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
                     continue;
                 }
-                const bool next = low == v && own < list->offset[v + 1] && list->other[own] == high;
-                const int64_t pair = next ? own++ : find_pair(list, low, high);
+                const int64_t pair = low == v ? pair_ahead(list, v, high, &own) : find_pair(list, low, high);
                 __atomic_store_n(&pair_part[pair], edge_part[e], __ATOMIC_RELAXED);
             }
         }

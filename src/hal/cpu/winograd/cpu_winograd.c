@@ -23,8 +23,6 @@
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/gemm/gemm_sizes.h"
 
-enum { SIDE = 4, OUT_SIDE = 2, KERNEL = 3 };
-
 static const cpu_winograd_kernels *kernels_for(const weft_hal *hal, weft_dtype dtype)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
@@ -80,7 +78,8 @@ static tiling tiling_of(const hal_conv_shape *s, int64_t images)
 static tiling tiling_back(const hal_conv_shape *s, int64_t images)
 {
     const tiling forward = tiling_of(s, images);
-    return tiling_between(forward.out, forward.in, KERNEL - 1 - forward.pad[0], KERNEL - 1 - forward.pad[1], images);
+    return tiling_between(forward.out, forward.in, TAPS_SIDE - 1 - forward.pad[0], TAPS_SIDE - 1 - forward.pad[1],
+                          images);
 }
 
 const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *s)
@@ -89,8 +88,8 @@ const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *s)
     bool takes = kernels != NULL && s->winograd && !s->bias && !s->add && !s->relu && s->groups == 1 &&
                  s->in % kernels->block == 0 && s->out % kernels->block == 0;
     for (int d = 0; d < 2; ++d) {
-        takes = takes && s->kernel[d] == KERNEL && s->stride[d] == 1 && s->dilation[d] == 1 && s->pad[d][0] < KERNEL &&
-                s->pad[d][1] < KERNEL;
+        takes = takes && s->kernel[d] == TAPS_SIDE && s->stride[d] == 1 && s->dilation[d] == 1 &&
+                s->pad[d][0] < TAPS_SIDE && s->pad[d][1] < TAPS_SIDE;
     }
     if (!takes) {
         return NULL;
@@ -130,9 +129,9 @@ static inline __attribute__((always_inline)) void find_pixels(const tiling *t, c
                                                               tile_pixel image, int64_t bytes, tile_pixel outside,
                                                               tile_pixel *pixel)
 {
-    const plane *p = side == SIDE ? &t->in : &t->out;
-    const int64_t top = at->down * OUT_SIDE - (side == SIDE ? t->pad[0] : 0);
-    const int64_t left = at->across * OUT_SIDE - (side == SIDE ? t->pad[1] : 0);
+    const plane *p = side == TILE_SIDE ? &t->in : &t->out;
+    const int64_t top = at->down * OUT_SIDE - (side == TILE_SIDE ? t->pad[0] : 0);
+    const int64_t left = at->across * OUT_SIDE - (side == TILE_SIDE ? t->pad[1] : 0);
     const int64_t across = p->channels * bytes;
     const int64_t down = p->width * across;
     const int64_t corner = (at->image * p->height + top) * down + left * across;
@@ -158,7 +157,7 @@ static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, 
                                                                bool to_write)
 {
     enum { LINE_BYTES = 64 };
-    const plane *p = side == SIDE ? &t->in : &t->out;
+    const plane *p = side == TILE_SIDE ? &t->in : &t->out;
     const int64_t all = t->images * p->height * p->width;
     const int64_t begin = smaller(first * TILE_OUT, all);
     const int64_t pixels = smaller(end * TILE_OUT, all) - begin;
@@ -297,13 +296,13 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int
     tile_place at = place_of(&pass->t, first);
     for (int64_t i = 0; i < rows; ++i, next_place(&pass->t, &at)) {
         tile_pixel pixel[TILE_CELLS];
-        find_pixels(&pass->t, &at, SIDE, pass->x, bytes, pass->zeros, pixel);
+        find_pixels(&pass->t, &at, TILE_SIDE, pass->x, bytes, pass->zeros, pixel);
         kernels->input(pass->t.in.channels, pixel, tiles + i * terms, tile_cell);
     }
     for (int64_t column = 0; column < pass->t.out.channels; column += kernels->block) {
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
             if (column == 0) {
-                fetch_pixels(&pass->t, first + count, smaller(first + 2 * count, end), SIDE, pass->x, bytes, cell,
+                fetch_pixels(&pass->t, first + count, smaller(first + 2 * count, end), TILE_SIDE, pass->x, bytes, cell,
                              false);
                 fetch_pixels(&pass->t, first, first + count, OUT_SIDE, pass->y, bytes, cell, true);
             }
@@ -389,7 +388,7 @@ static void pack_terms(const weights_pass *pass, int64_t first, int64_t terms, i
         tile_pixel x[TILE_FOLD][TILE_CELLS];
         tile_pixel dy[TILE_FOLD][TILE_OUT];
         for (int i = 0; i < kernels->fold; ++i, next_place(&pass->t, &at)) {
-            find_pixels(&pass->t, &at, SIDE, pass->x, bytes, pass->zeros, x[i]);
+            find_pixels(&pass->t, &at, TILE_SIDE, pass->x, bytes, pass->zeros, x[i]);
             find_pixels(&pass->t, &at, OUT_SIDE, pass->dy, bytes, pass->zeros, dy[i]);
         }
         kernels->gradient_term(out, dy, terms, term, gradients, terms * out + GAP);
@@ -421,7 +420,7 @@ static void sum_own(const weights_pass *pass, const weights_plan *plan, int part
         const int64_t next = (first + terms) * fold;
         const int64_t behind = smaller(first + terms + plan->block, end) * fold;
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
-            fetch_pixels(&pass->t, next, behind, SIDE, pass->x, bytes, cell, false);
+            fetch_pixels(&pass->t, next, behind, TILE_SIDE, pass->x, bytes, cell, false);
             fetch_pixels(&pass->t, next, behind, OUT_SIDE, pass->dy, bytes, cell, false);
             add_products(pass, cell, terms, room, tiles, first > begin, (float *)(void *)(tiles + plan->tiles));
         }

@@ -12,6 +12,8 @@
 
 #include "hal/cpu/kernels.h"
 
+enum { TILE_SIDE = 4, TAPS_SIDE = 3, OUT_SIDE = 2 }; /* of squares of input, kernel and output */
+
 enum {
     TILE_CELLS = 16, /* of a transformed tile: matrices of a product */
     TILE_TAPS = 9,   /* of a kernel */

@@ -1,6 +1,6 @@
 /*
  * hal/cpu/winograd/winograd_lines.h: the transforms of tiles on vectors of floats, a channel each; included by the kernels of
- * one instruction set, which define vec and UNROLL. No include guard.
+ * one instruction set, which define vec. No include guard.
  *
  * Of one dimension, applied to columns and then to rows:
  *
@@ -12,8 +12,6 @@
  */
 
 #include "hal/cpu/winograd/winograd.h"
-
-enum { TILE_SIDE = 4, TAPS_SIDE = 3, OUT_SIDE = 2 };
 
 /* ---- one dimension: `step` apart ----------------------------------------------------------------------------------- */
 
