@@ -253,6 +253,9 @@ typedef struct hal_image_ops {
                                hal_conv **conv);
     void (*conv_destroy)(weft_hal *hal, hal_conv *conv);
     hal_conv_info (*conv_info)(weft_hal *hal, const hal_conv *conv);
+    /* Whether a convolution of this shape takes a norm at less than what bn_apply before it costs. Others may refuse a
+     * shape with a norm: WEFT_ERR_UNSUPPORTED. */
+    bool (*conv_norms)(const weft_hal *hal, const hal_conv_shape *shape);
 } hal_image_ops;
 
 /* For backends: check shape and sizes, and fill the common beginning. */
@@ -262,6 +265,8 @@ weft_status hal_conv_begin(const hal_conv_shape *shape, const int64_t *images, i
 weft_status hal_conv_size(const hal_conv *conv, const char *op, const hal_mat *x, const hal_mat *y, int *size);
 /* WEFT_ERR_INTERNAL when a bias, or its gradient, is given and the shape has none, or the other way round. */
 weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *bias);
+/* Likewise of a norm's vectors, and when one has not the convolution's input channels. */
+weft_status hal_conv_norm_check(const hal_conv *conv, const char *op, const hal_conv_norm *norm);
 
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* The slots that a backend fills. */

@@ -108,6 +108,7 @@ typedef struct hal_conv_shape {
     int64_t pad[2][2];
     weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
     bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
+    bool norm;            /* x comes through a batch norm first: hal_conv_norm */
     bool winograd;        /* fewer products may be taken, of sums of pixels and of taps, which are rounded to dtype */
     bool training;        /* false: conv_forward alone */
     bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
@@ -119,6 +120,13 @@ typedef struct hal_pool_shape {
     int64_t kernel[2], stride[2];
     int64_t pad[2][2]; /* each less than the kernel */
 } hal_pool_shape;
+
+/* What bn_apply makes of x, without residual, rounded to the type of x; padding is zeros all the same. [1, in] each; not read
+ * where the shape has no norm. */
+typedef struct hal_conv_norm {
+    hal_mat mean, rstd, gamma, beta;
+    bool relu;
+} hal_conv_norm;
 
 enum { HAL_CONV_SIZES = 16 }; /* numbers of images that one convolution is prepared for */
 

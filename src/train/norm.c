@@ -156,7 +156,18 @@ static weft_status batch_forward(train_norm *norm, bool training, const norm_ope
     } else {
         WEFT_TRY(use_running_statistics(norm));
     }
-    return norm_forward_again(norm, operands);
+    return operands->y != NULL ? norm_forward_again(norm, operands) : WEFT_OK;
+}
+
+hal_conv_norm norm_vectors(const train_norm *norm, bool relu)
+{
+    const weft_tensor gamma = param_value(norm->params, norm->gamma);
+    const weft_tensor beta = param_value(norm->params, norm->beta);
+    return (hal_conv_norm){.mean = tensor_mat(&norm->mean),
+                           .rstd = tensor_mat(&norm->rstd),
+                           .gamma = tensor_mat(&gamma),
+                           .beta = tensor_mat(&beta),
+                           .relu = relu};
 }
 
 weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands)

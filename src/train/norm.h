@@ -68,7 +68,8 @@ void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);
 /* x and y: [rows of the batch, cols]. */
 typedef struct norm_operands {
     const weft_tensor *x; /* must stay for the backward pass */
-    weft_tensor *y;       /* written forward; read backward, of batch norm with relu behind a residual */
+    weft_tensor *
+        y; /* written forward, NULL: its reader makes it, of norm_vectors; read backward, of batch norm with relu behind a residual */
     /* of batch norm: */
     const weft_tensor *residual; /* forward: added to what is normalised; or NULL */
     bool relu;                   /* y = max(0, norm(x) + residual) */
@@ -85,6 +86,8 @@ typedef struct norm_gradients {
 weft_status norm_forward(train_norm *norm, bool training, const norm_operands *operands);
 /* Batch norm: y once more, to the bit, of a training pass whose backward pass has not come here yet. Local. */
 weft_status norm_forward_again(const train_norm *norm, const norm_operands *operands);
+/* Batch norm: the same for a convolution that makes y on its way. Valid until the next forward pass. Local. */
+hal_conv_norm norm_vectors(const train_norm *norm, bool relu);
 /* The gradients of gamma and beta are overwritten with this rank's share. Collective. */
 weft_status norm_backward(train_norm *norm, const norm_operands *operands, const norm_gradients *gradients);
 void norm_destroy(train_norm *norm);

@@ -123,7 +123,7 @@ static void test_shapes_are_checked(void **state)
     weft_hal_close(hal);
 }
 
-/* Other numbers of images than it was prepared for, and a bias that it does not expect. */
+/* Other numbers of images than it was prepared for, a bias that it does not expect, norms where there are none or others. */
 static void test_calls_are_checked(void **state)
 {
     (void)state;
@@ -145,8 +145,22 @@ static void test_calls_are_checked(void **state)
         ASSERT_STATUS(hal_conv_forward(hal, &args), WEFT_ERR_INTERNAL);
         ASSERT_MESSAGE("conv_forward: the convolution was prepared without a bias");
         args.bias.data = NULL;
+        args.norm.gamma = hal_row_of(bias, WEFT_DTYPE_F32, 4);
+        ASSERT_STATUS(hal_conv_forward(hal, &args), WEFT_ERR_INTERNAL);
+        ASSERT_MESSAGE("conv_forward: the convolution was prepared without a norm");
+        args.norm.gamma.data = NULL;
         args.y.rows = 31;
         ASSERT_STATUS(hal_conv_forward(hal, &args), WEFT_ERR_INTERNAL);
+        hal->image.conv_destroy(hal, conv);
+        shape.norm = true;
+        ASSERT_OK(hal->image.conv_create(hal, &shape, images, 2, &conv));
+        args.y.rows = 32;
+        args.conv = conv;
+        ASSERT_STATUS(hal_conv_forward(hal, &args), WEFT_ERR_INTERNAL);
+        ASSERT_MESSAGE("conv_forward: the convolution was prepared with a norm");
+        args.norm.mean = args.norm.rstd = args.norm.gamma = args.norm.beta = hal_row_of(bias, WEFT_DTYPE_F32, 3);
+        ASSERT_STATUS(hal_conv_forward(hal, &args), WEFT_ERR_INTERNAL);
+        ASSERT_MESSAGE("conv_forward: a norm of 3 channels for a convolution of 4");
         hal->image.conv_destroy(hal, conv);
         weft_hal_close(hal);
     }

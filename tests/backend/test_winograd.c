@@ -36,6 +36,7 @@ typedef struct bench {
     int64_t images, in_cells, out_cells, terms;
     float *x, *dy, *weight, *old; /* exact in bfloat16 */
     uint16_t *x16, *dy16;
+    float *norm[4];           /* [in] each: mean, rstd, gamma, beta */
     void *y_given, *dx_given; /* of the backend under test */
     float *dweight_given;
     float *y, *dx, *dweight; /* the reference's, of float32 */
@@ -54,6 +55,19 @@ static void narrow(const float *from, int64_t count, uint16_t *to)
 {
     for (int64_t i = 0; i < count; ++i) {
         to[i] = bf16_from_float(from[i]);
+    }
+}
+
+/* Whole: what x, -2 to 2, becomes is no more than 5. */
+static void fill_norm(bench *b, bool whole)
+{
+    uint64_t seed = 5;
+    for (int v = 0; v < 4; ++v) {
+        ASSERT_OK(WEFT_NEW(&b->norm[v], b->shape.in, WEFT_MEM_GENERAL));
+        for (int64_t c = 0; c < b->shape.in; ++c) {
+            const float by_channel[] = {(float)(c % 3 - 1), 1.0F, c % 2 == 0 ? 1.0F : -1.0F, (float)(c % 5 - 2)};
+            b->norm[v][c] = whole ? by_channel[v] : by_channel[v] + 0.25F * (float)test_uniform(&seed);
+        }
     }
 }
 
@@ -95,20 +109,37 @@ static bench open_bench(const winograd_case *c, bool whole)
     fill(b.old, c->out * b.terms, 4, true, 1.0F);
     narrow(b.x, b.in_cells, b.x16);
     narrow(b.dy, b.out_cells, b.dy16);
+    fill_norm(&b, whole);
     return b;
 }
 
 static void close_bench(bench *b)
 {
-    void *const all[] = {b->x,      b->dx,      b->dx_given,      b->dy, b->y, b->y_given, b->x16, b->dy16,
-                         b->weight, b->dweight, b->dweight_given, b->old};
+    void *const all[] = {
+        b->x,      b->dx,      b->dx_given,      b->dy,  b->y,       b->y_given, b->x16,     b->dy16,
+        b->weight, b->dweight, b->dweight_given, b->old, b->norm[0], b->norm[1], b->norm[2], b->norm[3]};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
         weft_free(all[i]);
     }
 }
 
+typedef enum norm_way {
+    NO_NORM,
+    NORM_ON_THE_WAY,
+    NORM_BEFORE, /* by bn_apply */
+} norm_way;
+
+static hal_conv_norm norm_of(const bench *b)
+{
+    hal_mat vector[4];
+    for (int v = 0; v < 4; ++v) {
+        vector[v] = hal_mat_of(b->norm[v], WEFT_DTYPE_F32, 1, b->shape.in, b->shape.in);
+    }
+    return (hal_conv_norm){vector[0], vector[1], vector[2], vector[3], .relu = true};
+}
+
 /* All passes, of the reference or of the backend under test; of the gradient of weights, onto what is there already. */
-static void run(bench *b, const char *resource, int threads, weft_dtype dtype)
+static void run(bench *b, const char *resource, int threads, weft_dtype dtype, norm_way way)
 {
     const bool winograd = strcmp(resource, "ref") != 0;
     const bool half = dtype == WEFT_DTYPE_BF16;
@@ -117,11 +148,13 @@ static void run(bench *b, const char *resource, int threads, weft_dtype dtype)
     weft_hal *hal = NULL;
     hal_conv *conv = NULL;
     shape.dtype = dtype;
+    shape.norm = way == NORM_ON_THE_WAY;
     ASSERT_OK(weft_hal_open(resource, threads, &hal));
     ASSERT_OK(hal->image.conv_create(hal, &shape, &b->images, 1, &conv));
     const hal_conv_info info = hal->image.conv_info(hal, conv);
     const char *const names[] = {info.forward, info.backward_data, info.backward_weights};
     assert_true(info.winograd == winograd);
+    assert_true(hal->image.conv_norms(hal, &shape) == winograd);
     for (int i = 0; i < 3; ++i) {
         assert_true((strstr(names[i], "winograd") != NULL) == winograd);
     }
@@ -129,21 +162,39 @@ static void run(bench *b, const char *resource, int threads, weft_dtype dtype)
     memcpy(dweight, b->old, (size_t)(s->out * b->terms) * sizeof *dweight);
     const int64_t in_rows = b->in_cells / s->in;
     const int64_t out_rows = b->out_cells / s->out;
-    const hal_mat x = hal_mat_of(half ? (void *)b->x16 : b->x, dtype, in_rows, s->in, s->in);
+    const hal_mat raw = hal_mat_of(half ? (void *)b->x16 : b->x, dtype, in_rows, s->in, s->in);
+    const hal_conv_norm norm = norm_of(b);
+    const hal_conv_norm given = way == NORM_ON_THE_WAY ? norm : (hal_conv_norm){.relu = false};
+    hal_mat x = raw;
+    void *normalised = NULL;
+    if (way == NORM_BEFORE) {
+        ASSERT_OK(weft_malloc(b->in_cells, sizeof(float), WEFT_MEM_GENERAL, &normalised));
+        x = hal_mat_of(normalised, dtype, in_rows, s->in, s->in);
+        ASSERT_OK(hal_bn_apply(hal, &(hal_bn_apply_args){.x = raw,
+                                                         .mean = norm.mean,
+                                                         .rstd = norm.rstd,
+                                                         .gamma = norm.gamma,
+                                                         .beta = norm.beta,
+                                                         .y = x,
+                                                         .relu = norm.relu}));
+    }
     const hal_mat dx = hal_mat_of(winograd ? b->dx_given : b->dx, dtype, in_rows, s->in, s->in);
     const hal_mat y = hal_mat_of(winograd ? b->y_given : b->y, dtype, out_rows, s->out, s->out);
     const hal_mat dy = hal_mat_of(half ? (void *)b->dy16 : b->dy, dtype, out_rows, s->out, s->out);
     const hal_mat weight = hal_mat_of(b->weight, WEFT_DTYPE_F32, s->out, b->terms, b->terms);
     const hal_mat to = hal_mat_of(dweight, WEFT_DTYPE_F32, s->out, b->terms, b->terms);
     const uint64_t before = weft_mem_usage_total().allocations;
-    ASSERT_OK(hal_conv_forward(hal, &(hal_conv_forward_args){.x = x, .weight = weight, .y = y, .conv = conv}));
+    ASSERT_OK(
+        hal_conv_forward(hal, &(hal_conv_forward_args){.x = x, .weight = weight, .y = y, .conv = conv, .norm = given}));
     ASSERT_OK(hal_conv_backward_data(
         hal, &(hal_conv_backward_data_args){.dy = dy, .weight = weight, .dx = dx, .conv = conv}));
     ASSERT_OK(hal_conv_backward_weights(
-        hal, &(hal_conv_backward_weights_args){.x = x, .dy = dy, .dweight = to, .conv = conv, .beta = 1.0}));
+        hal,
+        &(hal_conv_backward_weights_args){.x = x, .dy = dy, .dweight = to, .conv = conv, .norm = given, .beta = 1.0}));
     if (winograd) {
         assert_int_equal(weft_mem_usage_total().allocations, before);
     }
+    weft_free(normalised);
     hal->image.conv_destroy(hal, conv);
     weft_hal_close(hal);
 }
@@ -199,9 +250,9 @@ static void assert_same_bits(const char *what, const void *given, weft_dtype dty
     }
 }
 
-static void check_whole(bench *b, int threads, const winograd_kind *kind)
+static void check_whole(bench *b, int threads, const winograd_kind *kind, norm_way way)
 {
-    run(b, kind->resource, threads, kind->dtype);
+    run(b, kind->resource, threads, kind->dtype, way);
     assert_same_bits("y", b->y_given, kind->dtype, b->y, b->out_cells);
     assert_same_bits("dx", b->dx_given, kind->dtype, b->dx, b->in_cells);
     assert_same_bits("dweight", b->dweight_given, WEFT_DTYPE_F32, b->dweight, b->shape.out * b->terms);
@@ -214,13 +265,39 @@ static void test_whole_numbers_are_exact(void **state)
     find_kinds(there);
     for (size_t c = 0; c < CASES; ++c) {
         bench b = open_bench(&cases[c], true);
-        run(&b, "ref", 2, WEFT_DTYPE_F32);
-        for (size_t k = 0; k < KINDS; ++k) {
-            if (there[k] && (c < NARROW || kinds[k].dtype == WEFT_DTYPE_F32)) {
-                check_whole(&b, cases[c].threads, &kinds[k]);
+        for (int way = NO_NORM; way <= NORM_ON_THE_WAY; ++way) {
+            run(&b, "ref", 2, WEFT_DTYPE_F32, (norm_way)way);
+            for (size_t k = 0; k < KINDS; ++k) {
+                if (there[k] && (c < NARROW || kinds[k].dtype == WEFT_DTYPE_F32)) {
+                    check_whole(&b, cases[c].threads, &kinds[k], (norm_way)way);
+                }
             }
         }
         close_bench(&b);
+    }
+}
+
+/* A norm on the way gives the bits of one before. */
+static void test_norms_on_the_way(void **state)
+{
+    (void)state;
+    bool there[KINDS];
+    find_kinds(there);
+    for (size_t c = 0; c < CASES; ++c) {
+        bench b = open_bench(&cases[c], false);
+        bench before = open_bench(&cases[c], false);
+        for (size_t k = 0; k < KINDS; ++k) {
+            if (there[k] && (c < NARROW || kinds[k].dtype == WEFT_DTYPE_F32)) {
+                const size_t bytes = weft_dtype_bytes(kinds[k].dtype);
+                run(&b, kinds[k].resource, cases[c].threads, kinds[k].dtype, NORM_ON_THE_WAY);
+                run(&before, kinds[k].resource, cases[c].threads, kinds[k].dtype, NORM_BEFORE);
+                assert_memory_equal(b.y_given, before.y_given, (size_t)b.out_cells * bytes);
+                assert_memory_equal(b.dweight_given, before.dweight_given,
+                                    (size_t)(b.shape.out * b.terms) * sizeof(float));
+            }
+        }
+        close_bench(&b);
+        close_bench(&before);
     }
 }
 
@@ -244,7 +321,7 @@ static void check_errors(bench *b, int threads, const winograd_kind *kind)
     const bool half = kind->dtype == WEFT_DTYPE_BF16;
     const double most = half ? 0.0055 : 1e-6;
     const double least = half ? 0.001 : 2e-8;
-    run(b, kind->resource, threads, kind->dtype);
+    run(b, kind->resource, threads, kind->dtype, NO_NORM);
     const double error[] = {error_of(b->y_given, kind->dtype, b->y, b->out_cells),
                             error_of(b->dx_given, kind->dtype, b->dx, b->in_cells),
                             error_of(b->dweight_given, WEFT_DTYPE_F32, b->dweight, b->shape.out * b->terms)};
@@ -262,7 +339,7 @@ static void test_errors_are_roundings(void **state)
     find_kinds(there);
     for (size_t c = LARGE; c < NARROW; ++c) {
         bench b = open_bench(&cases[c], false);
-        run(&b, "ref", 2, WEFT_DTYPE_F32);
+        run(&b, "ref", 2, WEFT_DTYPE_F32, NO_NORM);
         for (size_t k = 0; k < KINDS; ++k) {
             if (there[k]) {
                 check_errors(&b, cases[c].threads, &kinds[k]);
@@ -301,6 +378,11 @@ static void test_other_shapes_are_direct(void **state)
         hal_conv *conv = NULL;
         ASSERT_OK(hal->image.conv_create(hal, &shapes[i], &images, 1, &conv));
         assert_false(hal->image.conv_info(hal, conv).winograd);
+        assert_false(hal->image.conv_norms(hal, &shapes[i]));
+        hal->image.conv_destroy(hal, conv);
+        shapes[i].norm = true; /* which the reference computes as it is defined */
+        ASSERT_OK(hal->image.conv_create(hal, &shapes[i], &images, 1, &conv));
+        assert_true(hal->image.conv_info(hal, conv).slow);
         hal->image.conv_destroy(hal, conv);
     }
     weft_hal_close(hal);
@@ -309,8 +391,8 @@ static void test_other_shapes_are_direct(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole_numbers_are_exact),
-                                       cmocka_unit_test(test_errors_are_roundings),
-                                       cmocka_unit_test(test_other_shapes_are_direct)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_numbers_are_exact), cmocka_unit_test(test_norms_on_the_way),
+        cmocka_unit_test(test_errors_are_roundings), cmocka_unit_test(test_other_shapes_are_direct)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

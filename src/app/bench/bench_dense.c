@@ -223,7 +223,7 @@ static weft_status run_step(dense_bench *b, const dense_sums *sums)
 
 static weft_status check_memory(const dense_bench *b)
 {
-    const int64_t need = dense_model_arena_bytes(&b->config, WEFT_DTYPE_F32);
+    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
     const uint64_t have = placement_memory_available();
     if (need < 0) {
         return weft_error_code();

@@ -135,7 +135,7 @@ static weft_status plan_memory(workload *work)
     const app_context *context = work->context;
     const sync_options sync = sync_options_of(context->options, dense_workload.shards);
     const uint64_t parameters = (uint64_t)parameters_of(&job->net) * sizeof(float);
-    const int64_t arena = dense_model_arena_bytes(&job->config, WEFT_DTYPE_F32);
+    const int64_t arena = dense_model_arena_bytes(context->hal, &job->config, WEFT_DTYPE_F32);
     if (arena < 0) {
         return weft_error_code();
     }

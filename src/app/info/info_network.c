@@ -30,7 +30,7 @@ static int64_t arena_bytes(const network *net)
     const int64_t one = 1;
     const dense_config config = {
         .net = net, .norm = NORM_BATCH, .images = &one, .sizes = 1, .training = true, .values = WEFT_DTYPE_F32};
-    return dense_model_arena_bytes(&config, WEFT_DTYPE_F32);
+    return dense_model_arena_bytes(NULL, &config, WEFT_DTYPE_F32);
 }
 
 static weft_status describe(const char *what, network *net)

@@ -45,6 +45,11 @@ static int add_value(planning *p, int value, int moment)
     return add_slot(p, p->list->size[value], p->need->bytes[value], moment);
 }
 
+static bool passes(const planning *p, int value)
+{
+    return p->need->passing != NULL && p->need->passing[value];
+}
+
 static bool is_narrow(const planning *p, int value)
 {
     return p->need->bytes[value] < p->need->wide;
@@ -72,7 +77,7 @@ static void plan_forward(planning *p, int index)
                       ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
     touch_value(p, u->x, index);
     touch_value(p, u->other, index);
-    p->plan->value[u->y] = add_value(p, u->y, index);
+    p->plan->value[u->y] = passes(p, u->y) ? p->plan->value[u->x] : add_value(p, u->y, index);
     if (u->kind == UNIT_LINEAR && is_narrow(p, u->x)) {
         s->wide_x = add_slot(p, p->list->size[u->x], p->need->wide, index);
     }
@@ -115,7 +120,7 @@ static bool feeds_again(const planning *p, int value)
 static bool may_leave(const planning *p, int index)
 {
     const unit *u = &p->list->unit[index];
-    if (!p->need->training || u->kind != UNIT_NORM || u->y == p->list->output || p->leaves[u->x] ||
+    if (!p->need->training || u->kind != UNIT_NORM || u->y == p->list->output || passes(p, u->y) || p->leaves[u->x] ||
         !feeds_again(p, u->y)) {
         return false;
     }

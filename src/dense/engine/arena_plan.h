@@ -19,6 +19,9 @@
  * x instead of y. With a residual the two passes over x and the residual are the price; y is made again when the
  * residual stays anyway and is not made again itself, so that nothing is more than one pass away.
  *
+ * Some convolutions make what a norm gives on their way, forward and backward (hal_conv_norm): it is never in memory. Its value's
+ * slot is that of the norm's input, which they read.
+ *
  * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide copy of
  * its input, and the logits are wide.
  */
@@ -61,6 +64,7 @@ typedef struct arena_plan {
 typedef struct arena_need {
     int64_t images;      /* of a batch, at most */
     const size_t *bytes; /* [values] of an element */
+    const bool *passing; /* [values] what a norm gives and its only reader makes on its way; NULL: nothing */
     size_t wide;         /* bytes of a parameter */
     bool training;       /* backward passes happen too */
 } arena_need;

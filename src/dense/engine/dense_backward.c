@@ -95,11 +95,13 @@ static weft_status conv_gradients(dense_model *model, unit_gradients *g)
     if (g->d->bias != DENSE_NO_BLOCK) {
         dbias = param_grad(&model->params, g->d->bias);
     }
-    return hal_conv_backward_weights(model->hal, &(hal_conv_backward_weights_args){.x = tensor_mat(&g->x),
-                                                                                   .dy = tensor_mat(&g->dy),
-                                                                                   .dweight = tensor_mat(&dweight),
-                                                                                   .dbias = tensor_mat(&dbias),
-                                                                                   .conv = g->d->conv});
+    return hal_conv_backward_weights(model->hal,
+                                     &(hal_conv_backward_weights_args){.x = tensor_mat(&g->x),
+                                                                       .dy = tensor_mat(&g->dy),
+                                                                       .dweight = tensor_mat(&dweight),
+                                                                       .dbias = tensor_mat(&dbias),
+                                                                       .conv = g->d->conv,
+                                                                       .norm = dense_norm_on_the_way(model, g->u)});
 }
 
 static weft_status conv_backward(dense_model *model, unit_gradients *g, const train_pass *pass)

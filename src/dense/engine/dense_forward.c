@@ -30,7 +30,8 @@ static weft_status conv_forward(dense_model *model, int index, const train_pass 
                                                                  .weight = tensor_mat(&weight),
                                                                  .bias = tensor_mat(&bias),
                                                                  .y = tensor_mat(&y),
-                                                                 .conv = d->conv});
+                                                                 .conv = d->conv,
+                                                                 .norm = dense_norm_on_the_way(model, u)});
 }
 
 static weft_status linear_forward(dense_model *model, int index, const train_pass *pass)
@@ -61,7 +62,7 @@ static weft_status norm_unit_forward(dense_model *model, int index, const train_
     const weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
     weft_tensor residual = {.rows = 0};
-    norm_operands operands = {.x = &x, .y = &y, .relu = u->relu};
+    norm_operands operands = {.x = &x, .y = model->values.passing[u->y] ? NULL : &y, .relu = u->relu};
     if (u->other != UNIT_NO_VALUE) {
         residual = dense_value(model, u->other);
         operands.residual = &residual;

@@ -46,7 +46,7 @@ static weft_tensor slot_of(const dense_model *model, int slot, int like, weft_dt
 
 weft_tensor dense_slot(const dense_model *model, int slot, int like)
 {
-    return slot_of(model, slot, like, model->type[like]);
+    return slot_of(model, slot, like, model->values.type[like]);
 }
 
 weft_tensor dense_wide(const dense_model *model, int slot, int like)
@@ -65,6 +65,15 @@ weft_tensor dense_value(const dense_model *model, int value)
     const weft_tensor *pixels = &model->input->pixels;
     return slot == ARENA_NO_SLOT ? tensor_view(pixels, 0, pixels->rows, 0, pixels->cols)
                                  : dense_slot(model, slot, value);
+}
+
+hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv)
+{
+    if (!model->values.passing[conv->x]) {
+        return (hal_conv_norm){.relu = false};
+    }
+    const int maker = model->list.maker[conv->x];
+    return norm_vectors(&model->unit[maker].norm, model->list.unit[maker].relu);
 }
 
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass)
@@ -167,7 +176,8 @@ static weft_status create_conv(dense_model *model, int index)
     const unit *u = &model->list.unit[index];
     const net_layer *layer = u->layer;
     const bool linear = layer->kind == NET_LINEAR;
-    const hal_conv_shape shape = dense_conv_shape(&model->config, &model->list, u, model->type[u->x]);
+    hal_conv_shape shape = dense_conv_shape(&model->config, &model->list, u, model->values.type[u->x]);
+    shape.norm = model->values.passing[u->x];
     hal_conv **conv = &model->unit[index].conv;
     WEFT_TRY(model->hal->image.conv_create(model->hal, &shape, model->config.images, model->config.sizes, conv));
     const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);
@@ -226,20 +236,60 @@ static weft_status find_types(const dense_config *config, weft_dtype wide, const
     return WEFT_OK;
 }
 
-/* type: [values] */
+/* What a norm of a convolution gives to another convolution alone, which takes it so. (The norm of what may leave and be made
+ * again itself needs a place.) */
+static void find_passing(const weft_hal *hal, const dense_config *config, const unit_list *list, dense_values *values)
+{
+    for (int i = 0; i < list->units; ++i) {
+        const unit *reader = &list->unit[i];
+        const int maker = list->maker[reader->x];
+        if (reader->kind != UNIT_CONV || maker == UNIT_NO_UNIT) {
+            continue;
+        }
+        const unit *norm = &list->unit[maker];
+        const hal_conv_shape shape = dense_conv_shape(config, list, reader, values->type[reader->x]);
+        values->passing[reader->x] = norm->kind == UNIT_NORM && norm->other == UNIT_NO_VALUE &&
+                                     list->readers[reader->x] == 1 && list->maker[norm->x] != UNIT_NO_UNIT &&
+                                     list->unit[list->maker[norm->x]].kind == UNIT_CONV &&
+                                     hal->image.conv_norms(hal, &shape);
+    }
+}
+
 static weft_status plan_arena(const dense_config *config, weft_dtype wide, const unit_list *list,
-                              const weft_dtype *type, arena_plan *plan)
+                              const dense_values *values, arena_plan *plan)
 {
     size_t *bytes = NULL;
     WEFT_TRY(WEFT_NEW(&bytes, list->values, WEFT_MEM_GENERAL));
     for (int v = 0; v < list->values; ++v) {
-        bytes[v] = weft_dtype_bytes(type[v]);
+        bytes[v] = weft_dtype_bytes(values->type[v]);
     }
-    const arena_need need = {
-        .images = most_images(config), .bytes = bytes, .wide = weft_dtype_bytes(wide), .training = config->training};
+    const arena_need need = {.images = most_images(config),
+                             .bytes = bytes,
+                             .passing = values->passing,
+                             .wide = weft_dtype_bytes(wide),
+                             .training = config->training};
     weft_status status = arena_plan_create(list, &need, plan);
     weft_free(bytes);
     return status;
+}
+
+/* Free values also after a failure. */
+static weft_status plan_values(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
+                               dense_values *values, arena_plan *plan)
+{
+    WEFT_TRY(WEFT_NEW(&values->type, list->values, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW_ZERO(&values->passing, list->values, WEFT_MEM_GENERAL));
+    WEFT_TRY(find_types(config, wide, list, values->type));
+    if (hal != NULL) {
+        find_passing(hal, config, list, values);
+    }
+    return plan_arena(config, wide, list, values, plan);
+}
+
+static void free_values(dense_values *values)
+{
+    weft_free(values->type);
+    weft_free(values->passing);
 }
 
 static weft_status create(dense_model *model)
@@ -248,12 +298,10 @@ static weft_status create(dense_model *model)
     const unit_list *list = &model->list;
     WEFT_TRY(units_create(config->net, &model->list));
     WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
-    WEFT_TRY(WEFT_NEW(&model->type, list->values, WEFT_MEM_GENERAL));
     for (int i = 0; i < list->units; ++i) {
         model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
     }
-    WEFT_TRY(find_types(config, model->dtype, list, model->type));
-    WEFT_TRY(plan_arena(config, model->dtype, list, model->type, &model->plan));
+    WEFT_TRY(plan_values(model->hal, config, model->dtype, list, &model->values, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
 }
 
@@ -293,22 +341,20 @@ void dense_model_destroy(dense_model *model)
     arena_plan_destroy(&model->plan);
     units_destroy(&model->list);
     weft_free(model->unit);
-    weft_free(model->type);
+    free_values(&model->values);
     memset(model, 0, sizeof *model);
 }
 
-int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype)
+int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype)
 {
     unit_list list;
     arena_plan plan = {.slots = 0};
-    weft_dtype *type = NULL;
+    dense_values values = {.type = NULL};
     weft_status status = units_create(config->net, &list);
-    status = status == WEFT_OK ? WEFT_NEW(&type, list.values, WEFT_MEM_GENERAL) : status;
-    status = status == WEFT_OK ? find_types(config, dtype, &list, type) : status;
-    status = status == WEFT_OK ? plan_arena(config, dtype, &list, type, &plan) : status;
+    status = status == WEFT_OK ? plan_values(hal, config, dtype, &list, &values, &plan) : status;
     const int64_t bytes = status == WEFT_OK ? plan.bytes : -1;
     arena_plan_destroy(&plan);
     units_destroy(&list);
-    weft_free(type);
+    free_values(&values);
     return bytes;
 }

@@ -39,6 +39,12 @@ typedef struct dense_unit {
     train_norm norm;
 } dense_unit;
 
+/* [values] each. */
+typedef struct dense_values {
+    weft_dtype *type;
+    bool *passing; /* see arena_need */
+} dense_values;
+
 enum { DENSE_NO_BLOCK = -1 };
 
 extern const weft_activity ACTIVITY_CONVOLVE[1];
@@ -49,7 +55,7 @@ typedef struct dense_model {
     dense_config config;
     unit_list list;
     dense_unit *unit; /* [units] */
-    weft_dtype *type; /* [values] */
+    dense_values values;
     arena_plan plan;
     weft_tensor arena; /* [1, bytes] uint8 */
     param_store params;
@@ -67,8 +73,9 @@ weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype,
                                dense_model *model);
 void dense_model_destroy(dense_model *model);
 
-/* Bytes that a model of these figures will hold besides its parameters, for memory plans; -1: weft_error_code tells. */
-int64_t dense_model_arena_bytes(const dense_config *config, weft_dtype dtype);
+/* Bytes that a model of these figures will hold besides its parameters, for memory plans; -1: weft_error_code tells.
+ * hal: NULL where no backend is known, the most that one needs. */
+int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype);
 
 /* What a unit of the kinds UNIT_CONV and UNIT_LINEAR computes, with values of this type; of the latter's images of one
  * pixel, without the ReLU, which is an operation of its own. */
@@ -85,6 +92,8 @@ weft_tensor dense_value(const dense_model *model, int value);
 weft_tensor dense_slot(const dense_model *model, int slot, int like);
 /* What the time of a unit is booked to. */
 const weft_activity *dense_activity(const unit *u);
+/* What a convolution's input comes through on the way; nothing where the convolution takes it as it is. */
+hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv);
 /* Dropout of a unit: rows are images. */
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass);
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images);

@@ -67,6 +67,12 @@ static hal_conv_info stub_conv_info(weft_hal *hal, const hal_conv *conv)
     return (hal_conv_info){.slow = true};
 }
 
+static bool stub_conv_norms(const weft_hal *hal, const hal_conv_shape *shape)
+{
+    (void)hal, (void)shape;
+    return false;
+}
+
 /* ---- memory and stream of a backend whose calls return when they are done ----------------------------------------- */
 
 static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
@@ -157,6 +163,7 @@ void hal_fill_slots(weft_hal *hal)
         hal->op.conv_backward_data = from.op.conv_backward_data;
         hal->op.conv_backward_weights = from.op.conv_backward_weights;
     }
+    hal->image.conv_norms = hal->image.conv_norms != NULL ? hal->image.conv_norms : stub_conv_norms;
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = hal->op.name != NULL ? hal->op.name : from.op.name;
 #include "hal/ops.def"
 }

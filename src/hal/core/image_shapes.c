@@ -135,3 +135,17 @@ weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *b
                "%s: the convolution was prepared %s a bias", op, conv->shape.bias ? "with" : "without");
     return WEFT_OK;
 }
+
+weft_status hal_conv_norm_check(const hal_conv *conv, const char *op, const hal_conv_norm *norm)
+{
+    const hal_mat *const vector[] = {&norm->mean, &norm->rstd, &norm->gamma, &norm->beta};
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; ++i) {
+        const bool there = vector[i]->source != NULL;
+        WEFT_CHECK(there == conv->shape.norm, WEFT_ERR_INTERNAL, "%s: the convolution was prepared with%s a norm", op,
+                   conv->shape.norm ? "" : "out");
+        WEFT_CHECK(!there || (vector[i]->cols == conv->shape.in && vector[i]->ld == conv->shape.in), WEFT_ERR_INTERNAL,
+                   "%s: a norm of %" PRId64 " channels for a convolution of %" PRId64, op, vector[i]->cols,
+                   conv->shape.in);
+    }
+    return WEFT_OK;
+}

@@ -81,11 +81,11 @@ const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *shape);
 /* Makes the workspace large enough for so many images, so that passes allocate nothing. */
 weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int64_t images);
 weft_status cpu_winograd_forward(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
-                                 const float *weight, void *y);
+                                 const hal_conv_norm *norm, const float *weight, void *y);
 weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *dy,
                                        const float *weight, void *dx);
 weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
-                                          const void *dy, float *dweight, bool adds);
+                                          const hal_conv_norm *norm, const void *dy, float *dweight, bool adds);
 
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);

@@ -104,7 +104,7 @@ static weft_status prepare_direct(weft_hal *hal, cpu_conv *conv)
 {
     cpu_state *state = cpu_state_of(hal);
     const hal_conv_shape *shape = &conv->common.shape;
-    if (state->library != NULL && (shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_BF16)) {
+    if (state->library != NULL && !shape->norm && (shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_BF16)) {
         conv->pairs = state->kernels.pairs != NULL && shape->dtype == WEFT_DTYPE_BF16 && shape->training &&
                       !shape->bias && is_product(shape);
         WEFT_TRY(onednn_conv_create(state->library, &conv->common, shape->training && !conv->pairs, &conv->fast,
@@ -167,13 +167,14 @@ static weft_status cpu_conv_forward(weft_hal *hal, const hal_conv_forward_args *
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_forward", &a->x, &a->y, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_forward", &a->bias));
+    WEFT_TRY(hal_conv_norm_check(a->conv, "conv_forward", &a->norm));
     assert_weight(a->conv, &a->weight);
     if (size < 0) {
         return WEFT_OK;
     }
     return conv->info.winograd
-               ? cpu_winograd_forward(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->weight.source,
-                                      a->y.data)
+               ? cpu_winograd_forward(hal, &a->conv->shape, a->conv->images[size], a->x.source, &a->norm,
+                                      a->weight.source, a->y.data)
                : onednn_conv_forward(conv->fast, size, a->x.source, a->weight.source, a->bias.source, a->y.data);
 }
 
@@ -212,10 +213,11 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     }
     WEFT_TRY(hal_conv_size(a->conv, "conv_backward_weights", &a->x, &a->dy, &size));
     WEFT_TRY(hal_conv_bias(a->conv, "conv_backward_weights", &a->dbias));
+    WEFT_TRY(hal_conv_norm_check(a->conv, "conv_backward_weights", &a->norm));
     assert_weight(a->conv, &a->dweight);
     if (size >= 0 && conv->info.winograd) {
-        return cpu_winograd_backward_weights(hal, &a->conv->shape, a->conv->images[size], a->x.source, a->dy.source,
-                                             a->dweight.data, a->beta != 0.0);
+        return cpu_winograd_backward_weights(hal, &a->conv->shape, a->conv->images[size], a->x.source, &a->norm,
+                                             a->dy.source, a->dweight.data, a->beta != 0.0);
     }
     if (size >= 0 && conv->pairs) {
         cpu_pair_product g = product_of(&a->conv->shape, a->conv->images[size]);
@@ -238,10 +240,17 @@ static weft_status cpu_conv_backward_weights(weft_hal *hal, const hal_conv_backw
     return WEFT_OK;
 }
 
+static bool cpu_conv_norms(const weft_hal *hal, const hal_conv_shape *shape)
+{
+    return cpu_winograd_name(hal, shape) != NULL;
+}
+
 void cpu_image_ops(weft_hal *hal)
 {
-    hal->image =
-        (hal_image_ops){.conv_create = cpu_conv_create, .conv_destroy = cpu_conv_destroy, .conv_info = cpu_conv_info};
+    hal->image = (hal_image_ops){.conv_create = cpu_conv_create,
+                                 .conv_destroy = cpu_conv_destroy,
+                                 .conv_info = cpu_conv_info,
+                                 .conv_norms = cpu_conv_norms};
     hal->op.conv_forward = cpu_conv_forward;
     hal->op.conv_backward_data = cpu_conv_backward_data;
     hal->op.conv_backward_weights = cpu_conv_backward_weights;

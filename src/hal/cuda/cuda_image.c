@@ -105,6 +105,8 @@ static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const
     WEFT_CHECK_GOTO(shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || shape->dtype == WEFT_DTYPE_BF16,
                     status, failed, WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s",
                     weft_dtype_name(shape->dtype));
+    WEFT_CHECK_GOTO(!shape->norm, status, failed, WEFT_ERR_UNSUPPORTED,
+                    "convolution: backend cuda takes no norm; run bn_apply before it");
     hal_conv_extent(shape, conv->made);
     WEFT_TRY_GOTO(check_sizes(conv), status, failed);
     conv->scratch_bytes = scratch_bytes(conv);

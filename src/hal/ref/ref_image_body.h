@@ -1,9 +1,27 @@
 /* hal/ref/ref_image_body.h: included by ref_image.c as ref_cells_body.h is by ref_cells.c. No include guard. */
 
-/* The sum of one output element; x: its image. */
-static double TYPED(conv_at)(const hal_conv_shape *s, const cell *x, const real *weight, int64_t oy, int64_t ox,
-                             int64_t o)
+static cell TYPED(conv_normalised)(const hal_conv_norm *norm, real x, int64_t c)
 {
+    const real mean = ((const real *)norm->mean.source)[c];
+    const real rstd = ((const real *)norm->rstd.source)[c];
+    const real gamma = ((const real *)norm->gamma.source)[c];
+    const real beta = ((const real *)norm->beta.source)[c];
+    const real value = gamma * ((x - mean) * rstd) + beta;
+    return STORE(norm->relu && value < (real)0 ? (real)0 : value);
+}
+
+/* Channel c of a pixel of the input, as it comes to the kernel. */
+static double TYPED(conv_input)(const hal_conv_shape *s, const hal_conv_norm *norm, const cell *pixel, int64_t c)
+{
+    const real x = LOAD(pixel[c]);
+    return (double)(s->norm ? LOAD(TYPED(conv_normalised)(norm, x, c)) : x);
+}
+
+/* The sum of one output element; x: its image. */
+static double TYPED(conv_at)(const hal_conv_forward_args *args, const cell *x, int64_t oy, int64_t ox, int64_t o)
+{
+    const hal_conv_shape *s = &args->conv->shape;
+    const real *weight = args->weight.source;
     int64_t in = s->in / s->groups;
     int64_t first = o / (s->out / s->groups) * in;
     double sum = 0.0;
@@ -12,7 +30,7 @@ static double TYPED(conv_at)(const hal_conv_shape *s, const cell *x, const real 
         for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
             int64_t ix = input_at(ox, s->stride[1], s->pad[1][0], kx * s->dilation[1], s->width);
             for (int64_t c = 0; c < in && iy >= 0 && ix >= 0; ++c) {
-                sum += (double)LOAD(x[(iy * s->width + ix) * s->in + first + c]) *
+                sum += TYPED(conv_input)(s, &args->norm, x + (iy * s->width + ix) * s->in, first + c) *
                        (double)ROUND(weight[((o * in + c) * s->kernel[0] + ky) * s->kernel[1] + kx]);
             }
         }
@@ -23,7 +41,6 @@ static double TYPED(conv_at)(const hal_conv_shape *s, const cell *x, const real 
 weft_status TYPED(ref_conv_forward)(const hal_conv_forward_args *args)
 {
     const hal_conv_shape *s = &args->conv->shape;
-    const real *weight = args->weight.source;
     const cell *x = args->x.source;
     const real *bias = args->bias.source;
     cell *y = args->y.data;
@@ -31,6 +48,7 @@ weft_status TYPED(ref_conv_forward)(const hal_conv_forward_args *args)
     int size = 0;
     WEFT_TRY(hal_conv_size(args->conv, "conv_forward", &args->x, &args->y, &size));
     WEFT_TRY(hal_conv_bias(args->conv, "conv_forward", &args->bias));
+    WEFT_TRY(hal_conv_norm_check(args->conv, "conv_forward", &args->norm));
     assert(args->weight.rows == s->out && args->weight.cols == hal_conv_terms(s));
     hal_conv_extent(s, extent);
     for (int64_t row = 0; row < args->y.rows; ++row) {
@@ -38,7 +56,7 @@ weft_status TYPED(ref_conv_forward)(const hal_conv_forward_args *args)
         int64_t oy = row / extent[1] % extent[0];
         int64_t ox = row % extent[1];
         for (int64_t o = 0; o < s->out; ++o) {
-            double value = TYPED(conv_at)(s, x + image * s->height * s->width * s->in, weight, oy, ox, o);
+            double value = TYPED(conv_at)(args, x + image * s->height * s->width * s->in, oy, ox, o);
             value += s->bias ? (double)bias[o] : 0.0;
             value += s->add ? (double)LOAD(y[row * s->out + o]) : 0.0;
             y[row * s->out + o] = STORE((real)(s->relu && value < 0.0 ? 0.0 : value));
@@ -105,8 +123,8 @@ static double TYPED(conv_weight_at)(const hal_conv_backward_weights_args *args, 
         int64_t iy = input_at(row / extent[1] % extent[0], s->stride[0], s->pad[0][0], ky * s->dilation[0], s->height);
         int64_t ix = input_at(row % extent[1], s->stride[1], s->pad[1][0], kx * s->dilation[1], s->width);
         if (iy >= 0 && ix >= 0) {
-            sum += (double)LOAD(dy[row * s->out + o]) *
-                   (double)LOAD(x[((image * s->height + iy) * s->width + ix) * s->in + channel]);
+            const cell *pixel = x + ((image * s->height + iy) * s->width + ix) * s->in;
+            sum += (double)LOAD(dy[row * s->out + o]) * TYPED(conv_input)(s, &args->norm, pixel, channel);
         }
     }
     return sum;
@@ -122,6 +140,7 @@ weft_status TYPED(ref_conv_backward_weights)(const hal_conv_backward_weights_arg
     int size = 0;
     WEFT_TRY(hal_conv_size(args->conv, "conv_backward_weights", &args->x, &args->dy, &size));
     WEFT_TRY(hal_conv_bias(args->conv, "conv_backward_weights", &args->dbias));
+    WEFT_TRY(hal_conv_norm_check(args->conv, "conv_backward_weights", &args->norm));
     assert(args->dweight.rows == s->out && args->dweight.cols == hal_conv_terms(s));
     assert(args->beta == 0.0 || args->beta == 1.0);
     hal_conv_extent(s, extent);

@@ -167,6 +167,12 @@ static hal_conv_info shadow_conv_info(weft_hal *hal, const hal_conv *conv)
     return inner->image.conv_info(inner, conv);
 }
 
+static bool shadow_conv_norms(const weft_hal *hal, const hal_conv_shape *shape)
+{
+    const weft_hal *inner = ((const shadow_state *)hal->state)->inner;
+    return inner->image.conv_norms(inner, shape);
+}
+
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void shadow_close(weft_hal *hal)
@@ -203,8 +209,10 @@ static void fill_ops(weft_hal *hal)
                                    .spmm_try = shadow_spmm_try,
                                    .spmm_destroy = shadow_spmm_destroy,
                                    .spmm_info = shadow_spmm_info};
-    hal->image = (hal_image_ops){
-        .conv_create = shadow_conv_create, .conv_destroy = shadow_conv_destroy, .conv_info = shadow_conv_info};
+    hal->image = (hal_image_ops){.conv_create = shadow_conv_create,
+                                 .conv_destroy = shadow_conv_destroy,
+                                 .conv_info = shadow_conv_info,
+                                 .conv_norms = shadow_conv_norms};
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = shadow_##name;
 #include "hal/ops.def"
 }

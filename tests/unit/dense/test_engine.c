@@ -65,10 +65,18 @@ static weft_status get(const weft_tensor *t, double *values)
     return WEFT_OK;
 }
 
-static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images)
+/* Convolutions, and which of them take norms on their way. */
+typedef struct bench_convs {
+    bool winograd;
+    bool (*norms)(const weft_hal *hal, const hal_conv_shape *shape); /* NULL: as the backend says */
+} bench_convs;
+
+static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images,
+                                   const bench_convs *convs)
 {
     *b = (bench){.dtype = c->dtype};
     WEFT_TRY(weft_hal_open(backend, 1, &b->hal));
+    b->hal->image.conv_norms = convs->norms != NULL ? convs->norms : b->hal->image.conv_norms;
     WEFT_TRY(net_parse(c->text, "test", &b->net));
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
     const dense_config config = {.net = &b->net,
@@ -76,13 +84,19 @@ static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, co
                                  .images = &images,
                                  .sizes = images > 0,
                                  .training = true,
-                                 .values = c->narrow ? WEFT_DTYPE_BF16 : c->dtype};
+                                 .values = c->narrow ? WEFT_DTYPE_BF16 : c->dtype,
+                                 .winograd = convs->winograd};
     WEFT_TRY(dense_model_create(comm, b->hal, c->dtype, &config, &b->model));
     WEFT_TRY(param_initialise(&b->model.params, 5));
     WEFT_TRY(tensor_create(b->hal, c->dtype, images * c->size.height * c->size.width, c->size.channels,
                            WEFT_MEM_GENERAL, &b->pixels));
     WEFT_TRY(tensor_create(b->hal, WEFT_DTYPE_I64, images, 1, WEFT_MEM_GENERAL, &b->ids));
     return tensor_create(b->hal, c->dtype, images, CLASSES, WEFT_MEM_GENERAL, &b->dlogits);
+}
+
+static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images)
+{
+    return bench_open_with(b, comm, backend, c, images, &(bench_convs){.winograd = false});
 }
 
 static void bench_close(bench *b)
@@ -421,19 +435,34 @@ static uint64_t allocations(void)
     return weft_mem_usage_total().allocations;
 }
 
-/* Slots that somebody needs at the same moment stand apart; and these are the values that are made again. */
-static void check_plan(const bench_case *c, int made_again)
+static bool never(const weft_hal *hal, const hal_conv_shape *shape)
+{
+    (void)hal, (void)shape;
+    return false;
+}
+
+static bool always(const weft_hal *hal, const hal_conv_shape *shape)
+{
+    (void)hal, (void)shape;
+    return true;
+}
+
+/* Slots that somebody needs at the same moment stand apart; and so many values are made again, or made on the way. */
+static void check_plan(const bench_case *c, bool on_the_way, int made_again, int made_on_the_way)
 {
     bench b;
-    ASSERT_OK(bench_open(&b, self, "ref", c, 4));
+    ASSERT_OK(bench_open_with(&b, self, "ref", c, 4, &(bench_convs){.norms = on_the_way ? always : never}));
     const arena_plan *plan = &b.model.plan;
     int again = 0;
+    int passing = 0;
     for (int v = 0; v < b.model.list.values; ++v) {
         again += plan->again[v] != ARENA_NO_SLOT;
+        passing += b.model.values.passing[v] ? 1 : 0;
         assert_true(plan->again[v] == ARENA_NO_SLOT || plan->slot[plan->value[v]].last < b.model.list.units);
     }
-    if (again != made_again) {
-        fail_msg("%s: %d values are made again, not %d", c->what, again, made_again);
+    if (again != made_again || passing != made_on_the_way) {
+        fail_msg("%s: %d values are made again, not %d, and %d on the way, not %d", c->what, again, made_again, passing,
+                 made_on_the_way);
     }
     for (int i = 0; i < plan->slots; ++i) {
         const arena_slot *one = &plan->slot[i];
@@ -452,9 +481,61 @@ static void test_plans(void **state)
 {
     (void)state;
     static const int made_again[NETWORKS] = {0, 2, 2, 2, 1, 6, 2};
+    static const int again_beside[NETWORKS] = {0, 1, 1, 0, 1, 4, 1};
+    static const int made_on_the_way[NETWORKS] = {0, 1, 1, 2, 0, 2, 1};
     for (size_t i = 0; i < NETWORKS; ++i) {
-        check_plan(&networks[i], made_again[i]);
+        check_plan(&networks[i], false, made_again[i], 0);
+        check_plan(&networks[i], true, again_beside[i], made_on_the_way[i]);
     }
+}
+
+/* A step's logits and gradients, and the logits of an evaluation behind it. */
+typedef struct step_bits {
+    double logits[2][MOST_IMAGES * CLASSES], grad[MOST_VALUES];
+} step_bits;
+
+static void run_step(const bench_case *c, const char *backend, const bench_convs *convs, step_bits *bits)
+{
+    bench b;
+    double sum = 0.0;
+    memset(bits, 0, sizeof *bits);
+    ASSERT_OK(bench_open_with(&b, self, backend, c, 4, convs));
+    ASSERT_OK(bench_fill(&b, 0, 4, 4));
+    ASSERT_OK(forward(&b, true, bits->logits[0], &sum));
+    ASSERT_OK(backward(&b, bits->logits[0]));
+    ASSERT_OK(get(&b.model.params.grad, bits->grad));
+    ASSERT_OK(forward(&b, false, bits->logits[1], &sum));
+    bench_close(&b);
+}
+
+/* What convolutions make on their way is what stands in memory without: on the reference, which makes any norm so, and by
+ * transformed tiles. */
+static void test_norms_on_the_way(void **state)
+{
+    (void)state;
+    static step_bits before, on_the_way;
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        run_step(&networks[i], "ref", &(bench_convs){.norms = never}, &before);
+        run_step(&networks[i], "ref", &(bench_convs){.norms = always}, &on_the_way);
+        assert_memory_equal(&before, &on_the_way, sizeof before);
+    }
+    const bench_case wide = {"transformed tiles",
+                             "conv 16 3 pad=1 bias=off\nnorm\na: relu\nconv 16 3 pad=1 bias=off\nnorm\nrelu\n"
+                             "conv 16 3 pad=1 bias=off\nnorm\nadd a\nrelu\nglobalpool\nlinear classes",
+                             {6, 6, 2},
+                             WEFT_DTYPE_F32,
+                             false};
+    run_step(&wide, "cpu", &(bench_convs){.winograd = true, .norms = never}, &before);
+    run_step(&wide, "cpu", &(bench_convs){.winograd = true}, &on_the_way);
+    assert_memory_equal(&before, &on_the_way, sizeof before);
+    bench b;
+    ASSERT_OK(bench_open_with(&b, self, "cpu", &wide, 4, &(bench_convs){.winograd = true}));
+    int passing = 0;
+    for (int v = 0; v < b.model.list.values; ++v) {
+        passing += b.model.values.passing[v] ? 1 : 0;
+    }
+    assert_int_equal(passing, 1);
+    bench_close(&b);
 }
 
 /* An evaluation between two steps changes no bit of the second, whose batch is the first one's. */
@@ -535,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_backends),
         cmocka_unit_test(test_narrow_values),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_norms_on_the_way),
         cmocka_unit_test(test_evaluation_between_steps),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_first_weights),

@@ -15,6 +15,9 @@
  *      x --> [cell, block of columns, term, column] --/
  *
  * Threads share out the tiles and sum on their own; where sums are large, they share out the cells and have tiles in common.
+ *
+ * Where x comes through a norm, a thread makes the lines of pixels that its block of tiles needs, in its cache: they never go
+ * to memory. Lines that two blocks need are made twice.
  */
 #include "hal/cpu/winograd/winograd.h"
 
@@ -123,10 +126,16 @@ static void next_place(const tiling *t, tile_place *at)
     }
 }
 
-/* A tile's square of pixels in `image`, of cells of so many bytes: side 4 of input, or 2 of output. pixel[side * side]: their
+/* Pixels of consecutive images, from the first one's on, or lines in the middle of them. */
+typedef struct pixels {
+    tile_pixel first;
+    int64_t skipped; /* bytes of the images before it */
+} pixels;
+
+/* A tile's square of pixels in `images`, of cells of so many bytes: side 4 of input, or 2 of output. pixel[side * side]: their
  * first cells; `outside` where there is none, as for all of a tile behind the last. */
 static inline __attribute__((always_inline)) void find_pixels(const tiling *t, const tile_place *at, int side,
-                                                              tile_pixel image, int64_t bytes, tile_pixel outside,
+                                                              pixels images, int64_t bytes, tile_pixel outside,
                                                               tile_pixel *pixel)
 {
     const plane *p = side == TILE_SIDE ? &t->in : &t->out;
@@ -134,11 +143,12 @@ static inline __attribute__((always_inline)) void find_pixels(const tiling *t, c
     const int64_t left = at->across * OUT_SIDE - (side == TILE_SIDE ? t->pad[1] : 0);
     const int64_t across = p->channels * bytes;
     const int64_t down = p->width * across;
-    const int64_t corner = (at->image * p->height + top) * down + left * across;
+    const int64_t corner = (at->image * p->height + top) * down + left * across - images.skipped;
+    const char *from = images.first.from;
     const bool there = at->image < t->images;
     if (there && top >= 0 && left >= 0 && top + side <= p->height && left + side <= p->width) {
         for (int i = 0; i < side * side; ++i) {
-            pixel[i].from = (const char *)image.from + corner + i / side * down + i % side * across;
+            pixel[i].from = from + corner + i / side * down + i % side * across;
         }
         return;
     }
@@ -146,7 +156,7 @@ static inline __attribute__((always_inline)) void find_pixels(const tiling *t, c
         const int64_t y = top + i / side;
         const int64_t x = left + i % side;
         const bool inside = there && y >= 0 && y < p->height && x >= 0 && x < p->width;
-        pixel[i].from = inside ? (const char *)image.from + corner + i / side * down + i % side * across : outside.from;
+        pixel[i].from = inside ? from + corner + i / side * down + i % side * across : outside.from;
     }
 }
 
@@ -160,10 +170,10 @@ static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, 
     const plane *p = side == TILE_SIDE ? &t->in : &t->out;
     const int64_t all = t->images * p->height * p->width;
     const int64_t begin = smaller(first * TILE_OUT, all);
-    const int64_t pixels = smaller(end * TILE_OUT, all) - begin;
+    const int64_t count = smaller(end * TILE_OUT, all) - begin;
     const int64_t pixel = p->channels * bytes;
-    const char *from = (const char *)image.from + (begin + pixels * piece / TILE_CELLS) * pixel;
-    const char *to = (const char *)image.from + (begin + pixels * (piece + 1) / TILE_CELLS) * pixel;
+    const char *from = (const char *)image.from + (begin + count * piece / TILE_CELLS) * pixel;
+    const char *to = (const char *)image.from + (begin + count * (piece + 1) / TILE_CELLS) * pixel;
     for (; from < to; from += LINE_BYTES) {
         if (to_write) {
             __builtin_prefetch(from, 1, 2);
@@ -173,11 +183,70 @@ static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, 
     }
 }
 
+/* ---- input that comes through a norm ----------------------------------------------------------------------------------- */
+
+typedef struct input {
+    tile_pixel x;
+    void (*apply)(const cpu_bn_forward *rows); /* NULL: x comes as it is */
+    cpu_bn_forward norm;                       /* all but rows */
+} input;
+
+static input input_of(const weft_hal *hal, const hal_conv_shape *s, const void *x, const hal_conv_norm *norm)
+{
+    const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
+    if (!s->norm) {
+        return (input){.x.from = x};
+    }
+    return (input){.x.from = x,
+                   .apply = (s->dtype == WEFT_DTYPE_BF16 ? &kernels->bf16 : &kernels->f32)->norm.apply,
+                   .norm = {.n = s->in,
+                            .ld_x = s->in,
+                            .ld_y = s->in,
+                            .mean = norm->mean.source,
+                            .rstd = norm->rstd.source,
+                            .gamma = norm->gamma.source,
+                            .beta = norm->beta.source,
+                            .relu = norm->relu}};
+}
+
+/* The most lines of input that so many tiles need which follow each other: two for each line of tiles, two more at the end of
+ * each image. */
+static int64_t lines_of(const tiling *t, int64_t tiles)
+{
+    const int64_t down = tiles / t->across + 2;
+    return smaller(2 * (down + down / t->down + 2), t->images * t->in.height);
+}
+
+/* The pixels that tiles [first, end) need, at least one: x, or what the norm makes of it, in `lines`. */
+static pixels take_pixels(const tiling *t, const input *from, int64_t first, int64_t end, int64_t bytes, void *lines)
+{
+    if (from->apply == NULL) {
+        return (pixels){.first = from->x};
+    }
+    const tile_place a = place_of(t, first);
+    const tile_place b = place_of(t, smaller(end, t->tiles) - 1);
+    const int64_t above = a.down * OUT_SIDE - t->pad[0];
+    const int64_t below = b.down * OUT_SIDE - t->pad[0] + TILE_SIDE;
+    const int64_t begin = a.image * t->in.height + (above > 0 ? above : 0);
+    const int64_t behind = b.image * t->in.height + smaller(below, t->in.height);
+    cpu_bn_forward rows = from->norm;
+    rows.m = (behind - begin) * t->in.width;
+    rows.x = (const char *)from->x.from + begin * t->in.width * t->in.channels * bytes;
+    rows.y = lines;
+    from->apply(&rows);
+    return (pixels){.first.to = lines, .skipped = begin * t->in.width * t->in.channels * bytes};
+}
+
 /* ---- rooms: in elements of four bytes, whole lines ------------------------------------------------------------------ */
 
 /* Neighbouring cells of a tile are a whole block apart, and GAP more: at multiples of 4 KiB they would all compete for the
  * same lines of a first-level cache. */
 enum { LINE = 16, GAP = 2 * LINE };
+
+static int64_t lines_room(const cpu_winograd_kernels *kernels, const tiling *t, int64_t tiles, bool norm)
+{
+    return norm ? whole(lines_of(t, tiles) * t->in.width * t->in.channels / kernels->fold, LINE) : 0;
+}
 
 static int64_t zeros_room(const cpu_winograd_kernels *kernels, const tiling *t)
 {
@@ -189,10 +258,10 @@ static int64_t zeros_room(const cpu_winograd_kernels *kernels, const tiling *t)
 typedef struct plane_plan {
     int parts;
     int64_t block; /* tiles that a thread transforms at once */
-    int64_t zeros, kernels, tiles, products;
+    int64_t zeros, kernels, tiles, products, lines;
 } plane_plan;
 
-static plane_plan plane_plan_of(const weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t)
+static plane_plan plane_plan_of(const weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t, bool norm)
 {
     const int64_t terms = t->in.channels / kernels->fold;
     const int64_t bytes_of_tile = TILE_CELLS * (terms + kernels->block) * (int64_t)sizeof(float);
@@ -207,20 +276,27 @@ static plane_plan plane_plan_of(const weft_hal *hal, const cpu_winograd_kernels 
     p.kernels = TILE_CELLS * terms * t->out.channels;
     p.tiles = TILE_CELLS * (p.block * terms + GAP);
     p.products = TILE_CELLS * (p.block * kernels->block + GAP);
+    p.lines = lines_room(kernels, t, p.block, norm);
     return p;
+}
+
+static int64_t plane_part_room(const plane_plan *p)
+{
+    return p->tiles + p->products + p->lines + LINE;
 }
 
 static int64_t plane_room(const plane_plan *p)
 {
-    return p->zeros + p->kernels + p->parts * (p->tiles + p->products);
+    return p->zeros + p->kernels + p->parts * plane_part_room(p);
 }
 
 /* Back to the weights. */
 typedef struct weights_plan {
     int parts;
     bool own_sums;
-    int64_t block; /* terms that are transformed at once, by a thread or by all */
-    int64_t zeros, gradients, tiles, sums;
+    int64_t block;                         /* terms that are transformed at once, by a thread or by all */
+    int64_t zeros, gradients, tiles, sums; /* of one part, or of all together */
+    int64_t lines;                         /* of each part */
 } weights_plan;
 
 static int64_t tile_terms(const cpu_winograd_kernels *kernels, const tiling *t)
@@ -228,7 +304,8 @@ static int64_t tile_terms(const cpu_winograd_kernels *kernels, const tiling *t)
     return (t->tiles + kernels->fold - 1) / kernels->fold;
 }
 
-static weights_plan weights_plan_of(const weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t)
+static weights_plan weights_plan_of(const weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t,
+                                    bool norm)
 {
     const int64_t terms = tile_terms(kernels, t);
     const int64_t bytes_of_term = TILE_CELLS * (int64_t)sizeof(float) * (t->in.channels + t->out.channels);
@@ -242,12 +319,13 @@ static weights_plan weights_plan_of(const weft_hal *hal, const cpu_winograd_kern
     p.zeros = zeros_room(kernels, t);
     p.gradients = TILE_CELLS * (p.block * t->out.channels + GAP);
     p.tiles = TILE_CELLS * (p.block * t->in.channels + GAP);
+    p.lines = lines_room(kernels, t, p.block * kernels->fold, norm);
     return p;
 }
 
 static int64_t weights_room(const weights_plan *p)
 {
-    return p->zeros + (p->own_sums ? p->parts : 1) * (p->gradients + p->tiles + p->sums);
+    return p->zeros + (p->own_sums ? p->parts : 1) * (p->gradients + p->tiles + p->sums) + p->parts * p->lines;
 }
 
 static weft_status take_room(weft_hal *hal, int64_t elements, uint32_t **room)
@@ -266,8 +344,9 @@ weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int
     const cpu_winograd_kernels *kernels = kernels_for(hal, shape->dtype);
     const tiling forward = tiling_of(shape, images);
     const tiling back = tiling_back(shape, images);
-    const plane_plan plans[] = {plane_plan_of(hal, kernels, &forward), plane_plan_of(hal, kernels, &back)};
-    const weights_plan weights = weights_plan_of(hal, kernels, &forward);
+    const plane_plan plans[] = {plane_plan_of(hal, kernels, &forward, shape->norm),
+                                plane_plan_of(hal, kernels, &back, false)};
+    const weights_plan weights = weights_plan_of(hal, kernels, &forward, shape->norm);
     uint32_t *room = NULL;
     WEFT_TRY(take_room(hal, plane_room(&plans[0]), &room));
     WEFT_TRY(take_room(hal, plane_room(&plans[1]), &room));
@@ -280,12 +359,27 @@ typedef struct plane_pass {
     const cpu_winograd_kernels *kernels;
     tiling t;
     const uint32_t *packed; /* kernels */
-    tile_pixel zeros, x, y;
+    input from;
+    tile_pixel zeros, y;
 } plane_pass;
 
+/* Where a part works, and how many blocks of its tiles are taken. */
+typedef struct plane_rooms {
+    uint32_t *tiles, *lines, *taken;
+    float *products;
+} plane_rooms;
+
+static plane_rooms rooms_of(const plane_plan *plan, uint32_t *parts, int part)
+{
+    uint32_t *tiles = parts + part * plane_part_room(plan);
+    uint32_t *products = tiles + plan->tiles;
+    uint32_t *lines = products + plan->products;
+    return (plane_rooms){
+        .tiles = tiles, .products = (float *)(void *)products, .lines = lines, .taken = lines + plan->lines};
+}
+
 /* Tiles [first, first + count) of a part that ends before `end`: into `tiles`, their products with a block of kernels, and out. */
-static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int64_t end, uint32_t *tiles,
-                       float *products)
+static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int64_t end, const plane_rooms *own)
 {
     const cpu_winograd_kernels *kernels = pass->kernels;
     const int64_t rows = whole(count, TILE_ROWS);
@@ -293,78 +387,103 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int
     const int64_t tile_cell = rows * terms + GAP;
     const int64_t product_cell = rows * kernels->block + GAP;
     const int64_t bytes = cell_bytes(kernels);
+    const pixels x = take_pixels(&pass->t, &pass->from, first, first + count, bytes, own->lines);
+    const pixels y = {.first = pass->y};
     tile_place at = place_of(&pass->t, first);
     for (int64_t i = 0; i < rows; ++i, next_place(&pass->t, &at)) {
         tile_pixel pixel[TILE_CELLS];
-        find_pixels(&pass->t, &at, TILE_SIDE, pass->x, bytes, pass->zeros, pixel);
-        kernels->input(pass->t.in.channels, pixel, tiles + i * terms, tile_cell);
+        find_pixels(&pass->t, &at, TILE_SIDE, x, bytes, pass->zeros, pixel);
+        kernels->input(pass->t.in.channels, pixel, own->tiles + i * terms, tile_cell);
     }
     for (int64_t column = 0; column < pass->t.out.channels; column += kernels->block) {
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
             if (column == 0) {
-                fetch_pixels(&pass->t, first + count, smaller(first + 2 * count, end), TILE_SIDE, pass->x, bytes, cell,
-                             false);
+                fetch_pixels(&pass->t, first + count, smaller(first + 2 * count, end), TILE_SIDE, pass->from.x, bytes,
+                             cell, false);
                 fetch_pixels(&pass->t, first, first + count, OUT_SIDE, pass->y, bytes, cell, true);
             }
-            kernels->multiply(rows, terms, tiles + cell * tile_cell, terms,
+            kernels->multiply(rows, terms, own->tiles + cell * tile_cell, terms,
                               pass->packed + (column * TILE_CELLS + cell * kernels->block) * terms,
-                              products + cell * product_cell);
+                              own->products + cell * product_cell);
         }
         at = place_of(&pass->t, first);
         for (int64_t i = 0; i < count; ++i, next_place(&pass->t, &at)) {
             tile_pixel pixel[TILE_OUT];
-            find_pixels(&pass->t, &at, OUT_SIDE, pass->y, bytes, (tile_pixel){.to = NULL}, pixel);
-            kernels->output(products + i * kernels->block, product_cell, column, pixel);
+            find_pixels(&pass->t, &at, OUT_SIDE, y, bytes, (tile_pixel){.to = NULL}, pixel);
+            kernels->output(own->products + i * kernels->block, product_cell, column, pixel);
         }
     }
 }
 
+/* What is left of a part's tiles, in the rooms of another or its own: the thread that is done first helps the next. */
+static void pass_part(const plane_pass *pass, const plane_plan *plan, int part, uint32_t *parts, const plane_rooms *own)
+{
+    const plane_rooms of_part = rooms_of(plan, parts, part);
+    int64_t begin = 0;
+    int64_t end = 0;
+    hal_split_rows(pass->t.tiles, plan->parts, part, &begin, &end);
+    for (;;) {
+        uint32_t block;
+#pragma omp atomic capture
+        block = (*of_part.taken)++;
+        const int64_t first = begin + block * plan->block;
+        if (first >= end) {
+            return;
+        }
+        pass_block(pass, first, smaller(plan->block, end - first), end, own);
+    }
+}
+
 /* `channel` and `column`: numbers between the kernels of neighbours in `in` and in `out`. */
-static weft_status run_plane(weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t, const void *x,
+static weft_status run_plane(weft_hal *hal, const cpu_winograd_kernels *kernels, const tiling *t, const input *from,
                              const float *weight, int64_t channel, int64_t column, bool turned, void *y)
 {
-    const plane_plan plan = plane_plan_of(hal, kernels, t);
+    const plane_plan plan = plane_plan_of(hal, kernels, t, from->apply != NULL);
     const int64_t terms = t->in.channels / kernels->fold;
     const int64_t few = kernels->block / kernels->fold;
-    const int64_t part_room = plan.tiles + plan.products;
     uint32_t *room = NULL;
     WEFT_TRY(take_room(hal, plane_room(&plan), &room));
     uint32_t *packed = room + plan.zeros;
     uint32_t *parts = packed + plan.kernels;
-    const plane_pass pass = {.kernels = kernels, .t = *t, .packed = packed, .zeros.from = room, .x.from = x, .y.to = y};
+    const plane_pass pass = {
+        .kernels = kernels, .t = *t, .packed = packed, .from = *from, .zeros.from = room, .y.to = y};
     memset(room, 0, (size_t)plan.zeros * sizeof *room);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(hal->threads)
     for (int64_t to = 0; to < t->out.channels; to += kernels->block) {
-        for (int64_t from = 0; from < terms; from += few) {
-            kernels->weights(from, from + few, terms, weight + to * column, channel, column, turned,
+        for (int64_t term = 0; term < terms; term += few) {
+            kernels->weights(term, term + few, terms, weight + to * column, channel, column, turned,
                              packed + to * TILE_CELLS * terms);
         }
     }
+    for (int part = 0; part < plan.parts; ++part) {
+        *rooms_of(&plan, parts, part).taken = 0;
+    }
 #pragma omp parallel for schedule(static) num_threads(plan.parts) if (plan.parts > 1)
     for (int part = 0; part < plan.parts; ++part) {
-        uint32_t *own = parts + part * part_room;
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(t->tiles, plan.parts, part, &begin, &end);
-        for (int64_t first = begin; first < end; first += plan.block) {
-            pass_block(&pass, first, smaller(plan.block, end - first), end, own, (float *)(void *)(own + plan.tiles));
+        const plane_rooms own = rooms_of(&plan, parts, part);
+        for (int turn = 0; turn < plan.parts; ++turn) {
+            pass_part(&pass, &plan, (part + turn) % plan.parts, parts, &own);
         }
     }
     return WEFT_OK;
 }
 
 weft_status cpu_winograd_forward(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
-                                 const float *weight, void *y)
+                                 const hal_conv_norm *norm, const float *weight, void *y)
 {
     const tiling t = tiling_of(shape, images);
-    return run_plane(hal, kernels_for(hal, shape->dtype), &t, x, weight, TILE_TAPS, TILE_TAPS * shape->in, false, y);
+    const input from = input_of(hal, shape, x, norm);
+    return run_plane(hal, kernels_for(hal, shape->dtype), &t, &from, weight, TILE_TAPS, TILE_TAPS * shape->in, false,
+                     y);
 }
 
 weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *dy,
                                        const float *weight, void *dx)
 {
     const tiling t = tiling_back(shape, images);
-    return run_plane(hal, kernels_for(hal, shape->dtype), &t, dy, weight, TILE_TAPS * shape->in, TILE_TAPS, true, dx);
+    const input from = {.x.from = dy};
+    return run_plane(hal, kernels_for(hal, shape->dtype), &t, &from, weight, TILE_TAPS * shape->in, TILE_TAPS, true,
+                     dx);
 }
 
 /* ---- back to the weights --------------------------------------------------------------------------------------------- */
@@ -372,24 +491,31 @@ weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shap
 typedef struct weights_pass {
     const cpu_winograd_kernels *kernels;
     tiling t;
-    tile_pixel zeros, x, dy;
+    input from;
+    tile_pixel zeros, dy;
 } weights_pass;
 
 /* Terms [begin, end) of a block that begins with term `first` and has `terms`. */
 static void pack_terms(const weights_pass *pass, int64_t first, int64_t terms, int64_t begin, int64_t end,
-                       uint32_t *gradients, uint32_t *tiles)
+                       uint32_t *gradients, uint32_t *tiles, uint32_t *lines)
 {
     const cpu_winograd_kernels *kernels = pass->kernels;
     const int64_t in = pass->t.in.channels;
     const int64_t out = pass->t.out.channels;
     const int64_t bytes = cell_bytes(kernels);
+    if (begin == end) {
+        return;
+    }
+    const pixels inputs = take_pixels(&pass->t, &pass->from, kernels->fold * (first + begin),
+                                      kernels->fold * (first + end), bytes, lines);
+    const pixels outputs = {.first = pass->dy};
     tile_place at = place_of(&pass->t, kernels->fold * (first + begin));
     for (int64_t term = begin; term < end; ++term) {
         tile_pixel x[TILE_FOLD][TILE_CELLS];
         tile_pixel dy[TILE_FOLD][TILE_OUT];
         for (int i = 0; i < kernels->fold; ++i, next_place(&pass->t, &at)) {
-            find_pixels(&pass->t, &at, TILE_SIDE, pass->x, bytes, pass->zeros, x[i]);
-            find_pixels(&pass->t, &at, OUT_SIDE, pass->dy, bytes, pass->zeros, dy[i]);
+            find_pixels(&pass->t, &at, TILE_SIDE, inputs, bytes, pass->zeros, x[i]);
+            find_pixels(&pass->t, &at, OUT_SIDE, outputs, bytes, pass->zeros, dy[i]);
         }
         kernels->gradient_term(out, dy, terms, term, gradients, terms * out + GAP);
         kernels->input_term(in, x, terms, term, tiles, terms * in + GAP);
@@ -406,7 +532,7 @@ static void add_products(const weights_pass *pass, int64_t cell, int64_t terms, 
                        sums + cell * out * in);
 }
 
-static void sum_own(const weights_pass *pass, const weights_plan *plan, int part, uint32_t *room)
+static void sum_own(const weights_pass *pass, const weights_plan *plan, int part, uint32_t *room, uint32_t *lines)
 {
     uint32_t *tiles = room + plan->gradients;
     const int64_t fold = pass->kernels->fold;
@@ -416,18 +542,18 @@ static void sum_own(const weights_pass *pass, const weights_plan *plan, int part
     hal_split_rows(tile_terms(pass->kernels, &pass->t), plan->parts, part, &begin, &end);
     for (int64_t first = begin; first < end; first += plan->block) {
         const int64_t terms = smaller(plan->block, end - first);
-        pack_terms(pass, first, terms, 0, terms, room, tiles);
+        pack_terms(pass, first, terms, 0, terms, room, tiles, lines);
         const int64_t next = (first + terms) * fold;
         const int64_t behind = smaller(first + terms + plan->block, end) * fold;
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
-            fetch_pixels(&pass->t, next, behind, TILE_SIDE, pass->x, bytes, cell, false);
+            fetch_pixels(&pass->t, next, behind, TILE_SIDE, pass->from.x, bytes, cell, false);
             fetch_pixels(&pass->t, next, behind, OUT_SIDE, pass->dy, bytes, cell, false);
             add_products(pass, cell, terms, room, tiles, first > begin, (float *)(void *)(tiles + plan->tiles));
         }
     }
 }
 
-static void sum_together(const weights_pass *pass, const weights_plan *plan, uint32_t *room)
+static void sum_together(const weights_pass *pass, const weights_plan *plan, uint32_t *room, uint32_t *lines)
 {
     uint32_t *tiles = room + plan->gradients;
     float *sums = (float *)(void *)(tiles + plan->tiles);
@@ -441,7 +567,7 @@ static void sum_together(const weights_pass *pass, const weights_plan *plan, uin
                 int64_t begin = 0;
                 int64_t end = 0;
                 hal_split_rows(terms, plan->parts, part, &begin, &end);
-                pack_terms(pass, first, terms, begin, end, room, tiles);
+                pack_terms(pass, first, terms, begin, end, room, tiles, lines + part * plan->lines);
             }
 #pragma omp for schedule(static)
             for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
@@ -452,24 +578,26 @@ static void sum_together(const weights_pass *pass, const weights_plan *plan, uin
 }
 
 weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *shape, int64_t images, const void *x,
-                                          const void *dy, float *dweight, bool adds)
+                                          const hal_conv_norm *norm, const void *dy, float *dweight, bool adds)
 {
     const cpu_winograd_kernels *kernels = kernels_for(hal, shape->dtype);
     const tiling t = tiling_of(shape, images);
-    const weights_plan plan = weights_plan_of(hal, kernels, &t);
+    const weights_plan plan = weights_plan_of(hal, kernels, &t, shape->norm);
     const int64_t part_room = plan.gradients + plan.tiles + plan.sums;
     uint32_t *room = NULL;
     WEFT_TRY(take_room(hal, weights_room(&plan), &room));
     memset(room, 0, (size_t)plan.zeros * sizeof *room);
-    const weights_pass pass = {.kernels = kernels, .t = t, .zeros.from = room, .x.from = x, .dy.from = dy};
-    uint32_t *parts = room + plan.zeros;
+    const weights_pass pass = {
+        .kernels = kernels, .t = t, .from = input_of(hal, shape, x, norm), .zeros.from = room, .dy.from = dy};
+    uint32_t *lines = room + plan.zeros;
+    uint32_t *parts = lines + plan.parts * plan.lines;
     if (plan.own_sums) {
 #pragma omp parallel for schedule(static) num_threads(plan.parts) if (plan.parts > 1)
         for (int part = 0; part < plan.parts; ++part) {
-            sum_own(&pass, &plan, part, parts + part * part_room);
+            sum_own(&pass, &plan, part, parts + part * part_room, lines + part * plan.lines);
         }
     } else {
-        sum_together(&pass, &plan, parts);
+        sum_together(&pass, &plan, parts, lines);
     }
     const float *sums = (const float *)(const void *)(parts + plan.gradients + plan.tiles);
 #pragma omp parallel for schedule(static) num_threads(hal->threads)
