@@ -20,4 +20,20 @@ typedef struct adjacency {
 weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int threads, adjacency *adjacent);
 void adjacency_free(adjacency *adjacent);
 
+/* The same as a graph of which the rows alone are known. */
+static inline weft_graph adjacency_graph(const adjacency *adjacent)
+{
+    return (weft_graph){.vertices = adjacent->vertices,
+                        .edges = adjacent->entries,
+                        .symmetric = true,
+                        .offset = adjacent->offset,
+                        .source32 = adjacent->neighbour};
+}
+
+/* Whether it is the graph's own rows: what is known of its entries is known of the graph's edges. */
+static inline bool adjacency_is_graph(const adjacency *adjacent)
+{
+    return adjacent->own_neighbour == NULL;
+}
+
 #endif

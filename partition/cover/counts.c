@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "machine/thread_ranges.h"
 #include "partition/partition.h"
 
 static weft_status layout(const pair_list *list, const int32_t *degree, part_counts *counts)
@@ -19,6 +20,52 @@ static weft_status layout(const pair_list *list, const int32_t *degree, part_cou
     return WEFT_NEW(&counts->part, counts->slots, WEFT_MEM_PARTITION);
 }
 
+enum { COUNT_THREADS = 8 }; /* every one reads all pairs */
+
+/* first[threads + 1]: the vertices of each thread. What a vertex is in the rows of others, one here and one there, takes FAR times as
+ * long as what is in its own. */
+static void share_vertices(const pair_list *list, const part_counts *counts, int threads, int64_t *first)
+{
+    enum { FAR = 4 };
+    const int64_t all = (FAR + 1) * list->pairs;
+    int64_t cost = 0;
+    int t = 0;
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        for (; t < threads && cost >= split_even(all, t, threads); ++t) {
+            first[t] = v;
+        }
+        const int64_t own = list->offset[v + 1] - list->offset[v];
+        cost += own + FAR * (counts->row[v].degree - own);
+    }
+    for (; t <= threads; ++t) {
+        first[t] = list->vertices;
+    }
+}
+
+/* Each thread counts for its own range of vertices, in the order of the pairs. */
+static void count_pairs(const pair_list *list, const uint16_t *pair_part, int threads, part_counts *counts)
+{
+    int64_t first[COUNT_THREADS + 1];
+    threads = split_threads(list->pairs, threads < COUNT_THREADS ? threads : COUNT_THREADS);
+    share_vertices(list, counts, threads, first);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; ++t) {
+        const int64_t begin = first[t], end = first[t + 1];
+        for (int64_t u = 0; u < end; ++u) {
+            for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
+                const int64_t v = list->other[e];
+                assert(pair_part[e] < counts->parts);
+                if (u >= begin) {
+                    counts_increment(counts, u, pair_part[e]);
+                }
+                if (v >= begin && v < end) {
+                    counts_increment(counts, v, pair_part[e]);
+                }
+            }
+        }
+    }
+}
+
 weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int parts, int threads, part_counts *counts)
 {
     weft_status status = WEFT_OK;
@@ -27,13 +74,7 @@ weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int 
     *counts = (part_counts){.parts = parts};
     WEFT_TRY_GOTO(pair_list_degrees(list, threads, &degree), status, done);
     WEFT_TRY_GOTO(layout(list, degree, counts), status, done);
-    for (int64_t u = 0; u < list->vertices; ++u) {
-        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
-            assert(pair_part[e] < parts);
-            counts_increment(counts, u, pair_part[e]);
-            counts_increment(counts, list->other[e], pair_part[e]);
-        }
-    }
+    count_pairs(list, pair_part, threads, counts);
 done:
     weft_free(degree);
     if (status != WEFT_OK) {

@@ -194,10 +194,32 @@ static int64_t pair_ahead(const pair_list *list, int64_t v, int64_t high, int64_
     return pair;
 }
 
+/* The first row of a thread: an entry of a smaller neighbour, whose pair lies in another row, takes FAR times as long as one of a
+ * larger. */
+static int64_t spread_begin(const pair_list *list, const weft_graph *graph, int t, int threads)
+{
+    enum { FAR = 6 };
+    const int64_t n = graph->vertices;
+    if (!graph->symmetric) {
+        return split_rows(graph->offset, n, t, threads);
+    }
+    const int64_t share = split_even(FAR * graph->edges - (FAR - 1) * list->pairs + n, t, threads);
+    int64_t low = 0, high = n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (FAR * graph->offset[middle] - (FAR - 1) * list->offset[middle] + middle < share) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return t >= threads ? n : low;
+}
+
 /* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving
- * on from where row u was left: passed[u] partners of u lie below v. */
-static void spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph, uint16_t loop_part,
-                        int64_t begin, int64_t end, int32_t *passed, uint16_t *edge_part)
+ * on from where row u was left: passed[u] partners of u lie below v. Returns a row that names a pair which is none, or -1. */
+static int64_t spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
+                           uint16_t loop_part, int64_t begin, int64_t end, int32_t *passed, uint16_t *edge_part)
 {
     for (int64_t u = 0; u < end; ++u) {
         passed[u] = u < begin ? (int32_t)(find_pair(list, u, begin) - list->offset[u]) : 0;
@@ -210,32 +232,46 @@ static void spread_rows(const pair_list *list, const uint16_t *pair_part, const 
                 edge_part[e] = loop_part;
             } else if (u < v) {
                 const int32_t *other = list->other + list->offset[u];
+                const int32_t count = (int32_t)(list->offset[u + 1] - list->offset[u]);
                 int32_t at = passed[u];
-                while (other[at] < v) {
+                while (at < count && other[at] < v) {
                     ++at;
+                }
+                if (at == count || other[at] != v) {
+                    return v;
                 }
                 passed[u] = at;
                 edge_part[e] = pair_part[list->offset[u] + at];
             } else {
-                edge_part[e] = pair_part[pair_ahead(list, v, u, &own)];
+                const int64_t pair = pair_ahead(list, v, u, &own);
+                if (pair >= list->offset[v + 1] || list->other[pair] != u) {
+                    return v;
+                }
+                edge_part[e] = pair_part[pair];
             }
         }
     }
+    return -1;
 }
 
 weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                              uint16_t loop_part, int threads, uint16_t *edge_part)
 {
     int32_t *passed = NULL;
+    int64_t wrong = -1;
     threads = split_threads(graph->edges, threads < SPREAD_THREADS ? threads : SPREAD_THREADS);
     WEFT_TRY(WEFT_NEW(&passed, threads * graph->vertices, WEFT_MEM_PARTITION));
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads) reduction(max : wrong)
     {
         int t = omp_get_thread_num(), team = omp_get_num_threads();
-        spread_rows(list, pair_part, graph, loop_part, split_rows(graph->offset, graph->vertices, t, team),
-                    split_rows(graph->offset, graph->vertices, t + 1, team), passed + t * graph->vertices, edge_part);
+        wrong = spread_rows(list, pair_part, graph, loop_part, spread_begin(list, graph, t, team),
+                            spread_begin(list, graph, t + 1, team), passed + t * graph->vertices, edge_part);
     }
     weft_free(passed);
+    WEFT_CHECK(wrong < 0, WEFT_ERR_DATA,
+               "the graph says that it is symmetric, but vertex %lld has a neighbour that does not name it, or rows do "
+               "not ascend: convert it again",
+               (long long)wrong);
     return WEFT_OK;
 }
 

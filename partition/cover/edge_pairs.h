@@ -28,7 +28,8 @@ void pair_list_free(pair_list *list);
 /* [out] degree [vertices], partners of each vertex. weft_free. */
 weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degree);
 
-/* edge_part of both directions of each pair from pair_part[pairs]; self-loops become `loop_part`. */
+/* edge_part of both directions of each pair from pair_part[pairs]; self-loops become `loop_part`. WEFT_ERR_DATA: a row names a
+ * pair that the list lacks. */
 weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                              uint16_t loop_part, int threads, uint16_t *edge_part);
 

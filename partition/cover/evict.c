@@ -5,23 +5,20 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "machine/thread_ranges.h"
 #include "partition/partition.h"
 
 enum { MOST_PAIRS = 64, WALKS = 2, PROGRESS_ROWS = 4096 };
 #define VERTEX_LIMIT 1.1
 
 typedef struct evict_state {
-    const pair_list *list;
     const adjacency *adjacent;
-    uint16_t *pair_part;
+    uint16_t *entry_part; /* [entries] */
     int parts;
     part_counts *counts;
-    int64_t *load;      /* [parts] pairs */
-    int64_t *held;      /* [parts] vertices */
-    int64_t *next;      /* [vertices] the pair of each vertex with the next larger one, in the order of the walk */
-    int64_t *pair;      /* [most neighbours] pairs of the vertex at hand */
-    uint16_t *own_part; /* [most neighbours] their parts */
-    int *holder;        /* [parts] parts that hold it */
+    int64_t *load; /* [parts] entries: pairs, twice */
+    int64_t *held; /* [parts] vertices */
+    int *holder;   /* [parts] parts that hold the vertex at hand */
     int holders;
     int64_t replicas, load_cap, held_cap;
 } evict_state;
@@ -29,7 +26,7 @@ typedef struct evict_state {
 /* A replica that may go: its pairs, and where each would. */
 typedef struct eviction {
     int count, replicas;    /* pairs found; replicas that would arise, those that vanish taken off */
-    int64_t at[MOST_PAIRS]; /* among the neighbours */
+    int64_t at[MOST_PAIRS]; /* entries */
     int to[MOST_PAIRS];
 } eviction;
 
@@ -72,7 +69,8 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
     int32_t most = -1;
     for (int i = 0; i < state->holders; ++i) {
         const int part = state->holder[i];
-        if (part == from || state->load[part] + taken >= state->load_cap || counts_get(state->counts, v, part) == 0) {
+        if (part == from || state->load[part] / 2 + taken >= state->load_cap ||
+            counts_get(state->counts, v, part) == 0) {
             continue;
         }
         const int32_t there = counts_get(state->counts, u, part);
@@ -90,11 +88,10 @@ static void find_leaving(const evict_state *state, int64_t v, int from, int coun
 {
     const adjacency *adjacent = state->adjacent;
     const part_counts *counts = state->counts;
-    const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
-    const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
+    const int32_t *neighbour = adjacent->neighbour;
     plan->count = 0;
-    for (int64_t i = 0; i < degree && plan->count < count; ++i) {
-        if (state->own_part[i] == from) {
+    for (int64_t i = adjacent->offset[v]; i < adjacent->offset[v + 1] && plan->count < count; ++i) {
+        if (state->entry_part[i] == from) {
             __builtin_prefetch(&counts->row[neighbour[i]]);
             plan->at[plan->count++] = i;
         }
@@ -107,7 +104,7 @@ static void find_leaving(const evict_state *state, int64_t v, int from, int coun
 /* Can v leave part `from`, where it has `count` pairs? */
 static bool find_places(const evict_state *state, int64_t v, int from, int count, eviction *plan)
 {
-    const int32_t *neighbour = state->adjacent->neighbour + state->adjacent->offset[v];
+    const int32_t *neighbour = state->adjacent->neighbour;
     find_leaving(state, v, from, count, plan);
     plan->replicas = -1;
     for (int i = 0; i < plan->count; ++i) {
@@ -122,53 +119,68 @@ static bool find_places(const evict_state *state, int64_t v, int from, int count
     return plan->replicas < 0 || (plan->replicas == 0 && state->held[from] > state->held_cap);
 }
 
-static void carry_out(evict_state *state, int64_t v, int from, const eviction *plan)
+/* The entry of row v with this neighbour, which is there. Where neighbours are spread evenly it is near where it would be if they
+ * all were: steps away from there double, and then halve. */
+static int64_t entry_of(const adjacency *adjacent, int64_t v, int64_t neighbour)
 {
-    const int32_t *neighbour = state->adjacent->neighbour + state->adjacent->offset[v];
-    for (int i = 0; i < plan->count; ++i) {
-        const int64_t at = plan->at[i];
-        leave(state, v, from);
-        leave(state, neighbour[at], from);
-        join(state, v, plan->to[i]);
-        join(state, neighbour[at], plan->to[i]);
-        --state->load[from];
-        ++state->load[plan->to[i]];
-        state->own_part[at] = (uint16_t)plan->to[i];
-        state->pair_part[state->pair[at]] = (uint16_t)plan->to[i];
+    const int32_t *row = adjacent->neighbour + adjacent->offset[v];
+    const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
+    int64_t begin = (int64_t)((double)degree * (double)neighbour / (double)adjacent->vertices), end = begin + 1;
+    for (int64_t step = 1; begin > 0 && row[begin] > neighbour; step *= 2) {
+        end = begin;
+        begin = begin > step ? begin - step : 0;
     }
-}
-
-/* The pairs of v in the order of its neighbours: of smaller ones those that came next, then its own. Each is somewhere else in
- * memory: what follows is fetched meanwhile. */
-static void find_pairs(evict_state *state, int64_t v)
-{
-    const pair_list *list = state->list;
-    const adjacency *adjacent = state->adjacent;
-    int64_t own = list->offset[v], *pair = state->pair;
-    for (int64_t i = adjacent->offset[v]; i < adjacent->offset[v + 1]; ++i, ++pair) {
-        const int64_t u = adjacent->neighbour[i];
-        *pair = u < v ? state->next[u]++ : own++;
-        if (*pair < list->pairs) {
-            __builtin_prefetch(&list->other[*pair]);
-            __builtin_prefetch(&state->pair_part[*pair]);
+    for (int64_t step = 1; end < degree && row[end] <= neighbour; step *= 2) {
+        begin = end;
+        end = end + step < degree ? end + step : degree;
+    }
+    while (end - begin > 1) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (row[middle] <= neighbour) {
+            begin = middle;
+        } else {
+            end = middle;
         }
     }
+    assert(row[begin] == neighbour);
+    return adjacent->offset[v] + begin;
 }
 
-static weft_status find_parts(evict_state *state, int64_t v)
+static void carry_out(evict_state *state, int64_t v, int from, const eviction *plan)
 {
-    const pair_list *list = state->list;
-    const adjacency *adjacent = state->adjacent;
-    const int32_t *neighbour = adjacent->neighbour + adjacent->offset[v];
-    for (int64_t i = 0; i < adjacent->offset[v + 1] - adjacent->offset[v]; ++i) {
-        const int64_t u = neighbour[i], low = u < v ? u : v, high = u < v ? v : u, pair = state->pair[i];
-        WEFT_CHECK(
-            pair < list->offset[low + 1] && list->other[pair] == high, WEFT_ERR_DATA,
-            "the graph says that it is symmetric, but vertices %lld and %lld are neighbours in one direction only, "
-            "or rows do not ascend: convert it again",
-            (long long)low, (long long)high);
-        state->own_part[i] = state->pair_part[pair];
+    for (int i = 0; i < plan->count; ++i) {
+        const int64_t u = state->adjacent->neighbour[plan->at[i]];
+        leave(state, v, from);
+        leave(state, u, from);
+        join(state, v, plan->to[i]);
+        join(state, u, plan->to[i]);
+        state->load[from] -= 2;
+        state->load[plan->to[i]] += 2;
+        state->entry_part[plan->at[i]] = (uint16_t)plan->to[i];
+        state->entry_part[entry_of(state->adjacent, u, v)] = (uint16_t)plan->to[i];
     }
+}
+
+/* Each row names other vertices, each once, ascending: with as many entries as pairs have ends none is left out. */
+static weft_status check_rows(const adjacency *adjacent, int threads)
+{
+    int64_t wrong = -1;
+#pragma omp parallel num_threads(split_threads(adjacent->entries, threads)) reduction(max : wrong)
+    {
+        const int t = omp_get_thread_num(), team = omp_get_num_threads();
+        const int64_t end = split_rows(adjacent->offset, adjacent->vertices, t + 1, team);
+        for (int64_t v = split_rows(adjacent->offset, adjacent->vertices, t, team); v < end; ++v) {
+            for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
+                const int64_t u = adjacent->neighbour[e];
+                wrong = u == v || (e > adjacent->offset[v] && u <= adjacent->neighbour[e - 1]) ? v : wrong;
+            }
+        }
+    }
+    WEFT_CHECK(
+        wrong < 0, WEFT_ERR_DATA,
+        "row %lld of the graph names itself, or a vertex twice, or does not ascend, and the graph says otherwise: "
+        "convert it again",
+        (long long)wrong);
     return WEFT_OK;
 }
 
@@ -177,21 +189,16 @@ static int64_t vertex_limit(const evict_state *state)
     return (int64_t)(VERTEX_LIMIT * (double)state->replicas / state->parts) + 1;
 }
 
-static weft_status evict_all(evict_state *state)
+static void evict_all(evict_state *state)
 {
     const adjacency *adjacent = state->adjacent;
     eviction plan;
     log_progress progress = log_progress_begin("taking replicas out", "vertices", (double)adjacent->vertices);
     state->held_cap = vertex_limit(state);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
-        state->next[v] = state->list->offset[v];
-    }
-    for (int64_t v = 0; v < adjacent->vertices; ++v) {
         if (v % PROGRESS_ROWS == 0) {
             log_progress_update(&progress, (double)v);
         }
-        find_pairs(state, v);
-        WEFT_TRY(find_parts(state, v));
         list_holders(state, v);
         for (int i = 0; i < state->holders && state->holders > 1; ++i) {
             const int part = state->holder[i];
@@ -203,35 +210,23 @@ static weft_status evict_all(evict_state *state)
         }
     }
     log_progress_end(&progress);
-    return WEFT_OK;
 }
 
 static weft_status evict_create(evict_state *state, double balance)
 {
-    const pair_list *list = state->list;
-    const adjacency *adjacent = state->adjacent;
-    int64_t most = 0;
-    for (int64_t v = 0; v < adjacent->vertices; ++v) {
-        const int64_t degree = adjacent->offset[v + 1] - adjacent->offset[v];
-        most = degree > most ? degree : most;
-    }
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->holder, state->parts, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&state->next, list->vertices, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&state->pair, most, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&state->own_part, most, WEFT_MEM_PARTITION));
-    for (int64_t e = 0; e < list->pairs; ++e) {
-        ++state->load[state->pair_part[e]];
-    }
-    for (int64_t v = 0; v < list->vertices; ++v) {
+    for (int64_t v = 0; v < state->adjacent->vertices; ++v) {
         list_holders(state, v);
         for (int i = 0; i < state->holders; ++i) {
             ++state->held[state->holder[i]];
+            state->load[state->holder[i]] += counts_get(state->counts, v, state->holder[i]);
         }
         state->replicas += state->holders;
     }
-    state->load_cap = (int64_t)(balance * (double)list->pairs / state->parts);
+    const int64_t pairs = state->adjacent->entries / 2;
+    state->load_cap = (int64_t)(balance * (double)pairs / state->parts);
     return WEFT_OK;
 }
 
@@ -240,9 +235,6 @@ static void evict_free(evict_state *state)
     weft_free(state->load);
     weft_free(state->held);
     weft_free(state->holder);
-    weft_free(state->next);
-    weft_free(state->pair);
-    weft_free(state->own_part);
 }
 
 static int64_t largest(const evict_state *state)
@@ -254,19 +246,23 @@ static int64_t largest(const evict_state *state)
     return most;
 }
 
-weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, double balance, part_counts *counts,
-                           uint16_t *pair_part, refine_result *result)
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const refine_options *options,
+                           part_counts *counts, uint16_t *pair_part, uint16_t *entry_part, refine_result *result)
 {
     weft_status status = WEFT_OK;
-    evict_state state = {
-        .list = list, .adjacent = adjacent, .counts = counts, .pair_part = pair_part, .parts = counts->parts};
+    const weft_graph rows = adjacency_graph(adjacent);
+    evict_state state = {.adjacent = adjacent, .counts = counts, .entry_part = entry_part, .parts = counts->parts};
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
-    WEFT_TRY_GOTO(evict_create(&state, balance), status, done);
+    WEFT_TRY_GOTO(check_rows(adjacent, options->threads), status, done);
+    WEFT_TRY_GOTO(pair_list_spread(list, pair_part, &rows, PARTITION_NO_PART, options->threads, entry_part), status,
+                  done);
+    WEFT_TRY_GOTO(evict_create(&state, options->balance), status, done);
     for (int walk = 0; walk < WALKS && (walk == 0 || largest(&state) > vertex_limit(&state)); ++walk) {
         const int64_t before = state.replicas;
-        WEFT_TRY_GOTO(evict_all(&state), status, done);
+        evict_all(&state);
         log_debug("replicas taken out: %lld of %lld", (long long)(before - state.replicas), (long long)before);
     }
+    pair_list_collect(list, entry_part, &rows, options->threads, pair_part);
     result->replicas = state.replicas;
     result->largest = largest(&state);
 done:
@@ -275,13 +271,13 @@ done:
 }
 
 weft_status refine_and_evict(const pair_list *list, const adjacency *adjacent, const refine_options *options,
-                             uint16_t *pair_part, refine_result *result)
+                             uint16_t *pair_part, uint16_t *entry_part, refine_result *result)
 {
     weft_status status = WEFT_OK;
     part_counts counts;
     WEFT_TRY(counts_create(list, pair_part, options->parts, options->threads, &counts));
     WEFT_TRY_GOTO(refine_pairs(list, options, &counts, pair_part, result), status, done);
-    status = evict_replicas(list, adjacent, options->balance, &counts, pair_part, result);
+    status = evict_replicas(list, adjacent, options, &counts, pair_part, entry_part, result);
 done:
     counts_free(&counts);
     return status;

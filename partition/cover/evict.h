@@ -11,7 +11,8 @@
  * of pairs, so replicas never rise and the balance of pairs stays.
  *
  * Replicas of up to MOST_PAIRS pairs are tried in a walk over the vertices; a second walk gains next to nothing, and is taken only
- * where parts are still above the limit. Sequential: the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: 8 bytes a vertex beside the counts.
+ * where parts are still above the limit. The walk is sequential, the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: the caller's, 2 bytes an
+ * entry of the adjacency.
  */
 #ifndef WEFT_PARTITION_COVER_EVICT_H
 #define WEFT_PARTITION_COVER_EVICT_H
@@ -19,13 +20,13 @@
 #include "partition/cover/adjacency.h"
 #include "partition/cover/refine.h"
 
-/* balance: allowed pairs of a part over the mean. pair_part [pairs] and the counts of it: changed in place. [out] result: replicas
- * and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
-weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, double balance, part_counts *counts,
-                           uint16_t *pair_part, refine_result *result);
+/* options: balance and threads count. pair_part [pairs] and the counts of it: changed in place. [out] entry_part [entries of the
+ * adjacency]: the same of both directions; result: replicas and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
+weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const refine_options *options,
+                           part_counts *counts, uint16_t *pair_part, uint16_t *entry_part, refine_result *result);
 
 /* Refines, then takes replicas out, within the same balance. */
 weft_status refine_and_evict(const pair_list *list, const adjacency *adjacent, const refine_options *options,
-                             uint16_t *pair_part, refine_result *result);
+                             uint16_t *pair_part, uint16_t *entry_part, refine_result *result);
 
 #endif

@@ -338,7 +338,10 @@ static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
     const pair_list *list = state->list;
     int64_t moved = 0, u = row_of(list, base);
     for (int64_t e = base; e < end; ++e) {
-        int to = state->wish[e - base];
+        const int to = state->wish[e - base];
+        if (e + AHEAD < end && state->wish[e + AHEAD - base] != PARTITION_NO_PART) {
+            __builtin_prefetch(&state->counts->count[state->counts->row[list->other[e + AHEAD]].first], 1);
+        }
         if (to == PARTITION_NO_PART) {
             continue;
         }

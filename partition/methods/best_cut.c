@@ -18,8 +18,20 @@ weft_status best_cut_create(const pair_list *list, bool several, best_cut *best)
     return WEFT_NEW(&best->holder, list->vertices, WEFT_MEM_PARTITION);
 }
 
+weft_status best_cut_entries(best_cut *best, const adjacency *adjacent, uint16_t *edge_part)
+{
+    best->entry_part = edge_part;
+    if (adjacency_is_graph(adjacent)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&best->own_entry_part, adjacent->entries, WEFT_MEM_PARTITION));
+    best->entry_part = best->own_entry_part;
+    return WEFT_OK;
+}
+
 void best_cut_free(best_cut *best)
 {
+    weft_free(best->own_entry_part);
     weft_free(best->holder);
     weft_free(best->other);
     weft_free(best->pair_part);
@@ -69,7 +81,8 @@ void best_cut_offer(best_cut *best, const char *from, const pair_list *list, con
     const double cost = best->holder != NULL ? cost_of(best, list, result, parts) : 0.0;
     log_debug("partition, %s: %lld replicas, the largest part holds %lld", from, (long long)result->replicas,
               (long long)result->largest);
-    if (!best->found || cost < best->cost) {
+    best->is_last = !best->found || cost < best->cost;
+    if (best->is_last) {
         uint16_t *spare = best->pair_part;
         best->pair_part = best->other;
         best->other = spare;
@@ -78,4 +91,11 @@ void best_cut_offer(best_cut *best, const char *from, const pair_list *list, con
         best->from = from;
         best->found = true;
     }
+}
+
+weft_status best_cut_finish(const best_cut *best, const partition_job *job, const pair_list *list, uint16_t *edge_part)
+{
+    const bool stands = best->is_last && best->entry_part == edge_part;
+    return stands ? WEFT_OK
+                  : pair_list_spread(list, best->pair_part, job->graph, PARTITION_NO_PART, job->threads, edge_part);
 }

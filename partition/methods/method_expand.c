@@ -10,8 +10,9 @@
  * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where it finds COMMUNITIES of the edges with
  * both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how evenly
  * vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes and
- * citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 8 more where the graph is not symmetric and simple already): 58 bytes a
- * vertex while it streams, parts / 8 + 16 while parts grow, then the counts of refinement (counts.h).
+ * citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 12 more
+ * where the graph is not symmetric and simple already): 58 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then
+ * the counts of refinement (counts.h).
  */
 #include "base/alloc.h"
 #include "partition/cover/evict.h"
@@ -26,20 +27,20 @@ enum { PASSES = 4 };
 #define ROWS_SLACK  1.1
 #define PRICE_POWER 2.0
 
-static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
-                           uint16_t *pair_part, refine_result *result)
+static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, best_cut *best,
+                           refine_result *result)
 {
     const refine_options options = {.parts = job->parts,
                                     .threads = job->threads,
                                     .passes = PASSES,
                                     .balance = partition_pair_balance(job->options),
                                     .price_power = PRICE_POWER};
-    return refine_and_evict(list, adjacent, &options, pair_part, result);
+    return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
 
 /* finished: vertices that may close in a part while it grows by itself. */
 static weft_status try_hubs(const partition_job *job, const pair_list *list, const adjacency *adjacent, double hub,
-                            int64_t finished, uint16_t *pair_part, refine_result *result)
+                            int64_t finished, best_cut *best, refine_result *result)
 {
     expand_result grown;
     expand_options options = {.parts = job->parts,
@@ -48,12 +49,12 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
                               .balance = partition_pair_balance(job->options),
                               .rows = INT64_MAX,
                               .finished = finished};
-    WEFT_TRY(expand_assign(list, adjacent, &options, pair_part, &grown));
+    WEFT_TRY(expand_assign(list, adjacent, &options, best->other, &grown));
     options.rows = (int64_t)(ROWS_SLACK * (double)grown.replicas / job->parts) + 1;
     if (grown.largest > options.rows) {
-        WEFT_TRY(expand_assign(list, adjacent, &options, pair_part, &grown));
+        WEFT_TRY(expand_assign(list, adjacent, &options, best->other, &grown));
     }
-    return improve(job, list, adjacent, pair_part, result);
+    return improve(job, list, adjacent, best, result);
 }
 
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
@@ -68,16 +69,16 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
     WEFT_TRY(edge_stream_assign(&alone, &stream, edge_part, NULL, &at_home));
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
-        WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+        WEFT_TRY(improve(job, list, adjacent, best, &result));
         best_cut_offer(best, "from a stream", list, &result, job->parts);
     }
     if (small || at_home < COMMUNITIES) {
-        WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best->other, &result));
+        WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best, &result));
         best_cut_offer(best, "grown", list, &result, job->parts);
     }
     if (small) {
         const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
-        WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best->other, &result));
+        WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best, &result));
         best_cut_offer(best, "grown, few hubs", list, &result, job->parts);
     }
     return WEFT_OK;
@@ -92,8 +93,9 @@ weft_status method_expand(const partition_job *job, weft_partition *partition)
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
     WEFT_TRY_GOTO(best_cut_create(&list, list.pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(adjacency_build(job->graph, &list, job->threads, &adjacent), status, done);
+    WEFT_TRY_GOTO(best_cut_entries(&best, &adjacent, partition->edge_part), status, done);
     WEFT_TRY_GOTO(expand_offer(job, &list, &adjacent, partition->edge_part, &best), status, done);
-    status = pair_list_spread(&list, best.pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+    status = best_cut_finish(&best, job, &list, partition->edge_part);
 done:
     adjacency_free(&adjacent);
     best_cut_free(&best);

@@ -35,14 +35,14 @@
 
 enum { PASSES = 8 };
 
-static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
-                           uint16_t *pair_part, refine_result *result)
+static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, best_cut *best,
+                           refine_result *result)
 {
     const refine_options options = {.parts = job->parts,
                                     .threads = job->threads,
                                     .passes = PASSES,
                                     .balance = partition_pair_balance(job->options)};
-    return refine_and_evict(list, adjacent, &options, pair_part, result);
+    return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
 
 /* [out] node_part [vertices]: METIS's parts. */
@@ -52,7 +52,7 @@ static weft_status offer_metis(const partition_job *job, const pair_list *list, 
     refine_result result = {0};
     WEFT_TRY(metis_partition(adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part));
     WEFT_TRY(cover_assign(list, node_part, job->parts, job->threads, best->other));
-    WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+    WEFT_TRY(improve(job, list, adjacent, best, &result));
     best_cut_offer(best, "METIS and covers", list, &result, job->parts);
     return WEFT_OK;
 }
@@ -62,7 +62,7 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
 {
     refine_result result = {0};
     WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, best->other));
-    WEFT_TRY(improve(job, list, adjacent, best->other, &result));
+    WEFT_TRY(improve(job, list, adjacent, best, &result));
     best_cut_offer(best, "Libra", list, &result, job->parts);
     return WEFT_OK;
 }
@@ -75,6 +75,7 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
     adjacency adjacent = {0};
     const bool several = list->pairs <= BEST_CUT_PAIRS, metis = metis_takes(list->vertices, job->parts);
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
+    WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
     if (metis) {
         WEFT_TRY_GOTO(offer_metis(job, list, &adjacent, partition->root, best), status, done);
     } else {
@@ -167,10 +168,10 @@ static weft_status choose_kind(const partition_job *job, const uint16_t *node_pa
 
 /* ---- what METIS cannot take ---- */
 
-/* Bytes of pairs and their parts, and of the adjacency where the graph is not one already. entries: both directions. */
+/* Bytes of pairs and their parts, and of the adjacency and its parts where the graph is not one already. entries: both directions. */
 static uint64_t pairs_memory(const weft_graph *graph, int64_t entries)
 {
-    const uint64_t pair = sizeof(int32_t) + sizeof(uint16_t), adjacent = graph->symmetric ? 0 : 2 * sizeof(int32_t);
+    const uint64_t pair = sizeof(int32_t) + sizeof(uint16_t), adjacent = graph->symmetric ? 0 : 2 * pair;
     return (uint64_t)(entries / 2) * (pair + adjacent) + 2 * (uint64_t)graph->vertices * sizeof(int64_t);
 }
 
@@ -227,8 +228,7 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
         WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {
-        status =
-            pair_list_spread(list, best.pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
+        status = best_cut_finish(&best, job, list, partition->edge_part);
     }
 done:
     best_cut_free(&best);

@@ -133,10 +133,21 @@ static weft_status refine(const pair_list *list, int parts, int passes, int thre
 static weft_status evict(const pair_list *list, const adjacency *adjacent, int parts, double balance,
                          uint16_t *pair_part, refine_result *result)
 {
+    const refine_options options = {.parts = parts, .threads = 2, .balance = balance};
     part_counts counts;
+    uint16_t *entry_part = malloc((size_t)adjacent->entries * sizeof *entry_part);
     ASSERT_OK(counts_create(list, pair_part, parts, 2, &counts));
-    const weft_status status = evict_replicas(list, adjacent, balance, &counts, pair_part, result);
+    const weft_status status = evict_replicas(list, adjacent, &options, &counts, pair_part, entry_part, result);
+    for (int64_t v = 0; v < list->vertices && status == WEFT_OK; ++v) {
+        int64_t pair = list->offset[v];
+        for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
+            if (adjacent->neighbour[e] > v) {
+                assert_int_equal(entry_part[e], pair_part[pair++]);
+            }
+        }
+    }
     counts_free(&counts);
+    free(entry_part);
     return status;
 }
 
