@@ -56,13 +56,32 @@ static void count_pairs(const pair_list *list, const uint16_t *pair_part, int th
                 const int64_t v = list->other[e];
                 assert(pair_part[e] < counts->parts);
                 if (u >= begin) {
-                    counts_increment(counts, u, pair_part[e]);
+                    ++counts->count[counts_take_slot(counts, u, pair_part[e])];
                 }
                 if (v >= begin && v < end) {
-                    counts_increment(counts, v, pair_part[e]);
+                    ++counts->count[counts_take_slot(counts, v, pair_part[e])];
                 }
             }
         }
+    }
+}
+
+/* What parts hold, from the rows: every pair is counted at both ends. */
+static void sum_parts(const pair_list *list, part_counts *counts)
+{
+    for (int64_t v = 0; v < list->vertices; ++v) {
+        const bool dense = counts_is_dense(counts, v);
+        const int32_t slots = dense ? counts->parts : counts->row[v].used;
+        for (int32_t i = 0; i < slots; ++i) {
+            const int64_t slot = counts->row[v].first + i;
+            const int part = dense ? i : counts->part[slot];
+            counts->load[part] += counts->count[slot];
+            counts->held[part] += counts->count[slot] > 0 ? 1 : 0;
+        }
+    }
+    for (int p = 0; p < counts->parts; ++p) {
+        counts->load[p] /= 2;
+        counts->replicas += counts->held[p];
     }
 }
 
@@ -74,7 +93,10 @@ weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int 
     *counts = (part_counts){.parts = parts};
     WEFT_TRY_GOTO(pair_list_degrees(list, threads, &degree), status, done);
     WEFT_TRY_GOTO(layout(list, degree, counts), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&counts->load, parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&counts->held, parts, WEFT_MEM_PARTITION), status, done);
     count_pairs(list, pair_part, threads, counts);
+    sum_parts(list, counts);
 done:
     weft_free(degree);
     if (status != WEFT_OK) {
@@ -88,5 +110,16 @@ void counts_free(part_counts *counts)
     weft_free(counts->row);
     weft_free(counts->count);
     weft_free(counts->part);
+    weft_free(counts->load);
+    weft_free(counts->held);
     *counts = (part_counts){0};
+}
+
+int64_t counts_largest(const part_counts *counts)
+{
+    int64_t most = 0;
+    for (int p = 0; p < counts->parts; ++p) {
+        most = counts->held[p] > most ? counts->held[p] : most;
+    }
+    return most;
 }

@@ -16,11 +16,9 @@ typedef struct evict_state {
     uint16_t *entry_part; /* [entries] */
     int parts;
     part_counts *counts;
-    int64_t *load; /* [parts] entries: pairs, twice */
-    int64_t *held; /* [parts] vertices */
-    int *holder;   /* [parts] parts that hold the vertex at hand */
+    int *holder; /* [parts] parts that hold the vertex at hand */
     int holders;
-    int64_t replicas, load_cap, held_cap;
+    int64_t load_cap, held_cap;
 } evict_state;
 
 /* A replica that may go: its pairs, and where each would. */
@@ -29,24 +27,6 @@ typedef struct eviction {
     int64_t at[MOST_PAIRS]; /* entries */
     int to[MOST_PAIRS];
 } eviction;
-
-static void leave(evict_state *state, int64_t v, int part)
-{
-    counts_decrement(state->counts, v, part);
-    if (counts_get(state->counts, v, part) == 0) {
-        --state->held[part];
-        --state->replicas;
-    }
-}
-
-static void join(evict_state *state, int64_t v, int part)
-{
-    if (counts_get(state->counts, v, part) == 0) {
-        ++state->held[part];
-        ++state->replicas;
-    }
-    counts_increment(state->counts, v, part);
-}
 
 static void list_holders(evict_state *state, int64_t v)
 {
@@ -69,12 +49,12 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
     int32_t most = -1;
     for (int i = 0; i < state->holders; ++i) {
         const int part = state->holder[i];
-        if (part == from || state->load[part] / 2 + taken >= state->load_cap ||
+        if (part == from || state->counts->load[part] + taken >= state->load_cap ||
             counts_get(state->counts, v, part) == 0) {
             continue;
         }
         const int32_t there = counts_get(state->counts, u, part);
-        if (there > most && (there > 0 || state->held[part] < state->held_cap)) {
+        if (there > most && (there > 0 || state->counts->held[part] < state->held_cap)) {
             best = part;
             most = there;
         }
@@ -116,7 +96,7 @@ static bool find_places(const evict_state *state, int64_t v, int from, int count
         }
         plan->replicas += adds - (counts_get(state->counts, u, from) == 1 ? 1 : 0);
     }
-    return plan->replicas < 0 || (plan->replicas == 0 && state->held[from] > state->held_cap);
+    return plan->replicas < 0 || (plan->replicas == 0 && state->counts->held[from] > state->held_cap);
 }
 
 /* The entry of row v with this neighbour, which is there. Where neighbours are spread evenly it is near where it would be if they
@@ -150,12 +130,7 @@ static void carry_out(evict_state *state, int64_t v, int from, const eviction *p
 {
     for (int i = 0; i < plan->count; ++i) {
         const int64_t u = state->adjacent->neighbour[plan->at[i]];
-        leave(state, v, from);
-        leave(state, u, from);
-        join(state, v, plan->to[i]);
-        join(state, u, plan->to[i]);
-        state->load[from] -= 2;
-        state->load[plan->to[i]] += 2;
+        counts_move(state->counts, v, u, from, plan->to[i]);
         state->entry_part[plan->at[i]] = (uint16_t)plan->to[i];
         state->entry_part[entry_of(state->adjacent, u, v)] = (uint16_t)plan->to[i];
     }
@@ -186,7 +161,7 @@ static weft_status check_rows(const adjacency *adjacent, int threads)
 
 static int64_t vertex_limit(const evict_state *state)
 {
-    return (int64_t)(VERTEX_LIMIT * (double)state->replicas / state->parts) + 1;
+    return (int64_t)(VERTEX_LIMIT * (double)state->counts->replicas / state->parts) + 1;
 }
 
 static void evict_all(evict_state *state)
@@ -212,61 +187,31 @@ static void evict_all(evict_state *state)
     log_progress_end(&progress);
 }
 
-static weft_status evict_create(evict_state *state, double balance)
-{
-    WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&state->holder, state->parts, WEFT_MEM_PARTITION));
-    for (int64_t v = 0; v < state->adjacent->vertices; ++v) {
-        list_holders(state, v);
-        for (int i = 0; i < state->holders; ++i) {
-            ++state->held[state->holder[i]];
-            state->load[state->holder[i]] += counts_get(state->counts, v, state->holder[i]);
-        }
-        state->replicas += state->holders;
-    }
-    const int64_t pairs = state->adjacent->entries / 2;
-    state->load_cap = (int64_t)(balance * (double)pairs / state->parts);
-    return WEFT_OK;
-}
-
-static void evict_free(evict_state *state)
-{
-    weft_free(state->load);
-    weft_free(state->held);
-    weft_free(state->holder);
-}
-
-static int64_t largest(const evict_state *state)
-{
-    int64_t most = 0;
-    for (int p = 0; p < state->parts; ++p) {
-        most = state->held[p] > most ? state->held[p] : most;
-    }
-    return most;
-}
-
 weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const refine_options *options,
                            part_counts *counts, uint16_t *pair_part, uint16_t *entry_part, refine_result *result)
 {
     weft_status status = WEFT_OK;
     const weft_graph rows = adjacency_graph(adjacent);
-    evict_state state = {.adjacent = adjacent, .counts = counts, .entry_part = entry_part, .parts = counts->parts};
+    evict_state state = {.adjacent = adjacent,
+                         .counts = counts,
+                         .entry_part = entry_part,
+                         .parts = counts->parts,
+                         .load_cap = (int64_t)(options->balance * (double)list->pairs / counts->parts)};
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
     WEFT_TRY_GOTO(check_rows(adjacent, options->threads), status, done);
     WEFT_TRY_GOTO(pair_list_spread(list, pair_part, &rows, PARTITION_NO_PART, options->threads, entry_part), status,
                   done);
-    WEFT_TRY_GOTO(evict_create(&state, options->balance), status, done);
-    for (int walk = 0; walk < WALKS && (walk == 0 || largest(&state) > vertex_limit(&state)); ++walk) {
-        const int64_t before = state.replicas;
+    WEFT_TRY_GOTO(WEFT_NEW(&state.holder, state.parts, WEFT_MEM_PARTITION), status, done);
+    for (int walk = 0; walk < WALKS && (walk == 0 || counts_largest(counts) > vertex_limit(&state)); ++walk) {
+        const int64_t before = counts->replicas;
         evict_all(&state);
-        log_debug("replicas taken out: %lld of %lld", (long long)(before - state.replicas), (long long)before);
+        log_debug("replicas taken out: %lld of %lld", (long long)(before - counts->replicas), (long long)before);
     }
     pair_list_collect(list, entry_part, &rows, options->threads, pair_part);
-    result->replicas = state.replicas;
-    result->largest = largest(&state);
+    result->replicas = counts->replicas;
+    result->largest = counts_largest(counts);
 done:
-    evict_free(&state);
+    weft_free(state.holder);
     return status;
 }
 

@@ -29,9 +29,6 @@ typedef struct refine_state {
     int parts, threads;
     double price_power;
     part_counts *counts;
-    int64_t *load;    /* [parts] pairs */
-    int64_t *held;    /* [parts] vertices */
-    int64_t replicas; /* sum of held */
     int64_t load_cap, held_cap;
     uint16_t *wish; /* [BATCH] */
     int64_t stride; /* parts rounded up to whole lanes; parts beyond the last are full */
@@ -56,35 +53,11 @@ static int64_t row_of(const pair_list *list, int64_t e)
     return low;
 }
 
-static void leave(refine_state *state, int64_t v, int part)
-{
-    counts_decrement(state->counts, v, part);
-    if (counts_get(state->counts, v, part) == 0) {
-        --state->held[part];
-        --state->replicas;
-        assert(state->held[part] >= 0 && state->replicas >= 0);
-    }
-}
-
-static void join(refine_state *state, int64_t v, int part)
-{
-    if (counts_get(state->counts, v, part) == 0) {
-        ++state->held[part];
-        ++state->replicas;
-    }
-    counts_increment(state->counts, v, part);
-}
-
 static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int to)
 {
     int from = state->pair_part[e];
-    assert(to >= 0 && to < state->parts && from < state->parts && state->load[from] > 0);
-    leave(state, u, from);
-    leave(state, v, from);
-    join(state, u, to);
-    join(state, v, to);
-    --state->load[from];
-    ++state->load[to];
+    assert(to >= 0 && to < state->parts && from < state->parts && state->counts->load[from] > 0);
+    counts_move(state->counts, u, v, from, to);
     state->pair_part[e] = (uint16_t)to;
 }
 
@@ -94,9 +67,9 @@ static void set_prices(refine_state *state)
     if (state->price_power <= 0) {
         return;
     }
-    double mean = (double)(state->replicas + 1) / state->parts;
+    double mean = (double)(state->counts->replicas + 1) / state->parts;
     for (int p = 0; p < state->parts; ++p) {
-        double price = pow((double)state->held[p] / mean, state->price_power);
+        double price = pow((double)state->counts->held[p] / mean, state->price_power);
         state->price[p] = (float)fmin(MOST_PRICE, fmax(LEAST_PRICE, price));
     }
     for (int t = 0; t < state->threads; ++t) {
@@ -115,13 +88,13 @@ typedef struct landing {
 
 static void consider(const refine_state *state, int64_t u, int64_t v, int part, landing *best)
 {
-    if (state->load[part] >= state->load_cap) {
+    if (state->counts->load[part] >= state->load_cap) {
         return;
     }
     int added = (counts_get(state->counts, u, part) == 0 ? 1 : 0) + (counts_get(state->counts, v, part) == 0 ? 1 : 0);
     float cost = (float)added * state->price[part];
-    if (best->part < 0 || cost < best->cost || (cost == best->cost && state->load[part] < best->load)) {
-        *best = (landing){.part = part, .replicas = added, .cost = cost, .load = state->load[part]};
+    if (best->part < 0 || cost < best->cost || (cost == best->cost && state->counts->load[part] < best->load)) {
+        *best = (landing){.part = part, .replicas = added, .cost = cost, .load = state->counts->load[part]};
     }
 }
 
@@ -161,7 +134,7 @@ static int emptiest_part(const refine_state *state)
 {
     int emptiest = 0;
     for (int p = 1; p < state->parts; ++p) {
-        emptiest = state->load[p] < state->load[emptiest] ? p : emptiest;
+        emptiest = state->counts->load[p] < state->counts->load[emptiest] ? p : emptiest;
     }
     return emptiest;
 }
@@ -169,7 +142,7 @@ static int emptiest_part(const refine_state *state)
 static bool is_overloaded(const refine_state *state)
 {
     for (int p = 0; p < state->parts; ++p) {
-        if (state->load[p] > state->load_cap) {
+        if (state->counts->load[p] > state->load_cap) {
             return true;
         }
     }
@@ -185,7 +158,7 @@ static void balance_pairs(refine_state *state)
         for (int64_t u = 0; u < list->vertices; ++u) {
             for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
                 int to = -1;
-                if (state->load[state->pair_part[e]] <= state->load_cap ||
+                if (state->counts->load[state->pair_part[e]] <= state->load_cap ||
                     cheapest_landing(state, e, u, list->other[e], emptiest, &to) > allowed) {
                     continue;
                 }
@@ -326,11 +299,11 @@ static void find_wishes(const refine_state *state, int64_t base, int64_t begin, 
 
 static bool is_granted(const refine_state *state, int64_t u, int64_t v, int from, int to)
 {
-    if (state->load[to] >= state->load_cap || gain_of(state, u, v, from, to) <= 0) {
+    if (state->counts->load[to] >= state->load_cap || gain_of(state, u, v, from, to) <= 0) {
         return false;
     }
     bool grows = counts_get(state->counts, u, to) == 0 || counts_get(state->counts, v, to) == 0;
-    return !grows || state->held[to] < state->held_cap;
+    return !grows || state->counts->held[to] < state->held_cap;
 }
 
 static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
@@ -360,13 +333,14 @@ static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
 /* Where the work stands, for --verbose. */
 static void describe(const refine_state *state, const char *stage, int64_t moved)
 {
-    int64_t most_held = 0, most_load = 0;
+    const part_counts *counts = state->counts;
+    int64_t most_load = 0;
     for (int p = 0; p < state->parts; ++p) {
-        most_held = state->held[p] > most_held ? state->held[p] : most_held;
-        most_load = state->load[p] > most_load ? state->load[p] : most_load;
+        most_load = counts->load[p] > most_load ? counts->load[p] : most_load;
     }
     log_debug("%s: %lld replicas, vertices max/mean %.3f, pairs max/mean %.3f, %lld pairs moved", stage,
-              (long long)state->replicas, (double)most_held * state->parts / (double)(state->replicas + 1),
+              (long long)state->counts->replicas,
+              (double)counts_largest(counts) * state->parts / (double)(state->counts->replicas + 1),
               (double)most_load * state->parts / (double)(state->list->pairs + 1), (long long)moved);
 }
 
@@ -375,13 +349,14 @@ static int64_t refine_once(refine_state *state)
     const bool priced = state->price_power > 0;
     int64_t moved = 0, pairs = state->list->pairs, batch = priced ? pairs / PRICED + 1 : BATCH;
     batch = batch < BATCH ? batch : BATCH;
-    state->held_cap = (int64_t)((priced ? PRICED_SLACK : HELD_SLACK) * (double)state->replicas / state->parts) + 1;
+    state->held_cap =
+        (int64_t)((priced ? PRICED_SLACK : HELD_SLACK) * (double)state->counts->replicas / state->parts) + 1;
     for (int64_t base = 0; base < pairs; base += batch) {
         int64_t end = base + batch < pairs ? base + batch : pairs;
         set_prices(state);
         for (int p = 0; p < state->parts; ++p) {
-            state->full[p] = state->load[p] < state->load_cap ? 0.0f : NEVER;
-            state->grow[p] = state->held[p] < state->held_cap ? 0.0f : NEVER;
+            state->full[p] = state->counts->load[p] < state->load_cap ? 0.0f : NEVER;
+            state->grow[p] = state->counts->held[p] < state->held_cap ? 0.0f : NEVER;
         }
 #pragma omp parallel num_threads(split_threads(end - base, state->threads))
         {
@@ -399,10 +374,7 @@ static int64_t refine_once(refine_state *state)
 static weft_status refine_create(refine_state *state, double balance)
 {
     const pair_list *list = state->list;
-    part_counts *counts = state->counts;
     int64_t batch = list->pairs < BATCH ? list->pairs : BATCH;
-    WEFT_TRY(WEFT_NEW_ZERO(&state->load, state->parts, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->held, state->parts, WEFT_MEM_PARTITION));
     state->stride = counts_stride(state->parts);
     WEFT_TRY(WEFT_NEW(&state->price, state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->full, state->stride, WEFT_MEM_PARTITION));
@@ -417,18 +389,6 @@ static weft_status refine_create(refine_state *state, double balance)
         state->full[p] = NEVER;
         state->grow[p] = NEVER;
     }
-    for (int64_t e = 0; e < list->pairs; ++e) {
-        ++state->load[state->pair_part[e]];
-    }
-    for (int64_t v = 0; v < list->vertices; ++v) {
-        bool dense = counts_is_dense(counts, v);
-        int32_t slots = dense ? state->parts : counts->row[v].used;
-        for (int32_t i = 0; i < slots; ++i) {
-            bool here = counts->count[counts->row[v].first + i] > 0;
-            state->held[dense ? i : counts->part[counts->row[v].first + i]] += here ? 1 : 0;
-            state->replicas += here ? 1 : 0;
-        }
-    }
     int64_t fair = (list->pairs + state->parts - 1) / state->parts;
     state->load_cap = (int64_t)(balance * (double)list->pairs / state->parts);
     state->load_cap = state->load_cap < fair ? fair : state->load_cap;
@@ -438,8 +398,9 @@ static weft_status refine_create(refine_state *state, double balance)
 /* Whether another pass is worth its time. With prices replicas may rise while the largest part shrinks: moves count. */
 static bool goes_on(const refine_state *state, int64_t before, int64_t moved)
 {
-    return state->price_power > 0 ? (double)moved > MIN_GAIN * (double)state->list->pairs
-                                  : (double)(before - state->replicas) > MIN_GAIN * (double)state->replicas;
+    return state->price_power > 0
+               ? (double)moved > MIN_GAIN * (double)state->list->pairs
+               : (double)(before - state->counts->replicas) > MIN_GAIN * (double)state->counts->replicas;
 }
 
 weft_status refine_pairs(const pair_list *list, const refine_options *options, part_counts *counts, uint16_t *pair_part,
@@ -460,7 +421,7 @@ weft_status refine_pairs(const pair_list *list, const refine_options *options, p
     log_progress progress = log_progress_begin("refining the partition", "passes", options->passes);
     int64_t before = INT64_MAX, moved = INT64_MAX;
     while (result->passes < options->passes && goes_on(&state, before, moved)) {
-        before = state.replicas;
+        before = counts->replicas;
         moved = refine_once(&state);
         result->moved += moved;
         describe(&state, "refined", moved);
@@ -468,17 +429,13 @@ weft_status refine_pairs(const pair_list *list, const refine_options *options, p
         log_progress_update(&progress, result->passes);
     }
     log_progress_end(&progress);
-    result->replicas = state.replicas;
-    for (int p = 0; p < state.parts; ++p) {
-        result->largest = state.held[p] > result->largest ? state.held[p] : result->largest;
-    }
+    result->replicas = counts->replicas;
+    result->largest = counts_largest(counts);
 done:
     weft_free(state.wish);
     weft_free(state.near);
     weft_free(state.grow);
     weft_free(state.full);
     weft_free(state.price);
-    weft_free(state.held);
-    weft_free(state.load);
     return status;
 }

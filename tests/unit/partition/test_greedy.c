@@ -317,18 +317,27 @@ static void test_counts_follow_moves(void **state)
             int64_t e = list.offset[u] + test_random(&random) % degree, ends[2] = {u, list.other[e]};
             int from = pair_part[e], to = (int)(test_random(&random) % parts);
             for (int i = 0; i < 2; ++i) {
-                counts_decrement(&counts, ends[i], from);
-                counts_increment(&counts, ends[i], to);
                 --expected[ends[i] * parts + from];
                 ++expected[ends[i] * parts + to];
             }
+            counts_move(&counts, u, list.other[e], from, to);
             pair_part[e] = (uint16_t)to;
         }
-        for (int64_t v = 0; v < 150; ++v) {
-            for (int p = 0; p < parts; ++p) {
+        int64_t replicas = 0, largest = 0;
+        for (int p = 0; p < parts; ++p) {
+            int64_t held = 0, ends = 0;
+            for (int64_t v = 0; v < 150; ++v) {
                 assert_int_equal(counts_get(&counts, v, p), expected[v * parts + p]);
+                held += expected[v * parts + p] > 0 ? 1 : 0;
+                ends += expected[v * parts + p];
             }
+            assert_int_equal(counts.held[p], held);
+            assert_int_equal(2 * counts.load[p], ends);
+            replicas += held;
+            largest = held > largest ? held : largest;
         }
+        assert_int_equal(counts.replicas, replicas);
+        assert_int_equal(counts_largest(&counts), largest);
         counts_free(&counts);
         free(expected);
     }
