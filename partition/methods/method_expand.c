@@ -65,7 +65,7 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
     double at_home = 0;
     refine_result result = {0};
     const edge_stream_options stream = {
-        .parts = job->parts, .balance = partition_pair_balance(job->options), .first = true};
+        .parts = job->parts, .threads = job->threads, .balance = partition_pair_balance(job->options), .first = true};
     WEFT_TRY(edge_stream_assign(&alone, &stream, edge_part, NULL, &at_home));
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);

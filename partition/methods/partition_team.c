@@ -135,7 +135,7 @@ weft_status partition_compute_team(const row_team *team, const partition_options
         WEFT_NEW(&share->edge_part, graph->offset[team->end] - graph->offset[team->begin], WEFT_MEM_PARTITION);
     status = status == WEFT_OK ? WEFT_NEW(&share->root, graph->vertices, WEFT_MEM_PARTITION) : status;
     WEFT_TRY(row_team_agree(team, status));
-    const edge_stream_options stream = {.parts = parts, .balance = partition_pair_balance(options)};
+    const edge_stream_options stream = {.parts = parts, .threads = 1, .balance = partition_pair_balance(options)};
     WEFT_TRY(edge_stream_assign(team, &stream, share->edge_part, &held, NULL));
     WEFT_TRY(replica_table_build(team, share->edge_part, parts, held, true, threads, &table));
     WEFT_TRY_GOTO(partition_choose_roots(&table, parts, threads, share->edge_part, share->root), status, done);

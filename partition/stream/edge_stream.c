@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "machine/thread_ranges.h"
 #include "partition/partition.h"
 #include "partition/stream/homes.h"
 #include "partition/stream/row_pairs.h"
@@ -389,6 +390,15 @@ uint64_t edge_stream_memory(const row_team *team, int parts)
     return (uint64_t)team->graph->vertices * (sizeof(int64_t) + sizeof(uint16_t) + most) + row_pairs_memory(team);
 }
 
+/* Threads of the last step, whose memory homes have had: beside what parts hold. Ranks of a team are threads enough. */
+static int threads_to_follow(const stream_state *state, int threads)
+{
+    const int64_t held = state->words * (int64_t)sizeof(uint64_t), left = HOMES_BYTES_PER_VERTEX - held;
+    const int64_t most = left > 0 ? 1 + left / (int64_t)sizeof(int64_t) : 1;
+    const int useful = split_threads(state->graph->edges, threads);
+    return state->team->size > 1 ? 1 : useful < most ? useful : (int)most;
+}
+
 static weft_status state_create(stream_state *state)
 {
     const int64_t n = state->graph->vertices;
@@ -446,7 +456,9 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
         *at_home = (double)sum_of(state.load, parts) / (double)(graph->edges > 0 ? graph->edges : 1);
     }
     WEFT_TRY_GOTO(place_others(&state), status, done);
-    status = options->first ? WEFT_OK : row_pairs_follow(&state.pairs, edge_part, state.degree);
+    status = options->first
+                 ? WEFT_OK
+                 : row_pairs_follow(&state.pairs, threads_to_follow(&state, options->threads), edge_part, state.degree);
     WEFT_TRY_GOTO(status, status, done);
     if (held != NULL) {
         *held = state.held;

@@ -15,8 +15,8 @@
  *
  * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
  * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
- * for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Sequential: any number of threads gives
- * the same.
+ * for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Pairs are placed one by one; threads,
+ * as many as that memory is enough for, lead their second directions after them: any number of threads gives the same.
  *
  * Of a team (partition/row_team.h) each rank places the pairs that its rows meet first, and hears between blocks of rows which
  * vertices the others' parts hold now; until then a part takes from each rank its share of what it has room for. The second
@@ -36,7 +36,7 @@
 uint64_t edge_stream_memory(const row_team *team, int parts);
 
 typedef struct edge_stream_options {
-    int parts;
+    int parts, threads;
     double balance; /* allowed edges of a part over the mean */
     bool first;     /* of a team of one: pairs are told where they are met first, the rest stays PARTITION_NO_PART */
 } edge_stream_options;

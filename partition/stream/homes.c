@@ -28,13 +28,12 @@ typedef struct homes_state {
     const weft_graph *graph;
     const int64_t *degree;
     int64_t labels;
-    int64_t total;          /* sum of degrees */
-    int64_t *label;         /* [n] cluster, later part */
-    int64_t *edges;         /* [labels] sum of degrees; in a pass: what this rank may still add */
-    int64_t *members;       /* [labels] vertices with edges; the same */
-    int64_t *count;         /* [labels] zero between rows */
-    int64_t *labels_of_row; /* [longest row] of its sources */
-    move *moves;            /* of a team: [rows] of the block at hand */
+    int64_t total;    /* sum of degrees */
+    int64_t *label;   /* [n] cluster, later part */
+    int64_t *edges;   /* [labels] sum of degrees; in a pass: what this rank may still add */
+    int64_t *members; /* [labels] vertices with edges; the same */
+    int64_t *count;   /* [labels] zero between rows */
+    move *moves;      /* of a team: [rows] of the block at hand */
     int64_t moved;
     log_progress progress;
     int64_t passes; /* over rows so far */
@@ -44,23 +43,21 @@ typedef struct homes_state {
 static int64_t best_label(homes_state *state, int64_t v)
 {
     const weft_graph *graph = state->graph;
-    const int64_t own = state->label[v], begin = graph->offset[v], degree = graph->offset[v + 1] - begin;
-    int64_t *label_of = state->labels_of_row;
+    const int64_t own = state->label[v], begin = graph->offset[v], end = graph->offset[v + 1];
     int64_t best = own;
-    for (int64_t i = 0; i < degree; ++i) {
-        label_of[i] = state->label[graph_source(graph, begin + i)];
-        ++state->count[label_of[i]];
+    for (int64_t e = begin; e < end; ++e) {
+        ++state->count[state->label[graph_source(graph, e)]];
     }
     int64_t most = state->count[own];
-    for (int64_t i = 0; i < degree; ++i) {
-        const int64_t label = label_of[i];
+    for (int64_t e = begin; e < end; ++e) {
+        const int64_t label = state->label[graph_source(graph, e)];
         if (state->count[label] > most && state->edges[label] >= state->degree[v] && state->members[label] > 0) {
             most = state->count[label];
             best = label;
         }
     }
-    for (int64_t i = 0; i < degree; ++i) {
-        state->count[label_of[i]] = 0;
+    for (int64_t e = begin; e < end; ++e) {
+        state->count[state->label[graph_source(graph, e)]] = 0;
     }
     return best;
 }
@@ -286,16 +283,6 @@ static int64_t longest_block(const row_team *team)
     return most;
 }
 
-static int64_t longest_row(const row_team *team)
-{
-    const int64_t *offset = team->graph->offset;
-    int64_t most = 0;
-    for (int64_t v = team->begin; v < team->end; ++v) {
-        most = offset[v + 1] - offset[v] > most ? offset[v + 1] - offset[v] : most;
-    }
-    return most;
-}
-
 static weft_status state_create(const row_team *team, const int64_t *degree, int parts, homes_state *state)
 {
     const int64_t n = team->graph->vertices, most = n > parts ? n : parts;
@@ -304,7 +291,6 @@ static weft_status state_create(const row_team *team, const int64_t *degree, int
     WEFT_TRY(WEFT_NEW_ZERO(&state->edges, most, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->members, most, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->count, most, WEFT_MEM_PARTITION));
-    WEFT_TRY(WEFT_NEW(&state->labels_of_row, longest_row(team), WEFT_MEM_PARTITION));
     WEFT_TRY(team->size > 1 ? WEFT_NEW(&state->moves, longest_block(team), WEFT_MEM_PARTITION) : WEFT_OK);
     for (int64_t v = 0; v < n; ++v) {
         state->label[v] = v;
@@ -319,7 +305,6 @@ static void state_free(homes_state *state)
     weft_free(state->edges);
     weft_free(state->members);
     weft_free(state->count);
-    weft_free(state->labels_of_row);
     weft_free(state->moves);
 }
 

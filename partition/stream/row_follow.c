@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "machine/thread_ranges.h"
 #include "partition/partition.h"
 #include "partition/stream/row_pairs.h"
 
@@ -31,11 +32,9 @@ static bool goes_across(const follow_state *state, int64_t v, int64_t e, int64_t
 }
 
 /* The entry of row u < v with source v, where the pair was placed, or -1. Of a symmetric graph rows u are asked in the
- * order of v, so each moves on from where it was left. */
-static int64_t placed_entry(const follow_state *state, int64_t u, int64_t v)
+ * order of v, so each moves on from where it was left: next[u]. */
+static int64_t placed_entry(const weft_graph *graph, int64_t *next, int64_t u, int64_t v)
 {
-    const weft_graph *graph = state->graph;
-    int64_t *next = state->next;
     if (!graph->symmetric) {
         return row_entry_of(graph, u, v);
     }
@@ -45,11 +44,12 @@ static int64_t placed_entry(const follow_state *state, int64_t u, int64_t v)
     return next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) == v ? next[u] : -1;
 }
 
-/* next[u]: of own rows where they begin, of lower ranks' where the parts of pairs from row u begin. */
-static weft_status follow(const follow_state *state)
+/* Rows [begin, end). next[u]: of this rank's rows where they begin, or no further than those of source `begin`; of lower ranks'
+ * where the parts of pairs from row u begin. Returns a row that names a pair which is nowhere, or -1. */
+static int64_t follow_rows(const follow_state *state, int64_t begin, int64_t end, int64_t *next)
 {
     const weft_graph *graph = state->graph;
-    for (int64_t v = state->team->begin; v < state->team->end; ++v) {
+    for (int64_t v = begin; v < end; ++v) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             const int64_t u = graph_source(graph, e);
             if (u == v || *part_of(state, e) != PARTITION_NO_PART) {
@@ -57,18 +57,88 @@ static weft_status follow(const follow_state *state)
             }
             const bool repeated = row_repeats(graph, v, e);
             if (!repeated && u < state->team->begin) {
-                *part_of(state, e) = state->parts[state->next[u]++];
+                *part_of(state, e) = state->parts[next[u]++];
                 continue;
             }
-            const int64_t from = repeated ? e - 1 : placed_entry(state, u, v);
-            WEFT_CHECK(
-                from >= 0, WEFT_ERR_DATA,
-                "%s: the graph says that it is symmetric, but row %lld has source %lld and row %lld lacks source "
-                "%lld, or is not ascending: convert it again",
-                graph->name, (long long)v, (long long)u, (long long)u, (long long)v);
+            const int64_t from = repeated ? e - 1 : placed_entry(graph, next, u, v);
+            if (from < 0) {
+                return v;
+            }
             *part_of(state, e) = *part_of(state, from);
         }
     }
+    return -1;
+}
+
+/* The first entry of row u whose source is not below v. */
+static int64_t first_from(const weft_graph *graph, int64_t u, int64_t v)
+{
+    int64_t low = graph->offset[u], high = graph->offset[u + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (graph_source(graph, middle) < v) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+enum { MOST_THREADS = 16 };
+
+/* first[threads + 1]: the rows of each thread, with as many entries that follow. */
+static void share_rows(const follow_state *state, int threads, int64_t *first)
+{
+    const row_team *team = state->team;
+    const int64_t *offset = state->graph->offset;
+    const int64_t all = offset[team->end] - offset[team->begin], half = state->graph->symmetric ? 2 : 1;
+    int64_t cost = 0;
+    int t = 0;
+    for (int64_t v = team->begin; v < team->end && threads > 1; ++v) {
+        for (; t < threads && cost >= split_even(all / half, t, threads); ++t) {
+            first[t] = v;
+        }
+        cost += state->graph->symmetric ? row_pairs_begin(state->pairs, v) - offset[v] : offset[v + 1] - offset[v];
+    }
+    first[0] = team->begin;
+    for (t = t > 0 ? t : 1; t <= threads; ++t) {
+        first[t] = team->end;
+    }
+}
+
+/* Threads have rows and a `next` of their own: the first one the scratch, the others `more`. */
+static int64_t follow_all(const follow_state *state, int threads, int64_t *more)
+{
+    const weft_graph *graph = state->graph;
+    const row_team *team = state->team;
+    int64_t first[MOST_THREADS + 1];
+    int64_t wrong = -1;
+    share_rows(state, threads, first);
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : wrong)
+    for (int t = 0; t < threads; ++t) {
+        const int64_t begin = first[t], end = first[t + 1];
+        int64_t *next = t == 0 ? state->next : more + (t - 1) * graph->vertices;
+        for (int64_t u = team->begin; u < end; ++u) {
+            next[u] = u < begin ? first_from(graph, u, begin) : graph->offset[u];
+        }
+        wrong = follow_rows(state, begin, end, next);
+    }
+    return wrong;
+}
+
+static weft_status follow(const follow_state *state, int threads)
+{
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    int64_t *more = NULL;
+    WEFT_TRY(WEFT_NEW(&more, (threads - 1) * state->graph->vertices, WEFT_MEM_PARTITION));
+    const int64_t wrong = follow_all(state, threads, more);
+    weft_free(more);
+    WEFT_CHECK(
+        wrong < 0, WEFT_ERR_DATA,
+        "%s: the graph says that it is symmetric, but row %lld has a source whose row lacks the source %lld, or is "
+        "not ascending: convert it again",
+        state->graph->name, (long long)wrong, (long long)wrong);
     return WEFT_OK;
 }
 
@@ -153,16 +223,13 @@ static weft_status exchange(follow_state *state)
     return WEFT_OK;
 }
 
-weft_status row_pairs_follow(const row_pairs *pairs, uint16_t *edge_part, int64_t *next)
+weft_status row_pairs_follow(const row_pairs *pairs, int threads, uint16_t *edge_part, int64_t *next)
 {
     const row_team *team = pairs->team;
     follow_state state = {.pairs = pairs, .team = team, .graph = team->graph, .edge_part = edge_part, .next = next};
     weft_status status = team->size > 1 ? exchange(&state) : WEFT_OK;
     if (status == WEFT_OK) {
-        for (int64_t v = team->begin; v < team->end; ++v) {
-            next[v] = team->graph->offset[v];
-        }
-        status = row_team_agree(team, follow(&state));
+        status = row_team_agree(team, follow(&state, threads));
     }
     weft_free(state.parts);
     weft_free(state.send);

@@ -28,9 +28,9 @@ weft_status row_pairs_open(const row_team *team, row_pairs *pairs);
 void row_pairs_close(row_pairs *pairs);
 
 /* edge_part [edges of own rows]: of pairs placed where they are met first; else PARTITION_NO_PART, which becomes that of the pair,
- * but for self-loops. next [n]: scratch. WEFT_ERR_DATA: the graph says that it is symmetric and is not, or rows do not
- * ascend. Collective. */
-weft_status row_pairs_follow(const row_pairs *pairs, uint16_t *edge_part, int64_t *next);
+ * but for self-loops. next [n]: scratch; 8 bytes a vertex more for each thread but the first; a team's ranks have one each.
+ * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or rows do not ascend. Collective. */
+weft_status row_pairs_follow(const row_pairs *pairs, int threads, uint16_t *edge_part, int64_t *next);
 
 /* The first entry of row v with source u, or -1. */
 static inline int64_t row_entry_of(const weft_graph *graph, int64_t v, int64_t u)

@@ -373,12 +373,18 @@ static int64_t count_streamed(const weft_graph *g, int parts, const uint16_t *ed
     return replicas;
 }
 
+static weft_status stream_by(int threads, const weft_graph *graph, int parts, double balance, uint16_t *edge_part,
+                             double *at_home)
+{
+    const row_team alone = row_team_alone(graph);
+    const edge_stream_options options = {.parts = parts, .threads = threads, .balance = balance};
+    return edge_stream_assign(&alone, &options, edge_part, NULL, at_home);
+}
+
 static weft_status stream_alone(const weft_graph *graph, int parts, double balance, uint16_t *edge_part,
                                 double *at_home)
 {
-    const row_team alone = row_team_alone(graph);
-    const edge_stream_options options = {.parts = parts, .balance = balance};
-    return edge_stream_assign(&alone, &options, edge_part, NULL, at_home);
+    return stream_by(1, graph, parts, balance, edge_part, at_home);
 }
 
 /* No part exceeds its share by more than one pair, repetitions included, and 64-bit sources give the same parts. */
@@ -410,6 +416,26 @@ static void test_stream_keeps_its_balance(void **state)
         free(again);
         free(part);
         free(wide);
+        test_graph_free(&g);
+    }
+}
+
+/* Threads that lead second directions after the first give the same parts; of more parts there is memory for fewer of them. */
+static void test_stream_of_threads(void **state)
+{
+    (void)state;
+    static const int parts_tried[] = {3, 130, 400};
+    for (int symmetric = 0; symmetric < 2; ++symmetric) {
+        test_graph g = test_graph_random(3000, 90000, symmetric != 0, 5);
+        const size_t bytes = (size_t)g.graph.edges * sizeof(uint16_t);
+        uint16_t *one = malloc(bytes), *many = malloc(bytes);
+        for (int k = 0; k < 3; ++k) {
+            ASSERT_OK(stream_by(1, &g.graph, parts_tried[k], 1.05, one, NULL));
+            ASSERT_OK(stream_by(4, &g.graph, parts_tried[k], 1.05, many, NULL));
+            assert_memory_equal(one, many, bytes);
+        }
+        free(one);
+        free(many);
         test_graph_free(&g);
     }
 }
@@ -518,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_eviction_moves_pairs_together),
         cmocka_unit_test(test_counts_follow_moves),
         cmocka_unit_test(test_stream_keeps_its_balance),
+        cmocka_unit_test(test_stream_of_threads),
         cmocka_unit_test(test_stream_finds_what_is_there),
         cmocka_unit_test(test_stream_beside_libra),
         cmocka_unit_test(test_stream_refuses_false_symmetry),
