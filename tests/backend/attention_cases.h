@@ -56,7 +56,7 @@ static void attention_variant(env *e, int heads, float drop)
     operand dsum = operand_make(e, rows, heads * d, NOTHING);
     RUN(e, axpby, .alpha = 1.0, .x = ON(positive), .beta = 1.0, .y = ON(above));
     RUN(e, axpby, .alpha = 0.5 / (double)d, .x = ON(unit), .y = ON(vector));
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         const hal_attention how = {.heads = heads,
                                    .slope = 0.2,
                                    .self = rows - rows / 3,
@@ -151,7 +151,7 @@ static void max_variant(env *e, fill how, int64_t centre)
     e->dtype = dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : dtype; /* of what is counted */
     operand ties = operand_make(e, rows, e->n, NOTHING);
     e->dtype = dtype;
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
 #define ALONG .offset = ints_on(&offset, b), .column = ints_on(&column, b)
         RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .elsewhere = ints_on(&elsewhere, b), .out = mat_on(&y, b));
         RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .out = mat_on(&whole, b));

@@ -1,8 +1,9 @@
 /*
- * backend/backend_env.h: operands that live on two backends at once: [0] ref, [1] the one under test.
+ * backend/backend_env.h: operands that live on several backends at once: [0] ref, behind it those under test, so that what ref
+ * makes, which takes longest, is made once for all.
  *
- * operand_make fills both copies with the same pseudo-random values; operand_compare downloads both and demands that
- * they agree and that the padding between cols and ld is untouched. Everything made is freed by env_free.
+ * operand_make fills all copies with the same pseudo-random values; operand_compare downloads them and demands that each
+ * agrees with ref's and that the padding between cols and ld is untouched. Everything made is freed by env_free.
  */
 #ifndef WEFT_TESTS_BACKEND_ENV_H
 #define WEFT_TESTS_BACKEND_ENV_H
@@ -14,10 +15,11 @@
 #include "support/random.h"
 #include "support/test.h"
 
-enum { ENV_POOL = 1024 };
+enum { ENV_POOL = 4096, ENV_BACKENDS = 5 };
 
 typedef struct env {
-    weft_hal *hal[2];
+    weft_hal *hal[ENV_BACKENDS];
+    int backends;
     weft_dtype dtype;
     int64_t m, n, pad;
     const char *name;
@@ -42,14 +44,14 @@ typedef enum fill {
 typedef struct operand {
     weft_dtype dtype;
     int64_t rows, cols, ld;
-    void *dev[2];
+    void *dev[ENV_BACKENDS];
 } operand;
 
 typedef struct int_operand {
     weft_dtype dtype;
     int64_t count, bytes;
     void *host;
-    void *dev[2];
+    void *dev[ENV_BACKENDS];
 } int_operand;
 
 /* On the backend that RUN is at. */
@@ -73,7 +75,7 @@ typedef struct int_operand {
     } while (0)
 
 #define RUN(e, op, ...)                                                                                                \
-    for (int run_backend = 0; run_backend < 2; ++run_backend) {                                                        \
+    for (int run_backend = 0; run_backend < (e)->backends; ++run_backend) {                                            \
         RUN_ON(e, run_backend, op, __VA_ARGS__);                                                                       \
     }
 
@@ -170,7 +172,7 @@ static inline operand operand_of_type(env *e, weft_dtype dtype, int64_t rows, in
     for (int64_t i = 0; i < count; ++i) {
         store_real(host, dtype, i, i % ld < cols ? fill_value(e, how) : PADDING);
     }
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         x.dev[b] = env_alloc(e, b, bytes);
         ASSERT_OK(e->hal[b]->mem.upload(e->hal[b], x.dev[b], host, (size_t)bytes));
     }
@@ -219,20 +221,20 @@ static inline int_operand int_operand_make(env *e, int64_t count, weft_dtype dty
 
 static inline void int_operand_upload(env *e, int_operand *x)
 {
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         x->dev[b] = env_alloc(e, b, x->bytes);
         ASSERT_OK(e->hal[b]->mem.upload(e->hal[b], x->dev[b], x->host, (size_t)x->bytes));
     }
 }
 
 /* |actual - wanted| <= tolerance * max(1, |wanted|), or both NaN or the same infinity. */
-static inline void compare_values(const env *e, const char *what, int64_t row, int64_t col, double actual,
+static inline void compare_values(const env *e, int b, const char *what, int64_t row, int64_t col, double actual,
                                   double wanted, double tolerance)
 {
     double size = fabs(wanted) > 1.0 ? fabs(wanted) : 1.0;
     if (!(fabs(actual - wanted) <= tolerance * size) && !(isnan(actual) && isnan(wanted)) && actual != wanted) {
         fail_msg("%s %ld x %ld (ld + %ld) %s on %s: %s (%ld, %ld) is %.9g, ref says %.9g", e->name, (long)e->m,
-                 (long)e->n, (long)e->pad, weft_dtype_name(e->dtype), e->hal[1]->name, what, (long)row, (long)col,
+                 (long)e->n, (long)e->pad, weft_dtype_name(e->dtype), e->hal[b]->name, what, (long)row, (long)col,
                  actual, wanted);
     }
 }
@@ -242,25 +244,32 @@ static inline double epsilon_of(weft_dtype dtype)
     return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : dtype == WEFT_DTYPE_BF16 ? 0x1.0p-7 : 0x1.0p-52;
 }
 
+static inline void *download(const env *e, int b, const void *device, size_t bytes)
+{
+    void *host = malloc(bytes + 1);
+    assert_non_null(host);
+    ASSERT_OK(e->hal[b]->mem.download(e->hal[b], host, device, bytes));
+    return host;
+}
+
 static inline void operand_compare_as(const env *e, const operand *x, double tolerance)
 {
-    size_t bytes = (size_t)(x->rows * x->ld) * weft_dtype_bytes(x->dtype);
-    void *host[2] = {malloc(bytes + 1), malloc(bytes + 1)};
-    for (int b = 0; b < 2; ++b) {
-        assert_non_null(host[b]);
-        ASSERT_OK(e->hal[b]->mem.download(e->hal[b], host[b], x->dev[b], bytes));
-    }
-    for (int64_t i = 0; i < x->rows * x->ld; ++i) {
-        double actual = load_real(host[1], x->dtype, i);
-        double wanted = load_real(host[0], x->dtype, i);
-        if (i % x->ld < x->cols) {
-            compare_values(e, "element", i / x->ld, i % x->ld, actual, wanted, tolerance);
-        } else {
-            compare_values(e, "padding", i / x->ld, i % x->ld, actual, PADDING, 0.0);
+    const size_t bytes = (size_t)(x->rows * x->ld) * weft_dtype_bytes(x->dtype);
+    void *wanted = download(e, 0, x->dev[0], bytes);
+    for (int b = 1; b < e->backends; ++b) {
+        void *given = download(e, b, x->dev[b], bytes);
+        for (int64_t i = 0; i < x->rows * x->ld; ++i) {
+            const double actual = load_real(given, x->dtype, i);
+            if (i % x->ld < x->cols) {
+                compare_values(e, b, "element", i / x->ld, i % x->ld, actual, load_real(wanted, x->dtype, i),
+                               tolerance);
+            } else {
+                compare_values(e, b, "padding", i / x->ld, i % x->ld, actual, PADDING, 0.0);
+            }
         }
+        free(given);
     }
-    free(host[0]);
-    free(host[1]);
+    free(wanted);
 }
 
 /* A backend that adds in another order than ref does: in trees, as a device must. */
@@ -285,14 +294,13 @@ static inline void operand_compare(const env *e, const operand *x, double epsilo
 
 static inline void int_operand_compare(const env *e, const int_operand *x)
 {
-    void *host[2] = {malloc((size_t)x->bytes), malloc((size_t)x->bytes)};
-    for (int b = 0; b < 2; ++b) {
-        assert_non_null(host[b]);
-        ASSERT_OK(e->hal[b]->mem.download(e->hal[b], host[b], x->dev[b], (size_t)x->bytes));
+    void *wanted = download(e, 0, x->dev[0], (size_t)x->bytes);
+    for (int b = 1; b < e->backends; ++b) {
+        void *given = download(e, b, x->dev[b], (size_t)x->bytes);
+        assert_memory_equal(given, wanted, (size_t)x->bytes);
+        free(given);
     }
-    assert_memory_equal(host[1], host[0], (size_t)x->bytes);
-    free(host[0]);
-    free(host[1]);
+    free(wanted);
 }
 
 #endif

@@ -70,7 +70,7 @@ static void feature_variant(env *e, float drop, bool transposed, bool whole, dou
     int_operand_upload(e, &id);
     operand x = operand_own(e, !transposed, transposed ? rows : cols, e->n, UNIT);
     operand y = operand_own(e, !transposed, transposed ? cols : rows, e->n, beta == 0.0 ? NOTHING : UNIT);
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         const hal_dropout dropout = {.probability = drop,
                                      .seed = 98765432109ULL,
                                      .purpose = WEFT_RNG_DROPOUT,

@@ -12,7 +12,7 @@ static void gemm_of_types(env *e, int64_t k, bool trans_a, bool trans_b, double 
     operand b = operand_own(e, (narrow & 2) != 0, trans_b ? e->n : k, trans_b ? k : e->n, UNIT);
     operand c = operand_own(e, (narrow & 4) != 0, e->m, e->n, beta == 0.0 ? NOTHING : UNIT);
     operand bias = operand_vector(e, e->n, UNIT);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < e->backends; ++i) {
         RUN_ON(e, i, gemm, .a = mat_on(&a, i), .b = mat_on(&b, i), .c = mat_on(&c, i),
                .bias = with_bias ? row_on(&bias, i) : (hal_mat){.data = NULL}, .trans_a = trans_a, .trans_b = trans_b,
                .alpha = alpha, .beta = beta);

@@ -134,7 +134,7 @@ static operand pixels(env *e, int64_t rows, int64_t cols, fill how)
     return operand_of_type(e, e->dtype, rows, cols, cols, how);
 }
 
-static void conv_batch(env *e, const hal_conv_shape *s, hal_conv *const conv[2], int64_t images)
+static void conv_batch(env *e, const hal_conv_shape *s, hal_conv *const conv[ENV_BACKENDS], int64_t images)
 {
     int64_t extent[2];
     hal_conv_extent(s, extent);
@@ -150,7 +150,7 @@ static void conv_batch(env *e, const hal_conv_shape *s, hal_conv *const conv[2],
     operand dy = pixels(e, out_rows, s->out, UNIT);
     operand dx = pixels(e, in_rows, s->in, NOTHING);
     const double terms_of_x = (double)(s->out / s->groups * s->kernel[0] * s->kernel[1]);
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         const hal_mat on_bias = s->bias ? row_on(&bias, b) : (hal_mat){.data = NULL};
         const hal_mat on_dbias = s->bias ? row_on(&dbias, b) : (hal_mat){.data = NULL};
         RUN_ON(e, b, conv_forward, .x = mat_on(&x, b), .weight = mat_on(&weight, b), .bias = on_bias,
@@ -181,15 +181,15 @@ static void case_conv(env *e)
         shape.dtype = e->dtype;
         shape.training = true;
         shape.backward_data = true;
-        hal_conv *conv[2];
-        for (int b = 0; b < 2; ++b) {
+        hal_conv *conv[ENV_BACKENDS];
+        for (int b = 0; b < e->backends; ++b) {
             ASSERT_OK(e->hal[b]->image.conv_create(e->hal[b], &shape, conv_cases[c].images, 2, &conv[b]));
             assert_true(e->hal[b]->image.conv_info(e->hal[b], conv[b]).forward[0] != '\0');
         }
         conv_batch(e, &shape, conv, conv_cases[c].images[0]);
         conv_batch(e, &shape, conv, conv_cases[c].images[1]);
         conv_batch(e, &shape, conv, 0);
-        for (int b = 0; b < 2; ++b) {
+        for (int b = 0; b < e->backends; ++b) {
             e->hal[b]->image.conv_destroy(e->hal[b], conv[b]);
         }
     }

@@ -225,7 +225,7 @@ static void act_variant(env *e, bool relu, const hal_dropout *dropout, bool with
         ((int64_t *)ids.host)[i] = ((int64_t)1 << 40) / (i + 1) + 977 * i;
     }
     int_operand_upload(e, &ids);
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         hal_dropout mask = dropout != NULL ? *dropout : (hal_dropout){0};
         mask.row_id = with_ids ? ints_on(&ids, b) : (hal_mat){.data = NULL};
         hal_mat on_x = mat_on(&x, b);
@@ -575,7 +575,7 @@ static void case_spmm(env *e)
     operand post = operand_vector(e, rows, POSITIVE);
     operand diag = operand_vector(e, rows, UNIT);
     hal_csr csr = {.rows = rows, .cols = cols, .offset = offset, .column = column};
-    for (int b = 0; b < 2; ++b) {
+    for (int b = 0; b < e->backends; ++b) {
         hal_spmm *spmm = NULL;
         ASSERT_OK(e->hal[b]->sparse.spmm_create(e->hal[b], &csr, HAL_SPMM_AUTO, e->n, &spmm));
         RUN_ON(e, b, spmm_run, .matrix = spmm, .x = mat_on(&x, b), .out = mat_on(&out, b));
@@ -635,45 +635,90 @@ static const struct shape {
 } shapes[] = {{0, 0},  {0, 17},  {1, 0},   {1, 1},    {1, 33},   {5, 3},   {5, 17},   {5, 65},   {5, 602}, {40, 1},
               {40, 8}, {17, 16}, {23, 64}, {1000, 1}, {700, 33}, {90, 48}, {300, 65}, {30, 602}, {3, 4100}};
 
-static void run_cases(const char *resource, weft_dtype dtype)
+/* Backends that are tested beside each other, in one type. */
+typedef struct backend_group {
+    const char *name;
+    weft_dtype dtype;
+    const char *resource[ENV_BACKENDS]; /* the best instruction set first */
+} backend_group;
+
+/* The one that --only names, or NULL: all. */
+static const char *only_resource;
+
+/* ref and those of the group that this machine has, of which it tells the others. */
+static int open_backends(const backend_group *group, weft_hal *hal[ENV_BACKENDS])
 {
-    weft_hal *hal[2];
+    int backends = 1;
     ASSERT_OK(weft_hal_open("ref", 1, &hal[0]));
-    weft_status status = weft_hal_open(resource, 3, &hal[1]);
-    if (status == WEFT_ERR_UNSUPPORTED) {
-        print_message("skipped: %s\n", weft_error_message());
-        weft_hal_close(hal[0]);
-        return;
-    }
-    ASSERT_OK(status);
-    /* Its kernels are tested there; with a sanitizer one instruction set has the large shapes. */
-    bool runs_on_another = strncmp(resource, "cpu", TEST_SANITIZED ? sizeof "cpu" : 3) != 0 || dtype == WEFT_DTYPE_F64;
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
-        if ((dtype == WEFT_DTYPE_BF16 && !cases[c].bf16) || !weft_hal_supports(hal[1], cases[c].op)) {
+    for (int r = 0; r < ENV_BACKENDS - 1 && group->resource[r] != NULL; ++r) {
+        if (only_resource != NULL && strcmp(only_resource, group->resource[r]) != 0) {
             continue;
         }
-        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
-            bool large = shapes[s].m * shapes[s].n > 5000;
-            if (large && runs_on_another) {
-                continue;
-            }
-            for (int64_t pad = large && s % 2 == 0 ? 3 : 0; pad <= (large && s % 2 == 1 ? 0 : 3); pad += 3) {
-                for (int again = 0; again < (pad == 0 ? 2 : 1); ++again) {
-                    env e = {.hal = {hal[0], hal[1]},
-                             .dtype = dtype,
-                             .m = shapes[s].m,
-                             .n = shapes[s].n,
-                             .pad = pad,
-                             .name = cases[c].name,
-                             .second = again == 1};
-                    cases[c].run(&e);
-                    env_free(&e);
-                }
+        weft_status status = weft_hal_open(group->resource[r], 3, &hal[backends]);
+        if (status == WEFT_ERR_UNSUPPORTED) {
+            print_message("skipped: %s\n", weft_error_message());
+        } else {
+            ASSERT_OK(status);
+            ++backends;
+        }
+    }
+    return backends;
+}
+
+/* Large shapes are for instruction sets, of which the best alone has them under a sanitizer; what runs on another backend, or in
+ * float64, has kernels that are tested there. */
+static bool takes_large(const env *all, int b)
+{
+    const bool cpu = strcmp(all->hal[b]->name, "cpu") == 0;
+    return cpu && all->dtype != WEFT_DTYPE_F64 && (!TEST_SANITIZED || b == 1);
+}
+
+/* Those of `all` that have the case's operation, and take shapes so large. */
+static env env_of(const env *all, const struct test_case *c, bool large)
+{
+    env e = *all;
+    e.name = c->name;
+    e.backends = 1;
+    for (int b = 1; b < all->backends; ++b) {
+        if (weft_hal_supports(all->hal[b], c->op) && (!large || takes_large(all, b))) {
+            e.hal[e.backends++] = all->hal[b];
+        }
+    }
+    return e;
+}
+
+static void run_shape(const env *all, const struct test_case *c, size_t s)
+{
+    const bool large = shapes[s].m * shapes[s].n > 5000;
+    for (int64_t pad = large && s % 2 == 0 ? 3 : 0; pad <= (large && s % 2 == 1 ? 0 : 3); pad += 3) {
+        for (int again = 0; again < (pad == 0 ? 2 : 1); ++again) {
+            env e = env_of(all, c, large);
+            e.m = shapes[s].m;
+            e.n = shapes[s].n;
+            e.pad = pad;
+            e.second = again == 1;
+            if (e.backends > 1) {
+                c->run(&e);
+                env_free(&e);
             }
         }
     }
-    weft_hal_close(hal[0]);
-    weft_hal_close(hal[1]);
+}
+
+static void run_cases(const backend_group *group)
+{
+    env all = {.dtype = group->dtype};
+    all.backends = open_backends(group, all.hal);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
+            if (group->dtype != WEFT_DTYPE_BF16 || cases[c].bf16) {
+                run_shape(&all, &cases[c], s);
+            }
+        }
+    }
+    for (int b = 0; b < all.backends; ++b) {
+        weft_hal_close(all.hal[b]);
+    }
 }
 
 /* Sums over threads come out the same to the bit, however the threads are timed. */
@@ -683,7 +728,7 @@ static void test_sums_repeat(void **state)
     enum { ROWS = 4000, COLS = 33, WIDE_COLS = 40, TIMES = 6 };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 3, &hal));
-    env e = {.hal = {hal, hal}, .dtype = WEFT_DTYPE_F32, .m = ROWS, .n = COLS, .name = "repeat"};
+    env e = {.hal = {hal}, .backends = 1, .dtype = WEFT_DTYPE_F32, .m = ROWS, .n = COLS, .name = "repeat"};
     operand a = operand_make(&e, ROWS, WIDE_COLS, UNIT);
     operand x = operand_make(&e, ROWS, COLS, UNIT);
     static float product[TIMES][WIDE_COLS * COLS];
@@ -702,60 +747,35 @@ static void test_sums_repeat(void **state)
     weft_hal_close(hal);
 }
 
-/* With a sanitizer: each instruction set and each type in one of its pairs. */
-static bool is_left_out(const char *text)
-{
-    static const char *const left_out[] = {"cpu f64", "cpu:avx2 f32", "cpu:base bf16", "shadow f32"};
-    for (size_t i = 0; TEST_SANITIZED && i < sizeof left_out / sizeof *left_out; ++i) {
-        if (strcmp(text, left_out[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+/* With a sanitizer each instruction set and each type in one of its pairs. */
+static backend_group groups[] = {
+    {"f32", WEFT_DTYPE_F32, {"cpu", "cpu:base", TEST_SANITIZED ? NULL : "cpu:avx2", "shadow"}},
+    {"bf16", WEFT_DTYPE_BF16, {"cpu", "cpu:avx2", "shadow", TEST_SANITIZED ? NULL : "cpu:base"}},
+    {"f64", WEFT_DTYPE_F64, {"shadow:ref", TEST_SANITIZED ? NULL : "cpu"}},
+#if WEFT_HAVE_CUDA
+    {"cuda f32", WEFT_DTYPE_F32, {"cuda"}},
+    {"cuda f64", WEFT_DTYPE_F64, {"cuda"}},
+    {"cuda bf16", WEFT_DTYPE_BF16, {"cuda"}},
+#endif
+};
+enum { GROUPS = sizeof groups / sizeof *groups };
 
-/* The state is "resource type". */
-static void test_backend(void **state)
+/* The state is the group. */
+static void test_backends(void **state)
 {
-    char resource[32];
-    const char *text = *state;
-    if (is_left_out(text)) {
-        skip();
-    }
-    const char *space = strchr(text, ' ');
-    snprintf(resource, sizeof resource, "%.*s", (int)(space - text), text);
-    run_cases(resource, strcmp(space + 1, "f64") == 0    ? WEFT_DTYPE_F64
-                        : strcmp(space + 1, "bf16") == 0 ? WEFT_DTYPE_BF16
-                                                         : WEFT_DTYPE_F32);
+    run_cases(*state);
 }
-
-#define BACKEND(text)                                                                                                  \
-    {                                                                                                                  \
-        .name = (text), .test_func = test_backend, .initial_state = (text)                                             \
-    }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_repeat),
-        BACKEND("cpu f32"),
-        BACKEND("cpu f64"),
-        BACKEND("cpu:avx2 f32"),
-        BACKEND("cpu:base f32"),
-        BACKEND("cpu bf16"),
-        BACKEND("cpu:avx2 bf16"),
-        BACKEND("cpu:base bf16"),
-#if WEFT_HAVE_CUDA
-        BACKEND("cuda f32"),
-        BACKEND("cuda f64"),
-        BACKEND("cuda bf16"),
-#endif
-        BACKEND("shadow f32"),
-        BACKEND("shadow bf16"),
-        BACKEND("shadow:ref f64")
-    };
+    struct CMUnitTest tests[GROUPS + 1] = {cmocka_unit_test(test_sums_repeat)};
+    for (size_t g = 0; g < GROUPS; ++g) {
+        tests[g + 1] =
+            (struct CMUnitTest){.name = groups[g].name, .test_func = test_backends, .initial_state = &groups[g]};
+    }
     if (argc > 2 && strcmp(argv[1], "--only") == 0) {
         cmocka_set_test_filter(argv[2]);
+        only_resource = argc > 3 ? argv[3] : NULL;
     }
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (argc < 2 || strcmp(argv[1], "--perf") != 0 || failed != 0) {

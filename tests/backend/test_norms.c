@@ -16,7 +16,7 @@ static void check_masks(const char *resource, weft_dtype dtype)
         return;
     }
     ASSERT_OK(opened);
-    env e = {.hal = {hal, hal}, .dtype = dtype, .m = ROWS, .n = COLS, .name = "masks"};
+    env e = {.hal = {hal}, .backends = 1, .dtype = dtype, .m = ROWS, .n = COLS, .name = "masks"};
     operand x = operand_make(&e, ROWS, COLS, COARSE);
     operand dy = operand_make(&e, ROWS, COLS, POSITIVE);
     operand y = operand_make(&e, ROWS, COLS, NOTHING);
@@ -82,7 +82,7 @@ static void test_roundings(void **state)
             continue;
         }
         ASSERT_OK(opened);
-        env e = {.hal = {hal, hal}, .dtype = WEFT_DTYPE_BF16, .m = ROWS, .n = COLS, .name = "roundings"};
+        env e = {.hal = {hal}, .backends = 1, .dtype = WEFT_DTYPE_BF16, .m = ROWS, .n = COLS, .name = "roundings"};
         static const float factors[] = {1.0F, 1.00390625F, 0.9970703125F, 0x1.018p-3F};
         for (size_t f = 0; f < sizeof factors / sizeof *factors; ++f) {
             float factor[COLS];
