@@ -33,7 +33,7 @@ static inline weft_graph adjacency_graph(const adjacency *adjacent)
 /* Whether it is the graph's own rows: what is known of its entries is known of the graph's edges. */
 static inline bool adjacency_is_graph(const adjacency *adjacent)
 {
-    return adjacent->own_neighbour == NULL;
+    return adjacent->own_offset == NULL; /* of own rows without entries there are no neighbours either */
 }
 
 #endif

@@ -138,8 +138,9 @@ weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *b
 
 weft_status hal_conv_norm_check(const hal_conv *conv, const char *op, const hal_conv_norm *norm)
 {
-    const hal_mat *const vector[] = {&norm->mean, &norm->rstd, &norm->gamma, &norm->beta};
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; ++i) {
+    enum { VECTORS = 4 };
+    const hal_mat *const vector[VECTORS] = {&norm->mean, &norm->rstd, &norm->gamma, &norm->beta};
+    for (int i = 0; i < VECTORS; ++i) {
         const bool there = vector[i]->source != NULL;
         WEFT_CHECK(there == conv->shape.norm, WEFT_ERR_INTERNAL, "%s: the convolution was prepared with%s a norm", op,
                    conv->shape.norm ? "" : "out");
