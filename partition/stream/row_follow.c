@@ -70,21 +70,6 @@ static int64_t follow_rows(const follow_state *state, int64_t begin, int64_t end
     return -1;
 }
 
-/* The first entry of row u whose source is not below v. */
-static int64_t first_from(const weft_graph *graph, int64_t u, int64_t v)
-{
-    int64_t low = graph->offset[u], high = graph->offset[u + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (graph_source(graph, middle) < v) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 enum { MOST_THREADS = 16 };
 
 /* first[threads + 1]: the rows of each thread, with as many entries that follow. */
@@ -120,7 +105,7 @@ static int64_t follow_all(const follow_state *state, int threads, int64_t *more)
         const int64_t begin = first[t], end = first[t + 1];
         int64_t *next = t == 0 ? state->next : more + (t - 1) * graph->vertices;
         for (int64_t u = team->begin; u < end; ++u) {
-            next[u] = u < begin ? first_from(graph, u, begin) : graph->offset[u];
+            next[u] = u < begin ? row_first_from(graph, u, begin) : graph->offset[u];
         }
         wrong = follow_rows(state, begin, end, next);
     }
