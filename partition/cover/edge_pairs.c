@@ -217,7 +217,7 @@ static int64_t spread_begin(const pair_list *list, const weft_graph *graph, int 
 }
 
 /* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving
- * on from where row u was left: passed[u] partners of u lie below v. Returns a row that names a pair which is none, or -1. */
+ * on from where row u was left: passed[u] partners of u lie below v. Returns an entry that names a pair which is none, or -1. */
 static int64_t spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                            uint16_t loop_part, int64_t begin, int64_t end, int32_t *passed, uint16_t *edge_part)
 {
@@ -238,14 +238,14 @@ static int64_t spread_rows(const pair_list *list, const uint16_t *pair_part, con
                     ++at;
                 }
                 if (at == count || other[at] != v) {
-                    return v;
+                    return e;
                 }
                 passed[u] = at;
                 edge_part[e] = pair_part[list->offset[u] + at];
             } else {
                 const int64_t pair = pair_ahead(list, v, u, &own);
                 if (pair >= list->offset[v + 1] || list->other[pair] != u) {
-                    return v;
+                    return e;
                 }
                 edge_part[e] = pair_part[pair];
             }
@@ -268,11 +268,14 @@ weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, c
                             spread_begin(list, graph, t + 1, team), passed + t * graph->vertices, edge_part);
     }
     weft_free(passed);
-    WEFT_CHECK(wrong < 0, WEFT_ERR_DATA,
-               "the graph says that it is symmetric, but vertex %lld has a neighbour that does not name it, or rows do "
-               "not ascend: convert it again",
-               (long long)wrong);
-    return WEFT_OK;
+    if (wrong < 0) {
+        return WEFT_OK;
+    }
+    return weft_fail(
+        WEFT_ERR_DATA,
+        "the graph says that it is symmetric, but vertices %lld and %lld are neighbours in one direction only, "
+        "or rows do not ascend: convert it again",
+        (long long)graph_row_of(graph, wrong), (long long)graph_source(graph, wrong));
 }
 
 void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const weft_graph *graph, int threads,

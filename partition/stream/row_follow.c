@@ -45,7 +45,7 @@ static int64_t placed_entry(const weft_graph *graph, int64_t *next, int64_t u, i
 }
 
 /* Rows [begin, end). next[u]: of this rank's rows where they begin, or no further than those of source `begin`; of lower ranks'
- * where the parts of pairs from row u begin. Returns a row that names a pair which is nowhere, or -1. */
+ * where the parts of pairs from row u begin. Returns an entry whose pair is nowhere, or -1. */
 static int64_t follow_rows(const follow_state *state, int64_t begin, int64_t end, int64_t *next)
 {
     const weft_graph *graph = state->graph;
@@ -62,7 +62,7 @@ static int64_t follow_rows(const follow_state *state, int64_t begin, int64_t end
             }
             const int64_t from = repeated ? e - 1 : placed_entry(graph, next, u, v);
             if (from < 0) {
-                return v;
+                return e;
             }
             *part_of(state, e) = *part_of(state, from);
         }
@@ -119,12 +119,14 @@ static weft_status follow(const follow_state *state, int threads)
     WEFT_TRY(WEFT_NEW(&more, (threads - 1) * state->graph->vertices, WEFT_MEM_PARTITION));
     const int64_t wrong = follow_all(state, threads, more);
     weft_free(more);
-    WEFT_CHECK(
-        wrong < 0, WEFT_ERR_DATA,
-        "%s: the graph says that it is symmetric, but row %lld has a source whose row lacks the source %lld, or is "
-        "not ascending: convert it again",
-        state->graph->name, (long long)wrong, (long long)wrong);
-    return WEFT_OK;
+    if (wrong < 0) {
+        return WEFT_OK;
+    }
+    const int64_t v = graph_row_of(state->graph, wrong), u = graph_source(state->graph, wrong);
+    return weft_fail(WEFT_ERR_DATA,
+                     "%s: the graph says that it is symmetric, but row %lld has source %lld and row %lld lacks source "
+                     "%lld, or is not ascending: convert it again",
+                     state->graph->name, (long long)v, (long long)u, (long long)u, (long long)v);
 }
 
 /* next: counted by the row where pairs begin. */

@@ -61,6 +61,21 @@ static inline int64_t graph_source(const weft_graph *graph, int64_t e)
     return graph->source32 != NULL ? graph->source32[e] : graph->source64[e];
 }
 
+/* The row in which entry e lies. */
+static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
+{
+    int64_t low = 0, high = graph->vertices;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (graph->offset[middle] <= e) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */
 typedef struct graph_arrays {
     int64_t vertices, edges, features, classes, tasks, splits;
