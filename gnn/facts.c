@@ -25,7 +25,9 @@ static void count_labels(const weft_graph *graph, gnn_facts *facts)
     facts->features = graph->features;
     facts->answers = graph->target != NULL ? 2 * graph->tasks : graph->classes;
     for (int64_t v = 0; labels && graph->split != NULL && v < graph->vertices; ++v) {
-        facts->training += graph->split[v] == 0 && is_labelled(graph, v);
+        const bool training = graph->split[v] == TRAIN_SPLIT_TRAIN && is_labelled(graph, v);
+        facts->training += training;
+        facts->training_edges += training && graph->offset != NULL ? graph->offset[v + 1] - graph->offset[v] : 0;
     }
 }
 
@@ -49,6 +51,7 @@ gnn_facts gnn_facts_of(const weft_graph *graph)
     gnn_facts facts = {0};
     count_labels(graph, &facts);
     count_features(graph, &facts);
+    facts.edges = graph->edges;
     facts.degree = graph->vertices > 0 ? (double)graph->edges / (double)graph->vertices : 0.0;
     return facts;
 }
@@ -75,6 +78,16 @@ gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm)
         return GNN_SCALE_STANDARD;
     }
     return norm ? GNN_SCALE_NONE : GNN_SCALE_LENGTH;
+}
+
+double gnn_read_share(const gnn_facts *facts)
+{
+    return facts->edges > 0 ? (double)facts->training_edges / (double)facts->edges : 0.0;
+}
+
+bool gnn_reads_few(const gnn_facts *facts)
+{
+    return facts->training_edges > 0 && gnn_read_share(facts) <= GNN_READ_SHARE;
 }
 
 double gnn_density(const gnn_facts *facts)

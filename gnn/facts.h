@@ -11,17 +11,21 @@
 
 /* Fewer labelled training vertices a class than this are few: a model learns them by heart. */
 enum { GNN_FEW_LABELS = 100 };
+/* A last sum along more than this share of the edges is not worth matrices of its own: they take time and memory to make. */
+#define GNN_READ_SHARE 0.8
 /* Features are looked at in this many rows, evenly spaced from the first to the last. */
 enum { GNN_FACT_ROWS = 1024 };
 
 typedef struct gnn_facts {
     int64_t training; /* labelled vertices of the training split */
-    int64_t answers;  /* classes; 2 for each binary task */
-    int64_t features; /* of a vertex */
-    int64_t values;   /* features looked at */
-    int64_t zeros;    /* of those: 0 */
-    int64_t negative; /* of those: below 0 */
-    double degree;    /* edges of a vertex, their mean */
+    int64_t edges;
+    int64_t training_edges; /* into those */
+    int64_t answers;        /* classes; 2 for each binary task */
+    int64_t features;       /* of a vertex */
+    int64_t values;         /* features looked at */
+    int64_t zeros;          /* of those: 0 */
+    int64_t negative;       /* of those: below 0 */
+    double degree;          /* edges of a vertex, their mean */
 } gnn_facts;
 
 gnn_facts gnn_facts_of(const weft_graph *graph);
@@ -35,6 +39,10 @@ bool gnn_has_wide_features(const gnn_facts *facts);
  * scale is nothing. Anything else: columns of mean 0 and variance 1.
  */
 gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm);
+/* Share of the edges that lead into rows that a training loss reads. */
+double gnn_read_share(const gnn_facts *facts);
+/* Let the last layer of a training epoch compute those alone. */
+bool gnn_reads_few(const gnn_facts *facts);
 /* Share of the features looked at that are not 0. */
 double gnn_density(const gnn_facts *facts);
 /* Hold only the features that are not 0: what products with them and the sums over edges take, which then come after

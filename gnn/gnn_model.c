@@ -108,10 +108,12 @@ static weft_status foresee_aggregations(gnn_model *model)
     model->interface.restored = restored;
     for (int l = 0; l < layer_count(model); ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
+        gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
         WEFT_TRY(layer->aggregated > 0 ? gnn_aggregator_foresee(&model->aggregator, false, layer->width) : WEFT_OK);
     }
     for (int l = layer_count(model) - 1; l >= 0; --l) {
         const gnn_layer_plan *layer = &plan->layer[l];
+        gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
         WEFT_TRY(layer->aggregated > layer->width ? gnn_aggregator_foresee(&model->aggregator, true, layer->width)
                                                   : WEFT_OK);
     }
@@ -128,7 +130,7 @@ static uint64_t trial_bytes(const gnn_plan *plan, const weft_part *part)
 }
 
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
-                             weft_part *part, hal_spmm_form form, gnn_model *model)
+                             weft_part *part, const uint8_t *read, hal_spmm_form form, gnn_model *model)
 {
     memset(model, 0, sizeof *model);
     model->comm = comm;
@@ -146,7 +148,9 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
                                                           .width = gnn_plan_epoch_width(&model->plan),
                                                           .operand_bytes = trial_bytes(&model->plan, part)},
                                                 .overlap = config->overlap,
-                                                .halo = config->halo};
+                                                .halo = config->halo,
+                                                .cuts = model->plan.cuts,
+                                                .read = read};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
         WEFT_TRY(foresee_aggregations(model));
     }

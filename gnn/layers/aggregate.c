@@ -60,8 +60,9 @@ static weft_status halo_exchange(gnn_halo *halo, halo_direction direction, bool 
 /* Replicas learn the scale of their vertex from its root; a replica may appear in either list. */
 static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
 {
-    WEFT_TRY(halo_exchange(a->sources, HALO_FORWARD, false, vector));
-    return a->destinations != a->sources ? halo_exchange(a->destinations, HALO_FORWARD, false, vector) : WEFT_OK;
+    const gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
+    WEFT_TRY(halo_exchange(all->sources, HALO_FORWARD, false, vector));
+    return all->destinations != all->sources ? halo_exchange(all->destinations, HALO_FORWARD, false, vector) : WEFT_OK;
 }
 
 static bool is_symmetric(gnn_normalisation normalisation)
@@ -164,65 +165,134 @@ static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const
     return symmetric ? share_vector(a, &a->scales.pre) : WEFT_OK;
 }
 
+static weft_status create_halo(gnn_aggregator *a, const weft_part *part, const part_halo *lists, bool second,
+                               const gnn_aggregator_options *options, gnn_halo **halo)
+{
+    return gnn_halo_create(a->comm, a->hal, a->dtype, part, lists, second, options->forms.max_width, &options->halo,
+                           halo);
+}
+
 static weft_status create_halos(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    WEFT_TRY(gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->sources, options->forms.max_width, &options->halo,
-                             &a->sources));
-    if (a->whole_rows) {
-        return WEFT_OK;
-    }
+    gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
+    WEFT_TRY(create_halo(a, part, &part->sources, false, options, &all->sources));
     /* One halo serves both directions when the lists are equal on every rank. */
-    int32_t same = part->symmetric;
+    int32_t same = part->symmetric || a->whole_rows;
     WEFT_TRY(comm_allreduce(a->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
     if (same) {
-        a->destinations = a->sources;
+        all->destinations = all->sources;
         return WEFT_OK;
     }
-    return gnn_halo_create(a->comm, a->hal, a->dtype, part, &part->destinations, options->forms.max_width,
-                           &options->halo, &a->destinations);
+    return create_halo(a, part, &part->destinations, true, options, &all->destinations);
 }
 
 void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1])
 {
-    gnn_local_matrix_forms(&aggregator->forward, forms);
-    gnn_local_matrix_forms(&aggregator->transposed, forms + GNN_FORMS / 2);
+    const gnn_scoped *all = &aggregator->of[GNN_SCOPE_ALL];
+    gnn_local_matrix_forms(&all->forward, forms);
+    gnn_local_matrix_forms(&all->transposed, forms + GNN_FORMS / 2);
     forms[GNN_FORMS] = '\0';
 }
 
 /* Which of the matrices there will be here. */
-static void list_roles(const gnn_aggregator *a, bool has[GNN_FORMS])
+static void list_roles(const gnn_aggregator *a, bool shares, bool has[GNN_FORMS])
 {
     const int half = GNN_FORMS / 2;
     for (int role = 0; role < GNN_FORMS; ++role) {
-        has[role] = (role < half || !a->shares) && (a->overlaps || role % half == 0);
+        has[role] = (role < half || !shares) && (a->overlaps || role % half == 0);
     }
+}
+
+static int64_t cut_at(const gnn_aggregator *a)
+{
+    return a->overlaps ? a->n_owned : a->n_local;
+}
+
+/* With whole rows replicas have no edges. */
+static hal_csr csr_of(const gnn_aggregator *a, const part_csr *edges)
+{
+    return (hal_csr){.rows = a->whole_rows ? a->n_owned : a->n_local,
+                     .cols = a->n_local,
+                     .offset = edges->offset,
+                     .column = edges->column,
+                     .value = edges->value};
+}
+
+/* The transposed matrix of edges that are the matrix's alone: they are freed. status: of making them. */
+static weft_status take_transposed(const gnn_aggregator *a, gnn_form_choice *choice, weft_status status,
+                                   part_csr *edges, gnn_local_matrix *matrix)
+{
+    const hal_csr csr = csr_of(a, edges);
+    const bool any = status == WEFT_OK && edges->offset != NULL;
+    status = gnn_local_matrix_create(choice, GNN_FORMS / 2, status, any ? &csr : NULL, cut_at(a), matrix);
+    part_csr_free(edges);
+    return status;
 }
 
 static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
 {
-    const hal_csr csr = {.rows = a->whole_rows ? part->n_owned : part->n_local, /* replicas have no edges there */
-                         .cols = part->n_local,
-                         .offset = part->offset,
-                         .column = part->source,
-                         .value = part->weight};
-    const int64_t cut_at = a->overlaps ? part->n_owned : part->n_local;
+    gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
+    const part_csr edges = {.offset = part->offset, .column = part->source, .value = part->weight};
+    const hal_csr csr = csr_of(a, &edges);
     bool has[GNN_FORMS];
     gnn_form_choice choice;
-    list_roles(a, has);
+    all->shares = a->whole_rows || part->symmetric;
+    list_roles(a, all->shares, has);
     WEFT_TRY(gnn_forms_begin(a->comm, a->hal, &options->forms, has, &choice));
-    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at, &a->forward));
-    int64_t *offset = NULL;
-    int32_t *destination = NULL;
-    float *weight = NULL;
-    weft_status status = a->shares ? WEFT_OK : part_transpose(part, &offset, &destination, &weight);
-    const hal_csr back = {
-        .rows = part->n_local, .cols = part->n_local, .offset = offset, .column = destination, .value = weight};
-    status = gnn_local_matrix_create(&choice, GNN_FORMS / 2, status, a->shares || status != WEFT_OK ? NULL : &back,
-                                     cut_at, &a->transposed);
-    weft_free(offset);
-    weft_free(destination);
-    weft_free(weight);
+    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at(a), &all->forward));
+    part_csr back = {.offset = NULL};
+    weft_status status = all->shares ? WEFT_OK : part_transpose(part, &back.offset, &back.column, &back.value);
+    status = take_transposed(a, &choice, status, &back, &all->transposed);
     a->forms = choice.figures;
+    return status;
+}
+
+/* ---- the scope of rows that are read ----------------------------------------------------------------------------- */
+
+/* The forms that suit all edges, one direction's where it served both. */
+static void letters_of_scope(const gnn_aggregator *a, char letters[GNN_FORMS + 1])
+{
+    const int half = GNN_FORMS / 2;
+    gnn_aggregator_forms(a, letters);
+    if (a->of[GNN_SCOPE_ALL].shares) {
+        memcpy(letters + half, letters, (size_t)half);
+    }
+}
+
+static weft_status create_scope_matrices(gnn_aggregator *a, const weft_part *part, part_scope *scope,
+                                         const gnn_aggregator_options *options)
+{
+    gnn_scoped *read = &a->of[GNN_SCOPE_READ];
+    char letters[GNN_FORMS + 1];
+    gnn_forms_asked asked = options->forms;
+    bool has[GNN_FORMS];
+    gnn_form_choice choice;
+    letters_of_scope(a, letters);
+    asked.letters = letters;
+    list_roles(a, read->shares, has);
+    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, &asked, has, &choice));
+    const hal_csr csr = csr_of(a, &scope->forward);
+    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at(a), &read->forward));
+    part_csr back = {.offset = NULL};
+    const weft_status status = part_scope_turn(part, scope, a->of[GNN_SCOPE_ALL].shares, &back);
+    return take_transposed(a, &choice, status, &back, &read->transposed);
+}
+
+static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+{
+    gnn_scoped *read = &a->of[GNN_SCOPE_READ];
+    part_scope scope;
+    weft_status status = part_scope_create(a->comm, part, a->whole_rows, options->read, &scope);
+    if (status == WEFT_OK) {
+        a->scopes = GNN_SCOPES;
+        status = comm_agree(a->comm, create_scope_matrices(a, part, &scope, options));
+    }
+    if (status == WEFT_OK && comm_size(a->comm) > 1) {
+        status = create_halo(a, part, &scope.sources, false, options, &read->sources);
+        status =
+            status == WEFT_OK ? create_halo(a, part, &scope.destinations, true, options, &read->destinations) : status;
+    }
+    part_scope_destroy(&scope);
     return status;
 }
 
@@ -242,17 +312,18 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
                          .dtype = dtype,
                          .n_owned = part->n_owned,
                          .n_local = part->n_local,
+                         .scopes = 1,
                          .steps = {.n_shared = part->n_shared, .n_owned = part->n_owned},
                          .overlaps = part->n_local > part->n_owned && /* ranks may differ: the messages do not */
                                      gnn_overlaps(comm, options->overlap)};
     int32_t whole_rows = part->whole_rows;
     WEFT_TRY(comm_allreduce(comm, &whole_rows, 1, WEFT_DTYPE_I32, COMM_MIN));
     aggregator->whole_rows = whole_rows != 0;
-    aggregator->shares = aggregator->whole_rows || part->symmetric;
     WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
     if (comm_size(comm) > 1) {
         WEFT_TRY(create_halos(aggregator, part, options));
     }
+    WEFT_TRY(options->cuts ? create_scope(aggregator, part, options) : WEFT_OK);
     WEFT_TRY(create_scales(aggregator, part, options));
     aggregator->build_seconds = clock_seconds() - start;
     return WEFT_OK;
@@ -264,6 +335,30 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 }
 
 /* ---- one pass --------------------------------------------------------------------------------------------------- */
+
+enum { GNN_HALOS = 2 * GNN_SCOPES };
+
+/* Do rows cross ranks? */
+static bool crosses(const gnn_aggregator *a)
+{
+    return a->of[GNN_SCOPE_ALL].sources != NULL;
+}
+
+/* The halos that there are, each once. */
+static int list_halos(const gnn_aggregator *a, gnn_halo *halo[GNN_HALOS])
+{
+    int count = 0;
+    for (int i = 0; i < GNN_SCOPES; ++i) {
+        const gnn_scoped *of = &a->of[i];
+        if (of->sources != NULL) {
+            halo[count++] = of->sources;
+        }
+        if (of->destinations != NULL && of->destinations != of->sources) {
+            halo[count++] = of->destinations;
+        }
+    }
+    return count;
+}
 
 /* What ACTIVITY_AGGREGATE was booked since the training pass before this one began. */
 static void note_epoch(gnn_aggregator *a)
@@ -282,73 +377,113 @@ weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass
     if (pass->training) {
         note_epoch(a);
     }
-    if (a->sources == NULL) {
+    if (!crosses(a)) {
         return WEFT_OK;
     }
     a->open = false; /* after a pass that failed */
     a->steps.count = 0;
     a->local = pass->training && a->own_scales.post.cols > 0;
-    WEFT_TRY(gnn_halo_begin(a->sources, pass));
-    return a->destinations != NULL && a->destinations != a->sources ? gnn_halo_begin(a->destinations, pass) : WEFT_OK;
+    gnn_halo *halo[GNN_HALOS];
+    const int halos = list_halos(a, halo);
+    for (int i = 0; i < halos; ++i) {
+        WEFT_TRY(gnn_halo_begin(halo[i], pass));
+    }
+    return WEFT_OK;
+}
+
+void gnn_aggregator_within(gnn_aggregator *aggregator, gnn_scope scope)
+{
+    assert((int)scope < aggregator->scopes || aggregator->scopes == 0); /* 0: of a model without sums */
+    aggregator->scope = scope;
 }
 
 int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator)
 {
-    return aggregator->sources != NULL ? gnn_halo_staleness(aggregator->sources) : 0;
+    return crosses(aggregator) ? gnn_halo_staleness(aggregator->of[GNN_SCOPE_ALL].sources) : 0;
 }
 
 /* ---- one aggregation -------------------------------------------------------------------------------------------- */
 
-static gnn_halo *forward_halo(const gnn_aggregator *a)
+static const gnn_scoped *scope_under_way(const gnn_aggregator *a)
 {
-    return a->under_way.transposed && !a->whole_rows ? a->destinations : a->sources;
+    return &a->of[a->under_way.scope];
 }
 
+static gnn_halo *forward_halo(const gnn_aggregator *a)
+{
+    const gnn_scoped *of = scope_under_way(a);
+    return a->under_way.transposed ? of->destinations : of->sources;
+}
+
+/* Whole rows return nothing. */
 static gnn_halo *reverse_halo(const gnn_aggregator *a)
 {
-    return a->under_way.transposed && !a->whole_rows ? a->sources : a->destinations;
+    const gnn_scoped *of = scope_under_way(a);
+    return a->whole_rows ? NULL : a->under_way.transposed ? of->sources : of->destinations;
+}
+
+static const gnn_local_matrix *matrix_under_way(const gnn_aggregator *a)
+{
+    const gnn_scoped *of = scope_under_way(a);
+    return a->under_way.transposed && !of->shares ? &of->transposed : &of->forward;
 }
 
 weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width)
 {
     gnn_aggregator *a = aggregator;
+    a->under_way.scope = a->scope;
     a->under_way.transposed = transposed;
     gnn_halo *reverse = reverse_halo(a);
-    WEFT_TRY(a->sources != NULL ? gnn_halo_foresee(forward_halo(a), HALO_FORWARD, transposed, width) : WEFT_OK);
+    WEFT_TRY(crosses(a) ? gnn_halo_foresee(forward_halo(a), HALO_FORWARD, transposed, width) : WEFT_OK);
     return reverse != NULL ? gnn_halo_foresee(reverse, HALO_REVERSE, transposed, width) : WEFT_OK;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
-static gnn_halo *second_halo(const gnn_aggregator *a)
-{
-    return a->destinations != a->sources ? a->destinations : NULL;
-}
-
 bool gnn_aggregator_remembers(const gnn_aggregator *aggregator)
 {
-    return aggregator->sources != NULL && gnn_halo_buffers(aggregator->sources) > 0;
+    return crosses(aggregator) && gnn_halo_buffers(aggregator->of[GNN_SCOPE_ALL].sources) > 0;
+}
+
+/* Of what it remembers. */
+static const char *halo_name(const gnn_aggregator *a, const gnn_halo *halo)
+{
+    const gnn_scoped *all = &a->of[GNN_SCOPE_ALL], *read = &a->of[GNN_SCOPE_READ];
+    return halo == all->sources        ? "halo"
+           : halo == all->destinations ? "destinations"
+           : halo == read->sources     ? "read"
+                                       : "read_to";
 }
 
 weft_status gnn_aggregator_state(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count)
 {
     gnn_aggregator *a = aggregator;
-    gnn_halo *second = second_halo(a);
-    const int first = gnn_halo_buffers(a->sources);
-    *count = first + (second != NULL ? gnn_halo_buffers(second) : 0);
+    gnn_halo *halo[GNN_HALOS];
+    const int halos = list_halos(a, halo);
+    *count = 0;
+    for (int i = 0; i < halos; ++i) {
+        *count += gnn_halo_buffers(halo[i]);
+    }
     if (a->buffer == NULL) {
         WEFT_TRY(WEFT_NEW(&a->buffer, *count, WEFT_MEM_COMM));
     }
     *buffer = a->buffer;
-    WEFT_TRY(gnn_halo_state(a->sources, "halo", a->buffer));
-    return second != NULL ? gnn_halo_state(second, "destinations", a->buffer + first) : WEFT_OK;
+    sync_buffer *next = a->buffer;
+    for (int i = 0; i < halos; ++i) {
+        WEFT_TRY(gnn_halo_state(halo[i], halo_name(a, halo[i]), next));
+        next += gnn_halo_buffers(halo[i]);
+    }
+    return WEFT_OK;
 }
 
 weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
 {
-    gnn_halo *second = second_halo(aggregator);
-    WEFT_TRY(gnn_halo_restored(aggregator->sources));
-    return second != NULL ? gnn_halo_restored(second) : WEFT_OK;
+    gnn_halo *halo[GNN_HALOS];
+    const int halos = list_halos(aggregator, halo);
+    for (int i = 0; i < halos; ++i) {
+        WEFT_TRY(gnn_halo_restored(halo[i]));
+    }
+    return WEFT_OK;
 }
 
 /* A part of the local product, or one slice of it. */
@@ -366,21 +501,19 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
                                     .slice = slice,
                                     .slices = slices};
     activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status =
-        gnn_local_matrix_run(transposed && !a->shares ? &a->transposed : &a->forward, &part, &w->x, &w->out);
+    weft_status status = gnn_local_matrix_run(matrix_under_way(a), &part, &w->x, &w->out);
     activity_end(ACTIVITY_AGGREGATE);
     return status;
 }
 
 static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)
 {
-    const gnn_local_matrix *matrix = a->under_way.transposed && !a->shares ? &a->transposed : &a->forward;
-    return gnn_local_matrix_slices(matrix, rows, sources, a->under_way.x.cols);
+    return gnn_local_matrix_slices(matrix_under_way(a), rows, sources, a->under_way.x.cols);
 }
 
 void gnn_aggregate_poll(gnn_aggregator *aggregator)
 {
-    if (aggregator->sources != NULL) {
+    if (crosses(aggregator)) {
         activity_begin(ACTIVITY_HALO);
         comm_poll(aggregator->comm);
         activity_end(ACTIVITY_HALO);
@@ -422,7 +555,7 @@ static weft_status leave_whole_rows(gnn_aggregator *a)
 static weft_status complete_whole_rows(gnn_aggregator *a)
 {
     int boundary = 0;
-    WEFT_TRY(halo_wait(a->sources));
+    WEFT_TRY(halo_wait(forward_halo(a)));
     return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
 }
 
@@ -485,7 +618,7 @@ weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, wef
     assert(beta == 0.0 || beta == 1.0);
     const bool whole = !a->open; /* no half of the steps that wait has been run */
     WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_SHARED, true) : gnn_aggregate_settle(a));
-    a->under_way = (gnn_aggregation){.transposed = transposed, .x = *x, .out = *out, .beta = beta};
+    a->under_way = (gnn_aggregation){.scope = a->scope, .transposed = transposed, .x = *x, .out = *out, .beta = beta};
     WEFT_TRY(halo_post(forward_halo(a), HALO_FORWARD, transposed, x));
     WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
     return gnn_row_steps_done(&a->steps);
@@ -526,12 +659,15 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator)
     if (a->hal == NULL) {
         return;
     }
-    if (a->destinations != a->sources) {
-        gnn_halo_destroy(a->destinations);
+    gnn_halo *halo[GNN_HALOS];
+    const int halos = list_halos(a, halo);
+    for (int i = 0; i < halos; ++i) {
+        gnn_halo_destroy(halo[i]);
     }
-    gnn_halo_destroy(a->sources);
-    gnn_local_matrix_destroy(&a->transposed);
-    gnn_local_matrix_destroy(&a->forward);
+    for (int i = 0; i < GNN_SCOPES; ++i) {
+        gnn_local_matrix_destroy(&a->of[i].transposed);
+        gnn_local_matrix_destroy(&a->of[i].forward);
+    }
     weft_free(a->buffer);
     destroy_scales(&a->scales);
     destroy_scales(&a->own_scales);

@@ -32,6 +32,10 @@
  * are added: inner, then boundary edges, then the replicas' sums in rank order. Deterministic, though the last bits are
  * not those of the product in one piece.
  *
+ * A training loss reads some rows alone, and the last sum before it may be cut down to those: a scope of its own, with matrices
+ * and halos of its own (part_scope.h). A scope says which edges a sum runs along, and which rows cross ranks for it; the rows that
+ * nobody reads hold something finite. Rows wait and steps are made alike in all scopes.
+ *
  * Rows of bfloat16 travel as they are stored, results and partial sums alike. What is stored is rounded: a row after its
  * inner and after its boundary edges, a replica's partial sum likewise, and the root's row with each replica's that it
  * adds. With r replicas a sum is so within (r + 4) 2^-9 of the magnitudes that it adds, half a unit in the last place each.
@@ -40,9 +44,10 @@
 #define WEFT_GNN_LAYERS_AGGREGATE_H
 
 #include "base/trace/activity.h"
-#include "gnn/layers/gnn_halo.h"
+#include "gnn/halo/gnn_halo.h"
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/local_matrix.h"
+#include "gnn/layers/part_scope.h"
 #include "gnn/layers/row_steps.h"
 #include "partition/part.h"
 #include "tensor/tensor.h"
@@ -59,8 +64,27 @@ typedef enum gnn_normalisation {
     GNN_NORM_SUM_SELF          /* sum + self: GIN with eps = 0 */
 } gnn_normalisation;
 
+/* Along which edges: all, or those into rows that the loss reads. */
+typedef enum gnn_scope { GNN_SCOPE_ALL, GNN_SCOPE_READ, GNN_SCOPES } gnn_scope;
+
+/* What a layer's sums run along in a pass. */
+static inline gnn_scope gnn_scope_of(const gnn_layer_plan *layer, bool training)
+{
+    return training && layer->share < 1.0 ? GNN_SCOPE_READ : GNN_SCOPE_ALL;
+}
+
+/* The local edges of a scope, prepared, and the rows that cross ranks for them. */
+typedef struct gnn_scoped {
+    bool shares; /* `forward` serves both directions: whole rows, or symmetric local edges */
+    gnn_local_matrix forward, transposed;
+    /* Replicas that feed an edge, and those that are fed, which with whole rows are replicas by which the transposed sum is fed.
+     * One halo where the lists are equal on all ranks; NULL on one rank. */
+    gnn_halo *sources, *destinations;
+} gnn_scoped;
+
 /* An aggregation between begin and end. */
 typedef struct gnn_aggregation {
+    gnn_scope scope;
     bool transposed;
     weft_tensor x, out;
     double beta;
@@ -77,10 +101,10 @@ typedef struct gnn_aggregator {
     weft_dtype dtype;
     int64_t n_owned, n_local;
     bool overlaps;   /* the halo hides behind the local product */
-    bool whole_rows; /* on every rank (partition/part.h): both directions are `forward` over gathered rows */
-    bool shares;     /* `forward` serves both directions: whole rows, or symmetric local edges */
-    gnn_local_matrix forward, transposed;
-    gnn_halo *sources, *destinations; /* NULL on one rank; no destinations with whole rows */
+    bool whole_rows; /* on every rank (partition/part.h): both directions run over gathered rows */
+    gnn_scoped of[GNN_SCOPES];
+    int scopes;      /* those that there are: 1, or all */
+    gnn_scope scope; /* of what begins next */
     gnn_vertex_scales scales;
     gnn_vertex_scales own_scales; /* from edges among owned vertices alone: for passes without exchange */
     bool local;                   /* such a pass is under way */
@@ -100,10 +124,12 @@ typedef struct gnn_aggregator_options {
     gnn_forms_asked forms; /* letters: what gnn_aggregator_forms told earlier */
     halo_overlap overlap;  /* AUTO: where messages move while the rank computes */
     gnn_halo_options halo;
+    bool cuts;           /* there is a scope of the rows read */
+    const uint8_t *read; /* [n_owned] not 0: a row of it */
 } gnn_aggregator_options;
 
-/* [GNN_FORMS] letters: the form of each prepared matrix (gnn/layers/local_matrix.h), forward, then transposed, and the end of
- * the text. All '-' without a graph. */
+/* [GNN_FORMS] letters: the form of each prepared matrix of all edges (gnn/layers/local_matrix.h), forward, then transposed, and
+ * the end of the text. All '-' without a graph. Those of another scope are alike. */
 void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1]);
 
 /* Is the halo of such an aggregator hidden? */
@@ -111,11 +137,13 @@ bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);
 /* Builds both directions and the halos; the part's CSR may be released afterwards. Collective. */
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);
-/* A pass over the layers begins, forward and, in training, backward: gnn/layers/gnn_halo.h says which rows are exchanged in
+/* A pass over the layers begins, forward and, in training, backward: gnn/halo/gnn_halo.h says which rows are exchanged in
  * it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the first
  * one everything is exchanged. Collective. */
 weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
-/* The next aggregation of a training pass, of `width` columns: see gnn_halo_foresee. Collective. */
+/* Aggregations from here on are of this scope, which was made if it is not GNN_SCOPE_ALL. */
+void gnn_aggregator_within(gnn_aggregator *aggregator, gnn_scope scope);
+/* The next aggregation of a training pass, of `width` columns, within the scope set: see gnn_halo_foresee. Collective. */
 weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width);
 /* What aggregations remember from epoch to epoch, as train_model's state and restored. remembers: the same on all ranks. */
 bool gnn_aggregator_remembers(const gnn_aggregator *aggregator);

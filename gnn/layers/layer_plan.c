@@ -62,7 +62,8 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
         const double coded = (double)comm_halo_code_bytes(&code, many, layer->width) / (double)many;
         const double every =
             gnn_halo_codes(halo) ? (double)legs * coded : (double)layer->aggregated * (double)weft_dtype_bytes(type);
-        bytes += part_sent(halo, layer) * every;
+        /* Every leg's way there or back concerns rows that are read, the other one replicas that feed them: nearly all. */
+        bytes += part_sent(halo, layer) * every * (1.0 + layer->share) / 2.0;
     }
     return bytes;
 }
@@ -121,6 +122,7 @@ static gnn_layer_plan *add_layer(gnn_plan *plan, const gnn_layer_ops *ops, const
     layer->centred = !last && (plan->config.norm == NORM_BATCH || plan->config.norm == NORM_BATCH_LOCAL);
     layer->skip = -1;
     layer->hops = 1;
+    layer->share = 1.0;
     layer->input_type = layer->output_type = plan->values;
     snprintf(layer->name, sizeof layer->name, "%s%d", name, number);
     return layer;
@@ -164,6 +166,22 @@ static void add_layers(gnn_plan *plan)
     }
 }
 
+/* Rows that nobody reads may be left out of the last sum where nothing behind it mixes rows. */
+static void cut_last_sum(gnn_plan *plan)
+{
+    int l = plan->layers - 1;
+    while (l >= 0 && plan->layer[l].aggregated == 0) {
+        --l;
+        if (l >= 0 && plan->layer[l].centred) {
+            return;
+        }
+    }
+    if (l >= 0 && plan->layer[l].hops == 1 && plan->layer[l].ops->normalisation != NULL) {
+        plan->layer[l].share = plan->config.read_share;
+        plan->cuts = plan->config.read_share < 1.0;
+    }
+}
+
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan)
 {
@@ -185,6 +203,9 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
         if (config->norm != NORM_NONE && !layer->last && layer->d_out > plan->gradient_cols) {
             plan->gradient_cols = layer->d_out;
         }
+    }
+    if (config->read_share > 0.0) {
+        cut_last_sum(plan);
     }
     for (int l = 1; l < plan->layers; ++l) {
         /* The gradient of an aggregate-first layer's input is summed, replicas included, into the layer below. */

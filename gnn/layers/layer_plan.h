@@ -15,8 +15,8 @@
 #define WEFT_GNN_LAYERS_LAYER_PLAN_H
 
 #include "base/option_words.h"
+#include "gnn/halo/gnn_halo.h"
 #include "gnn/layers/form_choice.h"
-#include "gnn/layers/gnn_halo.h"
 #include "train/norm.h"
 
 /* Convolutions of up to two layers each, and the map that jumping connections end in. */
@@ -50,6 +50,13 @@ typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
     X(GNN_EPS_0, "0")                                                                                                  \
     X(GNN_EPS_LEARNED, "learned")
 typedef enum gnn_eps { GNN_EPS_CHOICES(CHOICE_VALUE) } gnn_eps;
+
+/* --last-layer: what of it a training epoch computes. */
+#define GNN_LAST_LAYERS(X)                                                                                             \
+    X(GNN_LAST_AUTO, "auto")                                                                                           \
+    X(GNN_LAST_READ, "read")                                                                                           \
+    X(GNN_LAST_WHOLE, "whole")
+typedef enum gnn_last_layer { GNN_LAST_LAYERS(CHOICE_VALUE) } gnn_last_layer;
 
 /* Whether the weights of a store's edges count; auto: where there are some and the model has a use for them. */
 #define GNN_EDGE_WEIGHTS(X)                                                                                            \
@@ -99,9 +106,11 @@ typedef struct gnn_config {
     gnn_weight_init init; /* of linear maps but attention's; of a new model, no part of a saved one */
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
-    double density;            /* of features held as those that are not 0: their share; 0: held whole; how, not what */
-    halo_overlap overlap;      /* how, not what: no part of a saved model */
-    gnn_halo_options halo;     /* the same */
+    double density;        /* of features held as those that are not 0: their share; 0: held whole; how, not what */
+    double read_share;     /* of all edges those into rows that the loss reads, which the last sum of a training epoch
+                                * then runs along alone; 0: it runs along all; how, not what */
+    halo_overlap overlap;  /* how, not what: no part of a saved model */
+    gnn_halo_options halo; /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
     bool forms_by_rule;        /* the same: without either, nothing is measured */
 } gnn_config;
@@ -147,6 +156,7 @@ typedef struct gnn_layer_plan {
     int64_t width;                      /* of the widest matrix that is aggregated at once, 0 without a graph */
     int64_t extra;                      /* elements of matrices that the kind keeps besides */
     int64_t aggregated;                 /* columns aggregated in a training epoch, each over two legs */
+    double share;                       /* of the edges, those that it aggregates along: 1, or config.read_share */
     int64_t weights;                    /* numbers trained, without the normalisation behind the layer */
 } gnn_layer_plan;
 
@@ -156,6 +166,7 @@ struct gnn_plan {
     weft_dtype values; /* features, what stands between layers, and its gradients */
     gnn_layer_plan layer[GNN_MAX_LAYERS];
     int layers;       /* of those */
+    bool cuts;        /* one of them has a share below 1 */
     int convolutions; /* the first `convolution_layers` are the first, and so on */
     int convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */

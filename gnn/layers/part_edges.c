@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "gnn/layers/gnn_halo.h"
+#include "gnn/halo/gnn_halo.h"
 
 static weft_status to_device(weft_hal *hal, const void *host, int64_t count, size_t item, void **device)
 {

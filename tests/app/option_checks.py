@@ -212,6 +212,8 @@ def check_sources():
                 entry = {"value": "whole", "source": "data"}
             if name == "edge-weights":  # auto: a generated graph has none
                 entry = {"value": "off", "source": "data"}
+            if name == "last-layer":  # auto: six in ten vertices train
+                entry = {"value": "read", "source": "data"}
             if name == "model":  # auto: of a graph
                 entry = {"value": "sage", "source": "data"}
             if name == "choices":  # the reference backend has one form

@@ -20,6 +20,7 @@ trained() {
 }
 
 trained exact 3
+trained whole 3 --last-layer whole
 trained one 3 --delay 1
 trained delayed 3 --delay 4
 trained fresh 3 --delay 4 --halo-overlap epoch --fresh-gradients
@@ -49,7 +50,7 @@ import json
 def read(folder):
     lines = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
     return lines, json.load(open(folder + "/summary.json"))
-runs = {f: read(f) for f in ("exact", "one", "delayed", "none", "alone", "alone-delayed", "resumed", "bf16", "int8",
+runs = {f: read(f) for f in ("exact", "whole", "one", "delayed", "none", "alone", "alone-delayed", "resumed", "bf16", "int8",
                              "int4", "int2", "both", "resumed-fresh",
                              "other", "fresh", "sampled", "adaptive", "eight", "adaptive-delayed", "adaptive-resumed")}
 def evaluation(f):  # after the last epoch
@@ -62,18 +63,22 @@ assert losses["alone-delayed"] == losses["alone"]
 
 whole = runs["exact"][0][0]["halo_bytes"]
 assert whole > 0 and all(line["halo_bytes"] == whole for line in runs["exact"][0])
+# Rows that the loss does not read: the same losses from more bytes.
+assert all(abs(a - b) < 2e-6 * a for a, b in zip(losses["exact"], losses["whole"]))
+assert 0.7 < whole / runs["whole"][0][0]["halo_bytes"] < 0.9, (whole, runs["whole"][0][0]["halo_bytes"])
+assert evaluation("exact") == evaluation("whole")
 lines, summary = runs["delayed"]
 sent = [line["halo_bytes"] for line in lines]
 assert sent[0] == whole, (sent[0], whole)
 for first in range(1, 21):  # each row goes once in any four epochs
     assert sum(sent[first:first + 4]) == whole, (first, sent)
-assert all(0.2 * whole < s < 0.3 * whole for s in sent[1:]), (sent, whole)
+assert all(0.17 * whole < s < 0.33 * whole for s in sent[1:]), (sent, whole)
 assert [line["staleness"] for line in lines] == [0, 1, 2] + [3] * 21
 assert summary["halo_staleness"] == 3
 assert summary["allocations_after_first_epoch"] == 0
-# Two layers, linear first: half of the rows are gradients'.
+# Two layers, linear first: about half of the rows are gradients', which go to other replicas than come from them.
 fresh, summary = runs["fresh"]
-assert all(2 * line["halo_bytes"] == s + whole for line, s in zip(fresh, sent))
+assert all(abs(2 * line["halo_bytes"] - s - whole) < 0.01 * whole for line, s in zip(fresh, sent))
 assert [line["staleness"] for line in fresh] == [0, 1, 2, 3] + [4] * 20
 assert losses["fresh"][0] == losses["delayed"][0] and losses["fresh"] != losses["delayed"]
 assert summary["allocations_after_first_epoch"] == 0

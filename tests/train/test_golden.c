@@ -205,7 +205,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     ASSERT_OK(weft_hal_open(c->backend, 1, &hal));
     ASSERT_OK(partition_compute(graph, &options, &partition, &report));
     ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, PART_IN_ORDER, &part));
-    ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, HAL_SPMM_AUTO, model));
+    ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, NULL, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
     ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));
     ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, &labels));

@@ -1,7 +1,8 @@
 /*
  * Graph networks against independent oracles, in double precision on the reference backend:
  *   - gradients against central finite differences of the loss, dropout on;
- *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner.
+ *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner; the last sum of
+ *     some runs along edges into rows that the loss reads alone, which must change nothing.
  * Edges have weights in some of them.
  * trees: release
  */
@@ -16,6 +17,7 @@ enum { MAX_WEIGHTS = 4096, CLASSES = 3 };
 typedef struct case_result {
     double loss;
     int64_t weights;
+    bool cuts; /* the last sum left rows out */
     double gradient[MAX_WEIGHTS];
     double *logits; /* [n, outputs] by global id, evaluation pass */
 } case_result;
@@ -137,6 +139,7 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
     if (comm_rank(comm) == 0) {
         result->loss = loss;
         result->weights = params->trained;
+        result->cuts = model->plan.cuts;
         memcpy(result->gradient, gradient, sizeof gradient);
     }
     if (in->want_logits) {
@@ -159,6 +162,21 @@ static void move_to_destinations(const weft_graph *graph, weft_partition *partit
             partition->edge_part[e] = partition->root[v];
         }
     }
+}
+
+/* The training rows as gnn_model_create wants them, of any rank's number. */
+static weft_status create_model(weft_comm *comm, weft_hal *hal, const case_input *in, const train_targets *targets,
+                                weft_part *part, gnn_model *model)
+{
+    uint8_t *read = NULL;
+    WEFT_TRY(WEFT_NEW(&read, targets->rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < targets->rows; ++i) {
+        read[i] = targets->split_host[i] == TRAIN_SPLIT_TRAIN;
+    }
+    const weft_status status =
+        gnn_model_create(comm, hal, WEFT_DTYPE_F64, &in->config, part, read, HAL_SPMM_AUTO, model);
+    weft_free(read);
+    return status;
 }
 
 static weft_status case_rank(weft_comm *comm, void *argument)
@@ -185,14 +203,14 @@ static weft_status case_rank(weft_comm *comm, void *argument)
         move_to_destinations(graph, &partition);
     }
     WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part), status, done);
-    WEFT_TRY_GOTO(gnn_model_create(comm, hal, WEFT_DTYPE_F64, &in->config, &part, HAL_SPMM_AUTO, model), status, done);
+    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, &labels), status, done);
+    WEFT_TRY_GOTO(create_model(comm, hal, in, &labels.targets, &part, model), status, done);
     if (model->plan.layer[0].sparse) {
         WEFT_TRY_GOTO(gnn_load_sparse_features(comm, hal, graph, &part, in->scaling, &model->sparse), status, done);
     } else {
         weft_tensor features = gnn_model_features(model);
         WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &features), status, done);
     }
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, &labels), status, done);
     WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
     status = pass_through(comm, hal, in, model, &labels.targets, &part);
 done:
@@ -321,9 +339,11 @@ static int all_configs(config_row *rows)
 
 static void describe(const gnn_config *c, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "kind %d aggregator %d layers %d norm %d order %d residual %d jumping %d input dropout %g%s",
+    snprintf(text, bytes,
+             "kind %d aggregator %d layers %d norm %d order %d residual %d jumping %d input dropout %g%s%s",
              (int)c->kind, (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (int)c->residual,
-             (int)c->jumping, (double)c->input_dropout, c->density > 0.0 ? ", sparse features" : "");
+             (int)c->jumping, (double)c->input_dropout, c->density > 0.0 ? ", sparse features" : "",
+             c->read_share > 0.0 ? ", rows read" : "");
 }
 
 /* Features of which a third are 0. */
@@ -385,6 +405,7 @@ static void test_gradients(void **state)
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
         rows[i].config.density = i % 4 < 2 ? 0.7 : 0.0;
+        rows[i].config.read_share = i % 5 < 2 ? 0.5 : 0.0;
         undirected.graph.weight = i % 3 == 0 ? undirected.weight : NULL;
         directed.graph.weight = i % 3 == 0 ? directed.weight : NULL;
         check_gradients(i % 2 == 0 ? &undirected : &directed, rows[i].config, TRAIN_LOSS_XENT, CLASSES);
@@ -424,8 +445,9 @@ static void compare(const case_result *a, const case_result *b, int64_t logits, 
     }
 }
 
-static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling,
-                        const char *backend, int row)
+/* Of how many runs the last sum left rows out. */
+static int check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling, const char *backend,
+                       int row)
 {
     static const int rank_counts[] = {2, 3, 4, 8};
     char what[256];
@@ -448,6 +470,7 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
     in.result = &many;
     in.backend = backend;
     static const char *const methods[] = {"random", "2d", "libra", WHOLE_ROWS};
+    int cuts = 0;
     for (int m = 0; m < 8; ++m) {
         const bool hides = m >= 4; /* the halo, behind the products */
         in.method = methods[m % 4];
@@ -455,14 +478,17 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
         /* Beside features held whole, where that orders weights alike: they are set by their places here. */
         const bool alike = config.order == GNN_ORDER_LINEAR_FIRST || config.kind != GNN_SAGE;
         in.config.density = (m + m / 4) % 2 == 1 && alike && scaling != GNN_SCALE_STANDARD ? 0.7 : 0.0;
+        in.config.read_share = (row + m + m / 4) % 3 != 0 ? 0.5 : 0.0;
         describe(&in.config, model, sizeof model);
         int ranks = rank_counts[(row + m) % 4];
         run_case(&in, ranks);
         snprintf(what, sizeof what, "%s, %s on %d ranks%s", model, in.method, ranks, hides ? ", halo hidden" : "");
         compare(&many, &one, logits, what);
+        cuts += many.cuts;
     }
     weft_free(one.logits);
     weft_free(many.logits);
+    return cuts;
 }
 
 static void test_ranks_equal_one_rank(void **state)
@@ -479,13 +505,15 @@ static void test_ranks_equal_one_rank(void **state)
         thin_graph(&specs[g], &graph[g]);
     }
     int count = all_configs(rows);
+    int cuts = 0;
     for (int i = 0; i < count; ++i) {
         graph[i % 3].graph.weight = i / 3 % 2 != 0 ? graph[i % 3].weight : NULL;
-        check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
+        cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
         if (i % 2 == 0) { /* a device whose results appear late */
-            check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i);
+            cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i);
         }
     }
+    assert_true(cuts > 2 * count); /* of 12 runs a row */
     for (int g = 0; g < 3; ++g) {
         labelled_graph_free(&graph[g]);
     }

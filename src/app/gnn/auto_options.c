@@ -98,12 +98,21 @@ static weft_status decide_weights(weft_options *options, const weft_graph *graph
     return option_decide(options, OPT_EDGE_WEIGHTS, used ? "on" : "off");
 }
 
+/* A trained model is not trained: its answers are all of its last layer. */
+static weft_status decide_last_layer(weft_options *options, const gnn_facts *facts, bool training)
+{
+    const bool read = training && gnn_ops_asked(options)->normalisation != NULL && gnn_reads_few(facts);
+    return option_is_auto(options, OPT_LAST_LAYER) ? option_decide(options, OPT_LAST_LAYER, read ? "read" : "whole")
+                                                   : WEFT_OK;
+}
+
 static weft_status decide(weft_options *options, const weft_graph *graph, const gnn_facts *facts, bool training)
 {
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(option_decide(options, OPT_MODEL, "sage"));
     }
     WEFT_TRY(decide_weights(options, graph));
+    WEFT_TRY(decide_last_layer(options, facts, training));
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     } else if (training && strcmp(option_text(options, OPT_RECIPE), "images") == 0) {
@@ -127,7 +136,8 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
 /* Facts are read where something follows from them: features that are standardised are not sparse. */
 static bool needs_facts(const weft_options *options, bool training)
 {
-    if (training && (option_is_auto(options, OPT_RECIPE) || option_is_auto(options, OPT_NORMALIZE))) {
+    if (training && (option_is_auto(options, OPT_RECIPE) || option_is_auto(options, OPT_NORMALIZE) ||
+                     option_choice(options, OPT_LAST_LAYER) != GNN_LAST_WHOLE)) {
         return true;
     }
     const bool may_be_sparse = option_choice(options, OPT_FEATURE_FORM) != GNN_FEATURES_WHOLE;
@@ -135,14 +145,13 @@ static bool needs_facts(const weft_options *options, bool training)
 }
 
 weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options,
-                                double *density)
+                                gnn_facts *facts)
 {
-    gnn_facts facts = {0};
+    *facts = (gnn_facts){0};
     if (needs_facts(options, training) && comm_rank(comm) == 0) {
-        facts = gnn_facts_of(graph);
+        *facts = gnn_facts_of(graph);
         graph_release_pages(graph);
     }
-    WEFT_TRY(comm_bcast(comm, 0, &facts, (int64_t)sizeof facts));
-    *density = gnn_density(&facts);
-    return comm_agree(comm, decide(options, graph, &facts, training));
+    WEFT_TRY(comm_bcast(comm, 0, facts, (int64_t)sizeof *facts));
+    return comm_agree(comm, decide(options, graph, facts, training));
 }

@@ -48,7 +48,11 @@ void gnn_describe_plan(const workload *work, FILE *out)
             fprintf(out, ", %d hops", layer->hops);
         }
         fputs(layer->sparse ? ", sparse features" : "", out);
-        fputs(layer->skip >= 0 ? ", residual\n" : "\n", out);
+        fputs(layer->skip >= 0 ? ", residual" : "", out);
+        if (layer->share < 1.0) {
+            fprintf(out, ", in training along %.0f %% of the edges", 100.0 * layer->share);
+        }
+        fputc('\n', out);
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows,
             rows * gnn_plan_halo_bytes(&plan, &(gnn_halo_options){.delay = 0}) / 1e6);

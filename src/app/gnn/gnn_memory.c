@@ -1,6 +1,7 @@
 /* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
 #include "app/gnn/gnn_memory.h"
 
+#include "gnn/gnn_options.def"
 #include "gnn/layers/layer.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
@@ -44,6 +45,12 @@ static uint64_t mapped_bytes(const gnn_memory_facts *f)
     return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
 
+/* Local edges of a last layer that computes what the loss reads: of its two matrices; 0: it has none of its own. */
+static int64_t read_edges(const gnn_memory_facts *f)
+{
+    return f->plan->cuts ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
+}
+
 /* Both directions, with what sources are packed in and, of blocks, summed in: 64 columns of either form. */
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
@@ -57,7 +64,9 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     }
     const uint64_t columns = f->plan->max_width < 64 ? (uint64_t)f->plan->max_width : 64;
     const uint64_t packing = (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
-    return matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2) + packing;
+    const uint64_t all = matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2);
+    const uint64_t read = f->plan->cuts ? 2 * matrix_bytes(f->plan->n_local, read_edges(f), is_weighted(f)) : 0;
+    return all + read + packing;
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
@@ -71,7 +80,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     const uint64_t passing = times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
     if ((halo->delay <= 1 && !halo->hidden) || rows == 0 || plan->max_width == 0) {
-        return passing + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
+        return passing * (plan->cuts ? 2 : 1) + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
     const uint64_t bins = halo->delay > 1 ? (uint64_t)halo->delay : 1;
@@ -107,7 +116,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f);
     const uint64_t matrix = aggregation_bytes(f) + smoothing;
     const uint64_t communication = halo_bytes(f) + f->sync_bytes;
-    const uint64_t building = edges + matrix + (f->hides ? (uint64_t)f->edges * edge_bytes : 0); /* a copy of a part */
+    const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
+    const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
     const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
                               communication + plan->setup_bytes + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
@@ -119,7 +129,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
         .beside = process + max3(mapped + edges, building, beside),
-        .cure = "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
+        .cure = plan->cuts ? "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden"
+                           : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
     };
     memory_plan_add(&memory, "process", process);
     memory_plan_add(&memory, "mapped graph (while loading)", mapped);

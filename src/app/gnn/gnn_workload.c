@@ -192,8 +192,8 @@ static weft_status gnn_open(workload *work, const char *folder)
 static weft_status gnn_decide(workload *work, weft_options *options, bool training)
 {
     gnn_job *job = work->self;
-    double density;
-    WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &density));
+    gnn_facts facts;
+    WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &facts));
     if (training) {
         warn_without_hidden_layers(options);
     }
@@ -201,7 +201,9 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     if (!job->weighted) {
         job->data.graph.weight = NULL; /* for everything that follows */
     }
-    job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? density : 0.0;
+    job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? gnn_density(&facts) : 0.0;
+    job->read_share =
+        training && option_choice(options, OPT_LAST_LAYER) == GNN_LAST_READ ? gnn_read_share(&facts) : 0.0;
     return WEFT_OK;
 }
 
@@ -297,6 +299,18 @@ static void warn_of_old_rows(const app_context *context, const gnn_config *confi
     }
 }
 
+static void tell_last_layer(const gnn_config *config)
+{
+    gnn_plan plan;
+    gnn_plan_make(config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
+    if (plan.cuts) {
+        log_info(
+            "last layer: sums over neighbours in training along %.0f %% of the edges, those into rows that the loss "
+            "reads (" FLAG_LAST_LAYER ")",
+            100.0 * config->read_share);
+    }
+}
+
 static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
 {
     gnn_job *job = work->self;
@@ -314,7 +328,9 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->config = gnn_config_of(context->options, graph, outputs);
     job->config.bf16 = values == WEFT_DTYPE_BF16;
     job->config.density = job->density;
+    job->config.read_share = job->read_share;
     warn_of_old_rows(context, &job->config);
+    tell_last_layer(&job->config);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(check_memory_early(work));
@@ -415,6 +431,35 @@ static weft_status gnn_smooth(workload *work, const weft_options *asked, float *
     return gnn_correct_and_smooth(&job->smoother, targets, &smoothing, logits);
 }
 
+/* Rows that the training loss reads, where the last layer computes those alone; NULL: all of them. */
+static weft_status list_read_rows(const gnn_job *job, uint8_t **read)
+{
+    const train_targets *t = &job->labels.targets;
+    *read = NULL;
+    if (job->config.read_share <= 0.0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(read, t->rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < t->rows; ++i) {
+        (*read)[i] = t->split_host[i] == TRAIN_SPLIT_TRAIN;
+    }
+    return WEFT_OK;
+}
+
+static weft_status create_model(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    uint8_t *read;
+    weft_status status = comm_agree(context->comm, list_read_rows(job, &read));
+    if (status == WEFT_OK) {
+        status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->data.part, read,
+                                  option_choice(context->options, OPT_SPMM), &job->model);
+    }
+    weft_free(read);
+    return status;
+}
+
 static weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -428,22 +473,21 @@ static weft_status gnn_build(workload *work)
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
+    activity_begin(ACTIVITY_LOAD);
+    weft_status status = load_labels(work);
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
     activity_begin(ACTIVITY_PREPARE);
-    weft_status status =
-        work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
+    status = work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_PREPARE);
-    status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &data->part,
-                              option_choice(o, OPT_SPMM), &job->model);
+    status = create_model(work);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     job_forms_tell(context, &job->model.aggregator, &job->forms);
     activity_begin(ACTIVITY_LOAD);
     status = load_features(work);
-    if (status == WEFT_OK) {
-        status = load_labels(work);
-    }
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
     activity_begin(ACTIVITY_PREPARE);

@@ -54,10 +54,11 @@ static void write_key(const app_context *context, const weft_part *part, const g
     app_machine_text(context, machine_text, sizeof machine_text);
     gnn_plan_make(config, part->n_owned, part->n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
     snprintf(key, FORM_KEY_BYTES,
-             "parts %s on %d ranks of %d nodes, %s, %.64s, width %lld of %lld, %lld columns an epoch, %s, %s", hash,
+             "parts %s on %d ranks of %d nodes, %s, %.64s, width %lld of %lld, %lld columns an epoch, %s, %s%s", hash,
              comm_size(context->comm), context->nodes, machine_text, option_text(context->options, OPT_BACKEND),
              (long long)gnn_plan_epoch_width(&plan), (long long)plan.max_width, (long long)aggregated_columns(&plan),
-             config->bf16 ? "bf16" : "f32", gnn_overlaps(context->comm, config->overlap) ? "cut" : "whole");
+             config->bf16 ? "bf16" : "f32", gnn_overlaps(context->comm, config->overlap) ? "cut" : "whole",
+             plan.cuts ? ", rows read in the last" : "");
 }
 
 /* On rank 0. Collective. */

@@ -305,7 +305,8 @@ static weft_status plan_model(scaling_job *job)
     WEFT_CHECK(graph->features > 0 && job->work.labelled, WEFT_ERR_DATA,
                "%s has no features or no labels, which say how wide the layers are (weft convert --features, --labels)",
                graph->name);
-    const gnn_config config = gnn_config_of(o, graph, gnn_outputs_of(o, graph));
+    gnn_config config = gnn_config_of(o, graph, gnn_outputs_of(o, graph));
+    config.read_share = data->read_share;
     WEFT_CHECK(!gnn_layer_ops_of(&config)->walks_edges, WEFT_ERR_UNSUPPORTED,
                "--model %s: attention and maxima are not predicted, sums over neighbours are (sage, gcn)",
                option_text(o, OPT_MODEL));

@@ -110,7 +110,8 @@ weft_status scaling_predict(const scaling_machine *machine, const gnn_plan *plan
 {
     *epoch = (scaling_epoch){.elementwise = elementwise_seconds(machine, plan, part->rows)};
     for (int l = 0; l < plan->layers; ++l) {
-        epoch->aggregate += part->edges * (double)plan->layer[l].aggregated * part->edge_seconds[l];
+        const gnn_layer_plan *layer = &plan->layer[l];
+        epoch->aggregate += part->edges * layer->share * (double)layer->aggregated * part->edge_seconds[l];
         epoch->linear += part->rows * machine->row_seconds[l];
     }
     epoch->aggregate /= machine->aggregate_speed;

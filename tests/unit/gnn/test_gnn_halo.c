@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gnn/halo/halo_bins.h"
 #include "gnn/layers/aggregate.h"
-#include "gnn/layers/halo_bins.h"
 #include "partition/partition.h"
 #include "support/graphs.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
-/* gnn/layers/halo_bins.c: see gnn/layers/halo_bins.h. */
-#include "gnn/layers/halo_bins.h"
+/* gnn/halo/halo_bins.c: see gnn/halo/halo_bins.h. */
+#include "gnn/halo/halo_bins.h"
 
 #include <assert.h>
 #include <string.h>

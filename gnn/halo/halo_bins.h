@@ -1,5 +1,5 @@
 /*
- * gnn/layers/halo_bins.h: the rows of a halo divided into bins that are exchanged one at a time.
+ * gnn/halo/halo_bins.h: the rows of a halo divided into bins that are exchanged one at a time.
  *
  * A vertex has one bin, a function of its global id, so all its replicas are refreshed together and all ranks agree
  * without a message. A bin is exchanged in a packed matrix of its own rows, which the caller fills from the matrix that

@@ -1,12 +1,12 @@
-/* gnn/layers/gnn_halo.c: see gnn/layers/gnn_halo.h. */
-#include "gnn/layers/gnn_halo.h"
+/* gnn/halo/gnn_halo.c: see gnn/halo/gnn_halo.h. */
+#include "gnn/halo/gnn_halo.h"
 
 #include <assert.h>
 
 #include "base/alloc.h"
 #include "base/philox.h"
-#include "gnn/layers/delayed_halo.h"
-#include "gnn/layers/halo_draw.h"
+#include "gnn/halo/delayed_halo.h"
+#include "gnn/halo/halo_draw.h"
 
 /* How a leg's rows cross. */
 typedef enum halo_way {
@@ -48,12 +48,12 @@ static bool delays(const gnn_halo_options *options)
 }
 
 weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
-                            const part_halo *lists, int64_t max_width, const gnn_halo_options *options, gnn_halo **halo)
+                            const part_halo *lists, bool second, int64_t max_width, const gnn_halo_options *options,
+                            gnn_halo **halo)
 {
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(halo, 1, WEFT_MEM_GRAPH)));
     gnn_halo *h = *halo;
-    *h = (gnn_halo){.hal = hal, .n_owned = part->n_owned, .options = *options, .chosen = CHOSE_ALL};
-    h->second = lists == &part->destinations;
+    *h = (gnn_halo){.hal = hal, .n_owned = part->n_owned, .options = *options, .second = second, .chosen = CHOSE_ALL};
     const comm_halo_desc desc = gnn_halo_desc(part, lists);
     WEFT_TRY(comm_halo_create(comm, hal, &desc, max_width, &h->whole));
     WEFT_TRY(draws(options) ? comm_agree(comm, halo_draw_create(part, lists, &h->draw)) : WEFT_OK);

@@ -1,5 +1,5 @@
 /*
- * gnn/layers/delayed_halo.h: legs that exchange one of R bins an epoch and remember the rows of the others.
+ * gnn/halo/delayed_halo.h: legs that exchange one of R bins an epoch and remember the rows of the others.
  *
  * A leg keeps what it received, once for each time that a pass posts it, so layers need not know: the n-th post of a
  * pass is the same leg in every epoch.
@@ -24,7 +24,7 @@
 #define WEFT_GNN_LAYERS_DELAYED_HALO_H
 
 #include "comm/sync/sync.h"
-#include "gnn/layers/halo_bins.h"
+#include "gnn/halo/halo_bins.h"
 #include "tensor/tensor.h"
 
 typedef struct bin_exchange {

@@ -1,5 +1,5 @@
-/* gnn/layers/delayed_halo.c: see gnn/layers/delayed_halo.h. */
-#include "gnn/layers/delayed_halo.h"
+/* gnn/halo/delayed_halo.c: see gnn/halo/delayed_halo.h. */
+#include "gnn/halo/delayed_halo.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * gnn/layers/halo_draw.h: a random part of the rows of a halo, another one in every epoch.
+ * gnn/halo/halo_draw.h: a random part of the rows of a halo, another one in every epoch.
  *
  * Whether a vertex is drawn is a function of its global id, the seed, the epoch and the purpose, so a root and its
  * replicas agree without a message. Each vertex is drawn by itself, with the same probability: BNS-GCN (C. Wan et al.,

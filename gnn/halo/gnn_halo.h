@@ -1,5 +1,5 @@
 /*
- * gnn/layers/gnn_halo.h: how the rows of an aggregation cross ranks: all of them, a part of them an epoch, or none.
+ * gnn/halo/gnn_halo.h: how the rows of an aggregation cross ranks: all of them, a part of them an epoch, or none.
  *
  *      exact      every row on every leg: what comm/halo.h does, in the caller's matrix
  *      delay R    one of R bins a leg and epoch, in turn; the rows of the others are those that came last; hidden: also
@@ -58,10 +58,10 @@ static inline comm_halo_desc gnn_halo_desc(const weft_part *part, const part_hal
                             .gid = part->gid};
 }
 
-/* lists: of `part`, which has replicas behind its owned rows; neither is kept. Until the first pass begins everything is
- * exchanged. Free with gnn_halo_destroy, also after a failure. Collective. */
+/* lists: of rows of `part`, which has replicas behind its owned rows; neither is kept. second: of the two halos of one
+ * aggregation. Until the first pass begins everything is exchanged. Free with gnn_halo_destroy, also after a failure. Collective. */
 weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
-                            const part_halo *lists, int64_t max_width, const gnn_halo_options *options,
+                            const part_halo *lists, bool second, int64_t max_width, const gnn_halo_options *options,
                             gnn_halo **halo);
 /* Before a pass over all layers, forward and backward; all ranks alike. Collective. */
 weft_status gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass);

@@ -1,5 +1,5 @@
-/* gnn/layers/halo_draw.c: see gnn/layers/halo_draw.h. */
-#include "gnn/layers/halo_draw.h"
+/* gnn/halo/halo_draw.c: see gnn/halo/halo_draw.h. */
+#include "gnn/halo/halo_draw.h"
 
 #include <assert.h>
 #include <string.h>

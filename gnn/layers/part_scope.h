@@ -1,0 +1,45 @@
+/*
+ * gnn/layers/part_scope.h: a part cut down to what a loss reads.
+ *
+ * A training loss reads the rows of the training split. Their sums over neighbours need the edges into them and no others; in
+ * the transposed direction the gradients of all other rows are 0, so it runs along the same edges. What crosses ranks:
+ *
+ *     forward      to replicas that feed one of these edges      back from replicas of rows that are read
+ *     transposed   to replicas of rows that are read             back from replicas that feed one of these edges
+ *
+ * Rows keep their numbers. Leaving out what nobody reads changes no bit of the rows that are read where the order of a
+ * row's terms does not depend on other rows.
+ */
+#ifndef WEFT_GNN_LAYERS_PART_SCOPE_H
+#define WEFT_GNN_LAYERS_PART_SCOPE_H
+
+#include "comm/comm.h"
+#include "partition/part.h"
+
+/* A CSR over the rows of a part. */
+typedef struct part_csr {
+    int64_t *offset; /* [n_local + 1] */
+    int32_t *column; /* ascending in a row */
+    float *value;    /* NULL: all are 1 */
+} part_csr;
+
+typedef struct part_scope {
+    uint8_t *read;                   /* [n_local] of replicas too */
+    part_csr forward;                /* rows are destinations */
+    part_halo sources, destinations; /* as weft_part has them */
+} part_scope;
+
+/*
+ * read: [n_owned] not 0: the loss reads the row. part: with its edges, and not kept. whole_rows: of all ranks' parts, which
+ * then have no lists of destinations. Free with part_scope_destroy, also after a failure. Collective.
+ */
+weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole_rows, const uint8_t *read,
+                              part_scope *scope);
+/* The same edges with rows that are sources, in the place of `forward`, which is freed. shares: of a part whose local edges,
+ * or whose graph with whole rows, equal their transpose; then they are found in its own rows. Arrays are the caller's, also
+ * after a failure. */
+weft_status part_scope_turn(const weft_part *part, part_scope *scope, bool shares, part_csr *back);
+void part_csr_free(part_csr *csr);
+void part_scope_destroy(part_scope *scope);
+
+#endif
