@@ -5,8 +5,9 @@
  *
  * By rows, C[m, n] = A B: B is packed by all threads, each multiplies its rows of A; nothing of A is copied.
  *
- * By reduction, C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, in blocks of rows of
- * A and B that stay in cache; the sums are added in the order of the threads. When C is large, threads take rows of C.
+ * By reduction, C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, REDUCE_K rows of A and B
+ * at a time into as many rows of C as stay in its second-level cache beside them; the sums are added in the order of the
+ * threads. When C is large, threads take rows of C.
  *
  * Graph networks multiply matrices with as many rows as vertices and few columns: these are bound by memory, and a
  * library that copies A first loses. Square-like shapes go to oneDNN; see use_library for the rule.
@@ -21,7 +22,8 @@
 enum {
     BLOCK_N = 512,       /* columns of B packed at once */
     BLOCK_B = 512 * 512, /* elements of B packed at once: 1 MiB, half of a second-level cache */
-    REDUCE_K = 48        /* rows of A and B that a step of a reduction takes */
+    REDUCE_K = 96,       /* rows of A and B that a step of a reduction takes */
+    REDUCE_C = 2 * OWN_C /* elements of C up to which each thread of a reduction has its own */
 };
 
 /* ---- by rows ---------------------------------------------------------------------------------------------------- */
@@ -82,17 +84,41 @@ typedef struct reduction {
     float beta; /* for the first block */
 } reduction;
 
+/* Rows of C that are summed at once, in passes of equal size: whole tiles of every kernel. */
+static int64_t rows_at_once(int64_t rows, int64_t n)
+{
+    enum { TILES = 24 };
+    const int64_t floats = (int64_t)(cpu_l2_bytes() / sizeof(float)) - REDUCE_K * n;
+    const int64_t fit = floats / (n + REDUCE_K);
+    const int64_t passes = fit > TILES ? (rows + fit - 1) / fit : (rows + TILES - 1) / TILES;
+    return whole((rows + passes - 1) / passes, TILES);
+}
+
+/* Columns [column, column + n) of the rows of `own`, from `row` of them on. */
+static void reduce_block(const cpu_kernels *kernels, const cpu_product *g, const reduction *own, int64_t row,
+                         int64_t rows, int64_t column, int64_t n)
+{
+    const int64_t b_row = g->trans_b ? 1 : g->ldb;
+    const int64_t b_col = g->trans_b ? g->ldb : 1;
+    const float *a = (const float *)g->a + own->row + row;
+    const float *b = (const float *)g->b + column * b_col;
+    float *c = own->c + row * own->ldc + column;
+    for (int64_t p = own->begin; p < own->end; p += REDUCE_K) {
+        const int64_t k = smaller(own->end - p, REDUCE_K);
+        kernels->gemm_pack(0, k, k, n, (float)g->alpha, b + p * b_row, b_row, b_col, own->packed);
+        kernels->gemm_multiply_transposed(rows, n, k, a + p * g->lda, g->lda, own->packed,
+                                          p == own->begin ? own->beta : 1.0F, c, own->ldc);
+    }
+}
+
 static void reduce(const cpu_kernels *kernels, const cpu_product *g, const reduction *own)
 {
-    const float *a = g->a;
-    const float *b = g->b;
-    int64_t b_row = g->trans_b ? 1 : g->ldb;
-    int64_t b_col = g->trans_b ? g->ldb : 1;
-    for (int64_t p = own->begin; p < own->end; p += REDUCE_K) {
-        int64_t k = smaller(own->end - p, REDUCE_K);
-        kernels->gemm_pack(0, k, k, g->n, (float)g->alpha, b + p * b_row, b_row, b_col, own->packed);
-        kernels->gemm_multiply_transposed(own->rows, g->n, k, a + p * g->lda + own->row, g->lda, own->packed,
-                                          p == own->begin ? own->beta : 1.0F, own->c, own->ldc);
+    for (int64_t column = 0; column < g->n; column += BLOCK_N) {
+        const int64_t n = smaller(BLOCK_N, g->n - column);
+        const int64_t at_once = own->rows > 0 ? rows_at_once(own->rows, n) : 0;
+        for (int64_t row = 0; row < own->rows; row += at_once) {
+            reduce_block(kernels, g, own, row, smaller(at_once, own->rows - row), column, n);
+        }
     }
 }
 
@@ -112,6 +138,7 @@ static void add_parts(const cpu_product *g, const float *partial, int parts)
 {
     float *c = g->c;
     float beta = (float)g->beta;
+#pragma omp parallel for schedule(static) num_threads(parts)
     for (int64_t i = 0; i < g->m; ++i) {
         float *row = c + i * g->ldc;
         for (int64_t j = 0; j < g->n; ++j) {
@@ -128,9 +155,9 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
-    bool own_sums = parts > 1 && g->m * g->n <= OWN_C && g->k >= 8 * REDUCE_K;
+    bool own_sums = parts > 1 && g->m * g->n <= REDUCE_C && g->k >= 8 * REDUCE_K;
     parts = own_sums ? (int)smaller(parts, g->k / REDUCE_K) : parts;
-    int64_t packed_size = REDUCE_K * kernels->gemm_columns(g->n);
+    int64_t packed_size = REDUCE_K * kernels->gemm_columns(smaller(g->n, BLOCK_N));
     int64_t partial_size = own_sums ? g->m * g->n : 0;
     float *workspace = NULL;
     WEFT_TRY(
@@ -172,15 +199,21 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
  *   A^T B, k = 232,965   m x n:  602 x 16  0.34   602 x 32  0.45   602 x 256 0.85   256 x 256  1.00
  *   cube of 2048                 1.02 to 1.08
  *
- * The library has the large ones, where it blocks better.
+ * and on an AMD EPYC with 1 MiB of second-level cache, two cores:
+ *
+ *   A^T B, k = 60,000    m x n:  1204 x 256 0.88  602 x 602 0.85   1204 x 1204 0.60
+ *          k = 4,096             700 x 700  1.07     k = 128   9216 x 4096 1.13     cube of 2048  1.03
+ *
+ * The library has the large ones, where it blocks better, but for sums of many terms.
  */
 static bool use_library(const cpu_product *g)
 {
-    enum { LARGE = 256 };
+    enum { LARGE = 256, TALL = 8 };
     if (g->alpha != 1.0) {
         return false;
     }
-    return g->trans_a ? g->m * g->n > OWN_C : g->n > LARGE && g->k > LARGE;
+    const bool tall = g->k / TALL >= g->m && g->k / TALL >= g->n;
+    return g->trans_a ? g->m * g->n > OWN_C && !tall : g->n > LARGE && g->k > LARGE;
 }
 
 /* The reference sums in double: it has what asks for a wider accumulator, and products without terms. */
