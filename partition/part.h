@@ -62,6 +62,7 @@ weft_status part_extract(const weft_graph *graph, const weft_partition *partitio
 weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination, float **weight);
 /* Free the CSR arrays once the backend has built its own form of them. */
 void part_release_edges(weft_part *part);
+void part_halo_free(part_halo *halo);
 void part_destroy(weft_part *part);
 
 #endif

@@ -15,14 +15,6 @@ static weft_status lists_reserve(const part_halo *from, int parts, part_halo *to
     return WEFT_NEW(&to->leaf_row, from->leaf_offset[parts] + 1, WEFT_MEM_GRAPH);
 }
 
-static void lists_free(part_halo *lists)
-{
-    weft_free(lists->own_offset);
-    weft_free(lists->own_row);
-    weft_free(lists->leaf_offset);
-    weft_free(lists->leaf_row);
-}
-
 weft_status halo_draw_create(const weft_part *part, const part_halo *lists, halo_draw *draw)
 {
     const int parts = part->parts;
@@ -87,8 +79,8 @@ comm_halo_desc halo_draw_all(const halo_draw *draw)
 
 void halo_draw_destroy(halo_draw *draw)
 {
-    lists_free(&draw->all);
-    lists_free(&draw->some);
+    part_halo_free(&draw->all);
+    part_halo_free(&draw->some);
     weft_free(draw->gid);
     *draw = (halo_draw){.parts = 0};
 }

@@ -41,6 +41,31 @@ static void copy_row(const weft_part *part, const uint8_t *read, edge_side side,
     assert(to == out->offset[row + 1]);
 }
 
+/* offset[v + 1] = the entries of row v. */
+static void count_rows(const weft_part *part, const uint8_t *read, edge_side side, int threads, int64_t *offset)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        const int t = omp_get_thread_num(), team = omp_get_num_threads();
+        const int64_t end = split_rows(part->offset, part->n_local, t + 1, team);
+        for (int64_t v = split_rows(part->offset, part->n_local, t, team); v < end; ++v) {
+            offset[v + 1] = count_row(part, read, side, v);
+        }
+    }
+}
+
+static void copy_rows(const weft_part *part, const uint8_t *read, edge_side side, int threads, part_csr *out)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        const int t = omp_get_thread_num(), team = omp_get_num_threads();
+        const int64_t end = split_rows(part->offset, part->n_local, t + 1, team);
+        for (int64_t v = split_rows(part->offset, part->n_local, t, team); v < end; ++v) {
+            copy_row(part, read, side, v, out);
+        }
+    }
+}
+
 /* The edges of which that side is read. */
 static weft_status filter_edges(const weft_part *part, const uint8_t *read, edge_side side, part_csr *out)
 {
@@ -50,27 +75,13 @@ static weft_status filter_edges(const weft_part *part, const uint8_t *read, edge
     WEFT_CHECK(part->offset != NULL, WEFT_ERR_INTERNAL, "part %d: its edges have been released", part->part);
     WEFT_TRY(WEFT_NEW(&out->offset, n + 1, WEFT_MEM_GRAPH));
     out->offset[0] = 0;
-#pragma omp parallel num_threads(threads)
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(part->offset, n, t + 1, team);
-        for (int64_t v = split_rows(part->offset, n, t, team); v < end; ++v) {
-            out->offset[v + 1] = count_row(part, read, side, v);
-        }
-    }
+    count_rows(part, read, side, threads, out->offset);
     for (int64_t v = 0; v < n; ++v) {
         out->offset[v + 1] += out->offset[v];
     }
     WEFT_TRY(WEFT_NEW(&out->column, out->offset[n], WEFT_MEM_GRAPH));
     WEFT_TRY(part->weight != NULL ? WEFT_NEW(&out->value, out->offset[n], WEFT_MEM_GRAPH) : WEFT_OK);
-#pragma omp parallel num_threads(threads)
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(part->offset, n, t + 1, team);
-        for (int64_t v = split_rows(part->offset, n, t, team); v < end; ++v) {
-            copy_row(part, read, side, v, out);
-        }
-    }
+    copy_rows(part, read, side, threads, out);
     return WEFT_OK;
 }
 
@@ -184,12 +195,12 @@ static weft_status tell_replicas(weft_comm *comm, const weft_part *part, const p
 /* Of replicas that were sources those that still are; only they know. Collective. */
 static weft_status keep_sources(weft_comm *comm, const weft_part *part, part_scope *scope)
 {
-    list_flags flags = {.own = {NULL, NULL, NULL}};
+    list_flags flags;
     uint8_t *feeds = NULL;
-    weft_status status = WEFT_NEW_ZERO(&feeds, part->n_local, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? flags_create(part, &part->sources, &flags) : status;
-    status = comm_agree(comm, status);
-    if (status == WEFT_OK) {
+    weft_status local = flags_create(part, &part->sources, &flags);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&feeds, part->n_local, WEFT_MEM_WORKSPACE) : local;
+    weft_status status = comm_agree(comm, local);
+    if (local == WEFT_OK && status == WEFT_OK) {
         for (int64_t e = 0; e < scope->forward.offset[part->n_local]; ++e) {
             feeds[scope->forward.column[e]] = 1;
         }
@@ -232,13 +243,16 @@ weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole
     const bool alone = comm_size(comm) == 1;
     *scope = (part_scope){.read = NULL};
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&scope->read, part->n_local, WEFT_MEM_GRAPH)));
-    memcpy(scope->read, read, (size_t)part->n_owned);
+    if (part->n_owned > 0) {
+        memcpy(scope->read, read, (size_t)part->n_owned);
+    }
     if (!alone) {
         WEFT_TRY(tell_replicas(comm, part, &part->sources, scope->read));
         WEFT_TRY(tell_replicas(comm, part, &part->destinations, scope->read));
     }
-    WEFT_TRY(comm_agree(comm, filter_edges(part, scope->read, BY_DESTINATION, &scope->forward)));
-    return alone ? WEFT_OK : keep_rows(comm, part, whole_rows, scope);
+    const weft_status local = filter_edges(part, scope->read, BY_DESTINATION, &scope->forward);
+    const weft_status status = comm_agree(comm, local);
+    return alone || local != WEFT_OK || status != WEFT_OK ? status : keep_rows(comm, part, whole_rows, scope);
 }
 
 void part_csr_free(part_csr *csr)
@@ -249,19 +263,11 @@ void part_csr_free(part_csr *csr)
     *csr = (part_csr){.offset = NULL};
 }
 
-static void free_lists(part_halo *lists)
-{
-    weft_free(lists->own_offset);
-    weft_free(lists->own_row);
-    weft_free(lists->leaf_offset);
-    weft_free(lists->leaf_row);
-}
-
 void part_scope_destroy(part_scope *scope)
 {
     weft_free(scope->read);
     part_csr_free(&scope->forward);
-    free_lists(&scope->sources);
-    free_lists(&scope->destinations);
+    part_halo_free(&scope->sources);
+    part_halo_free(&scope->destinations);
     *scope = (part_scope){.read = NULL};
 }

@@ -85,7 +85,7 @@ void part_release_edges(weft_part *part)
     part->weight = NULL;
 }
 
-static void halo_free(part_halo *halo)
+void part_halo_free(part_halo *halo)
 {
     weft_free(halo->own_offset);
     weft_free(halo->own_row);
@@ -100,7 +100,7 @@ void part_destroy(weft_part *part)
     weft_free(part->out_degree);
     weft_free(part->in_weight);
     part_release_edges(part);
-    halo_free(&part->sources);
-    halo_free(&part->destinations);
+    part_halo_free(&part->sources);
+    part_halo_free(&part->destinations);
     *part = (weft_part){0};
 }

@@ -439,6 +439,7 @@ static weft_status list_read_rows(const gnn_job *job, uint8_t **read)
     if (job->config.read_share <= 0.0) {
         return WEFT_OK;
     }
+    WEFT_CHECK(t->rows == 0 || t->split_host != NULL, WEFT_ERR_INTERNAL, "a training without a split");
     WEFT_TRY(WEFT_NEW(read, t->rows, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < t->rows; ++i) {
         (*read)[i] = t->split_host[i] == TRAIN_SPLIT_TRAIN;
