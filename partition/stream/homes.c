@@ -33,6 +33,7 @@ typedef struct homes_state {
     int64_t *edges;   /* [labels] sum of degrees; in a pass: what this rank may still add */
     int64_t *members; /* [labels] vertices with edges; the same */
     int64_t *count;   /* [labels] zero between rows */
+    int64_t *found;   /* [longest row] labels of a row's sources, each once, in their order */
     move *moves;      /* of a team: [rows] of the block at hand */
     int64_t moved;
     log_progress progress;
@@ -44,20 +45,23 @@ static int64_t best_label(homes_state *state, int64_t v)
 {
     const weft_graph *graph = state->graph;
     const int64_t own = state->label[v], begin = graph->offset[v], end = graph->offset[v + 1];
-    int64_t best = own;
-    for (int64_t e = begin; e < end; ++e) {
-        ++state->count[state->label[graph_source(graph, e)]];
-    }
-    int64_t most = state->count[own];
+    int64_t best = own, found = 0;
     for (int64_t e = begin; e < end; ++e) {
         const int64_t label = state->label[graph_source(graph, e)];
+        if (state->count[label]++ == 0) {
+            state->found[found++] = label;
+        }
+    }
+    int64_t most = state->count[own];
+    for (int64_t i = 0; i < found; ++i) {
+        const int64_t label = state->found[i];
         if (state->count[label] > most && state->edges[label] >= state->degree[v] && state->members[label] > 0) {
             most = state->count[label];
             best = label;
         }
     }
-    for (int64_t e = begin; e < end; ++e) {
-        state->count[state->label[graph_source(graph, e)]] = 0;
+    for (int64_t i = 0; i < found; ++i) {
+        state->count[state->found[i]] = 0;
     }
     return best;
 }
@@ -283,6 +287,18 @@ static int64_t longest_block(const row_team *team)
     return most;
 }
 
+/* Of this rank's rows. */
+static int64_t longest_row(const row_team *team)
+{
+    const int64_t *offset = team->graph->offset;
+    int64_t longest = 0;
+    for (int64_t v = team->begin; v < team->end; ++v) {
+        const int64_t edges = offset[v + 1] - offset[v];
+        longest = edges > longest ? edges : longest;
+    }
+    return longest;
+}
+
 static weft_status state_create(const row_team *team, const int64_t *degree, int parts, homes_state *state)
 {
     const int64_t n = team->graph->vertices, most = n > parts ? n : parts;
@@ -291,6 +307,7 @@ static weft_status state_create(const row_team *team, const int64_t *degree, int
     WEFT_TRY(WEFT_NEW_ZERO(&state->edges, most, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->members, most, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->count, most, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->found, longest_row(team), WEFT_MEM_PARTITION));
     WEFT_TRY(team->size > 1 ? WEFT_NEW(&state->moves, longest_block(team), WEFT_MEM_PARTITION) : WEFT_OK);
     for (int64_t v = 0; v < n; ++v) {
         state->label[v] = v;
@@ -305,6 +322,7 @@ static void state_free(homes_state *state)
     weft_free(state->edges);
     weft_free(state->members);
     weft_free(state->count);
+    weft_free(state->found);
     weft_free(state->moves);
 }
 

@@ -7,7 +7,7 @@
  *   -> a vertex moves to the part of most of its sources, while that has room      the same passes over parts
  *
  * Room is counted in edges and in vertices. Rows are read in order; beside them there are 32 bytes a vertex, 16 more a
- * cluster, and nothing for edges. Sequential: O(edges) a pass, the same homes for any number of threads. Of a directed graph a row shows the
+ * cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges) a pass, the same homes for any number of threads. Of a directed graph a row shows the
  * edges that lead to its vertex; the others are counted in its degree.
  *
  * Of a team each rank walks over its own rows, and hears between blocks of them what became of the others' vertices. Until it
