@@ -75,9 +75,12 @@ static void case_gemm_large(env *e)
     e->m = 440;
     gemm_variant(e, 9, true, false, 1.0, 0.0, false);
     gemm_variant(e, 9, true, true, 1.0, 1.0, true);
-    /* Scaled again: rows and columns of C in several passes, in place and as sums of each thread's own. */
-    gemm_variant(e, 9, true, false, -2.0, 0.5, true);
-    gemm_variant(e, 800, true, false, -2.0, 0.0, false);
+    if (e->dtype ==
+        WEFT_DTYPE_F32) { /* scaled again: rows and columns of C in several passes, or sums of each thread's own */
+        gemm_variant(e, 9, true, false, -2.0, 0.5, true);
+        e->m = 37;
+        gemm_variant(e, 800, true, false, -2.0, 0.0, false);
+    }
     e->m = 5;
 }
 
