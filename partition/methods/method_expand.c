@@ -25,7 +25,7 @@ enum { PASSES = 4 };
 #define HUB         2.0 /* times the mean degree */
 #define HUB_AGAIN   4.0
 #define ROWS_SLACK  1.1
-#define PRICE_POWER 2.0
+#define PRICE_POWER 1.0
 
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, best_cut *best,
                            refine_result *result)
