@@ -195,7 +195,7 @@ def spoil(document):
         inner = inner[key]
     inner[at[-1]] = random.choice([None, [], {}, "text", -1, 1e300, 1e-320, 1e-300, 0, True, [1, "a", None], {"a": 1}])
     return copy
-rounds = 16
+rounds = 10
 for i in range(rounds):
     page(folder("spoilt", spoil(dict(run, ranks=2)), spoil(summary), metrics), *(["alone"] if i % 4 == 0 else []))
 files = {n: open(f"three runs/{n}", "rb").read() for n in ("run.json", "summary.json", "metrics.jsonl")}

@@ -509,11 +509,11 @@ static void test_ranks_equal_one_rank(void **state)
     for (int i = 0; i < count; ++i) {
         graph[i % 3].graph.weight = i / 3 % 2 != 0 ? graph[i % 3].weight : NULL;
         cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
-        if (i % 2 == 0) { /* a device whose results appear late */
+        if (i % 4 == 0) { /* a device whose results appear late */
             cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i);
         }
     }
-    assert_true(cuts > 2 * count); /* of 12 runs a row */
+    assert_true(cuts > 2 * count); /* of 10 runs a row */
     for (int g = 0; g < 3; ++g) {
         labelled_graph_free(&graph[g]);
     }

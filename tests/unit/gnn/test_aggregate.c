@@ -275,12 +275,12 @@ static void check_graph(const test_graph *graph, int turns, bool narrow)
 /* As it is, and with weights. */
 static void check_both(test_graph *graph)
 {
-    check_graph(graph, 60, false);
-    check_graph(graph, 30, true);
+    check_graph(graph, 40, false);
+    check_graph(graph, 20, true);
     float *weight = test_weights(&graph->graph);
     graph->graph.weight = weight;
-    check_graph(graph, 60, false);
-    check_graph(graph, 30, true);
+    check_graph(graph, 40, false);
+    check_graph(graph, 20, true);
     free(weight);
 }
 
