@@ -405,6 +405,17 @@ weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *gr
     return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
 }
 
+weft_status gnn_read_rows(const train_targets *targets, uint8_t **read)
+{
+    *read = NULL;
+    WEFT_CHECK(targets->rows == 0 || targets->split_host != NULL, WEFT_ERR_INTERNAL, "a training without a split");
+    WEFT_TRY(WEFT_NEW(read, targets->rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < targets->rows; ++i) {
+        (*read)[i] = targets->split_host[i] == TRAIN_SPLIT_TRAIN;
+    }
+    return WEFT_OK;
+}
+
 void gnn_labels_destroy(gnn_labels *labels)
 {
     for (int which = LABEL; which < ARRAYS; ++which) {

@@ -43,6 +43,9 @@ typedef struct gnn_labels {
  * them. Collective. */
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                             train_loss loss, gnn_labels *labels);
+/* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of targets without
+ * splits. Local. */
+weft_status gnn_read_rows(const train_targets *targets, uint8_t **read);
 void gnn_labels_destroy(gnn_labels *labels);
 
 #endif

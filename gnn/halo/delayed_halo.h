@@ -20,8 +20,8 @@
  *
  * Memory: the rows kept, and the buffers of one comm_halo; hidden, such buffers for each leg, as all are under way at once.
  */
-#ifndef WEFT_GNN_LAYERS_DELAYED_HALO_H
-#define WEFT_GNN_LAYERS_DELAYED_HALO_H
+#ifndef WEFT_GNN_HALO_DELAYED_HALO_H
+#define WEFT_GNN_HALO_DELAYED_HALO_H
 
 #include "comm/sync/sync.h"
 #include "gnn/halo/halo_bins.h"

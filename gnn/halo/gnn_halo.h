@@ -14,8 +14,8 @@
  * What travels in training may be coded besides (comm_halo_code): rounded at random, keyed by the vertex's global id, the
  * leg, the epoch and the sender, so that bits do not depend on the order of anything. Evaluations exchange every row.
  */
-#ifndef WEFT_GNN_LAYERS_GNN_HALO_H
-#define WEFT_GNN_LAYERS_GNN_HALO_H
+#ifndef WEFT_GNN_HALO_GNN_HALO_H
+#define WEFT_GNN_HALO_GNN_HALO_H
 
 #include "comm/halo.h"
 #include "comm/sync/sync.h"

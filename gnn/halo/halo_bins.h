@@ -12,8 +12,8 @@
  *
  * Memory: 8 bytes a row and list, 8 a row for its global id.
  */
-#ifndef WEFT_GNN_LAYERS_HALO_BINS_H
-#define WEFT_GNN_LAYERS_HALO_BINS_H
+#ifndef WEFT_GNN_HALO_HALO_BINS_H
+#define WEFT_GNN_HALO_HALO_BINS_H
 
 #include "comm/halo.h"
 #include "partition/part.h"

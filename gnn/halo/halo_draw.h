@@ -7,8 +7,8 @@
  *
  * Memory: 8 bytes for each pair of a row and a rank that shares it, 8 a local row. Cost of a draw: one Philox block a pair.
  */
-#ifndef WEFT_GNN_LAYERS_HALO_DRAW_H
-#define WEFT_GNN_LAYERS_HALO_DRAW_H
+#ifndef WEFT_GNN_HALO_HALO_DRAW_H
+#define WEFT_GNN_HALO_HALO_DRAW_H
 
 #include "comm/halo.h"
 #include "partition/part.h"

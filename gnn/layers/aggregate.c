@@ -218,6 +218,17 @@ static hal_csr csr_of(const gnn_aggregator *a, const part_csr *edges)
                      .value = edges->value};
 }
 
+/* The forward matrix of a scope, where the choice of its forms begins. */
+static weft_status create_forward(const gnn_aggregator *a, const gnn_forms_asked *asked, const part_csr *edges,
+                                  gnn_scoped *of, gnn_form_choice *choice)
+{
+    const hal_csr csr = csr_of(a, edges);
+    bool has[GNN_FORMS];
+    list_roles(a, of->shares, has);
+    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, asked, has, choice));
+    return gnn_local_matrix_create(choice, 0, WEFT_OK, &csr, cut_at(a), &of->forward);
+}
+
 /* The transposed matrix of edges that are the matrix's alone: they are freed. status: of making them. */
 static weft_status take_transposed(const gnn_aggregator *a, gnn_form_choice *choice, weft_status status,
                                    part_csr *edges, gnn_local_matrix *matrix)
@@ -233,13 +244,9 @@ static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, con
 {
     gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
     const part_csr edges = {.offset = part->offset, .column = part->source, .value = part->weight};
-    const hal_csr csr = csr_of(a, &edges);
-    bool has[GNN_FORMS];
     gnn_form_choice choice;
     all->shares = a->whole_rows || part->symmetric;
-    list_roles(a, all->shares, has);
-    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, &options->forms, has, &choice));
-    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at(a), &all->forward));
+    WEFT_TRY(create_forward(a, &options->forms, &edges, all, &choice));
     part_csr back = {.offset = NULL};
     weft_status status = all->shares ? WEFT_OK : part_transpose(part, &back.offset, &back.column, &back.value);
     status = take_transposed(a, &choice, status, &back, &all->transposed);
@@ -265,14 +272,10 @@ static weft_status create_scope_matrices(gnn_aggregator *a, const weft_part *par
     gnn_scoped *read = &a->of[GNN_SCOPE_READ];
     char letters[GNN_FORMS + 1];
     gnn_forms_asked asked = options->forms;
-    bool has[GNN_FORMS];
     gnn_form_choice choice;
     letters_of_scope(a, letters);
     asked.letters = letters;
-    list_roles(a, read->shares, has);
-    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, &asked, has, &choice));
-    const hal_csr csr = csr_of(a, &scope->forward);
-    WEFT_TRY(gnn_local_matrix_create(&choice, 0, WEFT_OK, &csr, cut_at(a), &read->forward));
+    WEFT_TRY(create_forward(a, &asked, &scope->forward, read, &choice));
     part_csr back = {.offset = NULL};
     const weft_status status = part_scope_turn(part, scope, a->of[GNN_SCOPE_ALL].shares, &back);
     return take_transposed(a, &choice, status, &back, &read->transposed);

@@ -34,7 +34,7 @@
  *
  * A training loss reads some rows alone, and the last sum before it may be cut down to those: a scope of its own, with matrices
  * and halos of its own (part_scope.h). A scope says which edges a sum runs along, and which rows cross ranks for it; the rows that
- * nobody reads hold something finite. Rows wait and steps are made alike in all scopes.
+ * nobody reads hold something finite. The schedule is the same in all scopes.
  *
  * Rows of bfloat16 travel as they are stored, results and partial sums alike. What is stored is rounded: a row after its
  * inner and after its boundary edges, a replica's partial sum likewise, and the root's row with each replica's that it

@@ -7,8 +7,8 @@
  *     forward      to replicas that feed one of these edges      back from replicas of rows that are read
  *     transposed   to replicas of rows that are read             back from replicas that feed one of these edges
  *
- * Rows keep their numbers. Leaving out what nobody reads changes no bit of the rows that are read where the order of a
- * row's terms does not depend on other rows.
+ * Rows keep their numbers. A row that is read is the sum of the same terms; forms that divide the matrix into blocks by how many
+ * edges it has may add them in another order.
  */
 #ifndef WEFT_GNN_LAYERS_PART_SCOPE_H
 #define WEFT_GNN_LAYERS_PART_SCOPE_H

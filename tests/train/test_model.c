@@ -169,10 +169,7 @@ static weft_status create_model(weft_comm *comm, weft_hal *hal, const case_input
                                 weft_part *part, gnn_model *model)
 {
     uint8_t *read = NULL;
-    WEFT_TRY(WEFT_NEW(&read, targets->rows, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < targets->rows; ++i) {
-        read[i] = targets->split_host[i] == TRAIN_SPLIT_TRAIN;
-    }
+    WEFT_TRY(gnn_read_rows(targets, &read));
     const weft_status status =
         gnn_model_create(comm, hal, WEFT_DTYPE_F64, &in->config, part, read, HAL_SPMM_AUTO, model);
     weft_free(read);

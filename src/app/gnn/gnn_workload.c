@@ -431,28 +431,13 @@ static weft_status gnn_smooth(workload *work, const weft_options *asked, float *
     return gnn_correct_and_smooth(&job->smoother, targets, &smoothing, logits);
 }
 
-/* Rows that the training loss reads, where the last layer computes those alone; NULL: all of them. */
-static weft_status list_read_rows(const gnn_job *job, uint8_t **read)
-{
-    const train_targets *t = &job->labels.targets;
-    *read = NULL;
-    if (job->config.read_share <= 0.0) {
-        return WEFT_OK;
-    }
-    WEFT_CHECK(t->rows == 0 || t->split_host != NULL, WEFT_ERR_INTERNAL, "a training without a split");
-    WEFT_TRY(WEFT_NEW(read, t->rows, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < t->rows; ++i) {
-        (*read)[i] = t->split_host[i] == TRAIN_SPLIT_TRAIN;
-    }
-    return WEFT_OK;
-}
-
 static weft_status create_model(workload *work)
 {
     gnn_job *job = work->self;
     const app_context *context = work->context;
-    uint8_t *read;
-    weft_status status = comm_agree(context->comm, list_read_rows(job, &read));
+    const bool cuts = job->config.read_share > 0.0;
+    uint8_t *read = NULL;
+    weft_status status = comm_agree(context->comm, cuts ? gnn_read_rows(&job->labels.targets, &read) : WEFT_OK);
     if (status == WEFT_OK) {
         status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->data.part, read,
                                   option_choice(context->options, OPT_SPMM), &job->model);
