@@ -1,10 +1,12 @@
 """One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
 
     measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
-    measure.py epoch STORE --peer dgl|pyg --model sage|gcn|gat|gatv2|gin --hidden 16 --epochs 5 --weights FILE.npz ...
+    measure.py epoch STORE --peer dgl|pyg|torch --model sage|gcn|gat|gatv2|gin --hidden 16 --epochs 5 --weights FILE.npz ...
     measure.py accuracy STORE --peer pyg --model ... --epochs 200 --seeds 10 ...
 
-The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process.
+The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process. --device cuda: the same on a
+GPU, which is waited for before each reading of the clock; `peak_device_bytes` is what torch took of its memory. The peer
+`torch` has layers of its own (sage, gcn) that compute what DGL's do, by torch.sparse: for machines that DGL is not on.
 """
 import argparse
 import json
@@ -51,6 +53,20 @@ def torch_csr(offset, source, values=None):
     return torch.sparse_csr_tensor(torch.from_numpy(offset), torch.from_numpy(source.astype(np.int64)), ones, (n, n))
 
 
+def on_device(args, csr):
+    """There with the indices that the vendor's library takes fastest."""
+    if args.device == "cpu":
+        return csr
+    indices = [x.to(args.device, torch.int32) for x in (csr.crow_indices(), csr.col_indices())]
+    return torch.sparse_csr_tensor(*indices, csr.values().to(args.device), csr.shape)
+
+
+def clock(args):
+    if args.device != "cpu":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
 def matches_reference(offset, source, x, out):
     """Sampled rows, the longest one among them, against float64 sums."""
     rng = np.random.default_rng(1)
@@ -74,21 +90,22 @@ def run_spmm(args):
         def aggregate(x):
             return dgl.ops.copy_u_sum(g, x)
     else:
-        adjacency = torch_csr(offset, source)
+        adjacency = on_device(args, torch_csr(offset, source))
 
         def aggregate(x):
             return adjacency @ x
     rows = []
     for d in args.dims:
-        x = torch.randn(len(offset) - 1, d, generator=torch.Generator().manual_seed(d))
+        host = torch.randn(len(offset) - 1, d, generator=torch.Generator().manual_seed(d))
+        x = host.to(args.device)
         out = aggregate(x)  # warm-up, checked
-        valid = matches_reference(offset, source, x.numpy(), out.numpy())
+        valid = matches_reference(offset, source, host.numpy(), out.cpu().numpy())
         del out
         seconds = []
         for _ in range(args.repeats):
-            start = time.perf_counter()
+            start = clock(args)
             aggregate(x)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(clock(args) - start)
         rows.append({"d": d, "seconds": seconds, "valid": valid})
     return {"rows": rows}
 
@@ -193,6 +210,76 @@ def pyg_net(args, widths):
     return Net(args, layers, lambda layer, g, h: layer(h, g)), places
 
 
+class Sum(torch.autograd.Function):
+    """Over neighbours; gradients by the transposed matrix, which is kept beside it."""
+
+    @staticmethod
+    def forward(ctx, x, matrix, transposed):
+        ctx.transposed = transposed
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.transposed @ gradient.contiguous(), None, None
+
+
+class Neighbours:
+    """A graph as the layers below take it."""
+
+    def __init__(self, args, offset, source):
+        csr = torch_csr(offset, source)
+        self.matrix = on_device(args, csr)
+        self.transposed = on_device(args, csr.t().to_sparse_csr())
+        self.degree = torch.from_numpy(np.maximum(np.diff(offset), 1).astype(np.float32)).to(args.device)[:, None]
+
+    def sum(self, x):
+        return Sum.apply(x, self.matrix, self.transposed)
+
+
+class SparseSage(torch.nn.Module):
+    """DGL's SAGEConv("mean"): the linear map first where it is the narrower side."""
+
+    def __init__(self, a, b):
+        super().__init__()
+        self.first = a > b
+        self.fc_self, self.fc_neigh = torch.nn.Linear(a, b), torch.nn.Linear(a, b, bias=False)
+
+    def forward(self, graph, h):
+        near = graph.sum(self.fc_neigh(h) if self.first else h) / graph.degree
+        return self.fc_self(h) + (near if self.first else self.fc_neigh(near))
+
+
+class SparseGcn(torch.nn.Module):
+    """DGL's GraphConv(norm="both"), on a graph with its self-loops."""
+
+    def __init__(self, a, b):
+        super().__init__()
+        self.first = a > b
+        self.fc, self.bias = torch.nn.Linear(a, b, bias=False), torch.nn.Parameter(torch.zeros(b))
+
+    def forward(self, graph, h):
+        root = graph.degree.rsqrt()
+        near = graph.sum(self.fc(h * root) if self.first else h * root)
+        return (near if self.first else self.fc(near)) * root + self.bias
+
+
+def torch_net(args, widths):
+    shapes = shapes_of(args, widths)
+    if args.model == "sage":
+        layers = [SparseSage(a, b) for a, b, _ in shapes]
+        places = [{"self": l.fc_self.weight.data.T, "neigh": l.fc_neigh.weight.data.T, "bias": l.fc_self.bias.data}
+                  for l in layers]
+    elif args.model == "gcn":
+        layers = [SparseGcn(a, b) for a, b, _ in shapes]
+        places = [{"weight": l.fc.weight.data.T, "bias": l.bias.data} for l in layers]
+    else:
+        sys.exit(f"the peer torch has no {args.model}: sage and gcn")
+    return Net(args, layers, lambda layer, g, h: layer(g, h)), places
+
+
+NETS = {"dgl": dgl_net, "pyg": pyg_net, "torch": torch_net}
+
+
 def set_weights(places, path):
     """layerK.PART of the file, mlpK.PART for mlp.PART, into the part's place; matrices [d_in, d_out], vectors of heads
     [heads, d_out]."""
@@ -222,20 +309,23 @@ class Problem:
         topology = weft_store.load(args.store) if args.topology is None else {
             name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
         offset, source = topology["offset"], topology["source"]
-        self.x = torch.from_numpy(normalized(data["feature"], args.normalize))
+        self.x = torch.from_numpy(normalized(data["feature"], args.normalize)).to(args.device)
         split = weft_store.split_of(data, args.split_index)
         known = data["label"] >= 0
-        self.rows = [torch.from_numpy(np.flatnonzero((split == part) & known)) for part in range(3)]
-        self.label = torch.from_numpy(data["label"].astype(np.int64))
+        self.rows = [torch.from_numpy(np.flatnonzero((split == part) & known)).to(args.device) for part in range(3)]
+        self.label = torch.from_numpy(data["label"].astype(np.int64)).to(args.device)
         classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
         self.widths = [self.x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
         if args.peer == "dgl":
             self.graph = dgl_graph(offset, source, args.model in ATTENTION)
+        elif args.peer == "torch":
+            self.graph = Neighbours(args, offset, source)
         else:
-            self.graph = torch_csr(offset, source, gcn_values(offset, source) if args.model == "gcn" else None)
+            values = gcn_values(offset, source) if args.model == "gcn" else None
+            self.graph = on_device(args, torch_csr(offset, source, values))
 
     def net(self, args):
-        return (dgl_net if args.peer == "dgl" else pyg_net)(args, self.widths)
+        return NETS[args.peer](args, self.widths)
 
     def step(self, net, optimizer):
         loss = F.cross_entropy(net(self.graph, self.x)[self.rows[0]], self.label[self.rows[0]])
@@ -263,14 +353,15 @@ def run_epoch(args):
     problem = Problem(args)
     net, places = problem.net(args)
     set_weights(places, args.weights)
+    net.to(args.device)
     torch.manual_seed(0)
     optimizer = adam(args, net)
     seconds, losses = [], []
     net.train()
     for _ in range(args.epochs):
-        start = time.perf_counter()
+        start = clock(args)
         losses.append(problem.step(net, optimizer))
-        seconds.append(time.perf_counter() - start)
+        seconds.append(clock(args) - start)
     return {"seconds": seconds, "losses": losses}
 
 
@@ -309,7 +400,7 @@ def run_accuracy(args):
     scores = []
     for seed in range(args.seeds):
         torch.manual_seed(seed)
-        net, _ = problem.net(args)
+        net = problem.net(args)[0].to(args.device)
         optimizer = adam(args, net)
         best = (-1.0, 0.0)
         for _ in range(args.epochs):
@@ -324,7 +415,8 @@ def run_accuracy(args):
     return {"scores": scores}
 
 
-def versions(peer):
+def versions(args):
+    peer = args.peer
     found = {"python": sys.version.split()[0], "torch": torch.__version__, "numpy": np.__version__}
     if peer == "dgl":
         import dgl
@@ -332,6 +424,8 @@ def versions(peer):
     if peer == "pyg":
         import torch_geometric
         found["torch_geometric"] = torch_geometric.__version__
+    if args.device != "cpu":
+        found["device"] = torch.cuda.get_device_name()
     return found
 
 
@@ -340,6 +434,7 @@ def main():
     parser.add_argument("what", choices=("spmm", "epoch", "accuracy"))
     parser.add_argument("store")
     parser.add_argument("--peer", required=True)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[16])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--split-index", type=int, default=0)
@@ -360,7 +455,9 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     result = {"spmm": run_spmm, "epoch": run_epoch, "accuracy": run_accuracy}[args.what](args)
-    result.update(peak_rss_bytes=peak_rss_bytes(), versions=versions(args.peer), threads=torch.get_num_threads())
+    result.update(peak_rss_bytes=peak_rss_bytes(), versions=versions(args), threads=torch.get_num_threads())
+    if args.device != "cpu":
+        result["peak_device_bytes"] = torch.cuda.max_memory_allocated()
     print(json.dumps(result))
 
 

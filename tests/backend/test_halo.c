@@ -9,7 +9,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
 {
     weft_hal *hal = NULL;
     comm_set_stall_timeout(comm, 60.0);
-    WEFT_TRY(weft_hal_open(argument, 1, &hal));
+    WEFT_TRY(weft_hal_open(test_device(argument), 1, &hal));
     weft_status status = halo_all_settings(comm, hal);
     weft_hal_close(hal);
     return status;
@@ -150,7 +150,7 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
     weft_status status = WEFT_OK;
     halo_local *local = malloc(sizeof *local);
     comm_set_stall_timeout(comm, 60.0);
-    WEFT_TRY_GOTO(weft_hal_open(argument, 1, &hal), status, done);
+    WEFT_TRY_GOTO(weft_hal_open(test_device(argument), 1, &hal), status, done);
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &ref), status, done);
     for (int k = 0; k < 3; ++k) {
         const halo_setting setting = {.shuffled = k == 1, .chosen = k == 2}, all = {.shuffled = k == 1};
@@ -222,7 +222,7 @@ static weft_status run_hasty_rank(weft_comm *comm, void *argument)
 {
     weft_hal *hal = NULL;
     comm_set_stall_timeout(comm, 60.0);
-    WEFT_TRY(weft_hal_open(argument, 1, &hal));
+    WEFT_TRY(weft_hal_open(test_device(argument), 1, &hal));
     hal->stream.wait = no_wait;
     weft_status status = halo_all_settings(comm, hal);
     weft_hal_close(hal);

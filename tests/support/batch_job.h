@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "support/labelled_graphs.h"
+#include "support/test.h"
 #include "train/loop/loop.h"
 #include "train/norm.h"
 
@@ -424,7 +425,7 @@ static weft_status start_rank(weft_comm *comm, void *argument)
     rank_view *v = calloc(1, sizeof *v);
     v->c = argument;
     v->rank = comm_rank(comm);
-    weft_status status = weft_hal_open(v->c->backend, 1, &hal);
+    weft_status status = weft_hal_open(test_device(v->c->backend), 1, &hal);
     status = status == WEFT_OK ? train_rank(comm, hal, v) : status;
     tensor_destroy(&v->store);
     tensor_destroy(&v->normed_store);

@@ -24,6 +24,19 @@ enum { TEST_SANITIZED = 1 };
 enum { TEST_SANITIZED = 0 };
 #endif
 
+/* What a test opens: where WEFT_TEST_DEVICE names a backend (cuda), that one instead of the imitated device. */
+static inline const char *test_device(const char *backend)
+{
+    const char *device = getenv("WEFT_TEST_DEVICE");
+    return device != NULL && strncmp(backend, "shadow", 6) == 0 ? device : backend;
+}
+
+/* What to open where a device that is tested is to do the work itself. */
+static inline const char *test_any_device(const char *backend)
+{
+    return getenv("WEFT_TEST_DEVICE") != NULL ? "shadow" : backend;
+}
+
 /* The call must succeed; its message is printed otherwise. */
 #define ASSERT_OK(call)                                                                                                \
     do {                                                                                                               \

@@ -5,6 +5,7 @@
 #include "gnn/dataset.h"
 #include "gnn/gnn_model.h"
 #include "partition/partition.h"
+#include "support/test.h"
 #include "train/loop/loop.h"
 
 typedef struct train_rank {
@@ -20,7 +21,7 @@ static inline weft_status train_rank_open(weft_comm *comm, const char *backend, 
                                           train_rank *rank)
 {
     *rank = (train_rank){.hal = NULL};
-    WEFT_TRY(weft_hal_open(backend, 1, &rank->hal));
+    WEFT_TRY(weft_hal_open(test_device(backend), 1, &rank->hal));
     WEFT_TRY(WEFT_NEW_ZERO(&rank->model, 1, WEFT_MEM_GENERAL));
     WEFT_TRY(part_extract(graph, partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &rank->part));
     WEFT_TRY(gnn_model_create(comm, rank->hal, WEFT_DTYPE_F32, config, &rank->part, NULL, form, rank->model));

@@ -202,7 +202,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
         assert_int_equal(weight.header.count, graph->edges);
         weighted.weight = weight.data;
     }
-    ASSERT_OK(weft_hal_open(c->backend, 1, &hal));
+    ASSERT_OK(weft_hal_open(test_device(c->backend), 1, &hal));
     ASSERT_OK(partition_compute(graph, &options, &partition, &report));
     ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, PART_IN_ORDER, &part));
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, NULL, HAL_SPMM_AUTO, model));

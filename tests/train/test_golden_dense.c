@@ -134,7 +134,7 @@ static weft_status trainee_open(weft_comm *comm, const golden *g, trainee *t)
     const optimizer_options sgd = {.kind = OPTIMIZER_SGD, .weight_decay = 5e-4, .momentum = 0.9, .nesterov = true};
     t->first = (int64_t)IMAGES * rank / ranks;
     t->images = (int64_t)IMAGES * (rank + 1) / ranks - t->first;
-    WEFT_TRY(weft_hal_open(g->backend, 1, &t->hal));
+    WEFT_TRY(weft_hal_open(test_device(g->backend), 1, &t->hal));
     WEFT_TRY(net_zoo(g->name, &t->net));
     WEFT_TRY(net_fit(&t->net, g->size, CLASSES));
     const dense_config config = {.net = &t->net,

@@ -193,7 +193,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
                                        .seed = 1,
                                        .balance = 1.1,
                                        .threads = 1};
-    WEFT_TRY_GOTO(weft_hal_open(in->backend, 1, &hal), status, done);
+    WEFT_TRY_GOTO(weft_hal_open(test_device(in->backend), 1, &hal), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(partition_compute(graph, &options, &partition, &report), status, done);
     if (whole_rows) {
@@ -360,8 +360,12 @@ static void check_gradients(const labelled_graph *graph, gnn_config config, trai
     case_result down = {0};
     config.outputs = outputs;
     describe(&config, what, sizeof what);
-    case_input in = {
-        .graph = graph, .config = config, .loss = loss, .method = "random", .backend = "ref", .result = &base};
+    case_input in = {.graph = graph,
+                     .config = config,
+                     .loss = loss,
+                     .method = "random",
+                     .backend = test_any_device("ref"),
+                     .result = &base};
     run_case(&in, 1);
     assert_true(isfinite(base.loss) && base.loss > 0);
     double largest = 0;

@@ -57,7 +57,7 @@ static weft_status twins_make(weft_comm *comm, const sync_options *options, twin
                       .buckets = 2,
                       .tensor = tensors,
                       .tensors = 3};
-    WEFT_TRY(weft_hal_open("shadow:ref", 1, &t->hal));
+    WEFT_TRY(weft_hal_open(test_device("shadow:ref"), 1, &t->hal));
     shadow_download = t->hal->mem.download;
     t->hal->mem.download = counted_download;
     WEFT_TRY(WEFT_NEW(&t->value, ELEMENTS, WEFT_MEM_COMM));

@@ -75,7 +75,7 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
                                    const bench_convs *convs)
 {
     *b = (bench){.dtype = c->dtype};
-    WEFT_TRY(weft_hal_open(backend, 1, &b->hal));
+    WEFT_TRY(weft_hal_open(test_device(backend), 1, &b->hal));
     b->hal->image.conv_norms = convs->norms != NULL ? convs->norms : b->hal->image.conv_norms;
     WEFT_TRY(net_parse(c->text, "test", &b->net));
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));

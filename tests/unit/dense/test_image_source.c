@@ -164,7 +164,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     const image_options options = {.threads = 1, .valid = APART, .seed = 4, .memory = c->memory};
     weft_hal *hal = NULL;
     image_set *set = NULL;
-    WEFT_TRY(weft_hal_open(c->backend, 1, &hal));
+    WEFT_TRY(weft_hal_open(test_device(c->backend), 1, &hal));
     WEFT_TRY(c->per_node > 0 ? comm_imitate_nodes(comm, c->per_node) : WEFT_OK);
     weft_status status = image_set_open(comm, c->folder, &options, &set);
     if (status == WEFT_OK) {

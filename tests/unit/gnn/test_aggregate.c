@@ -141,7 +141,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     weft_hal *hal = NULL;
     weft_part part = {0};
     comm_set_stall_timeout(comm, PATIENCE_S);
-    weft_status status = weft_hal_open(s->backend, 1, &hal);
+    weft_status status = weft_hal_open(test_device(s->backend), 1, &hal);
     status = status == WEFT_OK
                  ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)
                  : status;
