@@ -155,7 +155,7 @@ static void cuda_close(weft_hal *hal)
     cuda_state *state = cuda_state_of(hal);
     if (cuda_enter(hal) == WEFT_OK) {
         cuda_memory_close(hal);
-        cuda_queue_free_scratch(&state->queue);
+        cuda_queue_close(&state->queue);
         for (int i = 0; i < 3; ++i) {
             if (stream_at(state, i) != NULL) {
                 (void)cuda_stream_destroy(stream_at(state, i));
@@ -195,6 +195,7 @@ static weft_status open_streams(weft_hal *hal)
     WEFT_TRY(cuda_check_present(code));
     WEFT_TRY(cuda_check("open", code));
     state->queue.processors = info.processors;
+    state->queue.cache = info.cache;
     hal->native_bf16 = info.native_bf16;
     cuda_device_library(library, sizeof library);
     WEFT_CHECK(

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hal/cuda/cuda_state.h"
+#include "hal/cuda/device/cuda_blas.h"
 
 weft_status cuda_check_present(int code)
 {
@@ -108,7 +109,7 @@ weft_status cuda_devices_describe(int number, bool memory, hal_device *device)
     return WEFT_OK;
 }
 
-/* "60-real 70-real 90" as "60 70 90". */
+/* "60-real 70-real 90" as "60 70 90"; and the libraries that are there. */
 void cuda_devices_build(char *text, size_t bytes)
 {
     char library[64];
@@ -121,5 +122,9 @@ void cuda_devices_build(char *text, size_t bytes)
         used += snprintf(text + used, bytes - (size_t)used, " %.*s", (int)number, list);
         list += length;
         list += strspn(list, " ");
+    }
+    if (used > 0 && (size_t)used < bytes) {
+        cuda_blas_library(library, sizeof library);
+        snprintf(text + used, bytes - (size_t)used, ", %s", library);
     }
 }

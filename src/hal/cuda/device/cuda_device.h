@@ -38,6 +38,7 @@ typedef struct cuda_device_info {
     char place[32]; /* on the bus */
     int major, minor, processors;
     int khz, memory_khz, memory_bits; /* 0: unknown */
+    int cache;                        /* bytes of the second level; 0: unknown */
     bool ecc, native_bf16;
 } cuda_device_info;
 

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 
-void cuda_queue_free_scratch(cuda_queue *queue)
+static void free_scratch(cuda_queue *queue)
 {
     if (queue->scratch != NULL) {
         (void)cuda_stream_sync(queue->stream);
@@ -18,7 +18,7 @@ int cuda_queue_scratch(cuda_queue *queue, size_t bytes, void **scratch)
 {
     int code = CUDA_DONE;
     if (bytes > queue->scratch_bytes) {
-        cuda_queue_free_scratch(queue);
+        free_scratch(queue);
         if (weft_mem_take(bytes, WEFT_MEM_WORKSPACE) != WEFT_OK) {
             return CUDA_ERROR_MEMORY;
         }
@@ -31,4 +31,11 @@ int cuda_queue_scratch(cuda_queue *queue, size_t bytes, void **scratch)
     }
     *scratch = queue->scratch;
     return code;
+}
+
+void cuda_queue_close(cuda_queue *queue)
+{
+    free_scratch(queue);
+    cuda_blas_close(queue->blas);
+    queue->blas = NULL;
 }

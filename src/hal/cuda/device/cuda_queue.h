@@ -7,7 +7,7 @@
 #ifndef WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
 #define WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
 
-#include "hal/cuda/device/cuda_device.h"
+#include "hal/cuda/device/cuda_blas.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +15,9 @@ extern "C" {
 
 typedef struct cuda_queue {
     cuda_stream *stream;
+    cuda_blas *blas; /* NULL before the first product */
     int processors;
+    int64_t cache; /* bytes of the second level, which all processors share */
     void *scratch;
     size_t scratch_bytes;
 } cuda_queue;
@@ -23,7 +25,8 @@ typedef struct cuda_queue {
 /* [out] scratch  `bytes` of device memory, aligned to 256, until the operation's last kernel; grown when it is too short,
  * which waits for the queue. CUDA_ERROR_MEMORY when the device has no more. */
 int cuda_queue_scratch(cuda_queue *queue, size_t bytes, void **scratch);
-void cuda_queue_free_scratch(cuda_queue *queue);
+/* What the queue holds but the stream. */
+void cuda_queue_close(cuda_queue *queue);
 
 #ifdef __cplusplus
 }

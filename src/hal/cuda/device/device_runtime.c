@@ -46,6 +46,7 @@ int cuda_device_describe(int device, cuda_device_info *info)
         info->khz = attribute(cudaDevAttrClockRate, device);
         info->memory_khz = attribute(cudaDevAttrMemoryClockRate, device);
         info->memory_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);
+        info->cache = attribute(cudaDevAttrL2CacheSize, device);
         info->ecc = attribute(cudaDevAttrEccEnabled, device) != 0;
         info->native_bf16 = false; /* our kernels multiply in float32 */
     }

@@ -1,5 +1,6 @@
 /*
- * hal/cuda/kernels/gemm.cu: products of matrices, c = alpha op(a) op(b) + beta c + bias.
+ * hal/cuda/kernels/gemm.cu: products of matrices, c = alpha op(a) op(b) + beta c + bias. cuBLAS makes them where the machine has it
+ * and operands are of one type (device/cuda_blas.h): three to four times as fast, narrow ones too. The others are made here:
  *
  *      a block of 256 threads makes a tile of c, 4 x 4 elements a thread: 64 x 64, or for few columns 128 x 32 or 256 x 16;
  *      16 terms at a time of both operands go through shared memory, in the type of the sums
@@ -159,10 +160,68 @@ template <typename A> static int gemm_right(cuda_queue *queue, const hal_gemm_ar
     return a->b.dtype == WEFT_DTYPE_BF16 ? gemm_result<A, cuda_bf16>(queue, a) : gemm_result<A, float>(queue, a);
 }
 
+/* ---- by cuBLAS ------------------------------------------------------------------------------------------------------- */
+
+/* c = beta c + bias, before the product is added to it. */
+template <typename cell> __global__ void bias_kernel(result<cell, cuda_real<cell>> to)
+{
+    for (int64_t at = cuda_first(); at < to.c.rows * to.c.cols; at += cuda_stride()) {
+        to.put(at / to.c.cols, at % to.c.cols, 0);
+    }
+}
+
+template <typename cell> static int add_bias(cuda_queue *queue, const hal_gemm_args *a)
+{
+    typedef cuda_real<cell> real;
+    const result<cell, real> to = {cuda_mat_of<cell>(a->c), cuda_data<real>(a->bias), 0, (real)a->beta};
+    return cuda_launch(queue, cuda_lines(queue, a->c.rows * a->c.cols), bias_kernel<cell>, to);
+}
+
+static cuda_product product_of(const hal_gemm_args *a)
+{
+    cuda_product p = {};
+    p.a = a->a.source;
+    p.b = a->b.source;
+    p.c = a->c.data;
+    p.from = a->a.dtype;
+    p.to = a->c.dtype;
+    p.trans_a = a->trans_a;
+    p.trans_b = a->trans_b;
+    p.m = a->c.rows;
+    p.n = a->c.cols;
+    p.k = a->trans_a ? a->a.rows : a->a.cols;
+    p.lda = a->a.ld;
+    p.ldb = a->b.ld;
+    p.ldc = a->c.ld;
+    p.alpha = a->alpha;
+    p.beta = a->bias.data != nullptr ? 1.0 : a->beta;
+    return p;
+}
+
+static bool is_for_library(cuda_queue *queue, const hal_gemm_args *a)
+{
+    const bool sums_wider = a->accumulate == WEFT_DTYPE_F64 && a->c.dtype != WEFT_DTYPE_F64;
+    const bool one_type = a->a.dtype == a->b.dtype && (a->c.dtype == a->a.dtype || a->c.dtype == WEFT_DTYPE_F32);
+    const cuda_product product = product_of(a);
+    return !sums_wider && one_type && cuda_blas_takes(&queue->blas, queue->stream, &product);
+}
+
+static int by_library(cuda_queue *queue, const hal_gemm_args *a)
+{
+    const cuda_product product = product_of(a);
+    if (a->bias.data != nullptr) {
+        CUDA_TRY(CUDA_BY_DATA(a->c.dtype, add_bias, queue, a));
+    }
+    return cuda_blas_multiply(queue->blas, &product);
+}
+
 int cuda_run_gemm(cuda_queue *queue, const hal_gemm_args *a)
 {
     if (cuda_empty(a->c)) {
         return CUDA_DONE;
+    }
+    if (is_for_library(queue, a)) {
+        return by_library(queue, a);
     }
     if (a->c.dtype == WEFT_DTYPE_F64) {
         return gemm_shape<double, double, double, double>(queue, a);

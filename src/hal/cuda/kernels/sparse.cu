@@ -8,6 +8,8 @@
 #include "hal/cuda/kernels/cuda_matrix.h"
 #include "hal/cuda/kernels/cuda_team.h"
 
+static const int64_t CUDA_LINE = 128; /* bytes of the second-level cache that come together */
+
 /* N cells that are loaded and stored at once. */
 template <typename cell, int N> struct alignas(sizeof(cell) * N < 16 ? sizeof(cell) * N : 16) pack {
     cell at[N];
@@ -217,12 +219,26 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
     return CUDA_DONE;
 }
 
+/* Strips as wide as a warp, or so narrow that a strip of x stays in the second-level cache while all rows are summed; not
+ * below a line of it, and not where even that does not fit. */
+template <typename cell, int N> static int strip_lanes(const cuda_queue *queue, int64_t rows_of_x, int64_t d)
+{
+    const int widest = cuda_team_lanes(cuda_pieces(d, N));
+    const int64_t lane_bytes = N * (int64_t)sizeof(cell);
+    for (int lanes = widest; lanes * lane_bytes >= CUDA_LINE; lanes /= 2) {
+        if (rows_of_x * lanes * lane_bytes <= queue->cache) {
+            return lanes;
+        }
+    }
+    return widest;
+}
+
 template <typename cell, int N> static int run_classes(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
 {
     const hal_spmm *m = a->matrix;
     const range shorts = slice_of(a, 0, m->shorts);
     const range middles = slice_of(a, m->shorts, m->middles);
-    s.lanes = cuda_team_lanes(cuda_pieces(s.d, N));
+    s.lanes = strip_lanes<cell, N>(queue, m->cols, s.d);
     s.order = m->order + shorts.begin;
     s.count = shorts.end - shorts.begin;
     CUDA_TRY((launch_class<cell, N, SHORT_ROWS>(queue, a, s)));

@@ -111,6 +111,7 @@ int cuda_device_describe(int device, cuda_device_info *info)
     info->major = (int)(capability / 10);
     info->minor = (int)(capability % 10);
     info->processors = 2;
+    info->cache = 4096;
     return CUDA_DONE;
 }
 
