@@ -20,6 +20,11 @@ typedef enum save_choice { SAVE_CHOICES(CHOICE_VALUE) } save_choice;
     X(SCORE_TEST, "test") X(SCORE_VALID, "valid") X(SCORE_TRAIN, "train") X(SCORE_LABELLED, "labelled")
 typedef enum score_split { SCORE_SPLITS(CHOICE_VALUE) } score_split;
 
+/* What a prediction computes on: this machine as it is measured, or a card by its figures. */
+#define SCALING_DEVICES(X)                                                                                             \
+    X(SCALING_MEASURED, "measured") X(SCALING_P40, "p40") X(SCALING_V100, "v100") X(SCALING_H100, "h100")
+typedef enum scaling_device_name { SCALING_DEVICES(CHOICE_VALUE) } scaling_device_name;
+
 /* What `weft bench comm` measures. */
 #define BENCH_OPS(X) X(BENCH_OP_ALLREDUCE, "allreduce") X(BENCH_OP_SYNC, "sync") X(BENCH_OP_SELECT, "select")
 typedef enum bench_op { BENCH_OPS(CHOICE_VALUE) } bench_op;

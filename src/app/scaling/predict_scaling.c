@@ -14,6 +14,7 @@
 #include "app/cli/command.h"
 #include "app/gnn/gnn_job.h"
 #include "app/scaling/scaling.h"
+#include "app/scaling/scaling_device.h"
 #include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
 #include "base/alloc.h"
@@ -23,7 +24,7 @@
 #include "gnn/layers/layer.h"
 #include "partition/reorder.h"
 
-enum { SOCKETS_MOST = 64, MODES = 4, USUAL_DELAY = 5 };
+enum { SOCKETS_MOST = 64, MODES = 4, USUAL_DELAY = 5, LAYER_LAUNCHES = 20 /* kernels of a layer, both ways */ };
 
 typedef struct scaling_mode {
     char name[32];
@@ -36,6 +37,7 @@ typedef struct scaling_job {
     gnn_plan plan;
     scaling_machine machine;
     machine_limits limits;
+    const scaling_device *device;        /* of figures; NULL: this machine is measured */
     int32_t *position;                   /* [vertices] the order in which parts are cut, or NULL */
     scaling_part part[2 * SOCKETS_MOST]; /* measured, ascending; the first is the whole */
     int parts;
@@ -47,9 +49,9 @@ static const table_column columns[] = {
     {"sockets", CELL_INT, true},      {"parts", CELL_TEXT, true},         {"mode", CELL_TEXT, true},
     {"epoch_s", CELL_REAL, true},     {"least_epoch_s", CELL_REAL, true}, {"speedup", CELL_REAL, true},
     {"aggregate_s", CELL_REAL, true}, {"linear_s", CELL_REAL, true},      {"elementwise_s", CELL_REAL, true},
-    {"halo_s", CELL_REAL, true},      {"allreduce_s", CELL_REAL, true},   {"halo_bytes", CELL_REAL, true},
-    {"edges", CELL_REAL, false},      {"rows", CELL_REAL, false},         {"halo_rows", CELL_REAL, false},
-    {"peers", CELL_REAL, false},      {"replication", CELL_REAL, false},
+    {"halo_s", CELL_REAL, true},      {"allreduce_s", CELL_REAL, true},   {"launch_s", CELL_REAL, false},
+    {"halo_bytes", CELL_REAL, true},  {"edges", CELL_REAL, false},        {"rows", CELL_REAL, false},
+    {"halo_rows", CELL_REAL, false},  {"peers", CELL_REAL, false},        {"replication", CELL_REAL, false},
 };
 
 static const table_column head_columns[] = {
@@ -94,6 +96,15 @@ static weft_status measure_machine(scaling_job *job, int64_t vertices)
     const int64_t asked = option_int(o, OPT_SOCKET_CORES);
     const double bandwidth = (double)option_size(o, OPT_SOCKET_BANDWIDTH);
     bool kept = false;
+    if (job->device != NULL) {
+        scaling_device_rows(job->device, &job->plan, job->machine.row_seconds);
+        job->machine.byte_seconds = 1.0 / job->device->memory;
+        job->machine.aggregate_speed = 1.0;
+        job->machine.bus_seconds = 1.0 / job->device->bus;
+        job->machine.launch_seconds = LAYER_LAUNCHES * job->device->launch;
+        job->limits.triad = job->device->memory;
+        return read_network(job, o);
+    }
     WEFT_TRY(limits_find(&context->machine, &context->placement, context->hal, &job->limits, &kept));
     WEFT_TRY(scaling_measure_rows(context->hal, vertices, &job->plan, job->machine.row_seconds));
     const double cores = asked > 0 ? (double)asked / context->placement.threads : 1.0;
@@ -165,9 +176,13 @@ static weft_status measure_part(scaling_job *job, const graph_data *data, int pa
     WEFT_TRY_GOTO(part_extract(&data->graph, &partition, busiest(&partition), job->position, PART_IN_ORDER, &part),
                   status, done);
     *found = scaling_part_of(&part, report.replication_factor);
-    WEFT_TRY_GOTO(scaling_measure_edges(context->hal, &part, &job->plan, option_choice(context->options, OPT_SPMM),
-                                        found->edge_seconds),
-                  status, done);
+    if (job->device != NULL) {
+        scaling_device_edges(job->device, &job->plan, (double)part.n_local, found->edge_seconds);
+    } else {
+        WEFT_TRY_GOTO(scaling_measure_edges(context->hal, &part, &job->plan, option_choice(context->options, OPT_SPMM),
+                                            found->edge_seconds),
+                      status, done);
+    }
     log_info("%d parts: the busiest has %.0f edges, %.0f rows and %.0f that cross, %.0f peers", parts, found->edges,
              found->rows, found->halo_rows, found->peers);
     job->parts++;
@@ -245,8 +260,9 @@ static weft_status add_row(scaling_job *job, const scaling_part *part, const sca
                                    cell_text(mode->name), cell_real(epoch.total), cell_real(epoch.least),
                                    cell_real(one / epoch.total), cell_real(epoch.aggregate), cell_real(epoch.linear),
                                    cell_real(epoch.elementwise), cell_real(epoch.halo), cell_real(epoch.allreduce),
-                                   cell_real(epoch.halo_bytes), cell_real(part->edges), cell_real(part->rows),
-                                   cell_real(part->halo_rows), cell_real(part->peers), cell_real(part->replication)});
+                                   cell_real(epoch.launch), cell_real(epoch.halo_bytes), cell_real(part->edges),
+                                   cell_real(part->rows), cell_real(part->halo_rows), cell_real(part->peers),
+                                   cell_real(part->replication)});
 }
 
 static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int64_t *sockets, int count)
@@ -329,6 +345,7 @@ static weft_status run(scaling_job *job, const weft_options *options)
     WEFT_TRY(job->work.ops->open(&job->work, folder != NULL && folder[0] != '\0' ? folder : "/tmp"));
     WEFT_TRY(workload_decide(&job->work, &job->context, true));
     const gnn_job *gnn = job->work.self;
+    job->device = scaling_device_of(option_choice(options, OPT_SOCKET_DEVICE));
     WEFT_TRY(plan_model(job));
     WEFT_TRY(measure_machine(job, gnn->data.graph.vertices));
     WEFT_TRY(measure_parts(job, &gnn->data, sockets, count));

@@ -40,6 +40,8 @@ typedef struct scaling_machine {
     double row_seconds[GNN_MAX_LAYERS]; /* of a row in the products of a layer, forward and backward */
     double byte_seconds;                /* of a byte through memory */
     double aggregate_speed;             /* of the socket over this machine's */
+    double bus_seconds;    /* of a byte between a device and its host, through which messages go; 0: none */
+    double launch_seconds; /* of a layer's operations to be called, forward and backward */
     comm_model model;
     int node_sockets;         /* that share a node and its network link */
     comm_algorithm allreduce; /* asked for, or auto; what cannot be done on these nodes is chosen */
@@ -50,6 +52,7 @@ typedef struct scaling_epoch {
     double aggregate, linear, elementwise, halo, allreduce; /* seconds */
     double total;                                           /* no message hides behind computation */
     double least;                                           /* every message does */
+    double launch;                                          /* of the total: operations to be called */
     double halo_bytes;                                      /* that the part sends */
 } scaling_epoch;
 
@@ -67,6 +70,8 @@ scaling_part scaling_part_of(const weft_part *part, double replication);
 /* Seconds of an edge and column in the products of this part, by layer: the best of a few, in this form. */
 weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gnn_plan *plan, hal_spmm_form form,
                                   double *seconds);
+/* [out] in, out  columns of the two sides of a layer's product. */
+void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *out);
 /* Seconds of a row in the dense products of each layer; of at most `rows` rows, which are sampled where there are many. */
 weft_status scaling_measure_rows(weft_hal *hal, int64_t rows, const gnn_plan *plan, double *seconds);
 

@@ -77,7 +77,8 @@ static double halo_seconds(const scaling_machine *machine, const gnn_plan *plan,
                             .intra_rounds = (int64_t)ceil(messages * (1.0 - away)),
                             .intra_bytes = (int64_t)(bytes * (1.0 - away))};
     const double packed = part->halo_rows * gnn_plan_halo_bytes(plan, &(gnn_halo_options){.delay = delay});
-    return comm_model_seconds(&machine->model, &cost) + packed * PACK_PASSES * machine->byte_seconds;
+    return comm_model_seconds(&machine->model, &cost) + packed * PACK_PASSES * machine->byte_seconds +
+           2.0 * bytes * machine->bus_seconds; /* down and up */
 }
 
 static weft_status allreduce_seconds(const scaling_machine *machine, int64_t parts, int64_t count, double *seconds)
@@ -118,10 +119,12 @@ weft_status scaling_predict(const scaling_machine *machine, const gnn_plan *plan
     if (part->parts > 1) {
         const int64_t gradients = (int64_t)(plan->parameter_bytes / PARAMETER_VECTORS / sizeof(float));
         WEFT_TRY(allreduce_seconds(machine, part->parts, gradients, &epoch->allreduce));
+        epoch->allreduce += 2.0 * (double)gradients * sizeof(float) * machine->bus_seconds;
         epoch->halo_bytes = part->halo_rows * gnn_plan_halo_bytes(plan, halo);
         epoch->halo = halo->none ? 0.0 : halo_seconds(machine, plan, part, halo->delay, epoch->halo_bytes);
     }
-    const double computes = epoch->aggregate + epoch->linear + epoch->elementwise;
+    epoch->launch = plan->layers * machine->launch_seconds;
+    const double computes = epoch->aggregate + epoch->linear + epoch->elementwise + epoch->launch;
     const double moves = epoch->halo + epoch->allreduce;
     epoch->total = computes + moves;
     epoch->least = fmax(computes, moves);

@@ -142,12 +142,19 @@ static weft_status time_layer(weft_hal *hal, hal_mat x, hal_mat w, hal_mat y, bo
     return WEFT_OK;
 }
 
-static weft_status measure_layer(weft_hal *hal, int64_t rows, const gnn_plan *plan, int number, double *seconds)
+void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *out)
 {
-    const gnn_layer_plan *layer = &plan->layer[number];
     const int64_t sides = layer->self ? 2 : 1; /* weights of the vertex and of its neighbours, side by side */
     const bool linear_first = layer->flow == GNN_FLOW_LINEAR_FIRST;
-    const int64_t in = layer->d_in * (linear_first ? 1 : sides), out = layer->d_out * (linear_first ? sides : 1);
+    *in = layer->d_in * (linear_first ? 1 : sides);
+    *out = layer->d_out * (linear_first ? sides : 1);
+}
+
+static weft_status measure_layer(weft_hal *hal, int64_t rows, const gnn_plan *plan, int number, double *seconds)
+{
+    int64_t in = 0;
+    int64_t out = 0;
+    scaling_product_shape(&plan->layer[number], &in, &out);
     void *x = NULL, *w = NULL, *y = NULL;
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(new_ones(hal, rows * in, &x), status, done);

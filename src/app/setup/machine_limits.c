@@ -15,6 +15,8 @@
 
 enum { LIMITS_MOST_BYTES = 1 << 16, GEMM_LEAST = 128, GEMM_MOST = 2048, GEMM_REPEATS = 5 };
 static const double gemm_seconds = 0.02; /* of one product: long enough for the clock and the threads' start */
+enum { STREAM_LEAST = 1 << 18, STREAM_MOST = 1 << 26, STREAM_REPEATS = 10 }; /* elements of a device's arrays; runs */
+static const double stream_seconds = 2e-4;                                   /* of one run: many times a launch */
 
 /* ---- the file ----------------------------------------------------------------------------------------------- */
 limits_key limits_key_of(const machine *m, const weft_hal *hal, int node_ranks)
@@ -139,6 +141,51 @@ done:
     return status;
 }
 
+/* The best of some runs over arrays of n elements: y = a x + b y, or a sum that reads x alone. */
+static weft_status time_stream(weft_hal *hal, float *x, double *sum, int64_t n, bool reads, double *seconds)
+{
+    const hal_mat from = hal_row_of(x, WEFT_DTYPE_F32, n);
+    const hal_mat to = hal_row_of(x + n, WEFT_DTYPE_F32, n);
+    *seconds = 1e9;
+    for (int i = 0; i <= STREAM_REPEATS; ++i) {
+        const double start = clock_seconds();
+        WEFT_TRY(
+            reads ? hal_sum_squares(hal, &(hal_sum_squares_args){.x = from, .out = hal_row_of(sum, WEFT_DTYPE_F64, 1)})
+                  : hal_axpby(hal, &(hal_axpby_args){.x = from, .y = to, .alpha = 0.5, .beta = 0.5}));
+        WEFT_TRY(hal->stream.sync(hal));
+        const double taken = clock_seconds() - start;
+        *seconds = i > 0 && taken < *seconds ? taken : *seconds; /* the first warms up */
+    }
+    return WEFT_OK;
+}
+
+/* Of a device's own memory, by its operations: arrays grow until a run is long beside a launch, and its caches are small. */
+static weft_status measure_device(weft_hal *hal, machine_limits *limits)
+{
+    weft_status status = WEFT_OK;
+    void *x = NULL;
+    void *sum = NULL;
+    double triad = 0.0;
+    double read = 0.0;
+    int64_t n = STREAM_LEAST / 4;
+    WEFT_TRY_GOTO(hal->mem.alloc(hal, sizeof(double), WEFT_MEM_WORKSPACE, &sum), status, done);
+    do {
+        n *= 4;
+        hal->mem.free(hal, x);
+        x = NULL;
+        WEFT_TRY_GOTO(hal->mem.alloc(hal, (size_t)(2 * n) * sizeof(float), WEFT_MEM_WORKSPACE, &x), status, done);
+        WEFT_TRY_GOTO(hal->mem.zero(hal, x, (size_t)(2 * n) * sizeof(float)), status, done);
+        WEFT_TRY_GOTO(time_stream(hal, x, sum, n, false, &triad), status, done);
+    } while (triad < stream_seconds && n < STREAM_MOST);
+    WEFT_TRY_GOTO(time_stream(hal, x, sum, n, true, &read), status, done);
+    *limits =
+        (machine_limits){.read = (double)n * sizeof(float) / read, .triad = 3.0 * (double)n * sizeof(float) / triad};
+done:
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, sum);
+    return status;
+}
+
 weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits)
 {
     const stream_request request = {.threads = plan->threads,
@@ -147,8 +194,12 @@ weft_status limits_measure(const machine *m, const placement *plan, weft_hal *ha
                                     .thread_node = -1,
                                     .memory_node = -1};
     stream_rates rates;
-    WEFT_TRY(stream_measure(&request, &rates));
-    *limits = (machine_limits){.read = rates.read, .triad = rates.triad};
+    if (hal->mem.room != NULL) {
+        WEFT_TRY(measure_device(hal, limits));
+    } else {
+        WEFT_TRY(stream_measure(&request, &rates));
+        *limits = (machine_limits){.read = rates.read, .triad = rates.triad};
+    }
     return limits_measure_gemm(hal, &limits->gemm);
 }
 

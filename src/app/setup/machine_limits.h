@@ -23,7 +23,7 @@ typedef struct limits_key {
 } limits_key;
 
 typedef struct machine_limits {
-    double read, triad; /* bytes a second of the whole node: machine/stream.h */
+    double read, triad; /* bytes a second of the whole node: machine/stream.h; of a backend's device: of its memory */
     double gemm;        /* float32 operations a second of the whole node: a large square product */
 } machine_limits;
 

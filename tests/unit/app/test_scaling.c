@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "app/scaling/scaling.h"
+#include "app/scaling/scaling_device.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -208,10 +209,57 @@ static void test_limits(void **state)
     ASSERT_NEAR(predict(&machine, &exact, &part).aggregate, slow / 8, 1e-15);
 }
 
+/* A card whose cache holds a strip of 32 columns, and not one of 64; rows of 16 columns are two sectors. */
+static void test_card(void **state)
+{
+    (void)state;
+    const scaling_device card = {.memory = 1e9, .cache = 4e9, .cache_bytes = 128e3, .flops = 1e12, .bus = 1e8};
+    gnn_plan plan = two_layers();
+    double seconds[GNN_MAX_LAYERS];
+    const double columns[] = {HIDDEN, CLASSES};
+    assert_int_equal(plan.layer[0].width, HIDDEN);
+    scaling_device_edges(&card, &plan, 1000, seconds);
+    ASSERT_NEAR(seconds[0] * columns[0], (64.0 + 4.0) / 4e9, 1e-15);
+    plan.layer[0].width = 64;
+    scaling_device_edges(&card, &plan, 1000, seconds);
+    ASSERT_NEAR(seconds[0] * 64.0, (256.0 + 8.0) / 4e9, 1e-15); /* two strips, two reads of the place */
+    plan.layer[0].width = 5;
+    scaling_device_edges(&card, &plan, 1000, seconds);
+    ASSERT_NEAR(seconds[0] * 5.0, (20.0 + 28.0 + 4.0) / 4e9, 1e-15); /* a sector more, less an element */
+    plan.layer[0].width = 64;
+    scaling_device_edges(&card, &plan, 16000, seconds); /* 32 columns are 2 MB, 64 are 4.1 MB: 1 in 32 is found */
+    ASSERT_NEAR(seconds[0] * 64.0, 256.0 * (1.0 - 128e3 / (16000.0 * 256.0)) / 1e9, 1e-12);
+    scaling_device_rows(&card, &plan, seconds);
+    /* Both outputs side by side; too few operations for 1e12 a second. The gradient of features is not made. */
+    ASSERT_NEAR(seconds[0], 2.0 * (INPUTS + 2 * HIDDEN) * 4.0 / 1e9, 1e-15);
+    ASSERT_NEAR(seconds[1], 3.0 * (HIDDEN + 2 * CLASSES) * 4.0 / 1e9, 1e-15);
+    assert_null(scaling_device_of(SCALING_MEASURED));
+    assert_true(scaling_device_of(SCALING_V100)->memory > scaling_device_of(SCALING_P40)->memory);
+}
+
+/* What goes through a host takes its bus twice, and operations take their calls. */
+static void test_bus(void **state)
+{
+    (void)state;
+    scaling_machine machine = simple_machine(0.0, 1e30);
+    const gnn_halo_options exact = {0};
+    const scaling_part part = simple_part(4);
+    const scaling_epoch direct = predict(&machine, &exact, &part);
+    machine.bus_seconds = 1e-3;
+    machine.launch_seconds = 0.25;
+    const scaling_epoch staged = predict(&machine, &exact, &part);
+    ASSERT_NEAR(staged.halo - direct.halo, 2e-3 * direct.halo_bytes, 1e-9 * direct.halo_bytes);
+    ASSERT_NEAR(staged.launch, 2 * 0.25, 1e-12);
+    assert_true(staged.allreduce > direct.allreduce);
+    ASSERT_NEAR(staged.total,
+                staged.aggregate + staged.linear + staged.elementwise + staged.halo + staged.allreduce + 0.5, 1e-9);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_power_law),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring),         cmocka_unit_test(test_power_law),
                                        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_allreduce),
-                                       cmocka_unit_test(test_limits)};
+                                       cmocka_unit_test(test_limits),       cmocka_unit_test(test_card),
+                                       cmocka_unit_test(test_bus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
