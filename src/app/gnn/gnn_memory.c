@@ -77,10 +77,12 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     const gnn_plan *plan = f->plan;
     const uint64_t rows = (uint64_t)f->halo_rows;
     const uint64_t times = gnn_halo_codes(&plan->config.halo) ? 3 : 2;
-    const uint64_t passing = times * rows * (uint64_t)plan->max_width * 4;
+    const uint64_t scopes =
+        plan->cuts ? 2 : 1; /* the last layer's rows that are read pass through a halo of their own */
+    const uint64_t passing = scopes * times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
     if ((halo->delay <= 1 && !halo->hidden) || rows == 0 || plan->max_width == 0) {
-        return passing * (plan->cuts ? 2 : 1) + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
+        return passing + (halo->sample < 1.0 ? rows * 24 + (uint64_t)plan->n_local * 8 : 0);
     }
     const uint64_t kept = rows < (uint64_t)plan->n_local ? rows : (uint64_t)plan->n_local;
     const uint64_t bins = halo->delay > 1 ? (uint64_t)halo->delay : 1;
@@ -89,7 +91,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
         columns +=
             (uint64_t)(halo->fresh_gradients ? plan->layer[l].width * plan->layer[l].hops : plan->layer[l].aggregated);
     }
-    const uint64_t lists = rows * 24;
+    const uint64_t lists = scopes * rows * 24;
     const uint64_t through = halo->hidden ? times * rows * columns * 4 : passing;
     return passing + lists + columns * kept * 4 + through +
            (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
