@@ -136,7 +136,8 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
     {                                                                                                                  \
         return run_op(hal, HAL_OP_##name, args, launch_##name);                                                        \
     }
-/* The groups that have kernels. Slots of the others stay empty, for stubs that name the operation. */
+/* The groups that have kernels: all. Slots of one without, which makes nothing of x, stay empty, for stubs that name the
+ * operation. */
 #define IF_dense(x)     x
 #define IF_nn(x)        x
 #define IF_image(x)     x
@@ -144,7 +145,7 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
 #define IF_attention(x) x
 #define IF_optim(x)     x
 #define IF_pack(x)      x
-#define IF_maximum(x)
+#define IF_maximum(x)   x
 #define HAL_OP(group, name, flops, operands, ...) IF_##group(RUNS(name))
 #include "hal/ops.def"
 

@@ -147,6 +147,7 @@ static void spmm_destroy(weft_hal *hal, hal_spmm *spmm)
     }
     hal->mem.free(hal, spmm->offset);
     hal->mem.free(hal, spmm->column);
+    hal->mem.free(hal, spmm->value);
     hal->mem.free(hal, spmm->order);
     hal->mem.free(hal, spmm->piece);
     hal->mem.free(hal, spmm->piece_of_long);
@@ -164,8 +165,6 @@ static weft_status spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form 
     *out = NULL;
     WEFT_CHECK(csr->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "spmm: %ld rows; backend cuda takes at most %ld",
                (long)csr->rows, (long)INT32_MAX);
-    WEFT_CHECK(csr->value == NULL, WEFT_ERR_UNSUPPORTED,
-               "spmm: backend cuda sums edges without weights: leave them out, or take backend cpu");
     WEFT_TRY(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_MATRIX));
     spmm->rows = csr->rows;
     spmm->cols = csr->cols;
@@ -174,6 +173,10 @@ static weft_status spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form 
     WEFT_TRY_GOTO(keep_offsets(hal, csr, spmm), status, done);
     WEFT_TRY_GOTO(keep(hal, spmm, (void **)&spmm->column, csr->column, (size_t)spmm->entries * sizeof *csr->column),
                   status, done);
+    if (csr->value != NULL) {
+        WEFT_TRY_GOTO(keep(hal, spmm, (void **)&spmm->value, csr->value, (size_t)spmm->entries * sizeof *csr->value),
+                      status, done);
+    }
     WEFT_TRY_GOTO(keep_classes(hal, csr, spmm), status, done);
     spmm->build_seconds = clock_seconds() - start;
     *out = spmm;

@@ -30,6 +30,7 @@ struct hal_spmm {
     /* on the device */
     void *offset;           /* [rows + 1] */
     int32_t *column;        /* [entries] */
+    float *value;           /* [entries] NULL: all of them 1 */
     int32_t *order;         /* [rows] short rows, middle rows, long rows */
     cuda_edges *piece;      /* [first_piece[longs]] */
     int64_t *piece_of_long; /* [longs + 1] first_piece */

@@ -89,10 +89,10 @@ static __device__ void finish_row(const spmm_call<cell> &s, const cell *x, int64
     }
 }
 
-template <typename cell, int N, int CLASS>
+template <typename cell, int N, int CLASS, bool WEIGHTED>
 __global__ void __launch_bounds__(CUDA_BLOCK)
     spmm_kernel(spmm_call<cell> s, const cell *__restrict__ x, const cuda_real<cell> *__restrict__ pre,
-                const int32_t *__restrict__ column)
+                const int32_t *__restrict__ column, const float *__restrict__ value)
 {
     typedef cuda_real<cell> real;
     const unsigned threads = CLASS == SHORT_ROWS ? (unsigned)s.lanes : (unsigned)CUDA_WARP; /* of a row or piece */
@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     CUDA_UNROLL
     for (int64_t e = edges.begin + team; e < edges.begin + edges.count; e += teams) {
         const int64_t c = column[e];
-        const real scale = pre != nullptr ? pre[c] : (real)1;
+        const real weight = WEIGHTED ? (real)value[e] : (real)1;
+        const real scale = pre != nullptr ? weight * pre[c] : weight;
         const pack<cell, N> cells = *reinterpret_cast<const pack<cell, N> *>(x + c * s.ld_x + j);
         for (int k = 0; k < N; ++k) {
             sum[k] += scale * cuda_load(cells.at[k]);
@@ -154,18 +155,27 @@ static range slice_of(const hal_spmm_run_args *a, int64_t begin, int64_t count)
     return {begin + count * a->slice / slices, begin + count * (a->slice + 1) / slices};
 }
 
-template <typename cell, int N, int CLASS>
-static int launch_class(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
+template <typename cell, int N, int CLASS, bool WEIGHTED>
+static int launch_edges(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
 {
     const cell *x = static_cast<const cell *>(a->x.source);
     const cuda_real<cell> *pre = static_cast<const cuda_real<cell> *>(a->pre.source);
     const int64_t of_block = CUDA_BLOCK / (CLASS == SHORT_ROWS ? s.lanes : (int)CUDA_WARP);
     const cuda_grid grid = {cuda_pieces(s.count, of_block), CUDA_BLOCK, (unsigned)cuda_pieces(s.d, s.lanes * N)};
+    const auto kernel = spmm_kernel<cell, N, CLASS, WEIGHTED>;
+    const hal_spmm *m = a->matrix;
+    return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, kernel, s, x, pre, m->column, m->value)
+                               : cuda_launch_teams(queue, grid, kernel, s, x, pre, m->column, m->value);
+}
+
+template <typename cell, int N, int CLASS>
+static int launch_class(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
+{
     if (s.count == 0) {
         return CUDA_DONE;
     }
-    return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, spmm_kernel<cell, N, CLASS>, s, x, pre, a->matrix->column)
-                               : cuda_launch_teams(queue, grid, spmm_kernel<cell, N, CLASS>, s, x, pre, a->matrix->column);
+    return a->matrix->value != nullptr ? launch_edges<cell, N, CLASS, true>(queue, a, s)
+                                       : launch_edges<cell, N, CLASS, false>(queue, a, s);
 }
 
 /* Partial sums of as many long rows at a time as fit; at least one row's. */
