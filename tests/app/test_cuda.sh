@@ -56,8 +56,9 @@ pair image "${images[@]}" &
 for model in sage gcn gat; do
     pair $model "${graph[@]}" --model $model &
 done
+pair max "${graph[@]}" --model sage --aggregator max &
 wait
-for name in sage gcn gat image; do
+for name in sage gcn gat max image; do
     [ -e $name-ref/summary.json ] || fail "$name: $(cat $name-cuda.err $name-ref.err)"
     same $name-cuda $name-ref
 done

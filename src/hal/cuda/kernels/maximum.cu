@@ -1,6 +1,7 @@
 /*
- * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient. A warp has a row, or a block where it is long; a thread
- * has a column, and teams of threads take edges in turn. What an edge gives, and what becomes of all of them, says a struct:
+ * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient. A warp has a row, or a block where it is long; a
+ * thread has a column, and teams of threads take edges in turn. What an edge gives, and what becomes of all of them, says a
+ * struct:
  *
  *      typedef value;  typedef join;           of what edges give
  *      static __device__ value none()          of no edges
