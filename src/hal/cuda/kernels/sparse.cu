@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row of x; `lanes`
- * threads side by side have a strip of columns, and strips are the outer dimension of the grid, so that all processors
+ * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row of x, or where
+ * rows are not aligned to so much up to three single cells; `lanes` threads side by side have a strip of columns, and strips are the outer dimension of the grid, so that all processors
  * share one strip of x in the second-level cache. Sums are float32 for float32 and bfloat16 rows.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
@@ -89,7 +89,8 @@ static __device__ void finish_row(const spmm_call<cell> &s, const cell *x, int64
     }
 }
 
-template <typename cell, int N, int CLASS, bool WEIGHTED>
+/* A thread's cells: TIMES packs of N, `lanes` packs apart. */
+template <typename cell, int N, int TIMES, int CLASS, bool WEIGHTED>
 __global__ void __launch_bounds__(CUDA_BLOCK)
     spmm_kernel(spmm_call<cell> s, const cell *__restrict__ x, const cuda_real<cell> *__restrict__ pre,
                 const int32_t *__restrict__ column, const float *__restrict__ value)
@@ -99,33 +100,42 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     const unsigned team = threadIdx.x % threads / (unsigned)s.lanes;
     const unsigned teams = threads / (unsigned)s.lanes;
     const int64_t i = (int64_t)blockIdx.x * (CUDA_BLOCK / threads) + threadIdx.x / threads;
-    const int64_t j = ((int64_t)blockIdx.y * s.lanes + threadIdx.x % (unsigned)s.lanes) * N;
+    const int64_t j = ((int64_t)blockIdx.y * TIMES * s.lanes + threadIdx.x % (unsigned)s.lanes) * N;
+    const int64_t apart = (int64_t)s.lanes * N;
     const bool there = i < s.count && j < s.d;
     const int64_t row = there && CLASS != PIECES ? s.order[i] : 0;
     const cuda_edges edges = !there ? cuda_edges{0, 0} : CLASS == PIECES ? s.piece[i] : edges_of_row(s, row);
-    real sum[N] = {};
+    real sum[TIMES][N] = {};
     CUDA_UNROLL
     for (int64_t e = edges.begin + team; e < edges.begin + edges.count; e += teams) {
         const int64_t c = column[e];
         const real weight = WEIGHTED ? (real)value[e] : (real)1;
         const real scale = pre != nullptr ? weight * pre[c] : weight;
-        const pack<cell, N> cells = *reinterpret_cast<const pack<cell, N> *>(x + c * s.ld_x + j);
-        for (int k = 0; k < N; ++k) {
-            sum[k] += scale * cuda_load(cells.at[k]);
+        const cell *from = x + c * s.ld_x + j;
+        for (int t = 0; t < TIMES; ++t) {
+            if (t == 0 || j + t * apart < s.d) {
+                const pack<cell, N> cells = *reinterpret_cast<const pack<cell, N> *>(from + t * apart);
+                for (int k = 0; k < N; ++k) {
+                    sum[t][k] += scale * cuda_load(cells.at[k]);
+                }
+            }
         }
     }
-    if (CLASS != SHORT_ROWS) {
-        cuda_join_teams(cuda_sum(), sum, s.lanes);
-    }
-    if (!there || team != 0) {
-        return;
-    }
-    if (CLASS == PIECES) {
-        for (int k = 0; k < N; ++k) {
-            s.partial[i * s.d + j + k] = sum[k];
+    for (int t = 0; t < TIMES; ++t) {
+        if (CLASS != SHORT_ROWS) {
+            cuda_join_teams(cuda_sum(), sum[t], s.lanes);
         }
-    } else {
-        finish_row<cell, N>(s, x, row, j, sum);
+        const int64_t at = j + t * apart;
+        if (!there || team != 0 || at >= s.d) {
+            continue;
+        }
+        if (CLASS == PIECES) {
+            for (int k = 0; k < N; ++k) {
+                s.partial[i * s.d + at + k] = sum[t][k];
+            }
+        } else {
+            finish_row<cell, N>(s, x, row, at, sum[t]);
+        }
     }
 }
 
@@ -155,27 +165,27 @@ static range slice_of(const hal_spmm_run_args *a, int64_t begin, int64_t count)
     return {begin + count * a->slice / slices, begin + count * (a->slice + 1) / slices};
 }
 
-template <typename cell, int N, int CLASS, bool WEIGHTED>
+template <typename cell, int N, int TIMES, int CLASS, bool WEIGHTED>
 static int launch_edges(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
 {
     const cell *x = static_cast<const cell *>(a->x.source);
     const cuda_real<cell> *pre = static_cast<const cuda_real<cell> *>(a->pre.source);
     const int64_t of_block = CUDA_BLOCK / (CLASS == SHORT_ROWS ? s.lanes : (int)CUDA_WARP);
-    const cuda_grid grid = {cuda_pieces(s.count, of_block), CUDA_BLOCK, (unsigned)cuda_pieces(s.d, s.lanes * N)};
-    const auto kernel = spmm_kernel<cell, N, CLASS, WEIGHTED>;
+    const cuda_grid grid = {cuda_pieces(s.count, of_block), CUDA_BLOCK, (unsigned)cuda_pieces(s.d, s.lanes * N * TIMES)};
+    const auto kernel = spmm_kernel<cell, N, TIMES, CLASS, WEIGHTED>;
     const hal_spmm *m = a->matrix;
     return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, kernel, s, x, pre, m->column, m->value)
                                : cuda_launch_teams(queue, grid, kernel, s, x, pre, m->column, m->value);
 }
 
-template <typename cell, int N, int CLASS>
+template <typename cell, int N, int TIMES, int CLASS>
 static int launch_class(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
 {
     if (s.count == 0) {
         return CUDA_DONE;
     }
-    return a->matrix->value != nullptr ? launch_edges<cell, N, CLASS, true>(queue, a, s)
-                                       : launch_edges<cell, N, CLASS, false>(queue, a, s);
+    return a->matrix->value != nullptr ? launch_edges<cell, N, TIMES, CLASS, true>(queue, a, s)
+                                       : launch_edges<cell, N, TIMES, CLASS, false>(queue, a, s);
 }
 
 /* Partial sums of as many long rows at a time as fit; at least one row's. */
@@ -204,7 +214,7 @@ template <typename cell> static size_t partial_bytes(const hal_spmm *m, int64_t 
     return (size_t)(bytes > PARTIAL_BYTES ? bytes : all < PARTIAL_BYTES ? all : PARTIAL_BYTES);
 }
 
-template <typename cell, int N>
+template <typename cell, int N, int TIMES>
 static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
 {
     const hal_spmm *m = a->matrix;
@@ -219,7 +229,7 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
         const int64_t end = long_rows_at_once<cell>(m, s.d, begin, rows.end);
         s.piece = m->piece + m->first_piece[begin];
         s.count = m->first_piece[end] - m->first_piece[begin];
-        CUDA_TRY((launch_class<cell, N, PIECES>(queue, a, s)));
+        CUDA_TRY((launch_class<cell, N, TIMES, PIECES>(queue, a, s)));
         s.order = m->order + m->shorts + m->middles + begin;
         s.count = end - begin;
         CUDA_TRY(cuda_launch(queue, cuda_lines(queue, s.count * s.d), spmm_join_kernel<cell>, s,
@@ -231,10 +241,10 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
 
 /* Strips as wide as a warp, or so narrow that a strip of x stays in the second-level cache while all rows are summed; not
  * below a line of it, and not where even that does not fit. */
-template <typename cell, int N> static int strip_lanes(const cuda_queue *queue, int64_t rows_of_x, int64_t d)
+template <typename cell> static int strip_lanes(const cuda_queue *queue, int64_t rows_of_x, int64_t d, int of_lane)
 {
-    const int widest = cuda_team_lanes(cuda_pieces(d, N));
-    const int64_t lane_bytes = N * (int64_t)sizeof(cell);
+    const int widest = cuda_team_lanes(cuda_pieces(d, of_lane));
+    const int64_t lane_bytes = of_lane * (int64_t)sizeof(cell);
     for (int lanes = widest; lanes * lane_bytes >= CUDA_LINE; lanes /= 2) {
         if (rows_of_x * lanes * lane_bytes <= queue->cache) {
             return lanes;
@@ -243,19 +253,20 @@ template <typename cell, int N> static int strip_lanes(const cuda_queue *queue, 
     return widest;
 }
 
-template <typename cell, int N> static int run_classes(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
+template <typename cell, int N, int TIMES>
+static int run_classes(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<cell> s)
 {
     const hal_spmm *m = a->matrix;
     const range shorts = slice_of(a, 0, m->shorts);
     const range middles = slice_of(a, m->shorts, m->middles);
-    s.lanes = strip_lanes<cell, N>(queue, m->cols, s.d);
+    s.lanes = strip_lanes<cell>(queue, m->cols, s.d, N * TIMES);
     s.order = m->order + shorts.begin;
     s.count = shorts.end - shorts.begin;
-    CUDA_TRY((launch_class<cell, N, SHORT_ROWS>(queue, a, s)));
+    CUDA_TRY((launch_class<cell, N, TIMES, SHORT_ROWS>(queue, a, s)));
     s.order = m->order + middles.begin;
     s.count = middles.end - middles.begin;
-    CUDA_TRY((launch_class<cell, N, MIDDLE_ROWS>(queue, a, s)));
-    return launch_long_rows<cell, N>(queue, a, s);
+    CUDA_TRY((launch_class<cell, N, TIMES, MIDDLE_ROWS>(queue, a, s)));
+    return launch_long_rows<cell, N, TIMES>(queue, a, s);
 }
 
 /* Whether rows of this matrix can be moved `n` cells at a time. */
@@ -286,10 +297,10 @@ template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_a
     s.beta = (cuda_real<cell>)a->beta;
     for (int n = 4; n > 1; n /= 2) {
         if (takes_packs(a->x, cell_bytes(a->x), n) && takes_packs(a->out, cell_bytes(a->out), n)) {
-            return n == 4 ? run_classes<cell, 4>(queue, a, s) : run_classes<cell, 2>(queue, a, s);
+            return n == 4 ? run_classes<cell, 4, 1>(queue, a, s) : run_classes<cell, 2, 1>(queue, a, s);
         }
     }
-    return run_classes<cell, 1>(queue, a, s);
+    return s.d <= CUDA_WARP ? run_classes<cell, 1, 1>(queue, a, s) : run_classes<cell, 1, 3>(queue, a, s);
 }
 
 int cuda_run_spmm_run(cuda_queue *queue, const hal_spmm_run_args *a)
