@@ -35,9 +35,11 @@ template <typename Op, bool LONG> __global__ void __launch_bounds__(CUDA_BLOCK) 
             continue;
         }
         typename Op::value own[1] = {Op::none()};
-        CUDA_UNROLL
-        for (int64_t at = begin + team; at < end && j < e.d; at += threads / lanes) {
-            own[0] = typename Op::join()(own[0], op.of(e.column[at], row, j));
+        if (j < e.d) { /* in the condition of the loop it would keep loads of several edges apart */
+            CUDA_UNROLL
+            for (int64_t at = begin + team; at < end; at += threads / lanes) {
+                own[0] = typename Op::join()(own[0], op.of(e.column[at], row, j));
+            }
         }
         cuda_join_teams(typename Op::join(), own, e.lanes);
         if (LONG) {
