@@ -8,28 +8,61 @@
 #include "hal/cuda/kernels/cuda_dropout.h"
 #include "hal/cuda/kernels/cuda_edge_sums.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_row.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* ---- products by head ------------------------------------------------------------------------------------------------ */
 
-template <typename real> __global__ void head_dot_kernel(cuda_mat<real> x, cuda_mat<real> y, cuda_mat<real> out, int64_t d)
+/* A team a row and head, and N elements a lane at a time: the order of a sum is a function of d. */
+template <typename real, int N>
+__global__ void __launch_bounds__(CUDA_BLOCK) head_dot_kernel(cuda_row_team team, cuda_mat<real> x, cuda_mat<real> y,
+                                                              cuda_mat<real> out, cuda_divisor heads, int64_t d)
 {
-    for (int64_t at = cuda_first(); at < out.rows * out.cols; at += cuda_stride()) {
-        const int64_t i = at / out.cols;
-        const int64_t h = at % out.cols;
-        const real *left = x.at(i, h * d);
-        const real *right = y.at(y.rows == 1 ? 0 : i, h * d);
-        real sum = 0;
-        for (int64_t j = 0; j < d; ++j) {
-            sum += left[j] * right[j];
+    const int64_t at = team.row();
+    const bool there = at < out.rows * out.cols;
+    const int64_t i = there ? heads.quotient((uint32_t)at) : 0;
+    const int64_t h = there ? at - i * out.cols : 0;
+    const real *left = x.at(i, h * d);
+    const real *right = y.at(y.rows == 1 ? 0 : i, h * d);
+    real sum = 0;
+    CUDA_UNROLL
+    for (int64_t j = (int64_t)team.lane() * N; there && j < d; j += (int64_t)team.lanes * N) {
+        const cuda_pack<real, N> a = cuda_get_any<N>(left + j, N);
+        const cuda_pack<real, N> b = cuda_get_any<N>(right + j, N);
+        for (int k = 0; k < N; ++k) {
+            sum += a.at[k] * b.at[k];
         }
+    }
+    sum = team.joined(cuda_sum(), sum);
+    if (there && team.lane() == 0) {
         *out.at(i, h) = sum;
     }
 }
 
+/* Rows [first, first + rows) of a matrix; of one row all. */
+template <typename real> static cuda_mat<real> rows_of(const cuda_mat<real> &mat, int64_t first, int64_t rows)
+{
+    return mat.rows == 1 ? mat : cuda_mat<real>{mat.data + first * mat.ld, rows, mat.cols, mat.ld};
+}
+
+template <typename real, int N> static int head_dot_rows(cuda_queue *queue, const hal_head_dot_args *a, int64_t d)
+{
+    const int64_t most = 0x7fffffff / a->out.cols; /* rows of a launch */
+    const cuda_row_team team = cuda_row_team_of(cuda_pieces(d, 3 * N));
+    for (int64_t first = 0; first < a->out.rows; first += most) {
+        const int64_t rows = a->out.rows - first < most ? a->out.rows - first : most;
+        CUDA_TRY(cuda_launch_teams(queue, cuda_team_grid(team, rows * a->out.cols), head_dot_kernel<real, N>, team,
+                                   rows_of(cuda_mat_of<real>(a->x), first, rows),
+                                   rows_of(cuda_mat_of<real>(a->y), first, rows),
+                                   rows_of(cuda_mat_of<real>(a->out), first, rows), cuda_divisor_of(a->out.cols), d));
+    }
+    return CUDA_DONE;
+}
+
 template <typename real> static int head_dot(cuda_queue *queue, const hal_head_dot_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->out.rows * a->out.cols), head_dot_kernel<real>, cuda_mat_of<real>(a->x),
-                       cuda_mat_of<real>(a->y), cuda_mat_of<real>(a->out), a->x.cols / a->out.cols);
+    const int64_t d = a->x.cols / a->out.cols;
+    return d % 4 == 0 ? head_dot_rows<real, 4>(queue, a, d) : head_dot_rows<real, 1>(queue, a, d);
 }
 
 int cuda_run_head_dot(cuda_queue *queue, const hal_head_dot_args *a)
@@ -37,23 +70,34 @@ int cuda_run_head_dot(cuda_queue *queue, const hal_head_dot_args *a)
     return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, head_dot, queue, a);
 }
 
-template <typename real>
-__global__ void head_scale_kernel(cuda_mat<real> scale, cuda_mat<real> x, cuda_mat<real> y, int64_t d, real beta, bool divide)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        const int64_t j = at % y.cols;
-        const real from = *x.at(x.rows == 1 ? 0 : i, j);
-        const real factor = *scale.at(i, j / d);
-        const real value = divide ? from / factor : from * factor;
-        *y.at(i, j) = beta == (real)0 ? value : beta * *y.at(i, j) + value;
+template <typename real> struct scaled_heads {
+    cuda_mat<real> scale, x, y;
+    cuda_divisor d;
+    real beta;
+    bool divide;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const cuda_pack<real, N> from = cuda_get<N>(x.at(x.rows == 1 ? 0 : i, j), n);
+        cuda_pack<real, N> to = {};
+        if (beta != (real)0) {
+            to = cuda_get<N>(y.at(i, j), n);
+        }
+        for (int k = 0; k < N && k < n; ++k) {
+            const real factor = *scale.at(i, d.quotient((uint32_t)j + (uint32_t)k));
+            const real value = divide ? from.at[k] / factor : from.at[k] * factor;
+            to.at[k] = beta == (real)0 ? value : beta * to.at[k] + value;
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename real> static int head_scale(cuda_queue *queue, const hal_head_scale_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), head_scale_kernel<real>, cuda_mat_of<real>(a->scale),
-                       cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->y), a->y.cols / a->scale.cols, (real)a->beta, a->divide);
+    const scaled_heads<real> f = {cuda_mat_of<real>(a->scale), cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->y),
+                                  cuda_divisor_of(a->y.cols / a->scale.cols), (real)a->beta, a->divide};
+    return f.y.cols > 0x7fffffff ? CUDA_ERROR_SHAPE
+                                 : cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
 int cuda_run_head_scale(cuda_queue *queue, const hal_head_scale_args *a)

@@ -1,10 +1,11 @@
 /*
  * hal/cuda/kernels/cuda_columns.h: sums over the rows of each column, in double, the same bits every time.
  *
- *      grid: strips of 32 columns x chunks of rows     a block: 32 columns x 8 rows at a time
- *      -> a sum a chunk, added in order by a second kernel
+ *      grid: strips of 32 columns x chunks of rows     a block: 32 columns x 8 rows at a time, of few columns more rows
+ *      -> a sum a chunk, which a second kernel adds: a block 8 columns x 32 chunks at a time
  *
- * The number of chunks is a function of the number of rows alone. What is summed says a struct:
+ * Lines of a block take rows, and chunks, in turn and are joined by halves: who adds what is a function of the shape alone. What is
+ * summed says a struct:
  *
  *      struct column_sum {
  *          enum { SUMS = 1 };
@@ -17,52 +18,63 @@
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 
-#include "hal/cuda/kernels/cuda_launch.h"
+#include "hal/cuda/kernels/cuda_row.h"
 
 static const int64_t CUDA_COLUMN_ROWS = 512;   /* of a chunk, at least */
 static const int64_t CUDA_COLUMN_CHUNKS = 512; /* at most */
+static const int64_t CUDA_COLUMN_FEW = 8;      /* columns of a block that adds chunks */
 
-template <typename F>
-__global__ void cuda_column_chunks(F f, int64_t rows, int64_t cols, int64_t chunk, double *partial)
+/* What the lines of a block have of each column, in the first line. */
+template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[SUMS], unsigned lanes)
 {
-    __shared__ double all[F::SUMS][CUDA_ROWS][CUDA_WARP];
-    const int lane = cuda_lane();
-    const int line = (int)(threadIdx.x / CUDA_WARP);
-    const int64_t j = (int64_t)blockIdx.y * CUDA_WARP + lane;
-    const int64_t begin = (int64_t)blockIdx.x * chunk;
-    const int64_t end = begin + chunk < rows ? begin + chunk : rows;
-    double sum[F::SUMS];
-    for (int s = 0; s < F::SUMS; ++s) {
-        sum[s] = 0.0;
-    }
-    for (int64_t i = begin + line; i < end && j < cols; i += CUDA_ROWS) {
-        f.take(i, j, sum);
-    }
-    for (int s = 0; s < F::SUMS; ++s) {
-        all[s][line][lane] = sum[s];
+    __shared__ double all[SUMS][CUDA_BLOCK];
+    const unsigned t = threadIdx.x;
+    for (int s = 0; s < SUMS; ++s) {
+        all[s][t] = sum[s];
     }
     __syncthreads();
-    if (line == 0 && j < cols) {
-        for (int s = 0; s < F::SUMS; ++s) {
-            double total = 0.0;
-            for (int r = 0; r < CUDA_ROWS; ++r) {
-                total += all[s][r][lane];
-            }
-            partial[((int64_t)blockIdx.x * F::SUMS + s) * cols + j] = total;
+    for (unsigned half = CUDA_BLOCK / 2; half >= lanes; half /= 2) {
+        for (int s = 0; s < SUMS && t < half; ++s) {
+            all[s][t] += all[s][t + half];
         }
+        __syncthreads();
+    }
+    for (int s = 0; s < SUMS; ++s) {
+        sum[s] = all[s][t];
     }
 }
 
-template <typename F> __global__ void cuda_column_rest(F f, int64_t cols, int chunks, const double *partial)
+template <typename F>
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    cuda_column_chunks(F f, int64_t rows, int64_t cols, int64_t chunk, cuda_row_team team, double *partial)
 {
-    for (int64_t j = cuda_first(); j < cols; j += cuda_stride()) {
-        double sum[F::SUMS];
+    const int64_t j = (int64_t)blockIdx.y * team.lanes + team.lane();
+    const int64_t begin = (int64_t)blockIdx.x * chunk;
+    const int64_t end = begin + chunk < rows ? begin + chunk : rows;
+    double sum[F::SUMS] = {};
+    for (int64_t i = begin + (threadIdx.x >> team.bits); i < end && j < cols; i += CUDA_BLOCK >> team.bits) {
+        f.take(i, j, sum);
+    }
+    cuda_join_lines(sum, (unsigned)team.lanes);
+    for (int s = 0; s < F::SUMS && (int)threadIdx.x < team.lanes && j < cols; ++s) {
+        partial[((int64_t)blockIdx.x * F::SUMS + s) * cols + j] = sum[s];
+    }
+}
+
+template <typename F>
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    cuda_column_rest(F f, int64_t cols, int chunks, cuda_row_team team, const double *partial)
+{
+    const int64_t j = (int64_t)blockIdx.x * team.lanes + team.lane();
+    double sum[F::SUMS] = {};
+    CUDA_UNROLL
+    for (int c = (int)threadIdx.x >> team.bits; c < chunks && j < cols; c += CUDA_BLOCK >> team.bits) {
         for (int s = 0; s < F::SUMS; ++s) {
-            sum[s] = 0.0;
-            for (int c = 0; c < chunks; ++c) {
-                sum[s] += partial[((int64_t)c * F::SUMS + s) * cols + j];
-            }
+            sum[s] += partial[((int64_t)c * F::SUMS + s) * cols + j];
         }
+    }
+    cuda_join_lines(sum, (unsigned)team.lanes);
+    if ((int)threadIdx.x < team.lanes && j < cols) {
         f.finish(j, sum);
     }
 }
@@ -78,7 +90,9 @@ template <typename F> int cuda_columns(cuda_queue *queue, F f, int64_t rows, int
     const int64_t most = wanted < CUDA_COLUMN_CHUNKS ? wanted : CUDA_COLUMN_CHUNKS;
     const int64_t chunk = most > 0 ? cuda_pieces(rows, most) : 1;
     const int64_t chunks = cuda_pieces(rows, chunk);
-    const int64_t strips = cuda_pieces(cols, CUDA_WARP);
+    const cuda_row_team team = cuda_row_team_of(cols);
+    const cuda_row_team few = cuda_row_team_of(cols < CUDA_COLUMN_FEW ? cols : CUDA_COLUMN_FEW);
+    const int64_t strips = cuda_pieces(cols, team.lanes);
     if (strips > 65535) {
         return CUDA_ERROR_SHAPE;
     }
@@ -87,9 +101,10 @@ template <typename F> int cuda_columns(cuda_queue *queue, F f, int64_t rows, int
     double *partial = static_cast<double *>(scratch);
     if (chunks > 0) {
         CUDA_TRY(cuda_launch_teams(queue, {chunks, CUDA_BLOCK, (unsigned)strips}, cuda_column_chunks<F>, f, rows, cols,
-                                   chunk, partial));
+                                   chunk, team, partial));
     }
-    return cuda_launch(queue, cuda_lines(queue, cols), cuda_column_rest<F>, f, cols, (int)chunks, partial);
+    return cuda_launch_teams(queue, {cuda_pieces(cols, few.lanes), CUDA_BLOCK}, cuda_column_rest<F>, f, cols,
+                             (int)chunks, few, partial);
 }
 
 #endif

@@ -28,15 +28,35 @@ static inline cuda_mask cuda_mask_of(const hal_dropout &dropout)
             on ? 1.0 / (1.0 - (double)dropout.probability) : 1.0};
 }
 
+/* Of the 8 columns that `column` is one of. */
+static __device__ inline philox_block cuda_random_words(const cuda_mask &mask, int64_t row, int64_t column)
+{
+    const int64_t id = mask.row_id != nullptr ? mask.row_id[row] : mask.row_base + row;
+    return philox4x32(philox_counter((uint32_t)(column / 8), (uint64_t)id, mask.purpose, mask.epoch), mask.seed);
+}
+
 static __device__ inline bool cuda_keeps(const cuda_mask &mask, int64_t row, int64_t column)
 {
     if (!mask.on) {
         return true;
     }
-    const int64_t id = mask.row_id != nullptr ? mask.row_id[row] : mask.row_base + row;
-    const philox_block block =
-        philox4x32(philox_counter((uint32_t)(column / 8), (uint64_t)id, mask.purpose, mask.epoch), mask.seed);
-    return philox_lane16(block, (unsigned)(column % 8)) >= mask.threshold;
+    return philox_lane16(cuda_random_words(mask, row, column), (unsigned)(column % 8)) >= mask.threshold;
+}
+
+/* A bit for each of columns j .. j + N - 1 of a row: whether it is kept. N is 1, or 8 from a multiple of 8 on, which is one block
+ * of random words. */
+template <int N> static __device__ inline unsigned cuda_keeps_cells(const cuda_mask &mask, int64_t row, int64_t j)
+{
+    static_assert(N == 1 || N == 8, "one block of random words");
+    unsigned kept = 0;
+    if (N == 1 || !mask.on) {
+        return cuda_keeps(mask, row, j) ? ~0u : 0u;
+    }
+    const philox_block block = cuda_random_words(mask, row, j);
+    for (unsigned k = 0; k < N; ++k) {
+        kept |= (philox_lane16(block, k) >= mask.threshold ? 1u : 0u) << k;
+    }
+    return kept;
 }
 
 /* 0, or what element (row, column) is multiplied by. */

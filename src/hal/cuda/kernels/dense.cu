@@ -1,7 +1,8 @@
-/* hal/cuda/kernels/dense.cu: the group dense of hal/ops.def but for products (gemm.cu): a thread an element, in strides. */
+/* hal/cuda/kernels/dense.cu: the group dense of hal/ops.def but for products (gemm.cu). */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* ---- column sums ---------------------------------------------------------------------------------------------------- */
 
@@ -34,22 +35,31 @@ int cuda_run_col_sum(cuda_queue *queue, const hal_col_sum_args *a)
 
 /* ---- sums and scaling ----------------------------------------------------------------------------------------------- */
 
-template <typename cell>
-__global__ void axpby_kernel(cuda_mat<cell> x, cuda_mat<cell> y, cuda_real<cell> alpha, cuda_real<cell> beta)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        const int64_t j = at % y.cols;
-        const cuda_real<cell> old = beta == 0 ? 0 : beta * cuda_load(*y.at(i, j));
-        cuda_store(y.at(i, j), alpha * cuda_load(*x.at(i, j)) + old);
+template <typename cell> struct scaled_sum {
+    typedef cuda_real<cell> real;
+    cuda_mat<cell> x, y;
+    real alpha, beta;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const cuda_pack<cell, N> from = cuda_get<N>(x.at(i, j), n);
+        cuda_pack<cell, N> to = {};
+        if (beta != (real)0) {
+            to = cuda_get<N>(y.at(i, j), n);
+        }
+        for (int k = 0; k < N; ++k) {
+            const real old = beta == (real)0 ? (real)0 : beta * cuda_load(to.at[k]);
+            cuda_store(&to.at[k], alpha * cuda_load(from.at[k]) + old);
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int axpby(cuda_queue *queue, const hal_axpby_args *a)
 {
     typedef cuda_real<cell> real;
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), axpby_kernel<cell>, cuda_mat_of<cell>(a->x),
-                       cuda_mat_of<cell>(a->y), (real)a->alpha, (real)a->beta);
+    const scaled_sum<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), (real)a->alpha, (real)a->beta};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);
 }
 
 int cuda_run_axpby(cuda_queue *queue, const hal_axpby_args *a)
@@ -57,18 +67,25 @@ int cuda_run_axpby(cuda_queue *queue, const hal_axpby_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, axpby, queue, a);
 }
 
-template <typename real> __global__ void scale_rows_kernel(cuda_mat<real> x, const real *scale, cuda_mat<real> y)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        *y.at(i, at % y.cols) = scale[i] * *x.at(i, at % y.cols);
+template <typename real> struct scaled_rows {
+    cuda_mat<real> x, y;
+    const real *scale;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const real factor = scale[i];
+        cuda_pack<real, N> to = cuda_get<N>(x.at(i, j), n);
+        for (int k = 0; k < N; ++k) {
+            to.at[k] *= factor;
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename real> static int scale_rows(cuda_queue *queue, const hal_scale_rows_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), scale_rows_kernel<real>,
-                       cuda_mat_of<real>(a->x), cuda_data<real>(a->scale), cuda_mat_of<real>(a->y));
+    const scaled_rows<real> f = {cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->y), cuda_data<real>(a->scale)};
+    return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
 int cuda_run_scale_rows(cuda_queue *queue, const hal_scale_rows_args *a)
@@ -78,18 +95,20 @@ int cuda_run_scale_rows(cuda_queue *queue, const hal_scale_rows_args *a)
 
 /* ---- packed rows ---------------------------------------------------------------------------------------------------- */
 
-template <typename cell> __global__ void gather_kernel(cuda_mat<cell> x, const int32_t *index, cuda_mat<cell> y)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        *y.at(i, at % y.cols) = *x.at(index[i], at % y.cols);
+template <typename cell> struct gathered {
+    cuda_mat<cell> x, y;
+    const int32_t *index;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_put(y.at(i, j), cuda_get<N>(x.at(index[i], j), n), n);
     }
-}
+};
 
 template <typename cell> static int gather_rows(cuda_queue *queue, const hal_gather_rows_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), gather_kernel<cell>, cuda_mat_of<cell>(a->x),
-                       cuda_data<int32_t>(a->index), cuda_mat_of<cell>(a->y));
+    const gathered<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_data<int32_t>(a->index)};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
 int cuda_run_gather_rows(cuda_queue *queue, const hal_gather_rows_args *a)
@@ -98,26 +117,36 @@ int cuda_run_gather_rows(cuda_queue *queue, const hal_gather_rows_args *a)
 }
 
 /* Indices are distinct: no element is written twice. */
-template <typename cell>
-__global__ void scatter_kernel(cuda_mat<cell> x, const int32_t *index, cuda_mat<cell> y, int mode)
-{
-    for (int64_t at = cuda_first(); at < x.rows * x.cols; at += cuda_stride()) {
-        const int64_t i = at / x.cols;
-        cell *to = y.at(index[i], at % x.cols);
-        const cell from = *x.at(i, at % x.cols);
-        const cuda_real<cell> fresh = cuda_load(from);
-        if (mode == HAL_SCATTER_ADD) {
-            cuda_store(to, cuda_load(*to) + fresh);
-        } else if (mode == HAL_SCATTER_REPLACE || fresh > cuda_load(*to) || fresh != fresh) {
-            *to = from;
+template <typename cell> struct scattered {
+    cuda_mat<cell> x, y;
+    const int32_t *index;
+    int mode;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cell *at = y.at(index[i], j);
+        const cuda_pack<cell, N> from = cuda_get<N>(x.at(i, j), n);
+        cuda_pack<cell, N> to = from;
+        if (mode != HAL_SCATTER_REPLACE) {
+            to = cuda_get<N>(at, n);
+            for (int k = 0; k < N; ++k) {
+                const cuda_real<cell> fresh = cuda_load(from.at[k]);
+                if (mode == HAL_SCATTER_ADD) {
+                    cuda_store(&to.at[k], cuda_load(to.at[k]) + fresh);
+                } else if (fresh > cuda_load(to.at[k]) || fresh != fresh) {
+                    to.at[k] = from.at[k];
+                }
+            }
         }
+        cuda_put(at, to, n);
     }
-}
+};
 
 template <typename cell> static int scatter_rows(cuda_queue *queue, const hal_scatter_rows_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->x.rows * a->x.cols), scatter_kernel<cell>, cuda_mat_of<cell>(a->x),
-                       cuda_data<int32_t>(a->index), cuda_mat_of<cell>(a->y), (int)a->mode);
+    const scattered<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_data<int32_t>(a->index),
+                               (int)a->mode};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.x, f.y);
 }
 
 int cuda_run_scatter_rows(cuda_queue *queue, const hal_scatter_rows_args *a)

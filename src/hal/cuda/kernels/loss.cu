@@ -5,6 +5,7 @@
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_row.h"
 
 /* Sums of what rows added: a loss in double, and two counts. */
 struct tally {
@@ -46,86 +47,111 @@ struct tally_fold {
     }
 };
 
-/* Scratch memory: a tally a row, then the fold's. */
-static int take_scratch(cuda_queue *queue, int64_t rows, tally **row, void **fold)
+/* Scratch memory: what each row has, then the fold's. */
+template <typename fold_type, typename row_type>
+static int take_scratch(cuda_queue *queue, int64_t rows, row_type **row, void **fold)
 {
     void *scratch = nullptr;
-    CUDA_TRY(cuda_queue_scratch(queue, (size_t)rows * sizeof(tally) + cuda_fold_bytes<tally_fold>(), &scratch));
-    *row = static_cast<tally *>(scratch);
+    CUDA_TRY(cuda_queue_scratch(queue, (size_t)rows * sizeof(row_type) + cuda_fold_bytes<fold_type>(), &scratch));
+    *row = static_cast<row_type *>(scratch);
     *fold = *row + rows;
     return CUDA_DONE;
 }
 
-/* The largest of a row's numbers over the lanes of a warp, and the sum. */
-static __device__ inline double warp_largest(double x)
-{
-    for (int half = CUDA_WARP / 2; half > 0; half /= 2) {
-        const double other = __shfl_xor_sync(0xffffffffu, x, half);
-        x = other > x ? other : x;
-    }
-    return x;
-}
-
-static __device__ inline double warp_total(double x)
-{
-    for (int half = CUDA_WARP / 2; half > 0; half /= 2) {
-        x += __shfl_xor_sync(0xffffffffu, x, half);
-    }
-    return x;
-}
-
 /* ---- softmax cross-entropy ------------------------------------------------------------------------------------------- */
 
-template <typename real>
-__global__ void softmax_kernel(cuda_mat<real> x, const int32_t *label, const uint8_t *mask, cuda_mat<real> dx,
-                               double scale, double smoothing, tally *row)
+/* A row's loss is log(sum) + rest: the fold takes logarithms, a thread a row. */
+struct row_loss {
+    double sum, rest;
+};
+
+struct loss_fold {
+    typedef double value;
+    const row_loss *row;
+    double *loss;
+
+    __device__ double zero() const
+    {
+        return 0.0;
+    }
+    __device__ void take(double &sum, int64_t i) const
+    {
+        sum += log(row[i].sum) + row[i].rest;
+    }
+    __device__ void join(double &sum, double other) const
+    {
+        sum += other;
+    }
+    __device__ void finish(double sum) const
+    {
+        *loss += sum;
+    }
+};
+
+/* Powers are of the row's type, sums of them double, and so is the label's probability: what is left of it after 1 is taken away
+ * is what the others have, however little. dx may be x: lanes write what they alone read. */
+template <typename real, int HELD>
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    softmax_kernel(cuda_row_team team, cuda_mat<real> x, const int32_t *label, const uint8_t *mask, cuda_mat<real> dx,
+                   double scale, double smoothing, row_loss *row)
 {
-    const int64_t i = cuda_row();
-    const int64_t n = x.cols;
-    const double others = smoothing / (double)n; /* what smoothing gives every class */
+    const int64_t i = team.row();
+    const bool there = i < x.rows;
+    const bool counts = there && (mask == nullptr || mask[i] != 0);
+    const int64_t wanted = counts ? label[i] : -1;
+    const double others = smoothing / (double)x.cols; /* what smoothing gives every class */
+    const cuda_lane_row<real, HELD> mine(team, x.at(counts ? i : 0, 0), counts ? x.cols : 0);
+    real power[HELD > 0 ? HELD : 1];
+    real highest = *x.at(counts ? i : 0, 0);
+    real chosen = 0;
     double sum = 0.0;
     double total = 0.0;
-    if (i >= x.rows) {
+    mine.each([&](int64_t, real value, int) { highest = value > highest ? value : highest; });
+    highest = team.joined(cuda_larger(), highest);
+    mine.each([&](int64_t j, real value, int k) {
+        power[k] = exp(value - highest);
+        sum += (double)power[k];
+        chosen = j == wanted ? value : chosen;
+    });
+    sum = team.joined(cuda_sum(), sum);
+    if (smoothing > 0.0) {
+        mine.each([&](int64_t, real value, int) { total += (double)value; });
+        total = team.joined(cuda_sum(), total);
+    }
+    if (there && team.lane() == (counts ? (int)(wanted & (team.lanes - 1)) : 0)) {
+        const double rest = (double)highest - (1.0 - smoothing) * (double)chosen;
+        row[i] = counts ? row_loss{sum, smoothing > 0.0 ? rest - others * total : rest} : row_loss{1.0, 0.0};
+    }
+    if (dx.data == nullptr) {
         return;
     }
-    const bool counts = mask == nullptr || mask[i] != 0;
-    double highest = (double)*x.at(i, 0);
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
-        const double value = (double)*x.at(i, j);
-        highest = value > highest ? value : highest;
+    const real factor = (real)scale / (real)sum;
+    const real less = (real)(scale * others);
+    mine.each([&](int64_t j, real value, int k) {
+        const real own = HELD > 0 ? power[k] : exp(value - highest);
+        *dx.at(i, j) = j == wanted ? (real)(scale * ((double)own / sum - (1.0 - smoothing) - others))
+                                   : factor * own - less;
+    });
+    for (int64_t j = team.lane(); there && !counts && j < x.cols; j += team.lanes) {
+        *dx.at(i, j) = (real)0;
     }
-    highest = warp_largest(highest);
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
-        sum += exp((double)*x.at(i, j) - highest);
-        total += (double)*x.at(i, j);
-    }
-    sum = warp_total(sum);
-    total = warp_total(total);
-    if (cuda_lane() == 0) {
-        double loss = 0.0;
-        if (counts) {
-            loss = log(sum) + highest - (1.0 - smoothing) * (double)*x.at(i, label[i]);
-            loss -= smoothing > 0.0 ? others * total : 0.0;
-        }
-        row[i] = {loss, 0, 0};
-    }
-    __syncwarp(); /* dx may be x, whose label's element was read */
-    for (int64_t j = cuda_lane(); dx.data != nullptr && j < n; j += CUDA_WARP) {
-        const double probability = exp((double)*x.at(i, j) - highest) / sum;
-        const double wanted = counts && label[i] == j ? 1.0 - smoothing : 0.0;
-        *dx.at(i, j) = counts ? (real)(scale * (probability - wanted - others)) : (real)0;
-    }
+}
+
+template <typename real, int HELD> static int softmax_rows(cuda_queue *queue, const hal_softmax_xent_args *a)
+{
+    row_loss *row = nullptr;
+    void *fold = nullptr;
+    const cuda_row_team team = cuda_row_team_of(cuda_pieces(a->x.cols, CUDA_HELD));
+    CUDA_TRY(take_scratch<loss_fold>(queue, a->x.rows, &row, &fold));
+    CUDA_TRY(cuda_launch_teams(queue, cuda_team_grid(team, a->x.rows), softmax_kernel<real, HELD>, team,
+                               cuda_mat_of<real>(a->x), cuda_data<const int32_t>(a->label),
+                               cuda_data<const uint8_t>(a->mask), cuda_mat_of<real>(a->dx), a->scale, a->smoothing, row));
+    return cuda_fold_in(queue, loss_fold{row, cuda_data<double>(a->loss)}, a->x.rows, fold);
 }
 
 template <typename real> static int softmax_xent(cuda_queue *queue, const hal_softmax_xent_args *a)
 {
-    tally *row = nullptr;
-    void *fold = nullptr;
-    CUDA_TRY(take_scratch(queue, a->x.rows, &row, &fold));
-    CUDA_TRY(cuda_launch_teams(queue, cuda_rows(a->x.rows), softmax_kernel<real>, cuda_mat_of<real>(a->x),
-                               cuda_data<const int32_t>(a->label), cuda_data<const uint8_t>(a->mask),
-                               cuda_mat_of<real>(a->dx), a->scale, a->smoothing, row));
-    return cuda_fold_in(queue, tally_fold{row, cuda_data<double>(a->loss), nullptr, nullptr}, a->x.rows, fold);
+    return a->x.cols <= CUDA_HELD * CUDA_WARP ? softmax_rows<real, CUDA_HELD>(queue, a) : softmax_rows<real, 0>(queue, a);
 }
 
 int cuda_run_softmax_xent(cuda_queue *queue, const hal_softmax_xent_args *a)
@@ -135,32 +161,36 @@ int cuda_run_softmax_xent(cuda_queue *queue, const hal_softmax_xent_args *a)
 
 /* ---- binary cross-entropy -------------------------------------------------------------------------------------------- */
 
+/* Of a logit's probability and its complement the smaller is made, and the other from it: neither loses digits. */
 template <typename real>
-__global__ void bce_kernel(cuda_mat<real> x, cuda_mat<float> target, const uint8_t *mask, cuda_mat<real> dx,
-                           double scale, tally *row)
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    bce_kernel(cuda_row_team team, cuda_mat<real> x, cuda_mat<float> target, const uint8_t *mask, cuda_mat<real> dx,
+               double scale, tally *row)
 {
-    const int64_t i = cuda_row();
+    const int64_t i = team.row();
+    const bool there = i < x.rows;
+    const bool row_counts = there && (mask == nullptr || mask[i] != 0);
     double loss = 0.0;
-    double entries = 0.0;
-    if (i >= x.rows) {
-        return;
-    }
-    for (int64_t j = cuda_lane(); j < x.cols; j += CUDA_WARP) {
-        const double logit = (double)*x.at(i, j);
-        const double wanted = (double)*target.at(i, j);
-        const bool counts = (mask == nullptr || mask[i] != 0) && wanted == wanted;
+    int entries = 0;
+    for (int64_t j = team.lane(); there && j < x.cols; j += team.lanes) {
+        const real logit = *x.at(i, j);
+        const real wanted = (real)*target.at(i, j);
+        const bool counts = row_counts && wanted == wanted;
+        const real power = exp(-fabs(logit));
+        const real least = power / ((real)1 + power);
         if (counts) {
-            loss += (logit > 0.0 ? logit : 0.0) - logit * wanted + log1p(exp(-fabs(logit)));
-            entries += 1.0;
+            loss += (double)((logit > 0 ? logit : (real)0) - logit * wanted) + (double)log1p(power);
+            entries += 1;
         }
         if (dx.data != nullptr) {
-            *dx.at(i, j) = counts ? (real)(scale * (1.0 / (1.0 + exp(-logit)) - wanted)) : (real)0;
+            const real gradient = logit > 0 ? ((real)1 - wanted) - least : least - wanted;
+            *dx.at(i, j) = counts ? (real)scale * gradient : (real)0;
         }
     }
-    loss = warp_total(loss);
-    entries = warp_total(entries);
-    if (cuda_lane() == 0) {
-        row[i] = {loss, 0, (int64_t)entries};
+    loss = team.joined(cuda_sum(), loss);
+    entries = team.joined(cuda_sum(), entries);
+    if (there && team.lane() == 0) {
+        row[i] = {loss, 0, entries};
     }
 }
 
@@ -168,8 +198,9 @@ template <typename real> static int bce_logits(cuda_queue *queue, const hal_bce_
 {
     tally *row = nullptr;
     void *fold = nullptr;
-    CUDA_TRY(take_scratch(queue, a->x.rows, &row, &fold));
-    CUDA_TRY(cuda_launch_teams(queue, cuda_rows(a->x.rows), bce_kernel<real>, cuda_mat_of<real>(a->x),
+    CUDA_TRY(take_scratch<tally_fold>(queue, a->x.rows, &row, &fold));
+    const cuda_row_team team = cuda_row_team_of(cuda_pieces(a->x.cols, CUDA_HELD));
+    CUDA_TRY(cuda_launch_teams(queue, cuda_team_grid(team, a->x.rows), bce_kernel<real>, team, cuda_mat_of<real>(a->x),
                                cuda_mat_of<float>(a->target), cuda_data<const uint8_t>(a->mask),
                                cuda_mat_of<real>(a->dx), a->scale, row));
     return cuda_fold_in(queue, tally_fold{row, cuda_data<double>(a->loss), nullptr, cuda_data<int64_t>(a->count)},
@@ -202,7 +233,7 @@ template <typename real> static int accuracy(cuda_queue *queue, const hal_accura
     tally *row = nullptr;
     void *fold = nullptr;
     int64_t *counts = cuda_data<int64_t>(a->counts);
-    CUDA_TRY(take_scratch(queue, a->x.rows, &row, &fold));
+    CUDA_TRY(take_scratch<tally_fold>(queue, a->x.rows, &row, &fold));
     CUDA_TRY(cuda_launch(queue, cuda_lines(queue, a->x.rows), accuracy_kernel<real>, cuda_mat_of<real>(a->x),
                          cuda_data<const int32_t>(a->label), cuda_data<const uint8_t>(a->mask), row));
     return cuda_fold_in(queue, tally_fold{row, nullptr, counts, counts + 1}, a->x.rows, fold);

@@ -1,31 +1,41 @@
 /*
  * hal/cuda/kernels/nn.cu: the group nn of hal/ops.def but for losses (loss.cu) and what normalises rows (norm.cu): activations,
- * dropout with the bits of base/philox.h, and batch norm in two phases. A thread an element, in strides.
+ * dropout with the bits of base/philox.h, and batch norm in two phases.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
 #include "hal/cuda/kernels/cuda_dropout.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* ---- activations ---------------------------------------------------------------------------------------------------- */
 
+enum { MASKED = 8 /* cells at once: those of one block of random words */ };
+
 /* A NaN passes through ReLU, so that a diverging run is seen. */
-template <typename cell>
-__global__ void act_forward_kernel(cuda_mat<cell> x, cuda_mat<cell> y, bool relu, cuda_mask kept)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        const int64_t j = at % y.cols;
-        cuda_real<cell> value = cuda_load(*x.at(i, j));
-        value = relu && value < 0 ? 0 : value;
-        cuda_store(y.at(i, j), cuda_keeps(kept, i, j) ? value * (cuda_real<cell>)kept.scale : 0);
+template <typename cell> struct activation {
+    typedef cuda_real<cell> real;
+    cuda_mat<cell> x, y;
+    bool relu;
+    cuda_mask mask;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<cell, N> to = cuda_get<N>(x.at(i, j), n);
+        const unsigned kept = cuda_keeps_cells<N>(mask, i, j);
+        for (int k = 0; k < N; ++k) {
+            real value = cuda_load(to.at[k]);
+            value = relu && value < 0 ? 0 : value;
+            cuda_store(&to.at[k], (kept >> k & 1u) != 0 ? value * (real)mask.scale : 0);
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int act_forward(cuda_queue *queue, const hal_act_forward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), act_forward_kernel<cell>,
-                       cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), a->relu, cuda_mask_of(a->dropout));
+    const activation<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), a->relu, cuda_mask_of(a->dropout)};
+    return cuda_walk<MASKED>(queue, f, f.mask.on ? CUDA_BY_PLACE : CUDA_ANYWHERE, f.y, f.x);
 }
 
 int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
@@ -33,23 +43,38 @@ int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, act_forward, queue, a);
 }
 
-template <typename cell>
-__global__ void act_backward_kernel(cuda_mat<cell> dy, cuda_mat<cell> y, cuda_mat<cell> dx, bool relu,
-                                    cuda_mask kept)
-{
-    for (int64_t at = cuda_first(); at < dx.rows * dx.cols; at += cuda_stride()) {
-        const int64_t i = at / dx.cols;
-        const int64_t j = at % dx.cols;
-        const bool passes = relu ? cuda_load(*y.at(i, j)) > 0 : cuda_keeps(kept, i, j);
-        cuda_store(dx.at(i, j), passes ? cuda_load(*dy.at(i, j)) * (cuda_real<cell>)kept.scale : 0);
+/* The mask is drawn again without ReLU; with it the sign of y tells. */
+template <typename cell> struct activation_gradient {
+    typedef cuda_real<cell> real;
+    cuda_mat<cell> dy, y, dx;
+    bool relu;
+    cuda_mask mask;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<cell, N> to = cuda_get<N>(dy.at(i, j), n);
+        unsigned passes = 0;
+        if (relu) {
+            const cuda_pack<cell, N> made = cuda_get<N>(y.at(i, j), n);
+            for (int k = 0; k < N; ++k) {
+                passes |= (cuda_load(made.at[k]) > 0 ? 1u : 0u) << k;
+            }
+        } else {
+            passes = cuda_keeps_cells<N>(mask, i, j);
+        }
+        for (int k = 0; k < N; ++k) {
+            cuda_store(&to.at[k], (passes >> k & 1u) != 0 ? cuda_load(to.at[k]) * (real)mask.scale : 0);
+        }
+        cuda_put(dx.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int act_backward(cuda_queue *queue, const hal_act_backward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->dx.rows * a->dx.cols), act_backward_kernel<cell>,
-                       cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->y), cuda_mat_of<cell>(a->dx), a->relu,
-                       cuda_mask_of(a->dropout));
+    const activation_gradient<cell> f = {cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->y), cuda_mat_of<cell>(a->dx),
+                                         a->relu, cuda_mask_of(a->dropout)};
+    return cuda_walk<MASKED>(queue, f, f.mask.on && !f.relu ? CUDA_BY_PLACE : CUDA_ANYWHERE, f.dx, f.dy,
+                             f.relu ? f.y : f.dx);
 }
 
 int cuda_run_act_backward(cuda_queue *queue, const hal_act_backward_args *a)
@@ -57,18 +82,23 @@ int cuda_run_act_backward(cuda_queue *queue, const hal_act_backward_args *a)
     return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, act_backward, queue, a);
 }
 
-template <typename real> __global__ void elu_forward_kernel(cuda_mat<real> x, cuda_mat<real> y)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const real value = *x.at(at / y.cols, at % y.cols);
-        *y.at(at / y.cols, at % y.cols) = value > 0 ? value : expm1(value);
+template <typename real> struct elu {
+    cuda_mat<real> x, y;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<real, N> to = cuda_get<N>(x.at(i, j), n);
+        for (int k = 0; k < N; ++k) {
+            to.at[k] = to.at[k] > 0 ? to.at[k] : expm1(to.at[k]);
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename real> static int elu_forward(cuda_queue *queue, const hal_elu_forward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), elu_forward_kernel<real>,
-                       cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->y));
+    const elu<real> f = {cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->y)};
+    return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);
 }
 
 int cuda_run_elu_forward(cuda_queue *queue, const hal_elu_forward_args *a)
@@ -76,21 +106,26 @@ int cuda_run_elu_forward(cuda_queue *queue, const hal_elu_forward_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, elu_forward, queue, a);
 }
 
-template <typename real>
-__global__ void elu_backward_kernel(cuda_mat<real> dy, cuda_mat<real> y, cuda_mat<real> dx, real keep)
-{
-    for (int64_t at = cuda_first(); at < dx.rows * dx.cols; at += cuda_stride()) {
-        const int64_t i = at / dx.cols;
-        const int64_t j = at % dx.cols;
-        const real value = *y.at(i, j);
-        *dx.at(i, j) = *dy.at(i, j) * (value > 0 ? (real)1 : (real)1 + keep * value);
+template <typename real> struct elu_gradient {
+    cuda_mat<real> dy, y, dx;
+    real keep;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const cuda_pack<real, N> made = cuda_get<N>(y.at(i, j), n);
+        cuda_pack<real, N> to = cuda_get<N>(dy.at(i, j), n);
+        for (int k = 0; k < N; ++k) {
+            to.at[k] *= made.at[k] > 0 ? (real)1 : (real)1 + keep * made.at[k];
+        }
+        cuda_put(dx.at(i, j), to, n);
     }
-}
+};
 
 template <typename real> static int elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->dx.rows * a->dx.cols), elu_backward_kernel<real>,
-                       cuda_mat_of<real>(a->dy), cuda_mat_of<real>(a->y), cuda_mat_of<real>(a->dx), (real)a->keep);
+    const elu_gradient<real> f = {cuda_mat_of<real>(a->dy), cuda_mat_of<real>(a->y), cuda_mat_of<real>(a->dx),
+                                  (real)a->keep};
+    return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_ANYWHERE, f.dx, f.dy, f.y);
 }
 
 int cuda_run_elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
@@ -209,18 +244,45 @@ template <typename real> struct norm_columns {
     const real *mean, *rstd, *gamma, *beta;
 };
 
-template <typename cell>
-__global__ void bn_apply_kernel(cuda_mat<cell> x, norm_columns<cuda_real<cell>> by, cuda_mat<cell> residual,
-                                cuda_mat<cell> y, bool relu)
+template <typename real, int N> struct norm_cells {
+    cuda_pack<real, N> mean, rstd, gamma, beta;
+};
+
+/* Of columns j .. j + n - 1; beta where it is needed: it may be left out. */
+template <int N, typename real>
+static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &by, int64_t j, int n, bool with_beta)
 {
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        const int64_t j = at % y.cols;
-        cuda_real<cell> value = normalised(cuda_load(*x.at(i, j)) - by.mean[j], by.rstd[j], by.gamma[j], by.beta[j]);
-        value = residual.data != nullptr ? value + cuda_load(*residual.at(i, j)) : value;
-        cuda_store(y.at(i, j), relu && value < 0 ? 0 : value);
+    norm_cells<real, N> made = {cuda_get_any<N>(by.mean + j, n), cuda_get_any<N>(by.rstd + j, n),
+                                cuda_get_any<N>(by.gamma + j, n), {}};
+    if (with_beta) {
+        made.beta = cuda_get_any<N>(by.beta + j, n);
     }
+    return made;
 }
+
+template <typename cell> struct normalisation {
+    typedef cuda_real<cell> real;
+    cuda_mat<cell> x, residual, y;
+    norm_columns<real> by;
+    bool relu;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const norm_cells<real, N> norm = norm_of<N>(by, j, n, true);
+        cuda_pack<cell, N> to = cuda_get<N>(x.at(i, j), n);
+        cuda_pack<cell, N> added = {};
+        if (residual.data != nullptr) {
+            added = cuda_get<N>(residual.at(i, j), n);
+        }
+        for (int k = 0; k < N; ++k) {
+            const real centred = cuda_load(to.at[k]) - norm.mean.at[k];
+            real value = normalised(centred, norm.rstd.at[k], norm.gamma.at[k], norm.beta.at[k]);
+            value = residual.data != nullptr ? value + cuda_load(added.at[k]) : value;
+            cuda_store(&to.at[k], relu && value < 0 ? 0 : value);
+        }
+        cuda_put(y.at(i, j), to, n);
+    }
+};
 
 template <typename cell, typename args> static norm_columns<cuda_real<cell>> columns_of(const args *a)
 {
@@ -230,8 +292,10 @@ template <typename cell, typename args> static norm_columns<cuda_real<cell>> col
 
 template <typename cell> static int bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), bn_apply_kernel<cell>, cuda_mat_of<cell>(a->x),
-                       columns_of<cell>(a), cuda_mat_of<cell>(a->residual), cuda_mat_of<cell>(a->y), a->relu);
+    const normalisation<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->residual), cuda_mat_of<cell>(a->y),
+                                   columns_of<cell>(a), a->relu};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x,
+                                                 f.residual.data != nullptr ? f.residual : f.x);
 }
 
 int cuda_run_bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
@@ -287,29 +351,43 @@ int cuda_run_bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_ar
     return CUDA_BY_DATA(a->x.dtype, bn_backward_stats, queue, a);
 }
 
-template <typename cell>
-__global__ void bn_backward_apply_kernel(cuda_mat<cell> dy, cuda_mat<cell> x, norm_columns<cuda_real<cell>> by,
-                                         const double *stats, cuda_mat<cell> dx, double count, bool relu)
-{
+template <typename cell> struct normalisation_gradient {
     typedef cuda_real<cell> real;
-    for (int64_t at = cuda_first(); at < dx.rows * dx.cols; at += cuda_stride()) {
-        const int64_t i = at / dx.cols;
-        const int64_t j = at % dx.cols;
-        const real value = cuda_load(*x.at(i, j));
-        const bool passes =
-            !relu || cuda_rounded<cell>(normalised(value - by.mean[j], by.rstd[j], by.gamma[j], by.beta[j])) > 0;
-        const double gradient = passes ? (double)cuda_load(*dy.at(i, j)) : 0.0;
-        const double xhat = ((double)value - (double)by.mean[j]) * (double)by.rstd[j];
-        const double balanced = gradient - stats[j] / count - xhat * stats[dx.cols + j] / count;
-        cuda_store(dx.at(i, j), (real)((double)by.gamma[j] * (double)by.rstd[j] * balanced));
+    cuda_mat<cell> dy, x, dx;
+    norm_columns<real> by;
+    const double *stats;
+    double share; /* of a row in the sums */
+    bool relu;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const norm_cells<real, N> norm = norm_of<N>(by, j, n, relu);
+        const cuda_pack<double, N> sum = cuda_get_any<N>(stats + j, n);
+        const cuda_pack<double, N> product = cuda_get_any<N>(stats + dx.cols + j, n);
+        const cuda_pack<cell, N> from = cuda_get<N>(x.at(i, j), n);
+        cuda_pack<cell, N> to = cuda_get<N>(dy.at(i, j), n);
+        for (int k = 0; k < N; ++k) {
+            const real centred = cuda_load(from.at[k]) - norm.mean.at[k];
+            const bool passes =
+                !relu ||
+                cuda_rounded<cell>(normalised(centred, norm.rstd.at[k], norm.gamma.at[k], norm.beta.at[k])) > 0;
+            const double gradient = passes ? (double)cuda_load(to.at[k]) : 0.0;
+            const double xhat =
+                ((double)cuda_load(from.at[k]) - (double)norm.mean.at[k]) * (double)norm.rstd.at[k];
+            const double balanced = gradient - (sum.at[k] + xhat * product.at[k]) * share;
+            cuda_store(&to.at[k], (real)((double)norm.gamma.at[k] * (double)norm.rstd.at[k] * balanced));
+        }
+        cuda_put(dx.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->dx.rows * a->dx.cols), bn_backward_apply_kernel<cell>,
-                       cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->x), columns_of<cell>(a),
-                       cuda_data<const double>(a->stats), cuda_mat_of<cell>(a->dx), a->count, a->relu);
+    const normalisation_gradient<cell> f = {
+        cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->x),           cuda_mat_of<cell>(a->dx),
+        columns_of<cell>(a),      cuda_data<const double>(a->stats), 1.0 / a->count,
+        a->relu};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.x);
 }
 
 int cuda_run_bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)

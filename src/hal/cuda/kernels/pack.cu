@@ -5,6 +5,7 @@
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* ---- reduce ----------------------------------------------------------------------------------------------------------- */
 
@@ -35,23 +36,29 @@ static __device__ inline uint8_t sum_of(uint8_t a, uint8_t b)
 }
 
 /* A NaN on either side stays: it is no equal of itself. */
-template <typename T>
-__global__ void reduce_kernel(cuda_mat<T> left, cuda_mat<T> right, cuda_mat<T> to, int reduction)
-{
-    for (int64_t at = cuda_first(); at < to.rows * to.cols; at += cuda_stride()) {
-        const int64_t i = at / to.cols;
-        const int64_t j = at % to.cols;
-        const T a = *left.at(i, j);
-        const T b = *right.at(i, j);
-        const bool first = reduction == HAL_MAX ? a > b : a < b;
-        *to.at(i, j) = reduction == HAL_SUM ? sum_of(a, b) : first || a != a ? a : b;
+template <typename T> struct reduced {
+    cuda_mat<T> left, right, to;
+    int reduction;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const cuda_pack<T, N> a = cuda_get<N>(left.at(i, j), n);
+        const cuda_pack<T, N> b = cuda_get<N>(right.at(i, j), n);
+        cuda_pack<T, N> made;
+        for (int k = 0; k < N; ++k) {
+            const bool first = reduction == HAL_MAX ? a.at[k] > b.at[k] : a.at[k] < b.at[k];
+            made.at[k] = reduction == HAL_SUM                 ? sum_of(a.at[k], b.at[k])
+                         : first || a.at[k] != a.at[k] ? a.at[k]
+                                                              : b.at[k];
+        }
+        cuda_put(to.at(i, j), made, n);
     }
-}
+};
 
 template <typename T> static int reduce(cuda_queue *queue, const hal_reduce_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->to.rows * a->to.cols), reduce_kernel<T>, cuda_mat_of<T>(a->left),
-                       cuda_mat_of<T>(a->right), cuda_mat_of<T>(a->to), (int)a->reduction);
+    const reduced<T> f = {cuda_mat_of<T>(a->left), cuda_mat_of<T>(a->right), cuda_mat_of<T>(a->to), (int)a->reduction};
+    return cuda_walk<cuda_cells_at_once<T>()>(queue, f, CUDA_ANYWHERE, f.to, f.left, f.right);
 }
 
 int cuda_run_reduce(cuda_queue *queue, const hal_reduce_args *a)
@@ -89,20 +96,32 @@ static __device__ inline void cuda_store(cuda_f16 *to, float x)
     to->bits = fp16_from_float(x);
 }
 
-template <typename X, typename Y> __global__ void cast_kernel(cuda_mat<X> x, cuda_mat<Y> y, bool add)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        const int64_t j = at % y.cols;
-        const float value = cuda_load(*x.at(i, j));
-        cuda_store(y.at(i, j), add ? cuda_load(*y.at(i, j)) + value : value);
+enum { CAST = 8 /* cells at once: 16 bytes of the narrow ones */ };
+
+template <typename X, typename Y> struct converted {
+    cuda_mat<X> x;
+    cuda_mat<Y> y;
+    bool add;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const cuda_pack<X, N> from = cuda_get<N>(x.at(i, j), n);
+        cuda_pack<Y, N> to = {};
+        if (add) {
+            to = cuda_get<N>(y.at(i, j), n);
+        }
+        for (int k = 0; k < N; ++k) {
+            const float value = cuda_load(from.at[k]);
+            cuda_store(&to.at[k], add ? cuda_load(to.at[k]) + value : value);
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 template <typename X, typename Y> static int cast(cuda_queue *queue, const hal_cast_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), cast_kernel<X, Y>, cuda_mat_of<X>(a->x),
-                       cuda_mat_of<Y>(a->y), a->add);
+    const converted<X, Y> f = {cuda_mat_of<X>(a->x), cuda_mat_of<Y>(a->y), a->add};
+    return cuda_walk<CAST>(queue, f, CUDA_ANYWHERE, f.y, f.x);
 }
 
 template <typename X> static int cast_from(cuda_queue *queue, const hal_cast_args *a)

@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* The 16 random bits of one element. */
 static __device__ uint32_t random_bits(const hal_row_rounding &r, int64_t id, int64_t col)
@@ -166,19 +167,23 @@ static __device__ float decode_element(int codec, const uint8_t *x, int64_t j)
     return scale * (float)q;
 }
 
-__global__ void decode_kernel(cuda_mat<const uint8_t> x, cuda_mat<float> y, int codec)
-{
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t i = at / y.cols;
-        *y.at(i, at % y.cols) = decode_element(codec, x.at(i, 0), at % y.cols);
+struct decoded {
+    cuda_mat<const uint8_t> x;
+    cuda_mat<float> y;
+    int codec;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<float, N> to = {};
+        for (int k = 0; k < N; ++k) {
+            to.at[k] = k < n ? decode_element(codec, x.at(i, 0), j + k) : 0.0f;
+        }
+        cuda_put(y.at(i, j), to, n);
     }
-}
+};
 
 int cuda_run_decode_rows(cuda_queue *queue, const hal_decode_rows_args *a)
 {
-    if (cuda_empty(a->y)) {
-        return CUDA_DONE;
-    }
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), decode_kernel,
-                       cuda_mat_of<const uint8_t>(a->x), cuda_mat_of<float>(a->y), (int)a->codec);
+    const decoded f = {cuda_mat_of<const uint8_t>(a->x), cuda_mat_of<float>(a->y), (int)a->codec};
+    return cuda_empty(a->y) ? CUDA_DONE : cuda_walk<4>(queue, f, CUDA_BY_PLACE, f.y);
 }
