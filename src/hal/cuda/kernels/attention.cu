@@ -25,12 +25,14 @@ __global__ void __launch_bounds__(CUDA_BLOCK) head_dot_kernel(cuda_row_team team
     const real *left = x.at(i, h * d);
     const real *right = y.at(y.rows == 1 ? 0 : i, h * d);
     real sum = 0;
+    const int64_t own = there ? team.parts(d / N) : 0;
     CUDA_UNROLL
-    for (int64_t j = (int64_t)team.lane() * N; there && j < d; j += (int64_t)team.lanes * N) {
+    for (int64_t k = 0; k < own; ++k) {
+        const int64_t j = (team.lane() + k * team.lanes) * N;
         const cuda_pack<real, N> a = cuda_get_any<N>(left + j, N);
         const cuda_pack<real, N> b = cuda_get_any<N>(right + j, N);
-        for (int k = 0; k < N; ++k) {
-            sum += a.at[k] * b.at[k];
+        for (int c = 0; c < N; ++c) {
+            sum += a.at[c] * b.at[c];
         }
     }
     sum = team.joined(cuda_sum(), sum);

@@ -23,6 +23,11 @@ struct cuda_row_team {
     {
         return (int)threadIdx.x & (lanes - 1);
     }
+    /* Of parts that lanes take in turn, this lane's: known before a loop over them, which can then load several at once. */
+    __device__ int64_t parts(int64_t all) const
+    {
+        return (all - lane() + lanes - 1) >> bits;
+    }
     /* In all lanes. */
     template <typename Join, typename T> __device__ T joined(Join join, T own) const
     {
@@ -50,34 +55,34 @@ static inline cuda_grid cuda_team_grid(const cuda_row_team &team, int64_t rows)
 }
 
 /* Elements that a lane holds of a row of at most CUDA_HELD * CUDA_WARP. */
-enum { CUDA_HELD = 4 };
+enum { CUDA_HELD = 8 };
 
 /* A lane's elements of a row: `held` in registers where rows are short, else loaded whenever they are asked for. */
 template <typename cell, int HELD> struct cuda_lane_row {
     const cell *x;
-    int64_t n;
-    int lane, lanes;
+    int n, lane, lanes;
     cell held[HELD > 0 ? HELD : 1];
 
     __device__ cuda_lane_row(const cuda_row_team &team, const cell *row, int64_t cols)
-        : x(row), n(cols), lane(team.lane()), lanes(team.lanes)
+        : x(row), n((int)cols), lane(team.lane()), lanes(team.lanes)
     {
         for (int k = 0; k < HELD; ++k) {
-            const int64_t j = lane + (int64_t)k * lanes;
+            const int j = lane + k * lanes;
             held[k] = j < n ? x[j] : cell();
         }
     }
-    /* f(j, element, k): the lane's k-th, counted where rows are held. */
-    template <typename F> __device__ void each(F f) const
+    /* f(j, element): what it makes of the element stays where rows are held. */
+    template <typename F> __device__ void each(F f)
     {
         for (int k = 0; k < HELD; ++k) {
-            const int64_t j = lane + (int64_t)k * lanes;
+            const int j = lane + k * lanes;
             if (j < n) {
-                f(j, held[k], k);
+                f(j, held[k]);
             }
         }
-        for (int64_t j = lane; HELD == 0 && j < n; j += lanes) {
-            f(j, x[j], 0);
+        for (int j = lane; HELD == 0 && j < n; j += lanes) {
+            cell element = x[j];
+            f(j, element);
         }
     }
 };

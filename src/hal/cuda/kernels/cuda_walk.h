@@ -1,7 +1,7 @@
 /*
- * hal/cuda/kernels/cuda_walk.h: the cells of matrices of one shape, a thread N neighbours of a row, loaded and stored 16 bytes at
- * a time where all matrices allow it, else a cell a thread. Matrices without gaps are one long row where a cell's place does
- * not matter. What becomes of the cells says a struct:
+ * hal/cuda/kernels/cuda_walk.h: the cells of matrices of one shape, a thread N neighbours of a row, loaded and stored 16 bytes
+ * at a time where all matrices allow it, else a cell a thread. Matrices without gaps are one long row where a cell's place
+ * does not matter. What becomes of the cells says a struct:
  *
  *      template <typename cell> struct negated {
  *          cuda_mat<cell> x, y;
@@ -31,36 +31,56 @@ template <typename cell, int N> struct alignas(sizeof(cell) * N < 16 ? sizeof(ce
     cell at[N];
 };
 
-/* The first n of N cells from an aligned address on; zeros behind them. */
-template <int N, typename cell> static __device__ inline cuda_pack<cell, N> cuda_get(const cell *from, int n)
+template <int N, typename cell>
+static __device__ inline cuda_pack<cell, N> cuda_get_packed(const cell *from, int n, bool aligned)
 {
     cuda_pack<cell, N> made;
-    if (n == N) {
+    if (n == N && aligned) {
         return *reinterpret_cast<const cuda_pack<cell, N> *>(from);
     }
     for (int k = 0; k < N; ++k) {
         made.at[k] = k < n ? from[k] : cell();
     }
     return made;
+}
+
+/* The first n of N cells from an aligned address on; zeros behind them. */
+template <int N, typename cell> static __device__ inline cuda_pack<cell, N> cuda_get(const cell *from, int n)
+{
+    return cuda_get_packed<N>(from, n, true);
 }
 
 /* The same from any address: parameters of columns lie where they like. */
 template <int N, typename cell> static __device__ inline cuda_pack<cell, N> cuda_get_any(const cell *from, int n)
 {
-    cuda_pack<cell, N> made;
-    if (n == N && (uintptr_t)from % alignof(cuda_pack<cell, N>) == 0) {
-        return *reinterpret_cast<const cuda_pack<cell, N> *>(from);
+    return cuda_get_packed<N>(from, n, (uintptr_t)from % alignof(cuda_pack<cell, N>) == 0);
+}
+
+/* To an aligned address, by instructions that are named: left to itself nvcc stores many a pack cell by cell. */
+template <typename pack> static __device__ inline void cuda_put_packed(pack *to, const pack &made)
+{
+#if !WEFT_CUDA_SHIM
+    if constexpr (sizeof(pack) % 16 == 0) {
+        for (unsigned w = 0; w < sizeof(pack) / 16; ++w) {
+            const uint4 word = reinterpret_cast<const uint4 *>(&made)[w];
+            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<uint4 *>(to) + w),
+                         "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
+                         : "memory");
+        }
+        return;
+    } else if constexpr (sizeof(pack) == 8) {
+        const uint2 word = *reinterpret_cast<const uint2 *>(&made);
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y) : "memory");
+        return;
     }
-    for (int k = 0; k < N; ++k) {
-        made.at[k] = k < n ? from[k] : cell();
-    }
-    return made;
+#endif
+    *to = made;
 }
 
 template <int N, typename cell> static __device__ inline void cuda_put(cell *to, const cuda_pack<cell, N> &made, int n)
 {
     if (n == N) {
-        *reinterpret_cast<cuda_pack<cell, N> *>(to) = made;
+        cuda_put_packed(reinterpret_cast<cuda_pack<cell, N> *>(to), made);
         return;
     }
     for (int k = 0; k < N; ++k) {
@@ -70,8 +90,8 @@ template <int N, typename cell> static __device__ inline void cuda_put(cell *to,
     }
 }
 
-/* Quotients of numbers below 2^31 by one that is known on the host, in 1 .. 2^31 - 1. T. Granlund, P. L. Montgomery: Division by
- * invariant integers using multiplication. PLDI '94, doi:10.1145/178243.178249 */
+/* Quotients of numbers below 2^31 by one that is known on the host, in 1 .. 2^31 - 1. T. Granlund, P. L. Montgomery: Division
+ * by invariant integers using multiplication. PLDI '94, doi:10.1145/178243.178249 */
 struct cuda_divisor {
     uint32_t by, multiplier, shift;
 

@@ -88,52 +88,60 @@ struct loss_fold {
     }
 };
 
-/* Powers are of the row's type, sums of them double, and so is the label's probability: what is left of it after 1 is taken away
- * is what the others have, however little. dx may be x: lanes write what they alone read. */
+/* What smoothing leaves of a label, and what it gives every class; the scale of gradients. */
+struct softmax_weights {
+    double scale, label, others;
+    bool smooth;
+};
+
+/* Powers are of the row's type, sums of them double, and so is the label's probability: what is left of it after 1 is taken
+ * away is what the others have, however little. dx may be x: lanes write what they alone read, but for a row's first element,
+ * which all have read before they join. */
 template <typename real, int HELD>
 __global__ void __launch_bounds__(CUDA_BLOCK)
     softmax_kernel(cuda_row_team team, cuda_mat<real> x, const int32_t *label, const uint8_t *mask, cuda_mat<real> dx,
-                   double scale, double smoothing, row_loss *row)
+                   softmax_weights weights, row_loss *row)
 {
     const int64_t i = team.row();
     const bool there = i < x.rows;
     const bool counts = there && (mask == nullptr || mask[i] != 0);
-    const int64_t wanted = counts ? label[i] : -1;
-    const double others = smoothing / (double)x.cols; /* what smoothing gives every class */
-    const cuda_lane_row<real, HELD> mine(team, x.at(counts ? i : 0, 0), counts ? x.cols : 0);
-    real power[HELD > 0 ? HELD : 1];
-    real highest = *x.at(counts ? i : 0, 0);
+    const int wanted = counts ? label[i] : -1;
+    cuda_lane_row<real, HELD> mine(team, x.at(counts ? i : 0, 0), counts ? x.cols : 0);
+    real *to = dx.data != nullptr ? dx.at(i, 0) : nullptr;
+    real highest = counts ? *x.at(i, 0) : (real)0;
     real chosen = 0;
     double sum = 0.0;
     double total = 0.0;
-    mine.each([&](int64_t, real value, int) { highest = value > highest ? value : highest; });
-    highest = team.joined(cuda_larger(), highest);
-    mine.each([&](int64_t j, real value, int k) {
-        power[k] = exp(value - highest);
-        sum += (double)power[k];
+    mine.each([&](int j, real value) {
+        highest = value > highest ? value : highest;
         chosen = j == wanted ? value : chosen;
     });
-    sum = team.joined(cuda_sum(), sum);
-    if (smoothing > 0.0) {
-        mine.each([&](int64_t, real value, int) { total += (double)value; });
-        total = team.joined(cuda_sum(), total);
+    highest = team.joined(cuda_larger(), highest);
+    if (weights.smooth) {
+        mine.each([&](int, real value) { total += (double)value; });
+        total = weights.others * team.joined(cuda_sum(), total);
     }
-    if (there && team.lane() == (counts ? (int)(wanted & (team.lanes - 1)) : 0)) {
-        const double rest = (double)highest - (1.0 - smoothing) * (double)chosen;
-        row[i] = counts ? row_loss{sum, smoothing > 0.0 ? rest - others * total : rest} : row_loss{1.0, 0.0};
-    }
-    if (dx.data == nullptr) {
-        return;
-    }
-    const real factor = (real)scale / (real)sum;
-    const real less = (real)(scale * others);
-    mine.each([&](int64_t j, real value, int k) {
-        const real own = HELD > 0 ? power[k] : exp(value - highest);
-        *dx.at(i, j) = j == wanted ? (real)(scale * ((double)own / sum - (1.0 - smoothing) - others))
-                                   : factor * own - less;
+    mine.each([&](int, real &value) {
+        value = exp(value - highest);
+        sum += (double)value;
     });
-    for (int64_t j = team.lane(); there && !counts && j < x.cols; j += team.lanes) {
-        *dx.at(i, j) = (real)0;
+    sum = team.joined(cuda_sum(), sum);
+    if (to != nullptr) {
+        const real factor = (real)weights.scale / (real)sum;
+        const real less = (real)(weights.scale * weights.others);
+        mine.each([&](int j, real value) { to[j] = factor * (HELD > 0 ? value : exp(value - highest)) - less; });
+        for (int64_t j = team.lane(); there && !counts && j < x.cols; j += team.lanes) {
+            to[j] = (real)0;
+        }
+    }
+    if (counts && team.lane() == (wanted & (team.lanes - 1))) {
+        row[i] = {sum, (double)highest - weights.label * (double)chosen - total};
+        if (to != nullptr) {
+            const double probability = (double)exp(chosen - highest) / sum;
+            to[wanted] = (real)(weights.scale * (probability - weights.label - weights.others));
+        }
+    } else if (there && !counts && team.lane() == 0) {
+        row[i] = {1.0, 0.0};
     }
 }
 
@@ -142,10 +150,11 @@ template <typename real, int HELD> static int softmax_rows(cuda_queue *queue, co
     row_loss *row = nullptr;
     void *fold = nullptr;
     const cuda_row_team team = cuda_row_team_of(cuda_pieces(a->x.cols, CUDA_HELD));
+    const softmax_weights weights = {a->scale, 1.0 - a->smoothing, a->smoothing / (double)a->x.cols, a->smoothing > 0.0};
     CUDA_TRY(take_scratch<loss_fold>(queue, a->x.rows, &row, &fold));
     CUDA_TRY(cuda_launch_teams(queue, cuda_team_grid(team, a->x.rows), softmax_kernel<real, HELD>, team,
                                cuda_mat_of<real>(a->x), cuda_data<const int32_t>(a->label),
-                               cuda_data<const uint8_t>(a->mask), cuda_mat_of<real>(a->dx), a->scale, a->smoothing, row));
+                               cuda_data<const uint8_t>(a->mask), cuda_mat_of<real>(a->dx), weights, row));
     return cuda_fold_in(queue, loss_fold{row, cuda_data<double>(a->loss)}, a->x.rows, fold);
 }
 

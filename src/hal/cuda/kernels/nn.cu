@@ -387,7 +387,7 @@ template <typename cell> static int bn_backward_apply(cuda_queue *queue, const h
         cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->x),           cuda_mat_of<cell>(a->dx),
         columns_of<cell>(a),      cuda_data<const double>(a->stats), 1.0 / a->count,
         a->relu};
-    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.x);
+    return cuda_walk<sizeof(cell) == 8 ? 2 : 4>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.x); /* more takes too many registers */
 }
 
 int cuda_run_bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)
