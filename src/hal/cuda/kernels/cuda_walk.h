@@ -59,7 +59,9 @@ template <int N, typename cell> static __device__ inline cuda_pack<cell, N> cuda
 /* To an aligned address, by instructions that are named: left to itself nvcc stores many a pack cell by cell. */
 template <typename pack> static __device__ inline void cuda_put_packed(pack *to, const pack &made)
 {
-#if !WEFT_CUDA_SHIM
+#if WEFT_CUDA_SHIM
+    *to = made;
+#else
     if constexpr (sizeof(pack) % 16 == 0) {
         for (unsigned w = 0; w < sizeof(pack) / 16; ++w) {
             const uint4 word = reinterpret_cast<const uint4 *>(&made)[w];
@@ -67,14 +69,13 @@ template <typename pack> static __device__ inline void cuda_put_packed(pack *to,
                          "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
                          : "memory");
         }
-        return;
     } else if constexpr (sizeof(pack) == 8) {
         const uint2 word = *reinterpret_cast<const uint2 *>(&made);
         asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y) : "memory");
-        return;
+    } else {
+        *to = made;
     }
 #endif
-    *to = made;
 }
 
 template <int N, typename cell> static __device__ inline void cuda_put(cell *to, const cuda_pack<cell, N> &made, int n)
