@@ -1,43 +1,39 @@
-/* hal/cuda/kernels/norm.cu: layer norm, a warp a row; sums in double. */
+/* hal/cuda/kernels/norm.cu: layer norm, a team of lanes a row; sums in double. */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_row.h"
 
-/* The sum over the lanes of a warp, in all of them: by halves, in one order. */
-static __device__ inline double warp_sum(double x)
+/* For rows of n columns: a lane has about four elements. */
+static cuda_row_team norm_team(int64_t n)
 {
-    for (int half = CUDA_WARP / 2; half > 0; half /= 2) {
-        x += __shfl_xor_sync(0xffffffffu, x, half);
-    }
-    return x;
+    return cuda_row_team_of(cuda_pieces(n, 4));
 }
 
 template <typename cell>
-__global__ void ln_forward_kernel(cuda_mat<cell> x, const cuda_real<cell> *gamma, const cuda_real<cell> *beta,
-                                  cuda_real<cell> *saved, cuda_mat<cell> y, double epsilon)
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    ln_forward_kernel(cuda_row_team team, cuda_mat<cell> x, const cuda_real<cell> *gamma, const cuda_real<cell> *beta,
+                      cuda_real<cell> *saved, cuda_mat<cell> y, double share, double epsilon)
 {
     typedef cuda_real<cell> real;
-    const int64_t i = cuda_row();
-    const int64_t n = y.cols;
+    const int64_t i = team.row();
+    const int64_t n = i < y.rows ? y.cols : 0;
     double sum = 0.0;
     double squares = 0.0;
-    if (i >= y.rows) {
-        return;
-    }
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
+    for (int64_t j = team.lane(); j < n; j += team.lanes) {
         sum += (double)cuda_load(*x.at(i, j));
     }
-    const double mean = warp_sum(sum) / (double)n;
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
+    const double mean = team.joined(cuda_sum(), sum) * share;
+    for (int64_t j = team.lane(); j < n; j += team.lanes) {
         const double centred = (double)cuda_load(*x.at(i, j)) - mean;
         squares += centred * centred;
     }
-    const double rstd = 1.0 / sqrt(warp_sum(squares) / (double)n + epsilon);
-    if (cuda_lane() == 0) {
+    const double rstd = 1.0 / sqrt(team.joined(cuda_sum(), squares) * share + epsilon);
+    if (n > 0 && team.lane() == 0) {
         saved[2 * i] = (real)mean;
         saved[2 * i + 1] = (real)rstd;
     }
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
+    for (int64_t j = team.lane(); j < n; j += team.lanes) {
         const double xhat = ((double)cuda_load(*x.at(i, j)) - mean) * rstd;
         cuda_store(y.at(i, j), (real)((double)gamma[j] * xhat + (double)beta[j]));
     }
@@ -46,9 +42,10 @@ __global__ void ln_forward_kernel(cuda_mat<cell> x, const cuda_real<cell> *gamma
 template <typename cell> static int ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
 {
     typedef cuda_real<cell> real;
-    return cuda_launch_teams(queue, cuda_rows(a->y.rows), ln_forward_kernel<cell>, cuda_mat_of<cell>(a->x),
+    const cuda_row_team team = norm_team(a->y.cols);
+    return cuda_launch_teams(queue, cuda_team_grid(team, a->y.rows), ln_forward_kernel<cell>, team, cuda_mat_of<cell>(a->x),
                              cuda_data<const real>(a->gamma), cuda_data<const real>(a->beta), cuda_data<real>(a->saved),
-                             cuda_mat_of<cell>(a->y), a->epsilon);
+                             cuda_mat_of<cell>(a->y), 1.0 / (double)a->y.cols, a->epsilon);
 }
 
 int cuda_run_ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
@@ -77,30 +74,28 @@ template <typename cell> struct row_norm_sums {
 };
 
 template <typename cell>
-__global__ void ln_backward_kernel(cuda_mat<cell> dy, cuda_mat<cell> x, const cuda_real<cell> *gamma,
-                                   const cuda_real<cell> *saved, cuda_mat<cell> dx)
+__global__ void __launch_bounds__(CUDA_BLOCK)
+    ln_backward_kernel(cuda_row_team team, cuda_mat<cell> dy, cuda_mat<cell> x, const cuda_real<cell> *gamma,
+                       const cuda_real<cell> *saved, cuda_mat<cell> dx, double share)
 {
     typedef cuda_real<cell> real;
-    const int64_t i = cuda_row();
-    const int64_t n = dx.cols;
+    const int64_t i = team.row();
+    const int64_t n = i < dx.rows ? dx.cols : 0;
+    const double mean = n > 0 ? (double)saved[2 * i] : 0.0;
+    const double rstd = n > 0 ? (double)saved[2 * i + 1] : 0.0;
     double sum = 0.0;
     double products = 0.0;
-    if (i >= dx.rows) {
-        return;
-    }
-    const double mean = (double)saved[2 * i];
-    const double rstd = (double)saved[2 * i + 1];
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
+    for (int64_t j = team.lane(); j < n; j += team.lanes) {
         const double scaled = (double)gamma[j] * (double)cuda_load(*dy.at(i, j));
         sum += scaled;
         products += scaled * ((double)cuda_load(*x.at(i, j)) - mean) * rstd;
     }
-    sum = warp_sum(sum);
-    products = warp_sum(products);
-    for (int64_t j = cuda_lane(); j < n; j += CUDA_WARP) {
+    sum = team.joined(cuda_sum(), sum) * share;
+    products = team.joined(cuda_sum(), products) * share;
+    for (int64_t j = team.lane(); j < n; j += team.lanes) {
         const double xhat = ((double)cuda_load(*x.at(i, j)) - mean) * rstd;
         const double scaled = (double)gamma[j] * (double)cuda_load(*dy.at(i, j));
-        cuda_store(dx.at(i, j), (real)(rstd * (scaled - sum / (double)n - xhat * products / (double)n)));
+        cuda_store(dx.at(i, j), (real)(rstd * (scaled - sum - xhat * products)));
     }
 }
 
@@ -112,9 +107,10 @@ template <typename cell> static int ln_backward(cuda_queue *queue, const hal_ln_
                                       cuda_data<const real>(a->saved), cuda_data<real>(a->dgamma),
                                       cuda_data<real>(a->dbeta)};
     CUDA_TRY(cuda_columns(queue, sums, a->dx.rows, a->dx.cols));
-    return cuda_launch_teams(queue, cuda_rows(a->dx.rows), ln_backward_kernel<cell>, cuda_mat_of<cell>(a->dy),
+    const cuda_row_team team = norm_team(a->dx.cols);
+    return cuda_launch_teams(queue, cuda_team_grid(team, a->dx.rows), ln_backward_kernel<cell>, team, cuda_mat_of<cell>(a->dy),
                              cuda_mat_of<cell>(a->x), cuda_data<const real>(a->gamma), cuda_data<const real>(a->saved),
-                             cuda_mat_of<cell>(a->dx));
+                             cuda_mat_of<cell>(a->dx), 1.0 / (double)a->dx.cols);
 }
 
 int cuda_run_ln_backward(cuda_queue *queue, const hal_ln_backward_args *a)
