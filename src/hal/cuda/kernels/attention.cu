@@ -119,58 +119,72 @@ template <> __device__ inline double lowest_of(double)
     return -DBL_MAX;
 }
 
+template <typename real> static __device__ real leaky(real x, real slope)
+{
+    return x > (real)0 ? x : slope * x;
+}
+
+/* What targets have for each head, and what weighs edges without and with a gradient. */
 template <typename real> struct scores {
-    cuda_mat<real> source, target, highest;
+    edge_mat<real> source, target, highest;
     real slope;
 
-    __device__ real leaky(real x) const
+    struct of_target {
+        real target, top;
+    };
+
+    __device__ real at_source(int64_t u, int h) const
     {
-        return x > (real)0 ? x : slope * x;
+        return *source.at(u, h);
     }
-    __device__ real raw(int64_t u, int64_t v, int h) const
+    __device__ of_target at_target(int64_t v, int h) const
     {
-        return *source.at(u, h) + *target.at(v, h);
+        const real own = *target.at(v, h);
+        return {own, leaky(*highest.at(v, h) + own, slope)};
     }
-    __device__ real power(int64_t u, int64_t v, int h) const
+    __device__ real power(real u, const of_target &v) const
     {
-        return exp(leaky(raw(u, v, h)) - leaky(*highest.at(v, h) + *target.at(v, h)));
+        return exp(leaky(u + v.target, slope) - v.top);
     }
 };
 
 template <typename real, typename Args> static scores<real> scores_of(const Args *a)
 {
-    return {cuda_mat_of<real>(a->source), cuda_mat_of<real>(a->target), cuda_mat_of<real>(a->highest), (real)a->how.slope};
+    return {edge_mat_of<real>(a->source), edge_mat_of<real>(a->target), edge_mat_of<real>(a->highest), (real)a->how.slope};
 }
 
-template <typename T> struct highest_op {
-    typedef T real;
+template <typename real> struct highest_op : edge_op<real> {
     typedef cuda_larger join;
-    enum { COLUMNS = 0 };
-    cuda_mat<real> source, highest;
+    edge_mat<real> source, highest;
+
+    struct row_head {};
+    typedef real edge_head;
 
     static __device__ real none()
     {
         return lowest_of(real());
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t, int h) const
+    __device__ row_head at_row(int64_t, int) const
     {
-        return {*source.at(u, h), 0};
+        return {};
     }
-    __device__ void term(real *, const edge_pair<real> &, int64_t, int64_t, int64_t) const
+    __device__ edge_head at_edge(int64_t u, int h) const
     {
+        return *source.at(u, h);
+    }
+    __device__ edge_pair<real> weigh(const row_head &, edge_head own, const real *, real) const
+    {
+        return {own, 0};
     }
     __device__ void finish_head(int64_t r, int h, real most) const
     {
         *highest.at(r, h) = most;
     }
-    __device__ void finish_column(int64_t, int64_t, const real *) const
-    {
-    }
 };
 
 template <typename real> static int highest(cuda_queue *queue, const hal_attention_highest_args *a)
 {
-    return cuda_edge_sums(queue, highest_op<real>{cuda_mat_of<real>(a->source), cuda_mat_of<real>(a->highest)},
+    return cuda_edge_sums(queue, highest_op<real>{{}, edge_mat_of<real>(a->source), edge_mat_of<real>(a->highest)},
                           edge_rows_of(a->how, a->offset, a->column, a->highest.rows, a->highest.cols));
 }
 
@@ -181,41 +195,54 @@ int cuda_run_attention_highest(cuda_queue *queue, const hal_attention_highest_ar
 
 /* ---- forward --------------------------------------------------------------------------------------------------------- */
 
-template <typename T> struct forward_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 1 };
+template <typename real> struct forward_op : edge_op<real> {
+    enum { EDGE = 1, COLUMNS = 1, KEEPS = 1 };
     scores<real> s;
     cuda_mask mask;
-    cuda_mat<real> x, out, total;
+    edge_mat<real> x, out, total;
 
-    static __device__ real none()
+    typedef typename scores<real>::of_target row_head;
+    typedef real edge_head;
+
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
-        return 0;
+        return x;
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t r, int h) const
+    __device__ row_head at_row(int64_t r, int h) const
     {
-        const real power = s.power(u, r, h);
-        return {power, power * cuda_kept_edge<real>(mask, u, r, h)};
+        return s.at_target(r, h);
     }
-    __device__ void term(real *sum, const edge_pair<real> &edge, int64_t u, int64_t, int64_t j) const
+    __device__ edge_head at_edge(int64_t u, int h) const
     {
-        sum[0] += edge.other * *x.at(u, j);
+        return s.at_source(u, h);
+    }
+    __device__ edge_pair<real> weigh(const row_head &target, edge_head source, const real *, real kept) const
+    {
+        const real power = s.power(source, target);
+        return {power, power * kept};
+    }
+    __device__ void term(real *sum, const edge_pair<real> &edge, const real *, const real *other) const
+    {
+        sum[0] += edge.other * other[0];
     }
     __device__ void finish_head(int64_t r, int h, real sum) const
     {
         *total.at(r, h) = sum;
     }
-    __device__ void finish_column(int64_t r, int64_t j, const real *sum) const
+    __device__ void finish_column(int64_t r, int64_t j, int, real sum) const
     {
-        *out.at(r, j) = sum[0];
+        *out.at(r, j) = sum;
     }
 };
 
 template <typename real> static int forward(cuda_queue *queue, const hal_attention_forward_args *a)
 {
-    const forward_op<real> op = {scores_of<real>(a), cuda_mask_of(a->how.dropout), cuda_mat_of<real>(a->x),
-                                 cuda_mat_of<real>(a->out), cuda_mat_of<real>(a->total)};
+    const forward_op<real> op = {{},
+                                 scores_of<real>(a),
+                                 cuda_mask_of(a->how.dropout),
+                                 edge_mat_of<real>(a->x),
+                                 edge_mat_of<real>(a->out),
+                                 edge_mat_of<real>(a->total)};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->out.rows, a->x.cols));
 }
 
@@ -228,64 +255,75 @@ int cuda_run_attention_forward(cuda_queue *queue, const hal_attention_forward_ar
 
 template <typename real> struct gradients {
     scores<real> s;
-    cuda_mask mask;
-    cuda_mat<real> total, mean, x, dy;
-    int64_t d;
+    edge_mat<real> total, mean, x, dy;
 
-    /* draw, and weight * kept */
-    __device__ edge_pair<real> of(int64_t u, int64_t v, int h) const
+    struct of_target {
+        typename scores<real>::of_target score;
+        real total, mean;
+    };
+
+    __device__ of_target at_target(int64_t v, int h) const
     {
-        const real weight = s.power(u, v, h) / *total.at(v, h);
-        const real kept = cuda_kept_edge<real>(mask, u, v, h);
-        const real *left = dy.at(v, h * d);
-        const real *right = x.at(u, h * d);
-        real dot = 0;
-        for (int64_t j = 0; j < d; ++j) {
-            dot += left[j] * right[j];
-        }
-        const real slope = s.raw(u, v, h) > (real)0 ? (real)1 : s.slope;
-        return {weight * (kept * dot - *mean.at(v, h)) * slope, weight * kept};
+        return {s.at_target(v, h), *total.at(v, h), *mean.at(v, h)};
+    }
+    /* draw, and weight * kept */
+    __device__ edge_pair<real> of(real u, const of_target &v, real dot, real kept) const
+    {
+        const real weight = s.power(u, v.score) / v.total;
+        const real slope = u + v.score.target > (real)0 ? (real)1 : s.slope;
+        return {weight * (kept * dot - v.mean) * slope, weight * kept};
     }
 };
 
 template <typename real, typename Args> static gradients<real> gradients_of(const Args *a)
 {
-    return {scores_of<real>(a),         cuda_mask_of(a->how.dropout), cuda_mat_of<real>(a->total),
-            cuda_mat_of<real>(a->mean), cuda_mat_of<real>(a->x),      cuda_mat_of<real>(a->dy),
-            a->x.cols / a->how.heads};
+    return {scores_of<real>(a), edge_mat_of<real>(a->total), edge_mat_of<real>(a->mean), edge_mat_of<real>(a->x),
+            edge_mat_of<real>(a->dy)};
 }
 
-template <typename T> struct targets_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 0 };
+template <typename real> struct targets_op : edge_op<real> {
+    enum { ROW = 1, EDGE = 1, DOTS = 1, KEEPS = 1 };
     gradients<real> g;
-    cuda_mat<real> dtarget;
+    cuda_mask mask;
+    edge_mat<real> dtarget;
 
-    static __device__ real none()
+    typedef typename gradients<real>::of_target row_head;
+    typedef real edge_head;
+
+    __host__ __device__ edge_mat<real> of_row(int) const
     {
-        return 0;
+        return g.dy;
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
-        return g.of(u, r, h);
+        return g.x;
     }
-    __device__ void term(real *, const edge_pair<real> &, int64_t, int64_t, int64_t) const
+    __device__ row_head at_row(int64_t r, int h) const
     {
+        return g.at_target(r, h);
+    }
+    __device__ edge_head at_edge(int64_t u, int h) const
+    {
+        return g.s.at_source(u, h);
+    }
+    __device__ void dot(real *dots, const real *dy, const real *x) const
+    {
+        dots[0] += dy[0] * x[0];
+    }
+    __device__ edge_pair<real> weigh(const row_head &target, edge_head source, const real *dots, real kept) const
+    {
+        return g.of(source, target, dots[0], kept);
     }
     __device__ void finish_head(int64_t r, int h, real sum) const
     {
         *dtarget.at(r, h) = sum;
     }
-    __device__ void finish_column(int64_t, int64_t, const real *) const
-    {
-    }
 };
 
 template <typename real> static int targets(cuda_queue *queue, const hal_attention_backward_targets_args *a)
 {
-    return cuda_edge_sums(queue, targets_op<real>{gradients_of<real>(a), cuda_mat_of<real>(a->dtarget)},
-                          edge_rows_of(a->how, a->offset, a->column, a->dtarget.rows, a->dtarget.cols));
+    const targets_op<real> op = {{}, gradients_of<real>(a), cuda_mask_of(a->how.dropout), edge_mat_of<real>(a->dtarget)};
+    return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dtarget.rows, a->x.cols));
 }
 
 int cuda_run_attention_backward_targets(cuda_queue *queue, const hal_attention_backward_targets_args *a)
@@ -293,38 +331,60 @@ int cuda_run_attention_backward_targets(cuda_queue *queue, const hal_attention_b
     return cuda_empty(a->dtarget) ? CUDA_DONE : CUDA_BY_REAL(a->dtarget.dtype, targets, queue, a);
 }
 
-template <typename T> struct sources_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 1 };
+template <typename real> struct sources_op : edge_op<real> {
+    enum { ROW = 1, EDGE = 1, DOTS = 1, COLUMNS = 1, KEEPS = 1, FROM_ROW = 1 };
     gradients<real> g;
-    cuda_mat<real> dx, dsource;
+    cuda_mask mask;
+    edge_mat<real> dx, dsource;
 
-    static __device__ real none()
+    typedef real row_head;
+    typedef typename gradients<real>::of_target edge_head;
+
+    __host__ __device__ edge_mat<real> of_row(int) const
     {
-        return 0;
+        return g.x;
     }
-    __device__ edge_pair<real> pair(int64_t v, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
-        return g.of(r, v, h);
+        return g.dy;
     }
-    __device__ void term(real *sum, const edge_pair<real> &edge, int64_t v, int64_t, int64_t j) const
+    __device__ row_head at_row(int64_t r, int h) const
     {
-        sum[0] += edge.other * *g.dy.at(v, j);
+        return g.s.at_source(r, h);
+    }
+    __device__ edge_head at_edge(int64_t v, int h) const
+    {
+        return g.at_target(v, h);
+    }
+    __device__ void dot(real *dots, const real *x, const real *dy) const
+    {
+        dots[0] += dy[0] * x[0];
+    }
+    __device__ edge_pair<real> weigh(row_head source, const edge_head &target, const real *dots, real kept) const
+    {
+        return g.of(source, target, dots[0], kept);
+    }
+    __device__ void term(real *sum, const edge_pair<real> &edge, const real *, const real *dy) const
+    {
+        sum[0] += edge.other * dy[0];
     }
     __device__ void finish_head(int64_t r, int h, real sum) const
     {
         *dsource.at(r, h) = sum;
     }
-    __device__ void finish_column(int64_t r, int64_t j, const real *sum) const
+    __device__ void finish_column(int64_t r, int64_t j, int, real sum) const
     {
-        *dx.at(r, j) = sum[0];
+        *dx.at(r, j) = sum;
     }
 };
 
 template <typename real> static int sources(cuda_queue *queue, const hal_attention_backward_sources_args *a)
 {
-    const sources_op<real> op = {gradients_of<real>(a), cuda_mat_of<real>(a->dx), cuda_mat_of<real>(a->dsource)};
+    const sources_op<real> op = {{},
+                                 gradients_of<real>(a),
+                                 cuda_mask_of(a->how.dropout),
+                                 edge_mat_of<real>(a->dx),
+                                 edge_mat_of<real>(a->dsource)};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 

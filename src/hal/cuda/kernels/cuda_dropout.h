@@ -65,16 +65,21 @@ template <typename real> static __device__ inline real cuda_kept(const cuda_mask
     return cuda_keeps(mask, row, column) ? (real)mask.scale : (real)0;
 }
 
-/* The same of the edge from row `source` to row `target` for a head. */
-template <typename real>
-static __device__ inline real cuda_kept_edge(const cuda_mask &mask, int64_t source, int64_t target, int head)
+/* Bit i: head `first` + i, one of up to 32, keeps the edge from row `source` to row `target`. */
+static __device__ inline unsigned cuda_kept_heads(const cuda_mask &mask, int64_t source, int64_t target, int first,
+                                                  int heads)
 {
-    if (!mask.on) {
-        return (real)1;
+    unsigned kept = 0;
+    for (int head = first; head < first + heads;) {
+        const philox_block block = philox_edge((uint32_t)(head / 8), (uint64_t)mask.row_id[source],
+                                               (uint64_t)mask.row_id[target], mask.purpose, mask.epoch, mask.seed);
+        do {
+            const bool keeps = philox_lane16(block, (unsigned)(head % 8)) >= mask.threshold;
+            kept |= keeps ? 1u << (head - first) : 0u;
+            head += 1;
+        } while (head % 8 != 0 && head < first + heads);
     }
-    const philox_block block = philox_edge((uint32_t)(head / 8), (uint64_t)mask.row_id[source],
-                                           (uint64_t)mask.row_id[target], mask.purpose, mask.epoch, mask.seed);
-    return philox_lane16(block, (unsigned)(head % 8)) >= mask.threshold ? (real)mask.scale : (real)0;
+    return kept;
 }
 
 #endif

@@ -1,29 +1,93 @@
 /*
  * hal/cuda/kernels/cuda_edge_sums.h: sums over the edges of rows whose terms need a number for each edge and head first.
  *
- *      lanes of a warp     (edge 0, head 0) (edge 0, head 1) .. (edge 1, head 0) ..     work out a pair each
- *                      ->  shared memory                                                32 pairs at a time
- *      lanes of a warp     columns, or teams of them where columns are few              add a term a column and edge
+ *      lanes of a warp     (edge 0: head 0 head 0 head 1 head 1 ..) (edge 1: head 0 ..)     a team of lanes an edge
+ *      cells of a lane     N columns side by side, in S strips of its head
  *
- * So a power or a mask is worked out once, nothing is kept for an edge, and rows of x are read side by side. A warp has a row
- * and a group of heads with up to 128 columns; a row of more than CUDA_LONG_ROW edges has a block, whose warps take turns. An
- * operation says what it is:
- *
- *      typedef real;  typedef join;            of the numbers that are summed by head
- *      enum { COLUMNS };                       sums a column: 0, 1 or 2
- *      __device__ edge_pair<real> pair(u, r, h)            u: the other end of an edge of row r
- *      __device__ void term(sums, pair, u, r, j)           what the edge adds in column j
- *      __device__ void finish_head(r, h, sum), finish_column(r, j, sums)
+ * A warp has a row and a group of heads, a head a power of two of lanes. Lanes first take an edge each, 32 at a time: its
+ * other end, and which heads its dropout keeps. Then teams take these edges in turn, a few of them loaded before the first
+ * is used: each lane holds its columns of the other end's row, lanes of a head add up what a score needs of all columns, every one of
+ * them works out the edge's number, and its columns are added from the registers they are in. So a row of x is read once,
+ * and nothing is kept for an edge. A row of more than CUDA_LONG_ROW edges has a block, whose warps divide it. Heads of more
+ * columns than a warp has cells are divided too, by the grid, and their scores read rows once more.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
 
+#include "hal/cuda/kernels/cuda_dropout.h"
 #include "hal/cuda/kernels/cuda_team.h"
 #include "hal/op_args.h"
 
-/* summed by head; what columns need besides */
+/* Loops over registers. */
+#ifdef __CUDACC__
+#define EDGE_FLAT _Pragma("unroll")
+#else
+#define EDGE_FLAT
+#endif
+
+/* Summed by head; what columns need besides. */
 template <typename real> struct edge_pair {
     real sum, other;
+};
+
+/* A matrix in device memory whose rows are found by 32-bit numbers. */
+template <typename real> struct edge_mat {
+    real *data;
+    int64_t bytes; /* from row to row; 0: the same row everywhere */
+
+    __device__ real *at(int64_t i, int64_t j) const
+    {
+        return reinterpret_cast<real *>(reinterpret_cast<char *>(data + j) + (uint64_t)(uint32_t)i * (uint64_t)bytes);
+    }
+};
+
+template <typename real> static inline edge_mat<real> edge_mat_of(const hal_mat &mat)
+{
+    return {static_cast<real *>(mat.data), mat.rows > 1 ? mat.ld * (int64_t)sizeof(real) : 0};
+}
+
+/* What an operation says of itself; it derives from this and hides what it has. Row r is summed, u the other end of an edge.
+ * at_row, at_edge and weigh have no default. */
+template <typename T> struct edge_op {
+    typedef T real;
+    typedef cuda_sum join; /* of the numbers that are summed by head */
+    enum {
+        ROW = 0,     /* matrices of which columns of row r are needed */
+        EDGE = 0,    /* and of row u */
+        DOTS = 0,    /* sums over a head's columns that weigh an edge */
+        COLUMNS = 0, /* sums over edges a column */
+        KEEPS = 0,   /* edges are dropped: the operation has a cuda_mask `mask` */
+        FROM_ROW = 0 /* rows are sources of edges, not targets */
+    };
+    static __device__ real none()
+    {
+        return 0;
+    }
+    __host__ __device__ edge_mat<real> of_row(int) const
+    {
+        return {};
+    }
+    __host__ __device__ edge_mat<real> of_edge(int) const
+    {
+        return {};
+    }
+    /* row_head at_row(r, h) and edge_head at_edge(u, h), types of the operation: what is loaded for a head.
+     * What a column adds to dots; nothing where all of the row's cells are 0. */
+    __device__ void dot(real *, const real *, const real *) const
+    {
+    }
+    /* edge_pair<real> weigh(row_head, edge_head, dots, kept): of an edge and a head.
+     * What the edge adds to sums in a column. */
+    __device__ void term(real *, const edge_pair<real> &, const real *, const real *) const
+    {
+    }
+    __device__ void finish_head(int64_t, int, real) const
+    {
+    }
+    /* `which` of the sums of a column. */
+    __device__ void finish_column(int64_t, int64_t, int, real) const
+    {
+    }
 };
 
 struct edge_rows {
@@ -31,155 +95,395 @@ struct edge_rows {
     const int32_t *column;
     int64_t rows, entries, self;
     int heads, d;
+    int lanes;  /* of a head, a power of two */
     int group;  /* heads of a warp */
-    int chunks; /* of the columns of a group */
+    int chunks; /* of a head's columns */
+    bool wide;  /* a row's blocks take a chunk each */
+    bool block; /* a row has a block */
 };
-
-static const int CUDA_GROUP_COLUMNS = 128;
 
 static inline edge_rows edge_rows_of(const hal_attention &how, const hal_mat &offset, const hal_mat &column,
                                      int64_t rows, int64_t cols)
 {
-    const int d = (int)(cols / how.heads);
-    const int most = CUDA_GROUP_COLUMNS / (d > 0 ? d : 1);
-    const int group = most < 1 ? 1 : most > CUDA_WARP ? CUDA_WARP : most;
-    return {static_cast<const int64_t *>(offset.source),
-            static_cast<const int32_t *>(column.source),
-            rows,
-            column.rows,
-            how.self,
-            how.heads,
-            d,
-            group < how.heads ? group : how.heads,
-            (int)cuda_pieces(d > CUDA_GROUP_COLUMNS ? d : 1, CUDA_GROUP_COLUMNS)};
+    edge_rows e = {};
+    e.offset = static_cast<const int64_t *>(offset.source);
+    e.column = static_cast<const int32_t *>(column.source);
+    e.rows = rows;
+    e.entries = column.rows;
+    e.self = how.self;
+    e.heads = how.heads;
+    e.d = (int)(cols / how.heads);
+    return e;
 }
 
-/* Where a warp stands: heads [head, head + heads) and columns [begin, end) of theirs. */
-struct edge_place {
-    int head, heads, pair_lanes, lanes;
-    int64_t begin, end;
-    bool tells_heads;
+/* Cells that are loaded at once. */
+template <typename real, int N> struct alignas(sizeof(real) * N) edge_pack {
+    real at[N];
 };
 
-static __device__ inline int lanes_for(int64_t n)
-{
-    int lanes = 1;
-    while (lanes < CUDA_WARP && lanes < n) {
-        lanes *= 2;
-    }
-    return lanes;
-}
+/* Where a lane stands. */
+template <int N, int S> struct edge_place {
+    int team;        /* lanes of an edge, a power of two */
+    int group;       /* the first head of the warp */
+    int heads;       /* of the warp */
+    int head;        /* of the lane: the last one for lanes that have none */
+    int lane;        /* of the head */
+    int first;       /* column of the head's chunk */
+    int from, to[S]; /* the lane's column in the head, and how far strips are from it: one that there is */
+    bool tells;      /* of the team that tells the sums, with a head of its own */
 
-static __device__ inline edge_place place_of(const edge_rows &e)
+    /* Of cell c. */
+    __device__ int column(int lanes, int c) const
+    {
+        return first + (c / N * lanes + lane) * N + c % N;
+    }
+};
+
+template <int N, int S> static __device__ edge_place<N, S> edge_place_of(const edge_rows &e)
 {
-    edge_place p;
-    p.head = (int)(blockIdx.y / (unsigned)e.chunks) * e.group;
-    p.heads = e.heads - p.head < e.group ? e.heads - p.head : e.group;
-    p.pair_lanes = lanes_for(p.heads);
-    const int64_t chunk = blockIdx.y % (unsigned)e.chunks;
-    const int64_t all = (int64_t)(p.head + p.heads) * e.d;
-    p.begin = (int64_t)p.head * e.d + chunk * CUDA_GROUP_COLUMNS;
-    p.end = p.begin + CUDA_GROUP_COLUMNS < all ? p.begin + CUDA_GROUP_COLUMNS : all;
-    p.lanes = lanes_for(p.end - p.begin);
-    p.tells_heads = chunk == 0;
+    edge_place<N, S> p;
+    const int chunks = e.wide ? e.chunks : 1;
+    p.group = (int)blockIdx.y / chunks * e.group;
+    p.heads = e.heads - p.group < e.group ? e.heads - p.group : e.group;
+    p.team = e.lanes;
+    while (p.team < p.heads * e.lanes) {
+        p.team *= 2;
+    }
+    const int own = cuda_lane() % p.team / e.lanes;
+    p.head = p.group + (own < p.heads ? own : p.heads - 1);
+    p.lane = cuda_lane() % e.lanes;
+    p.first = (int)blockIdx.y % chunks * (e.lanes * N * S);
+    const int last = e.d > N ? e.d - N : 0;
+    EDGE_FLAT
+    for (int k = 0; k < S; ++k) {
+        const int j = p.column(e.lanes, k * N);
+        const int there = j < last ? j : last;
+        p.from = k == 0 ? there : p.from;
+        p.to[k] = there - p.from;
+    }
+    p.tells = cuda_lane() < p.team && own < p.heads;
     return p;
 }
 
-enum { EDGE_STRIPS = 4 /* columns of a lane: CUDA_GROUP_COLUMNS / CUDA_WARP */ };
-
-/* Adds the terms of the `count` edges whose pairs the warp has just worked out. */
-template <typename Op, int K>
-static __device__ void add_terms(const Op &op, const edge_rows &e, const edge_place &p, int64_t row, int count,
-                                 const edge_pair<typename Op::real> *pairs, const int64_t *others,
-                                 typename Op::real (&sums)[EDGE_STRIPS][K])
+/* Reads the lane's cells of a row, beginning at `from`. Strips that no lane has are zeros. */
+template <typename real, int N, int S>
+static __device__ inline void edge_load(real (&cells)[N * S], const real *from, const edge_place<N, S> &p, int strips)
 {
+    EDGE_FLAT
+    for (int k = 0; k < S; ++k) {
+        edge_pack<real, N> pack = {};
+        if (S == 1 || k < strips) {
+            pack = *reinterpret_cast<const edge_pack<real, N> *>(from + p.to[k]);
+        }
+        EDGE_FLAT
+        for (int n = 0; n < N; ++n) {
+            cells[k * N + n] = pack.at[n];
+        }
+    }
+}
+
+/* One column of several matrices. */
+template <typename real, int M, int C>
+static __device__ inline void edge_column(real (&column)[M], const real (&cells)[M][C], int c)
+{
+    EDGE_FLAT
+    for (int m = 0; m < M; ++m) {
+        column[m] = cells[m][c];
+    }
+}
+
+enum {
+    EDGE_GRAIN = 8,  /* edges: warps of a block take multiples */
+    EDGE_JOINED = 4, /* sums of a block that are joined at once */
+    EDGE_CELLS = 16, /* loaded by a lane before the first is used */
+    EDGE_WARPS = 2   /* of a block whose warps have rows of their own: one that is done waits for few others */
+};
+
+/* The dots of heads with more columns than cells. */
+template <typename Op, int N, int D, int R, int E>
+static __device__ void edge_wide_dots(const Op &op, const edge_rows &e, int64_t row, int64_t u, int h, int lane,
+                                      typename Op::real (&dots)[D])
+{
+    typedef typename Op::real real;
+    typedef edge_pack<real, N> pack;
+    for (int j = lane * N; j < e.d; j += e.lanes * N) {
+        const int64_t at = (int64_t)h * e.d + j;
+        real of_row[R][N], of_edge[E][N];
+        EDGE_FLAT
+        for (int m = 0; m < R; ++m) {
+            *reinterpret_cast<pack *>(of_row[m]) = *reinterpret_cast<const pack *>(op.of_row(m).at(row, at));
+        }
+        EDGE_FLAT
+        for (int m = 0; m < E; ++m) {
+            *reinterpret_cast<pack *>(of_edge[m]) = *reinterpret_cast<const pack *>(op.of_edge(m).at(u, at));
+        }
+        EDGE_FLAT
+        for (int n = 0; n < N; ++n) {
+            real left[R], right[E];
+            edge_column(left, of_row, n);
+            edge_column(right, of_edge, n);
+            op.dot(dots, left, right);
+        }
+    }
+}
+
+/* Over the warps of a block: finish(k, joined) for own[k], in the lanes of some warp. Every thread of the block comes here. */
+template <typename Join, typename real, int COUNT, typename Finish>
+static __device__ inline void edge_join_block(Join join, const real (&own)[COUNT],
+                                              real (&all)[CUDA_ROWS][EDGE_JOINED][CUDA_WARP], const Finish &finish)
+{
+    const int warp = (int)(threadIdx.x / CUDA_WARP);
     const int lane = cuda_lane();
-    for (int i = lane / p.lanes; i < count; i += CUDA_WARP / p.lanes) {
-        for (int k = 0; k < EDGE_STRIPS; ++k) {
-            const int64_t j = p.begin + lane % p.lanes + k * CUDA_WARP;
-            if (j < p.end) {
-                op.term(sums[k], pairs[i * p.pair_lanes + (int)(j / e.d) - p.head], others[i], row, j);
+    EDGE_FLAT
+    for (int first = 0; first < COUNT; first += EDGE_JOINED) {
+        EDGE_FLAT
+        for (int k = 0; k < EDGE_JOINED && first + k < COUNT; ++k) {
+            all[warp][k][lane] = own[first + k];
+        }
+        __syncthreads();
+        if (warp < EDGE_JOINED && first + warp < COUNT) {
+            real joined = all[0][warp][lane];
+            for (int other = 1; other < CUDA_ROWS; ++other) {
+                joined = join(joined, all[other][warp][lane]);
+            }
+            finish(first + warp, joined);
+        }
+        __syncthreads();
+    }
+}
+
+template <typename Op, int N, int S>
+static __device__ void edge_sum_row(const Op &op, const edge_rows &e, const edge_place<N, S> &p, int64_t row)
+{
+    typedef typename Op::real real;
+    enum {
+        C = N * S,
+        R = Op::ROW > 0 ? Op::ROW : 1,
+        E = Op::EDGE > 0 ? Op::EDGE : 1,
+        D = Op::DOTS > 0 ? Op::DOTS : 1,
+        K = Op::COLUMNS > 0 ? Op::COLUMNS : 1,
+        U = C * E * 4 <= EDGE_CELLS ? 4 : 2 /* edges of a team that are loaded together */
+    };
+    __shared__ real all[CUDA_ROWS][EDGE_JOINED][CUDA_WARP];
+    const int lane = cuda_lane();
+    const int teams = CUDA_WARP / p.team;
+    const int strips = (int)((unsigned)(e.d - p.first + e.lanes * N - 1) / (unsigned)(e.lanes * N));
+    const int64_t listed = e.offset[row + 1] - e.offset[row];
+    const int32_t *const column = e.column + e.offset[row];
+    int64_t begin = 0;
+    int64_t end = listed + (row < e.self ? 1 : 0);
+    if (e.block) {
+        const int64_t share = (end + CUDA_ROWS * EDGE_GRAIN - 1) / (CUDA_ROWS * EDGE_GRAIN) * EDGE_GRAIN;
+        begin = (int64_t)(threadIdx.x / CUDA_WARP) * share;
+        end = begin + share < end ? begin + share : end;
+    }
+    const auto other_of = [&](int64_t edge) {
+        const int64_t there = edge < end ? edge : end - 1;
+        return there < listed ? column[there] : (int32_t)row;
+    };
+    const typename Op::row_head row_head = op.at_row(row, p.head);
+    real of_row[R][C] = {};
+    EDGE_FLAT
+    for (int m = 0; m < Op::ROW; ++m) {
+        edge_load<real, N, S>(of_row[m], op.of_row(m).at(row, (int64_t)p.head * e.d + p.from), p, strips);
+        EDGE_FLAT
+        for (int c = 0; c < C; ++c) {
+            of_row[m][c] = p.column(e.lanes, c) < e.d ? of_row[m][c] : (real)0;
+        }
+    }
+    real by_head[1] = {Op::none()};
+    real sums[C * K] = {};
+    int32_t next = begin < end ? other_of(begin + lane) : 0;
+    for (; begin < end; begin += CUDA_WARP) {
+        const int count = end - begin < CUDA_WARP ? (int)(end - begin) : (int)CUDA_WARP;
+        const int32_t others = next;
+        unsigned kept_heads = 0;
+        if (begin + CUDA_WARP < end) {
+            next = other_of(begin + CUDA_WARP + lane);
+        }
+        if constexpr (Op::KEEPS) {
+            if (op.mask.on && lane < count) {
+                kept_heads = Op::FROM_ROW ? cuda_kept_heads(op.mask, row, others, p.group, p.heads)
+                                          : cuda_kept_heads(op.mask, others, row, p.group, p.heads);
+            }
+        }
+        for (int turn = 0; turn < count; turn += U * teams) {
+            const int first = turn + lane / p.team;
+            int32_t other[U];
+            typename Op::edge_head edge_head[U];
+            real of_edge[U][E][C] = {};
+            real dots[U][D] = {};
+            EDGE_FLAT
+            for (int i = 0; i < U; ++i) {
+                other[i] = __shfl_sync(CUDA_WHOLE_WARP, others, (first + i * teams) % CUDA_WARP);
+                edge_head[i] = op.at_edge(other[i], p.head);
+                EDGE_FLAT
+                for (int m = 0; m < Op::EDGE; ++m) {
+                    edge_load<real, N, S>(of_edge[i][m], op.of_edge(m).at(other[i], (int64_t)p.head * e.d + p.from), p,
+                                          strips);
+                }
+            }
+            if constexpr (Op::DOTS > 0) {
+                EDGE_FLAT
+                for (int i = 0; i < U; ++i) {
+                    if (e.chunks > 1) {
+                        edge_wide_dots<Op, N, D, R, E>(op, e, row, other[i], p.head, p.lane, dots[i]);
+                        continue;
+                    }
+                    EDGE_FLAT
+                    for (int c = 0; c < C; ++c) {
+                        real left[R], right[E];
+                        edge_column(left, of_row, c);
+                        edge_column(right, of_edge[i], c);
+                        op.dot(dots[i], left, right);
+                    }
+                }
+                for (int by = 1; by < e.lanes; by *= 2) {
+                    EDGE_FLAT
+                    for (int i = 0; i < U; ++i) {
+                        EDGE_FLAT
+                        for (int k = 0; k < D; ++k) {
+                            dots[i][k] += __shfl_xor_sync(CUDA_WHOLE_WARP, dots[i][k], by);
+                        }
+                    }
+                }
+            }
+            EDGE_FLAT
+            for (int i = 0; i < U; ++i) {
+                real kept = (real)1;
+                if constexpr (Op::KEEPS) {
+                    if (op.mask.on) {
+                        const unsigned bits = __shfl_sync(CUDA_WHOLE_WARP, kept_heads, (first + i * teams) % CUDA_WARP);
+                        kept = (bits >> (p.head - p.group) & 1u) != 0 ? (real)op.mask.scale : (real)0;
+                    }
+                }
+                const edge_pair<real> pair = op.weigh(row_head, edge_head[i], dots[i], kept);
+                if (first + i * teams < count) {
+                    by_head[0] = typename Op::join()(by_head[0], pair.sum);
+                    EDGE_FLAT
+                    for (int c = 0; c < C && Op::COLUMNS > 0; ++c) {
+                        real left[R], right[E];
+                        edge_column(left, of_row, c);
+                        edge_column(right, of_edge[i], c);
+                        op.term(&sums[c * K], pair, left, right);
+                    }
+                }
+            }
+        }
+    }
+    const auto finish_head = [&](int, real sum) {
+        if (p.tells && p.lane == 0 && p.first == 0) {
+            op.finish_head(row, p.head, sum);
+        }
+    };
+    const auto finish_column = [&](int at, real sum) {
+        const int j = p.column(e.lanes, at / K);
+        if (p.tells && j < e.d) {
+            op.finish_column(row, (int64_t)p.head * e.d + j, at % K, sum);
+        }
+    };
+    cuda_join_teams(typename Op::join(), by_head, p.team);
+    if constexpr (Op::COLUMNS > 0) {
+        cuda_join_teams(cuda_sum(), sums, p.team);
+    }
+    if (e.block) {
+        edge_join_block(typename Op::join(), by_head, all, finish_head);
+        if constexpr (Op::COLUMNS > 0) {
+            edge_join_block(cuda_sum(), sums, all, finish_column);
+        }
+        return;
+    }
+    finish_head(0, by_head[0]);
+    EDGE_FLAT
+    for (int at = 0; at < C * K && Op::COLUMNS > 0; ++at) {
+        finish_column(at, sums[at]);
+    }
+}
+
+/* Rows of up to CUDA_LONG_ROW edges, a warp each, or the others, a block each: it looks at 32 rows at once. */
+template <typename Op, int N, int S> __global__ void __launch_bounds__(CUDA_BLOCK) edge_sums_kernel(Op op, edge_rows e)
+{
+    const edge_place<N, S> p = edge_place_of<N, S>(e);
+    const int lane = cuda_lane();
+    const int span = e.block ? (int)CUDA_WARP : (int)EDGE_WARPS;
+    for (int64_t base = (int64_t)blockIdx.x * span; base < e.rows; base += (int64_t)gridDim.x * span) {
+        const int64_t row = base + lane;
+        const bool there = lane < span && row < e.rows;
+        const bool fits = there && (e.offset[row + 1] - e.offset[row] > CUDA_LONG_ROW) == e.block;
+        unsigned rows = __ballot_sync(CUDA_WHOLE_WARP, fits ? 1 : 0);
+        rows &= e.block ? CUDA_WHOLE_WARP : 1u << threadIdx.x / CUDA_WARP;
+        for (int i = 0; i < span; ++i) {
+            if ((rows >> i & 1u) != 0) {
+                edge_sum_row<Op, N, S>(op, e, p, base + i);
             }
         }
     }
 }
 
-template <typename Op, bool LONG>
-static __device__ void sum_row(const Op &op, const edge_rows &e, const edge_place &p, int64_t row)
+static inline int64_t edge_fewer(int64_t a, int64_t b)
 {
-    typedef typename Op::real real;
-    enum { K = Op::COLUMNS > 0 ? Op::COLUMNS : 1 };
-    __shared__ edge_pair<real> pairs[CUDA_ROWS][CUDA_WARP];
-    __shared__ int64_t others[CUDA_ROWS][CUDA_WARP];
-    const int warp = (int)(threadIdx.x / CUDA_WARP);
-    const int lane = cuda_lane();
-    const int64_t listed = e.offset[row + 1] - e.offset[row];
-    const int64_t count = listed + (row < e.self ? 1 : 0);
-    const int at_once = CUDA_WARP / p.pair_lanes; /* edges */
-    const int of_edge = lane / p.pair_lanes;
-    const int h = p.head + lane % p.pair_lanes;
-    const bool pairs_up = lane % p.pair_lanes < p.heads;
-    real by_head[1] = {Op::none()};
-    real sums[EDGE_STRIPS][K] = {};
-    for (int64_t begin = LONG ? (int64_t)warp * at_once : 0; begin < count;
-         begin += LONG ? CUDA_ROWS * at_once : at_once) {
-        const int64_t edge = begin + of_edge;
-        if (edge < count && pairs_up) {
-            const int64_t other = edge < listed ? e.column[e.offset[row] + edge] : row;
-            const edge_pair<real> pair = op.pair(other, row, h);
-            by_head[0] = typename Op::join()(by_head[0], pair.sum);
-            pairs[warp][lane] = pair;
-            others[warp][of_edge] = other;
-        }
-        if (Op::COLUMNS > 0) {
-            const int64_t rest = count - begin;
-            __syncwarp();
-            add_terms<Op, K>(op, e, p, row, rest < at_once ? (int)rest : at_once, pairs[warp], others[warp], sums);
-            __syncwarp();
-        }
-    }
-    cuda_join_teams(typename Op::join(), by_head, p.pair_lanes);
-    if (LONG) {
-        cuda_join_warps(typename Op::join(), by_head);
-    }
-    const bool tells = !LONG || warp == 0;
-    if (tells && p.tells_heads && lane < p.heads) {
-        op.finish_head(row, h, by_head[0]);
-    }
-    for (int k = 0; k < EDGE_STRIPS && Op::COLUMNS > 0; ++k) {
-        const int64_t j = p.begin + lane % p.lanes + k * CUDA_WARP;
-        cuda_join_teams(cuda_sum(), sums[k], p.lanes);
-        if (LONG) {
-            cuda_join_warps(cuda_sum(), sums[k]);
-        }
-        if (tells && lane < p.lanes && j < p.end) {
-            op.finish_column(row, j, sums[k]);
-        }
-    }
+    return a < b ? a : b;
 }
 
-template <typename Op, bool LONG> __global__ void __launch_bounds__(CUDA_BLOCK) edge_sums_kernel(Op op, edge_rows e)
+/* Lanes of a head: as few as its columns fit in, but neighbours read 32 bytes. */
+template <typename real, int N> static int edge_lanes(int d, int strips)
 {
-    const edge_place p = place_of(e);
-    const int64_t step = (int64_t)gridDim.x * (LONG ? 1 : CUDA_ROWS);
-    for (int64_t row = LONG ? (int64_t)blockIdx.x : cuda_row(); row < e.rows; row += step) {
-        if ((e.offset[row + 1] - e.offset[row] > CUDA_LONG_ROW) == LONG) {
-            sum_row<Op, LONG>(op, e, p, row);
-        }
+    const int few = cuda_team_lanes(cuda_pieces(d, (int64_t)N * strips));
+    const int sector =
+        (int)edge_fewer(cuda_team_lanes(cuda_pieces(d, N)), cuda_team_lanes(32 / (int64_t)(N * sizeof(real))));
+    return few > sector ? few : sector;
+}
+
+template <typename Op, int N, int S> int edge_launch(cuda_queue *queue, const Op &op, edge_rows e)
+{
+    e.lanes = Op::EDGE > 0 ? edge_lanes<typename Op::real, N>(e.d, S) : 1;
+    e.group = (int)edge_fewer(CUDA_WARP / e.lanes, e.heads);
+    e.chunks = Op::EDGE > 0 && e.d > 0 ? (int)cuda_pieces(e.d, (int64_t)e.lanes * N * S) : 1;
+    e.wide = Op::COLUMNS > 0 && e.chunks > 1;
+    cuda_grid grid = {cuda_pieces(e.rows, EDGE_WARPS), EDGE_WARPS * CUDA_WARP};
+    grid.y = (unsigned)cuda_pieces(e.heads, e.group) * (unsigned)(e.wide ? e.chunks : 1);
+    CUDA_TRY(cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S>, op, e));
+    if (e.entries <= CUDA_LONG_ROW) {
+        return CUDA_DONE;
     }
+    e.block = true;
+    grid.x = edge_fewer(cuda_pieces(e.rows, CUDA_WARP), (int64_t)queue->processors * 128);
+    grid.threads = CUDA_BLOCK;
+    return cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S>, op, e);
+}
+
+/* The most strips of a lane. */
+enum { EDGE_SINGLES = 6, EDGE_PACKS = 2 };
+
+/* One strip where that is all there is: heads of few columns. */
+template <typename Op, int N, int S> int edge_launch_strips(cuda_queue *queue, const Op &op, const edge_rows &e)
+{
+    const int lanes = edge_lanes<typename Op::real, N>(e.d, S);
+    return e.d > 0 && e.d <= lanes * N ? edge_launch<Op, N, 1>(queue, op, e) : edge_launch<Op, N, S>(queue, op, e);
+}
+
+template <typename Op> bool edge_takes_packs(const Op &op, const edge_rows &e)
+{
+    bool takes = e.d > 0 && e.d % 4 == 0;
+    for (int m = 0; m < Op::ROW; ++m) {
+        takes = takes && ((uintptr_t)op.of_row(m).data | (uintptr_t)op.of_row(m).bytes) % 16 == 0;
+    }
+    for (int m = 0; m < Op::EDGE; ++m) {
+        takes = takes && ((uintptr_t)op.of_edge(m).data | (uintptr_t)op.of_edge(m).bytes) % 16 == 0;
+    }
+    return takes;
 }
 
 template <typename Op> int cuda_edge_sums(cuda_queue *queue, const Op &op, const edge_rows &e)
 {
-    const unsigned groups = (unsigned)cuda_pieces(e.heads, e.group) * (unsigned)(Op::COLUMNS > 0 ? e.chunks : 1);
-    edge_rows launched = e;
-    launched.chunks = Op::COLUMNS > 0 ? e.chunks : 1;
-    cuda_grid grid = cuda_rows(e.rows);
-    grid.y = groups;
-    CUDA_TRY(cuda_launch_teams(queue, grid, edge_sums_kernel<Op, false>, op, launched));
-    return e.entries <= CUDA_LONG_ROW ? CUDA_DONE
-                                      : cuda_launch_teams(queue, {cuda_long_blocks(queue, e.rows), CUDA_BLOCK, groups},
-                                                          edge_sums_kernel<Op, true>, op, launched);
+    if constexpr (Op::EDGE == 0) {
+        return edge_launch<Op, 1, 1>(queue, op, e);
+    } else if constexpr (sizeof(typename Op::real) == sizeof(float)) {
+        if (edge_takes_packs(op, e)) {
+            return edge_launch_strips<Op, 4, EDGE_PACKS>(queue, op, e);
+        }
+    }
+    return edge_launch_strips<Op, 1, EDGE_SINGLES>(queue, op, e);
 }
 
 #endif

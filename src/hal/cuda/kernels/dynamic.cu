@@ -10,73 +10,80 @@
 #include "hal/cuda/kernels/cuda_kernels.h"
 
 template <typename real> struct meeting {
-    cuda_mat<real> x, target;
-    const real *vector;
+    edge_mat<real> x, target, vector;
     real slope;
-    int64_t d;
 
+    /* Of x + target in a column. */
     __device__ real leaky(real met) const
     {
         return met > (real)0 ? met : slope * met;
     }
-    __device__ real met(int64_t u, int64_t v, int64_t j) const
+    /* What a score changes by with either end. */
+    __device__ real change(real weight, real met) const
     {
-        return *x.at(u, j) + *target.at(v, j);
-    }
-    /* What a score in column j changes by with either end. */
-    __device__ real change(int64_t u, int64_t v, int64_t j) const
-    {
-        return vector[j] * (met(u, v, j) > (real)0 ? (real)1 : slope);
-    }
-    __device__ real raw(int64_t u, int64_t v, int h) const
-    {
-        real sum = 0;
-        for (int64_t j = h * d; j < (h + 1) * d; ++j) {
-            sum += vector[j] * leaky(met(u, v, j));
-        }
-        return sum;
+        return weight * (met > (real)0 ? (real)1 : slope);
     }
 };
 
 template <typename real, typename Args> static meeting<real> meeting_of(const Args *a)
 {
-    return {cuda_mat_of<real>(a->x), cuda_mat_of<real>(a->target), static_cast<const real *>(a->vector.source),
-            (real)a->how.slope, a->x.cols / a->how.heads};
+    return {edge_mat_of<real>(a->x), edge_mat_of<real>(a->target), edge_mat_of<real>(a->vector), (real)a->how.slope};
 }
+
+/* Matrices of a row that is a target, and of one that is a source; of the target at the other end of an edge. */
+enum { TARGET, VECTOR, GRADIENT };
+enum { OWN, OWN_VECTOR };
+enum { OTHER, OTHER_GRADIENT };
 
 /* ---- forward --------------------------------------------------------------------------------------------------------- */
 
-template <typename T> struct dynamic_highest_op {
-    typedef T real;
+template <typename real> struct dynamic_highest_op : edge_op<real> {
     typedef cuda_larger join;
-    enum { COLUMNS = 0 };
+    enum { ROW = 2, EDGE = 1, DOTS = 1 };
     meeting<real> s;
-    cuda_mat<real> highest;
+    edge_mat<real> highest;
+
+    struct row_head {};
+    struct edge_head {};
 
     static __device__ real none()
     {
         return sizeof(real) == sizeof(float) ? (real)-FLT_MAX : (real)-DBL_MAX;
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_row(int m) const
     {
-        return {s.raw(u, r, h), 0};
+        return m == TARGET ? s.target : s.vector;
     }
-    __device__ void term(real *, const edge_pair<real> &, int64_t, int64_t, int64_t) const
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
+        return s.x;
+    }
+    __device__ row_head at_row(int64_t, int) const
+    {
+        return {};
+    }
+    __device__ edge_head at_edge(int64_t, int) const
+    {
+        return {};
+    }
+    __device__ void dot(real *dots, const real *row, const real *x) const
+    {
+        dots[0] += row[VECTOR] * s.leaky(x[0] + row[TARGET]);
+    }
+    __device__ edge_pair<real> weigh(const row_head &, const edge_head &, const real *dots, real) const
+    {
+        return {dots[0], 0};
     }
     __device__ void finish_head(int64_t r, int h, real most) const
     {
         *highest.at(r, h) = most;
     }
-    __device__ void finish_column(int64_t, int64_t, const real *) const
-    {
-    }
 };
 
 template <typename real> static int highest(cuda_queue *queue, const hal_dynamic_highest_args *a)
 {
-    return cuda_edge_sums(queue, dynamic_highest_op<real>{meeting_of<real>(a), cuda_mat_of<real>(a->highest)},
-                          edge_rows_of(a->how, a->offset, a->column, a->highest.rows, a->highest.cols));
+    return cuda_edge_sums(queue, dynamic_highest_op<real>{{}, meeting_of<real>(a), edge_mat_of<real>(a->highest)},
+                          edge_rows_of(a->how, a->offset, a->column, a->highest.rows, a->x.cols));
 }
 
 int cuda_run_dynamic_highest(cuda_queue *queue, const hal_dynamic_highest_args *a)
@@ -84,41 +91,62 @@ int cuda_run_dynamic_highest(cuda_queue *queue, const hal_dynamic_highest_args *
     return cuda_empty(a->highest) ? CUDA_DONE : CUDA_BY_REAL(a->highest.dtype, highest, queue, a);
 }
 
-template <typename T> struct dynamic_forward_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 1 };
+template <typename real> struct dynamic_forward_op : edge_op<real> {
+    enum { ROW = 2, EDGE = 1, DOTS = 1, COLUMNS = 1, KEEPS = 1 };
     meeting<real> s;
     cuda_mask mask;
-    cuda_mat<real> highest, out, total;
+    edge_mat<real> highest, out, total;
 
-    static __device__ real none()
+    typedef real row_head;
+    struct edge_head {};
+
+    __host__ __device__ edge_mat<real> of_row(int m) const
     {
-        return 0;
+        return m == TARGET ? s.target : s.vector;
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
-        const real power = exp(s.raw(u, r, h) - *highest.at(r, h));
-        return {power, power * cuda_kept_edge<real>(mask, u, r, h)};
+        return s.x;
     }
-    __device__ void term(real *sum, const edge_pair<real> &edge, int64_t u, int64_t, int64_t j) const
+    __device__ row_head at_row(int64_t r, int h) const
     {
-        sum[0] += edge.other * *s.x.at(u, j);
+        return *highest.at(r, h);
+    }
+    __device__ edge_head at_edge(int64_t, int) const
+    {
+        return {};
+    }
+    __device__ void dot(real *dots, const real *row, const real *x) const
+    {
+        dots[0] += row[VECTOR] * s.leaky(x[0] + row[TARGET]);
+    }
+    __device__ edge_pair<real> weigh(row_head top, const edge_head &, const real *dots, real kept) const
+    {
+        const real power = exp(dots[0] - top);
+        return {power, power * kept};
+    }
+    __device__ void term(real *sum, const edge_pair<real> &edge, const real *, const real *x) const
+    {
+        sum[0] += edge.other * x[0];
     }
     __device__ void finish_head(int64_t r, int h, real sum) const
     {
         *total.at(r, h) = sum;
     }
-    __device__ void finish_column(int64_t r, int64_t j, const real *sum) const
+    __device__ void finish_column(int64_t r, int64_t j, int, real sum) const
     {
-        *out.at(r, j) = sum[0];
+        *out.at(r, j) = sum;
     }
 };
 
 template <typename real> static int forward(cuda_queue *queue, const hal_dynamic_forward_args *a)
 {
-    const dynamic_forward_op<real> op = {meeting_of<real>(a), cuda_mask_of(a->how.dropout), cuda_mat_of<real>(a->highest),
-                                         cuda_mat_of<real>(a->out), cuda_mat_of<real>(a->total)};
+    const dynamic_forward_op<real> op = {{},
+                                         meeting_of<real>(a),
+                                         cuda_mask_of(a->how.dropout),
+                                         edge_mat_of<real>(a->highest),
+                                         edge_mat_of<real>(a->out),
+                                         edge_mat_of<real>(a->total)};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->out.rows, a->x.cols));
 }
 
@@ -131,64 +159,83 @@ int cuda_run_dynamic_forward(cuda_queue *queue, const hal_dynamic_forward_args *
 
 template <typename real> struct dynamic_gradients {
     meeting<real> s;
-    cuda_mask mask;
-    cuda_mat<real> highest, total, mean, dy;
+    edge_mat<real> highest, total, mean, dy;
 
-    /* draw, and weight * kept */
-    __device__ edge_pair<real> of(int64_t u, int64_t v, int h) const
+    struct of_target {
+        real highest, total, mean;
+    };
+
+    __device__ of_target at_target(int64_t v, int h) const
     {
-        const real weight = exp(s.raw(u, v, h) - *highest.at(v, h)) / *total.at(v, h);
-        const real kept = cuda_kept_edge<real>(mask, u, v, h);
-        const real *left = dy.at(v, h * s.d);
-        const real *right = s.x.at(u, h * s.d);
-        real dot = 0;
-        for (int64_t j = 0; j < s.d; ++j) {
-            dot += left[j] * right[j];
-        }
-        return {weight * (kept * dot - *mean.at(v, h)), weight * kept};
+        return {*highest.at(v, h), *total.at(v, h), *mean.at(v, h)};
+    }
+    /* draw, and weight * kept */
+    __device__ edge_pair<real> of(const of_target &v, real raw, real dot, real kept) const
+    {
+        const real weight = exp(raw - v.highest) / v.total;
+        return {weight * (kept * dot - v.mean), weight * kept};
     }
 };
 
 template <typename real, typename Args> static dynamic_gradients<real> dynamic_gradients_of(const Args *a)
 {
-    return {meeting_of<real>(a),         cuda_mask_of(a->how.dropout), cuda_mat_of<real>(a->highest),
-            cuda_mat_of<real>(a->total), cuda_mat_of<real>(a->mean),   cuda_mat_of<real>(a->dy)};
+    return {meeting_of<real>(a), edge_mat_of<real>(a->highest), edge_mat_of<real>(a->total), edge_mat_of<real>(a->mean),
+            edge_mat_of<real>(a->dy)};
 }
 
-template <typename T> struct dynamic_targets_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 2 };
+template <typename real> struct dynamic_targets_op : edge_op<real> {
+    enum { ROW = 3, EDGE = 1, DOTS = 2, COLUMNS = 2, KEEPS = 1 };
     dynamic_gradients<real> g;
-    cuda_mat<real> dtarget, dvector;
+    cuda_mask mask;
+    edge_mat<real> dtarget, dvector;
 
-    static __device__ real none()
+    typedef typename dynamic_gradients<real>::of_target row_head;
+    struct edge_head {};
+
+    __host__ __device__ edge_mat<real> of_row(int m) const
     {
-        return 0;
+        return m == TARGET ? g.s.target : m == VECTOR ? g.s.vector : g.dy;
     }
-    __device__ edge_pair<real> pair(int64_t u, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_edge(int) const
     {
-        return g.of(u, r, h);
+        return g.s.x;
     }
-    __device__ void term(real *sum, const edge_pair<real> &edge, int64_t u, int64_t r, int64_t j) const
+    __device__ row_head at_row(int64_t r, int h) const
     {
-        sum[0] += edge.sum * g.s.change(u, r, j);
-        sum[1] += edge.sum * g.s.leaky(g.s.met(u, r, j));
+        return g.at_target(r, h);
     }
-    __device__ void finish_head(int64_t, int, real) const
+    __device__ edge_head at_edge(int64_t, int) const
     {
+        return {};
     }
-    __device__ void finish_column(int64_t r, int64_t j, const real *sum) const
+    __device__ void dot(real *dots, const real *row, const real *x) const
     {
-        *dtarget.at(r, j) = sum[0];
-        *dvector.at(r, j) = sum[1];
+        dots[0] += row[VECTOR] * g.s.leaky(x[0] + row[TARGET]);
+        dots[1] += row[GRADIENT] * x[0];
+    }
+    __device__ edge_pair<real> weigh(const row_head &target, const edge_head &, const real *dots, real kept) const
+    {
+        return g.of(target, dots[0], dots[1], kept);
+    }
+    __device__ void term(real *sum, const edge_pair<real> &edge, const real *row, const real *x) const
+    {
+        const real met = x[0] + row[TARGET];
+        sum[0] += edge.sum * g.s.change(row[VECTOR], met);
+        sum[1] += edge.sum * g.s.leaky(met);
+    }
+    __device__ void finish_column(int64_t r, int64_t j, int which, real sum) const
+    {
+        *(which == 0 ? dtarget : dvector).at(r, j) = sum;
     }
 };
 
 template <typename real> static int targets(cuda_queue *queue, const hal_dynamic_backward_targets_args *a)
 {
-    const dynamic_targets_op<real> op = {dynamic_gradients_of<real>(a), cuda_mat_of<real>(a->dtarget),
-                                         cuda_mat_of<real>(a->dvector)};
+    const dynamic_targets_op<real> op = {{},
+                                         dynamic_gradients_of<real>(a),
+                                         cuda_mask_of(a->how.dropout),
+                                         edge_mat_of<real>(a->dtarget),
+                                         edge_mat_of<real>(a->dvector)};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dtarget.rows, a->x.cols));
 }
 
@@ -197,38 +244,55 @@ int cuda_run_dynamic_backward_targets(cuda_queue *queue, const hal_dynamic_backw
     return cuda_empty(a->dtarget) ? CUDA_DONE : CUDA_BY_REAL(a->dtarget.dtype, targets, queue, a);
 }
 
-template <typename T> struct dynamic_sources_op {
-    typedef T real;
-    typedef cuda_sum join;
-    enum { COLUMNS = 1 };
+template <typename real> struct dynamic_sources_op : edge_op<real> {
+    enum { ROW = 2, EDGE = 2, DOTS = 2, COLUMNS = 1, KEEPS = 1, FROM_ROW = 1 };
     dynamic_gradients<real> g;
-    cuda_mat<real> dx;
+    cuda_mask mask;
+    edge_mat<real> dx;
 
-    static __device__ real none()
+    struct row_head {};
+    typedef typename dynamic_gradients<real>::of_target edge_head;
+
+    __host__ __device__ edge_mat<real> of_row(int m) const
     {
-        return 0;
+        return m == OWN ? g.s.x : g.s.vector;
     }
-    __device__ edge_pair<real> pair(int64_t v, int64_t r, int h) const
+    __host__ __device__ edge_mat<real> of_edge(int m) const
     {
-        return g.of(r, v, h);
+        return m == OTHER ? g.s.target : g.dy;
     }
-    __device__ void term(real *sum, const edge_pair<real> &edge, int64_t v, int64_t r, int64_t j) const
+    __device__ row_head at_row(int64_t, int) const
     {
-        sum[0] += edge.sum * g.s.change(r, v, j) + edge.other * *g.dy.at(v, j);
+        return {};
     }
-    __device__ void finish_head(int64_t, int, real) const
+    __device__ edge_head at_edge(int64_t v, int h) const
     {
+        return g.at_target(v, h);
     }
-    __device__ void finish_column(int64_t r, int64_t j, const real *sum) const
+    __device__ void dot(real *dots, const real *row, const real *edge) const
     {
-        *dx.at(r, j) = sum[0];
+        dots[0] += row[OWN_VECTOR] * g.s.leaky(row[OWN] + edge[OTHER]);
+        dots[1] += edge[OTHER_GRADIENT] * row[OWN];
+    }
+    __device__ edge_pair<real> weigh(const row_head &, const edge_head &target, const real *dots, real kept) const
+    {
+        return g.of(target, dots[0], dots[1], kept);
+    }
+    __device__ void term(real *sum, const edge_pair<real> &edge, const real *row, const real *of_edge) const
+    {
+        sum[0] += edge.sum * g.s.change(row[OWN_VECTOR], row[OWN] + of_edge[OTHER]) + edge.other * of_edge[OTHER_GRADIENT];
+    }
+    __device__ void finish_column(int64_t r, int64_t j, int, real sum) const
+    {
+        *dx.at(r, j) = sum;
     }
 };
 
 template <typename real> static int sources(cuda_queue *queue, const hal_dynamic_backward_sources_args *a)
 {
-    return cuda_edge_sums(queue, dynamic_sources_op<real>{dynamic_gradients_of<real>(a), cuda_mat_of<real>(a->dx)},
-                          edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
+    const dynamic_sources_op<real> op = {
+        {}, dynamic_gradients_of<real>(a), cuda_mask_of(a->how.dropout), edge_mat_of<real>(a->dx)};
+    return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 
 int cuda_run_dynamic_backward_sources(cuda_queue *queue, const hal_dynamic_backward_sources_args *a)
