@@ -257,19 +257,19 @@ template <typename real> struct gradients {
     scores<real> s;
     edge_mat<real> total, mean, x, dy;
 
-    struct of_target {
+    struct alignas(16) of_target {
         typename scores<real>::of_target score;
-        real total, mean;
+        real share, mean; /* share: of a power of 1 in the total */
     };
 
     __device__ of_target at_target(int64_t v, int h) const
     {
-        return {s.at_target(v, h), *total.at(v, h), *mean.at(v, h)};
+        return {s.at_target(v, h), (real)1 / *total.at(v, h), *mean.at(v, h)};
     }
     /* draw, and weight * kept */
     __device__ edge_pair<real> of(real u, const of_target &v, real dot, real kept) const
     {
-        const real weight = s.power(u, v.score) / v.total;
+        const real weight = s.power(u, v.score) * v.share;
         const real slope = u + v.score.target > (real)0 ? (real)1 : s.slope;
         return {weight * (kept * dot - v.mean) * slope, weight * kept};
     }
@@ -336,6 +336,8 @@ template <typename real> struct sources_op : edge_op<real> {
     gradients<real> g;
     cuda_mask mask;
     edge_mat<real> dx, dsource;
+    const typename gradients<real>::of_target *targets; /* [., heads] */
+    int heads;
 
     typedef real row_head;
     typedef typename gradients<real>::of_target edge_head;
@@ -354,7 +356,7 @@ template <typename real> struct sources_op : edge_op<real> {
     }
     __device__ edge_head at_edge(int64_t v, int h) const
     {
-        return g.at_target(v, h);
+        return targets[v * heads + h];
     }
     __device__ void dot(real *dots, const real *x, const real *dy) const
     {
@@ -380,11 +382,16 @@ template <typename real> struct sources_op : edge_op<real> {
 
 template <typename real> static int sources(cuda_queue *queue, const hal_attention_backward_sources_args *a)
 {
+    const gradients<real> g = gradients_of<real>(a);
+    typename gradients<real>::of_target *of_targets = nullptr;
+    CUDA_TRY(edge_targets(queue, g, a->total.rows, a->how.heads, &of_targets));
     const sources_op<real> op = {{},
-                                 gradients_of<real>(a),
+                                 g,
                                  cuda_mask_of(a->how.dropout),
                                  edge_mat_of<real>(a->dx),
-                                 edge_mat_of<real>(a->dsource)};
+                                 edge_mat_of<real>(a->dsource),
+                                 of_targets,
+                                 a->how.heads};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 

@@ -25,6 +25,14 @@
 #define EDGE_FLAT
 #endif
 
+/* A number that the compiler knows nothing of: what is worked out from it at the ends of a row is not kept in registers while
+ * edges are added. */
+static __device__ inline int edge_again(int x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Summed by head; what columns need besides. */
 template <typename real> struct edge_pair {
     real sum, other;
@@ -96,6 +104,7 @@ struct edge_rows {
     int64_t rows, entries, self;
     int heads, d;
     int lanes;  /* of a head, a power of two */
+    int bits;   /* which one */
     int group;  /* heads of a warp */
     int chunks; /* of a head's columns */
     bool wide;  /* a row's blocks take a chunk each */
@@ -116,6 +125,35 @@ static inline edge_rows edge_rows_of(const hal_attention &how, const hal_mat &of
     return e;
 }
 
+/* What kernels are compiled for. */
+enum {
+    EDGE_DROPS = 1, /* edges are dropped */
+    EDGE_WIDE = 2   /* dots are of more columns than a lane has cells for */
+};
+
+/* What the other ends of edges have for each head, side by side: gradients' at_target(v, h). */
+template <typename G>
+__global__ void edge_targets_kernel(G gradients, typename G::of_target *to, int64_t count, int heads)
+{
+    for (int64_t at = cuda_first(); at < count; at += cuda_stride()) {
+        to[at] = gradients.at_target(at / heads, (int)(at % heads));
+    }
+}
+
+/* [out] to  [rows, heads] in scratch memory. */
+template <typename G>
+int edge_targets(cuda_queue *queue, const G &gradients, int64_t rows, int heads, typename G::of_target **to)
+{
+    void *scratch = nullptr;
+    const int64_t count = rows * heads;
+    if (count == 0) {
+        return CUDA_DONE;
+    }
+    CUDA_TRY(cuda_queue_scratch(queue, (size_t)count * sizeof **to, &scratch));
+    *to = static_cast<typename G::of_target *>(scratch);
+    return cuda_launch(queue, cuda_lines(queue, count), edge_targets_kernel<G>, gradients, *to, count, heads);
+}
+
 /* Cells that are loaded at once. */
 template <typename real, int N> struct alignas(sizeof(real) * N) edge_pack {
     real at[N];
@@ -124,18 +162,21 @@ template <typename real, int N> struct alignas(sizeof(real) * N) edge_pack {
 /* Where a lane stands. */
 template <int N, int S> struct edge_place {
     int team;        /* lanes of an edge, a power of two */
+    int teams;       /* of the warp */
+    int own;         /* the lane's */
     int group;       /* the first head of the warp */
     int heads;       /* of the warp */
     int head;        /* of the lane: the last one for lanes that have none */
     int lane;        /* of the head */
     int first;       /* column of the head's chunk */
+    int strips;      /* of the chunk that have columns, or more */
     int from, to[S]; /* the lane's column in the head, and how far strips are from it: one that there is */
     bool tells;      /* of the team that tells the sums, with a head of its own */
 
     /* Of cell c. */
-    __device__ int column(int lanes, int c) const
+    static __device__ int column(const edge_rows &e, int first_of_lane, int c)
     {
-        return first + (c / N * lanes + lane) * N + c % N;
+        return first_of_lane + (c / N << e.bits) * N + c % N;
     }
 };
 
@@ -143,36 +184,41 @@ template <int N, int S> static __device__ edge_place<N, S> edge_place_of(const e
 {
     edge_place<N, S> p;
     const int chunks = e.wide ? e.chunks : 1;
+    int team_bits = e.bits;
     p.group = (int)blockIdx.y / chunks * e.group;
     p.heads = e.heads - p.group < e.group ? e.heads - p.group : e.group;
-    p.team = e.lanes;
-    while (p.team < p.heads * e.lanes) {
-        p.team *= 2;
+    while (1 << team_bits < p.heads << e.bits) {
+        team_bits += 1;
     }
-    const int own = cuda_lane() % p.team / e.lanes;
-    p.head = p.group + (own < p.heads ? own : p.heads - 1);
-    p.lane = cuda_lane() % e.lanes;
+    p.team = 1 << team_bits;
+    p.teams = CUDA_WARP >> team_bits;
+    p.own = cuda_lane() >> team_bits;
+    const int head = (cuda_lane() & (p.team - 1)) >> e.bits;
+    p.head = p.group + (head < p.heads ? head : p.heads - 1);
+    p.lane = cuda_lane() & (e.lanes - 1);
     p.first = (int)blockIdx.y % chunks * (e.lanes * N * S);
+    p.strips = (e.d - p.first + e.lanes * N - 1) >> e.bits;
+    p.strips /= N;
     const int last = e.d > N ? e.d - N : 0;
     EDGE_FLAT
     for (int k = 0; k < S; ++k) {
-        const int j = p.column(e.lanes, k * N);
+        const int j = p.column(e, p.first + p.lane * N, k * N);
         const int there = j < last ? j : last;
         p.from = k == 0 ? there : p.from;
         p.to[k] = there - p.from;
     }
-    p.tells = cuda_lane() < p.team && own < p.heads;
+    p.tells = p.own == 0 && head < p.heads;
     return p;
 }
 
 /* Reads the lane's cells of a row, beginning at `from`. Strips that no lane has are zeros. */
 template <typename real, int N, int S>
-static __device__ inline void edge_load(real (&cells)[N * S], const real *from, const edge_place<N, S> &p, int strips)
+static __device__ inline void edge_load(real (&cells)[N * S], const real *from, const edge_place<N, S> &p)
 {
     EDGE_FLAT
     for (int k = 0; k < S; ++k) {
         edge_pack<real, N> pack = {};
-        if (S == 1 || k < strips) {
+        if (S == 1 || k < p.strips) {
             pack = *reinterpret_cast<const edge_pack<real, N> *>(from + p.to[k]);
         }
         EDGE_FLAT
@@ -252,22 +298,144 @@ static __device__ inline void edge_join_block(Join join, const real (&own)[COUNT
     }
 }
 
-template <typename Op, int N, int S>
-static __device__ void edge_sum_row(const Op &op, const edge_rows &e, const edge_place<N, S> &p, int64_t row)
-{
-    typedef typename Op::real real;
+/* Of an operation: sizes of what a lane holds, none of them 0. */
+template <typename Op, int N, int S> struct edge_sizes {
     enum {
         C = N * S,
         R = Op::ROW > 0 ? Op::ROW : 1,
         E = Op::EDGE > 0 ? Op::EDGE : 1,
         D = Op::DOTS > 0 ? Op::DOTS : 1,
         K = Op::COLUMNS > 0 ? Op::COLUMNS : 1,
-        U = C * E * 4 <= EDGE_CELLS ? 4 : 2 /* edges of a team that are loaded together */
+        U = C * E * 4 <= EDGE_CELLS ? 4 : 2, /* edges of a team that are loaded together */
+        /* Of a processor, by registers for cells, sums and addresses of single cells. */
+        HELD = (int)sizeof(typename Op::real) / 4 *
+               (C * (Op::ROW + Op::EDGE * U + Op::COLUMNS + (N == 1 ? 1 : 0)) + U * Op::DOTS),
+        BLOCKS = HELD < 24   ? 4
+                 : HELD < 44 ? 3
+                 : HELD < 72 ? 2
+                             : 1
     };
+};
+
+/* What a lane holds while its warp sums a row. */
+template <typename Op, int N, int S> struct edge_sums {
+    typedef typename Op::real real;
+    typedef edge_sizes<Op, N, S> sizes;
+    int64_t row;
+    typename Op::row_head head;
+    real of_row[sizes::R][sizes::C];
+    real by_head[1];
+    real columns[sizes::C * sizes::K];
+};
+
+/* Adds U edges of each team, the first of them `first` of those that lanes have. WHOLE: there are as many. */
+template <typename Op, int N, int S, int HOW, bool WHOLE>
+static __device__ __forceinline__ void edge_turn(const Op &op, const edge_rows &e, const edge_place<N, S> &p,
+                                                 edge_sums<Op, N, S> &sums, int32_t others, unsigned kept_heads,
+                                                 unsigned first, int count)
+{
+    typedef typename Op::real real;
+    typedef edge_sizes<Op, N, S> sizes;
+    enum { C = sizes::C, R = sizes::R, E = sizes::E, D = sizes::D, K = sizes::K, U = sizes::U };
+    int32_t other[U];
+    typename Op::edge_head edge_head[U];
+    real of_edge[U][E][C] = {};
+    real dots[U][D] = {};
+    EDGE_FLAT
+    for (int i = 0; i < U; ++i) {
+        other[i] = __shfl_sync(CUDA_WHOLE_WARP, others, (int)((first + (unsigned)(i * p.teams)) % CUDA_WARP));
+    }
+    EDGE_FLAT
+    for (int i = 0; i < U; ++i) {
+        edge_head[i] = op.at_edge(other[i], p.head);
+        EDGE_FLAT
+        for (int m = 0; m < Op::EDGE; ++m) {
+            edge_load<real, N, S>(of_edge[i][m], op.of_edge(m).at(other[i], (int64_t)p.head * e.d + p.from), p);
+        }
+    }
+    if constexpr (Op::DOTS > 0) {
+        if constexpr ((HOW & EDGE_WIDE) != 0) {
+            for (int i = 0; i < U; ++i) {
+                edge_wide_dots<Op, N, D, R, E>(op, e, sums.row, other[i], p.head, p.lane, dots[i]);
+            }
+        } else {
+            EDGE_FLAT
+            for (int i = 0; i < U; ++i) {
+                EDGE_FLAT
+                for (int c = 0; c < C; ++c) {
+                    real left[R], right[E];
+                    edge_column(left, sums.of_row, c);
+                    edge_column(right, of_edge[i], c);
+                    op.dot(dots[i], left, right);
+                }
+            }
+        }
+        for (int by = 1; by < e.lanes; by *= 2) {
+            EDGE_FLAT
+            for (int i = 0; i < U; ++i) {
+                EDGE_FLAT
+                for (int k = 0; k < D; ++k) {
+                    dots[i][k] += __shfl_xor_sync(CUDA_WHOLE_WARP, dots[i][k], by);
+                }
+            }
+        }
+    }
+    EDGE_FLAT
+    for (int i = 0; i < U; ++i) {
+        const unsigned at = first + (unsigned)(i * p.teams);
+        real kept = (real)1;
+        if constexpr ((HOW & EDGE_DROPS) != 0) {
+            const unsigned bits = __shfl_sync(CUDA_WHOLE_WARP, kept_heads, (int)(at % CUDA_WARP));
+            kept = (bits >> (p.head - p.group) & 1u) != 0 ? (real)op.mask.scale : (real)0;
+        }
+        const edge_pair<real> pair = op.weigh(sums.head, edge_head[i], dots[i], kept);
+        if (WHOLE || at < (unsigned)count) {
+            sums.by_head[0] = typename Op::join()(sums.by_head[0], pair.sum);
+            EDGE_FLAT
+            for (int c = 0; c < C && Op::COLUMNS > 0; ++c) {
+                real left[R], right[E];
+                edge_column(left, sums.of_row, c);
+                edge_column(right, of_edge[i], c);
+                op.term(&sums.columns[c * K], pair, left, right);
+            }
+        }
+    }
+}
+
+/* The row's numbers; no sums yet. */
+template <typename Op, int N, int S>
+static __device__ __forceinline__ void edge_begin_row(const Op &op, const edge_rows &e, const edge_place<N, S> &p,
+                                                      int64_t row, edge_sums<Op, N, S> &sums)
+{
+    typedef typename Op::real real;
+    const int first = edge_again(p.first + p.lane * N);
+    const int head = edge_again(p.head);
+    sums.row = row;
+    sums.head = op.at_row(row, head);
+    sums.by_head[0] = Op::none();
+    EDGE_FLAT
+    for (int m = 0; m < Op::ROW; ++m) {
+        edge_load<real, N, S>(sums.of_row[m], op.of_row(m).at(row, (int64_t)head * e.d + p.from), p);
+        EDGE_FLAT
+        for (int c = 0; c < N * S; ++c) {
+            sums.of_row[m][c] = p.column(e, first, c) < e.d ? sums.of_row[m][c] : (real)0;
+        }
+    }
+    EDGE_FLAT
+    for (real &sum : sums.columns) {
+        sum = 0;
+    }
+}
+
+template <typename Op, int N, int S, int HOW>
+static __device__ __forceinline__ void edge_sum_row(const Op &op, const edge_rows &e, const edge_place<N, S> &p,
+                                                    int64_t row)
+{
+    typedef typename Op::real real;
+    typedef edge_sizes<Op, N, S> sizes;
+    enum { C = sizes::C, K = sizes::K, U = sizes::U };
     __shared__ real all[CUDA_ROWS][EDGE_JOINED][CUDA_WARP];
     const int lane = cuda_lane();
-    const int teams = CUDA_WARP / p.team;
-    const int strips = (int)((unsigned)(e.d - p.first + e.lanes * N - 1) / (unsigned)(e.lanes * N));
     const int64_t listed = e.offset[row + 1] - e.offset[row];
     const int32_t *const column = e.column + e.offset[row];
     int64_t begin = 0;
@@ -281,19 +449,9 @@ static __device__ void edge_sum_row(const Op &op, const edge_rows &e, const edge
         const int64_t there = edge < end ? edge : end - 1;
         return there < listed ? column[there] : (int32_t)row;
     };
-    const typename Op::row_head row_head = op.at_row(row, p.head);
-    real of_row[R][C] = {};
-    EDGE_FLAT
-    for (int m = 0; m < Op::ROW; ++m) {
-        edge_load<real, N, S>(of_row[m], op.of_row(m).at(row, (int64_t)p.head * e.d + p.from), p, strips);
-        EDGE_FLAT
-        for (int c = 0; c < C; ++c) {
-            of_row[m][c] = p.column(e.lanes, c) < e.d ? of_row[m][c] : (real)0;
-        }
-    }
-    real by_head[1] = {Op::none()};
-    real sums[C * K] = {};
     int32_t next = begin < end ? other_of(begin + lane) : 0;
+    edge_sums<Op, N, S> sums;
+    edge_begin_row(op, e, p, row, sums);
     for (; begin < end; begin += CUDA_WARP) {
         const int count = end - begin < CUDA_WARP ? (int)(end - begin) : (int)CUDA_WARP;
         const int32_t others = next;
@@ -301,107 +459,56 @@ static __device__ void edge_sum_row(const Op &op, const edge_rows &e, const edge
         if (begin + CUDA_WARP < end) {
             next = other_of(begin + CUDA_WARP + lane);
         }
-        if constexpr (Op::KEEPS) {
-            if (op.mask.on && lane < count) {
+        if constexpr ((HOW & EDGE_DROPS) != 0) {
+            if (lane < count) {
                 kept_heads = Op::FROM_ROW ? cuda_kept_heads(op.mask, row, others, p.group, p.heads)
                                           : cuda_kept_heads(op.mask, others, row, p.group, p.heads);
             }
+            __syncwarp();
         }
-        for (int turn = 0; turn < count; turn += U * teams) {
-            const int first = turn + lane / p.team;
-            int32_t other[U];
-            typename Op::edge_head edge_head[U];
-            real of_edge[U][E][C] = {};
-            real dots[U][D] = {};
-            EDGE_FLAT
-            for (int i = 0; i < U; ++i) {
-                other[i] = __shfl_sync(CUDA_WHOLE_WARP, others, (first + i * teams) % CUDA_WARP);
-                edge_head[i] = op.at_edge(other[i], p.head);
-                EDGE_FLAT
-                for (int m = 0; m < Op::EDGE; ++m) {
-                    edge_load<real, N, S>(of_edge[i][m], op.of_edge(m).at(other[i], (int64_t)p.head * e.d + p.from), p,
-                                          strips);
-                }
-            }
-            if constexpr (Op::DOTS > 0) {
-                EDGE_FLAT
-                for (int i = 0; i < U; ++i) {
-                    if (e.chunks > 1) {
-                        edge_wide_dots<Op, N, D, R, E>(op, e, row, other[i], p.head, p.lane, dots[i]);
-                        continue;
-                    }
-                    EDGE_FLAT
-                    for (int c = 0; c < C; ++c) {
-                        real left[R], right[E];
-                        edge_column(left, of_row, c);
-                        edge_column(right, of_edge[i], c);
-                        op.dot(dots[i], left, right);
-                    }
-                }
-                for (int by = 1; by < e.lanes; by *= 2) {
-                    EDGE_FLAT
-                    for (int i = 0; i < U; ++i) {
-                        EDGE_FLAT
-                        for (int k = 0; k < D; ++k) {
-                            dots[i][k] += __shfl_xor_sync(CUDA_WHOLE_WARP, dots[i][k], by);
-                        }
-                    }
-                }
-            }
-            EDGE_FLAT
-            for (int i = 0; i < U; ++i) {
-                real kept = (real)1;
-                if constexpr (Op::KEEPS) {
-                    if (op.mask.on) {
-                        const unsigned bits = __shfl_sync(CUDA_WHOLE_WARP, kept_heads, (first + i * teams) % CUDA_WARP);
-                        kept = (bits >> (p.head - p.group) & 1u) != 0 ? (real)op.mask.scale : (real)0;
-                    }
-                }
-                const edge_pair<real> pair = op.weigh(row_head, edge_head[i], dots[i], kept);
-                if (first + i * teams < count) {
-                    by_head[0] = typename Op::join()(by_head[0], pair.sum);
-                    EDGE_FLAT
-                    for (int c = 0; c < C && Op::COLUMNS > 0; ++c) {
-                        real left[R], right[E];
-                        edge_column(left, of_row, c);
-                        edge_column(right, of_edge[i], c);
-                        op.term(&sums[c * K], pair, left, right);
-                    }
-                }
-            }
+        const int step = U * p.teams;
+        int turn = 0;
+        for (; turn + step <= count; turn += step) {
+            edge_turn<Op, N, S, HOW, true>(op, e, p, sums, others, kept_heads, (unsigned)(turn + p.own), count);
+        }
+        for (; turn < count; turn += step) {
+            edge_turn<Op, N, S, HOW, false>(op, e, p, sums, others, kept_heads, (unsigned)(turn + p.own), count);
         }
     }
+    const int first = edge_again(p.first + p.lane * N);
+    const int head = edge_again(p.head);
     const auto finish_head = [&](int, real sum) {
-        if (p.tells && p.lane == 0 && p.first == 0) {
-            op.finish_head(row, p.head, sum);
+        if (p.tells && first == 0) {
+            op.finish_head(row, head, sum);
         }
     };
     const auto finish_column = [&](int at, real sum) {
-        const int j = p.column(e.lanes, at / K);
+        const int j = p.column(e, first, at / K);
         if (p.tells && j < e.d) {
-            op.finish_column(row, (int64_t)p.head * e.d + j, at % K, sum);
+            op.finish_column(row, (int64_t)head * e.d + j, at % K, sum);
         }
     };
-    cuda_join_teams(typename Op::join(), by_head, p.team);
+    cuda_join_teams(typename Op::join(), sums.by_head, p.team);
     if constexpr (Op::COLUMNS > 0) {
-        cuda_join_teams(cuda_sum(), sums, p.team);
+        cuda_join_teams(cuda_sum(), sums.columns, p.team);
     }
     if (e.block) {
-        edge_join_block(typename Op::join(), by_head, all, finish_head);
+        edge_join_block(typename Op::join(), sums.by_head, all, finish_head);
         if constexpr (Op::COLUMNS > 0) {
-            edge_join_block(cuda_sum(), sums, all, finish_column);
+            edge_join_block(cuda_sum(), sums.columns, all, finish_column);
         }
         return;
     }
-    finish_head(0, by_head[0]);
+    finish_head(0, sums.by_head[0]);
     EDGE_FLAT
     for (int at = 0; at < C * K && Op::COLUMNS > 0; ++at) {
-        finish_column(at, sums[at]);
+        finish_column(at, sums.columns[at]);
     }
 }
 
 /* Rows of up to CUDA_LONG_ROW edges, a warp each, or the others, a block each: it looks at 32 rows at once. */
-template <typename Op, int N, int S> __global__ void __launch_bounds__(CUDA_BLOCK) edge_sums_kernel(Op op, edge_rows e)
+template <typename Op, int N, int S, int HOW>
+__global__ void __launch_bounds__(CUDA_BLOCK, edge_sizes<Op, N, S>::BLOCKS) edge_sums_kernel(Op op, edge_rows e)
 {
     const edge_place<N, S> p = edge_place_of<N, S>(e);
     const int lane = cuda_lane();
@@ -414,7 +521,7 @@ template <typename Op, int N, int S> __global__ void __launch_bounds__(CUDA_BLOC
         rows &= e.block ? CUDA_WHOLE_WARP : 1u << threadIdx.x / CUDA_WARP;
         for (int i = 0; i < span; ++i) {
             if ((rows >> i & 1u) != 0) {
-                edge_sum_row<Op, N, S>(op, e, p, base + i);
+                edge_sum_row<Op, N, S, HOW>(op, e, p, base + i);
             }
         }
     }
@@ -425,13 +532,26 @@ static inline int64_t edge_fewer(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Lanes of a head: as few as its columns fit in, but neighbours read 32 bytes. */
+/* Lanes of a head: as few as its columns fit in, but neighbours that read single cells read 32 bytes. */
 template <typename real, int N> static int edge_lanes(int d, int strips)
 {
     const int few = cuda_team_lanes(cuda_pieces(d, (int64_t)N * strips));
-    const int sector =
-        (int)edge_fewer(cuda_team_lanes(cuda_pieces(d, N)), cuda_team_lanes(32 / (int64_t)(N * sizeof(real))));
+    const int sector = N > 1 ? 1 : (int)edge_fewer(cuda_team_lanes(d), 32 / (int64_t)sizeof(real));
     return few > sector ? few : sector;
+}
+
+template <typename Op, int N, int S, int HOW> int edge_launch_rows(cuda_queue *queue, const Op &op, edge_rows e)
+{
+    cuda_grid grid = {cuda_pieces(e.rows, EDGE_WARPS), EDGE_WARPS * CUDA_WARP};
+    grid.y = (unsigned)cuda_pieces(e.heads, e.group) * (unsigned)(e.wide ? e.chunks : 1);
+    CUDA_TRY(cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S, HOW>, op, e));
+    if (e.entries <= CUDA_LONG_ROW) {
+        return CUDA_DONE;
+    }
+    e.block = true;
+    grid.x = edge_fewer(cuda_pieces(e.rows, CUDA_WARP), (int64_t)queue->processors * 128);
+    grid.threads = CUDA_BLOCK;
+    return cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S, HOW>, op, e);
 }
 
 template <typename Op, int N, int S> int edge_launch(cuda_queue *queue, const Op &op, edge_rows e)
@@ -440,16 +560,20 @@ template <typename Op, int N, int S> int edge_launch(cuda_queue *queue, const Op
     e.group = (int)edge_fewer(CUDA_WARP / e.lanes, e.heads);
     e.chunks = Op::EDGE > 0 && e.d > 0 ? (int)cuda_pieces(e.d, (int64_t)e.lanes * N * S) : 1;
     e.wide = Op::COLUMNS > 0 && e.chunks > 1;
-    cuda_grid grid = {cuda_pieces(e.rows, EDGE_WARPS), EDGE_WARPS * CUDA_WARP};
-    grid.y = (unsigned)cuda_pieces(e.heads, e.group) * (unsigned)(e.wide ? e.chunks : 1);
-    CUDA_TRY(cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S>, op, e));
-    if (e.entries <= CUDA_LONG_ROW) {
-        return CUDA_DONE;
+    for (e.bits = 0; 1 << e.bits < e.lanes;) {
+        e.bits += 1;
     }
-    e.block = true;
-    grid.x = edge_fewer(cuda_pieces(e.rows, CUDA_WARP), (int64_t)queue->processors * 128);
-    grid.threads = CUDA_BLOCK;
-    return cuda_launch_teams(queue, grid, edge_sums_kernel<Op, N, S>, op, e);
+    constexpr int DROPS = Op::KEEPS ? EDGE_DROPS : 0;
+    constexpr int WIDE = Op::DOTS > 0 && S > 1 ? EDGE_WIDE : 0;
+    bool drops = false;
+    if constexpr (Op::KEEPS) {
+        drops = op.mask.on;
+    }
+    if (WIDE != 0 && e.chunks > 1) {
+        return drops ? edge_launch_rows<Op, N, S, DROPS | WIDE>(queue, op, e)
+                     : edge_launch_rows<Op, N, S, WIDE>(queue, op, e);
+    }
+    return drops ? edge_launch_rows<Op, N, S, DROPS>(queue, op, e) : edge_launch_rows<Op, N, S, 0>(queue, op, e);
 }
 
 /* The most strips of a lane. */
@@ -478,12 +602,14 @@ template <typename Op> int cuda_edge_sums(cuda_queue *queue, const Op &op, const
 {
     if constexpr (Op::EDGE == 0) {
         return edge_launch<Op, 1, 1>(queue, op, e);
-    } else if constexpr (sizeof(typename Op::real) == sizeof(float)) {
-        if (edge_takes_packs(op, e)) {
-            return edge_launch_strips<Op, 4, EDGE_PACKS>(queue, op, e);
+    } else {
+        if constexpr (sizeof(typename Op::real) == sizeof(float)) {
+            if (edge_takes_packs(op, e)) {
+                return edge_launch_strips<Op, 4, EDGE_PACKS>(queue, op, e);
+            }
         }
+        return edge_launch_strips<Op, 1, EDGE_SINGLES>(queue, op, e);
     }
-    return edge_launch_strips<Op, 1, EDGE_SINGLES>(queue, op, e);
 }
 
 #endif

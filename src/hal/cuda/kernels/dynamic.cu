@@ -161,18 +161,18 @@ template <typename real> struct dynamic_gradients {
     meeting<real> s;
     edge_mat<real> highest, total, mean, dy;
 
-    struct of_target {
-        real highest, total, mean;
+    struct alignas(16) of_target {
+        real highest, share, mean; /* share: of a power of 1 in the total */
     };
 
     __device__ of_target at_target(int64_t v, int h) const
     {
-        return {*highest.at(v, h), *total.at(v, h), *mean.at(v, h)};
+        return {*highest.at(v, h), (real)1 / *total.at(v, h), *mean.at(v, h)};
     }
     /* draw, and weight * kept */
     __device__ edge_pair<real> of(const of_target &v, real raw, real dot, real kept) const
     {
-        const real weight = exp(raw - v.highest) / v.total;
+        const real weight = exp(raw - v.highest) * v.share;
         return {weight * (kept * dot - v.mean), weight * kept};
     }
 };
@@ -249,6 +249,8 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
     dynamic_gradients<real> g;
     cuda_mask mask;
     edge_mat<real> dx;
+    const typename dynamic_gradients<real>::of_target *targets; /* [., heads] */
+    int heads;
 
     struct row_head {};
     typedef typename dynamic_gradients<real>::of_target edge_head;
@@ -267,7 +269,7 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
     }
     __device__ edge_head at_edge(int64_t v, int h) const
     {
-        return g.at_target(v, h);
+        return targets[v * heads + h];
     }
     __device__ void dot(real *dots, const real *row, const real *edge) const
     {
@@ -290,8 +292,11 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
 
 template <typename real> static int sources(cuda_queue *queue, const hal_dynamic_backward_sources_args *a)
 {
+    const dynamic_gradients<real> g = dynamic_gradients_of<real>(a);
+    typename dynamic_gradients<real>::of_target *of_targets = nullptr;
+    CUDA_TRY(edge_targets(queue, g, a->total.rows, a->how.heads, &of_targets));
     const dynamic_sources_op<real> op = {
-        {}, dynamic_gradients_of<real>(a), cuda_mask_of(a->how.dropout), edge_mat_of<real>(a->dx)};
+        {}, g, cuda_mask_of(a->how.dropout), edge_mat_of<real>(a->dx), of_targets, a->how.heads};
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 
