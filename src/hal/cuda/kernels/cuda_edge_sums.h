@@ -169,7 +169,6 @@ template <int N, int S> struct edge_place {
     int head;        /* of the lane: the last one for lanes that have none */
     int lane;        /* of the head */
     int first;       /* column of the head's chunk */
-    int strips;      /* of the chunk that have columns, or more */
     int from, to[S]; /* the lane's column in the head, and how far strips are from it: one that there is */
     bool tells;      /* of the team that tells the sums, with a head of its own */
 
@@ -197,9 +196,7 @@ template <int N, int S> static __device__ edge_place<N, S> edge_place_of(const e
     p.head = p.group + (head < p.heads ? head : p.heads - 1);
     p.lane = cuda_lane() & (e.lanes - 1);
     p.first = (int)blockIdx.y % chunks * (e.lanes * N * S);
-    p.strips = (e.d - p.first + e.lanes * N - 1) >> e.bits;
-    p.strips /= N;
-    const int last = e.d > N ? e.d - N : 0;
+    const int last = e.d - N;
     EDGE_FLAT
     for (int k = 0; k < S; ++k) {
         const int j = p.column(e, p.first + p.lane * N, k * N);
@@ -211,16 +208,13 @@ template <int N, int S> static __device__ edge_place<N, S> edge_place_of(const e
     return p;
 }
 
-/* Reads the lane's cells of a row, beginning at `from`. Strips that no lane has are zeros. */
+/* Reads the lane's cells of a row, beginning at `from`. */
 template <typename real, int N, int S>
 static __device__ inline void edge_load(real (&cells)[N * S], const real *from, const edge_place<N, S> &p)
 {
     EDGE_FLAT
     for (int k = 0; k < S; ++k) {
-        edge_pack<real, N> pack = {};
-        if (S == 1 || k < p.strips) {
-            pack = *reinterpret_cast<const edge_pack<real, N> *>(from + p.to[k]);
-        }
+        const edge_pack<real, N> pack = *reinterpret_cast<const edge_pack<real, N> *>(from + p.to[k]);
         EDGE_FLAT
         for (int n = 0; n < N; ++n) {
             cells[k * N + n] = pack.at[n];
@@ -310,10 +304,10 @@ template <typename Op, int N, int S> struct edge_sizes {
         /* Of a processor, by registers for cells, sums and addresses of single cells. */
         HELD = (int)sizeof(typename Op::real) / 4 *
                (C * (Op::ROW + Op::EDGE * U + Op::COLUMNS + (N == 1 ? 1 : 0)) + U * Op::DOTS),
-        BLOCKS = HELD < 24   ? 4
-                 : HELD < 44 ? 3
-                 : HELD < 72 ? 2
-                             : 1
+        BLOCKS = HELD < 24 && sizeof(typename Op::real) == 4   ? 4
+                 : HELD < 44 && sizeof(typename Op::real) == 4 ? 3
+                 : HELD < 72                                   ? 2
+                                                               : 1
     };
 };
 
@@ -558,7 +552,7 @@ template <typename Op, int N, int S> int edge_launch(cuda_queue *queue, const Op
 {
     e.lanes = Op::EDGE > 0 ? edge_lanes<typename Op::real, N>(e.d, S) : 1;
     e.group = (int)edge_fewer(CUDA_WARP / e.lanes, e.heads);
-    e.chunks = Op::EDGE > 0 && e.d > 0 ? (int)cuda_pieces(e.d, (int64_t)e.lanes * N * S) : 1;
+    e.chunks = Op::EDGE > 0 ? (int)cuda_pieces(e.d, (int64_t)e.lanes * N * S) : 1;
     e.wide = Op::COLUMNS > 0 && e.chunks > 1;
     for (e.bits = 0; 1 << e.bits < e.lanes;) {
         e.bits += 1;
@@ -583,12 +577,12 @@ enum { EDGE_SINGLES = 6, EDGE_PACKS = 2 };
 template <typename Op, int N, int S> int edge_launch_strips(cuda_queue *queue, const Op &op, const edge_rows &e)
 {
     const int lanes = edge_lanes<typename Op::real, N>(e.d, S);
-    return e.d > 0 && e.d <= lanes * N ? edge_launch<Op, N, 1>(queue, op, e) : edge_launch<Op, N, S>(queue, op, e);
+    return e.d <= lanes * N ? edge_launch<Op, N, 1>(queue, op, e) : edge_launch<Op, N, S>(queue, op, e);
 }
 
 template <typename Op> bool edge_takes_packs(const Op &op, const edge_rows &e)
 {
-    bool takes = e.d > 0 && e.d % 4 == 0;
+    bool takes = e.d % 4 == 0;
     for (int m = 0; m < Op::ROW; ++m) {
         takes = takes && ((uintptr_t)op.of_row(m).data | (uintptr_t)op.of_row(m).bytes) % 16 == 0;
     }
@@ -603,6 +597,9 @@ template <typename Op> int cuda_edge_sums(cuda_queue *queue, const Op &op, const
     if constexpr (Op::EDGE == 0) {
         return edge_launch<Op, 1, 1>(queue, op, e);
     } else {
+        if (e.d < 1) { /* heads without columns: loads have no place to go */
+            return CUDA_ERROR_SHAPE;
+        }
         if constexpr (sizeof(typename Op::real) == sizeof(float)) {
             if (edge_takes_packs(op, e)) {
                 return edge_launch_strips<Op, 4, EDGE_PACKS>(queue, op, e);
