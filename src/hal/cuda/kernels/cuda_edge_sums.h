@@ -5,11 +5,11 @@
  *      cells of a lane     N columns side by side, in S strips of its head
  *
  * A warp has a row and a group of heads, a head a power of two of lanes. Lanes first take an edge each, 32 at a time: its
- * other end, and which heads its dropout keeps. Then teams take these edges in turn, a few of them loaded before the first
- * is used: each lane holds its columns of the other end's row, lanes of a head add up what a score needs of all columns, every one of
- * them works out the edge's number, and its columns are added from the registers they are in. So a row of x is read once,
- * and nothing is kept for an edge. A row of more than CUDA_LONG_ROW edges has a block, whose warps divide it. Heads of more
- * columns than a warp has cells are divided too, by the grid, and their scores read rows once more.
+ * other end, and which heads its dropout keeps. Teams then take these edges in turn, a few of them loaded before the first
+ * is used: a lane holds its columns of the other end's row, lanes of a head add up what a score needs of all columns, each
+ * of them works out the edge's number, and its columns are added from the registers they are in. So a row of x is read
+ * once, and nothing is kept for an edge. A row of more than CUDA_LONG_ROW edges has a block, whose warps divide it. Heads
+ * of more columns than a warp has cells are divided too, by the grid, and their scores read rows once more.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
@@ -161,16 +161,17 @@ template <typename real, int N> struct alignas(sizeof(real) * N) edge_pack {
 
 /* Where a lane stands. */
 template <int N, int S> struct edge_place {
-    int team;        /* lanes of an edge, a power of two */
-    int teams;       /* of the warp */
-    int own;         /* the lane's */
-    int group;       /* the first head of the warp */
-    int heads;       /* of the warp */
-    int head;        /* of the lane: the last one for lanes that have none */
-    int lane;        /* of the head */
-    int first;       /* column of the head's chunk */
-    int from, to[S]; /* the lane's column in the head, and how far strips are from it: one that there is */
-    bool tells;      /* of the team that tells the sums, with a head of its own */
+    int team;  /* lanes of an edge, a power of two */
+    int teams; /* of the warp */
+    int own;   /* the lane's */
+    int group; /* the first head of the warp */
+    int heads; /* of the warp */
+    int head;  /* of the lane: the last one for lanes that have none */
+    int lane;  /* of the head */
+    int first; /* column of the head's chunk */
+    int from,
+        to[S];  /* the lane's column in the head, and how far strips are from it; the last ones where it has none */
+    bool tells; /* of the team that tells the sums, with a head of its own */
 
     /* Of cell c. */
     static __device__ int column(const edge_rows &e, int first_of_lane, int c)
