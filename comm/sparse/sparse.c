@@ -179,7 +179,9 @@ static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *t
                   status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&plan->sent, sparse_capacity(&desc->select, desc->most, plan->count), WEFT_MEM_COMM), status,
                   done);
-    WEFT_TRY_GOTO(selector_create(&desc->select, plan->count, &plan->selector), status, done);
+    /* A device selects by itself: of its selector there is the state alone. */
+    WEFT_TRY_GOTO(selector_create(&desc->select, plan->device == NULL ? plan->count : 0, &plan->selector), status,
+                  done);
     *out = plan;
     return WEFT_OK;
 done:

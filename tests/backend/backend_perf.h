@@ -111,12 +111,6 @@ static void perf_cast(weft_hal *hal, perf_case *p)
     PERF(cast, .x = perf_mat(p->a, p->m, p->n), .y = hal_mat_of(p->c, WEFT_DTYPE_BF16, p->m, p->n, p->n));
 }
 
-static void perf_count_above(weft_hal *hal, perf_case *p)
-{
-    PERF(count_above, .x = hal_row_of(p->a, WEFT_DTYPE_F32, p->m * p->n), .floor = 0.5F,
-         .count = hal_mat_of(p->stats, WEFT_DTYPE_I64, 1, 1, 1));
-}
-
 static void perf_relu(weft_hal *hal, perf_case *p)
 {
     PERF(act_forward, .x = perf_mat(p->a, p->m, p->n), .relu = true, .y = perf_mat(p->c, p->m, p->n));
@@ -192,7 +186,6 @@ static const perf_row perf_rows[] = {
     {"gather_rows", 232965, 64, 0, 0, 8, perf_gather},
     {"reduce", 232965, 602, 0, 1, 12, perf_reduce},
     {"cast", 232965, 602, 0, 0, 6, perf_cast},
-    {"count_above", 232965, 602, 0, 1, 4, perf_count_above},
     {"relu", 232965, 602, 0, 1, 8, perf_relu},
     {"dropout", 232965, 602, 0, 1, 8, perf_dropout},
     {"dropout", 8765000, 16, 0, 1, 8, perf_dropout},

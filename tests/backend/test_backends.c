@@ -145,7 +145,6 @@ static void case_cast(env *e)
     e->dtype = dtype;
 }
 
-/* Thresholds that nothing, some and everything reaches; room for less than what is found, for as much, and for more. */
 /* Rows for messages, to the bit. */
 static void case_coded_rows(env *e)
 {
@@ -173,44 +172,102 @@ static void case_coded_rows(env *e)
     e->dtype = dtype;
 }
 
-static void case_select(env *e)
+#define VECTOR(x, length) hal_row_of((x).dev[run_backend], (x).dtype, length)
+
+static void case_sum_magnitudes(env *e)
 {
-    static const float floors[] = {0.0f, 0.5f, 0.75f, 2.0f};
     const int64_t n = e->m * e->n;
     int_operand x = int_operand_make(e, n, WEFT_DTYPE_F32);
     for (int64_t i = 0; i < n; ++i) {
         ((float *)x.host)[i] = (float)fill_value(e, COARSE);
     }
     int_operand_upload(e, &x);
-#define VECTOR(x, length) hal_row_of((x).dev[run_backend], (x).dtype, length)
-    for (int f = 0; f < 4; ++f) {
-        int_operand count = int_operand_make(e, 1, WEFT_DTYPE_I64);
-        int_operand_upload(e, &count);
-        RUN(e, count_above, .x = VECTOR(x, n), .floor = floors[f], .count = INT(count));
-        int_operand_compare(e, &count);
-        int64_t found = 0;
-        ASSERT_OK(e->hal[0]->mem.download(e->hal[0], &found, count.dev[0], sizeof found));
-        const int64_t rooms[] = {found / 2, found, n};
-        for (int r = 0; r < 3; ++r) {
-            const int64_t kept = found < rooms[r] ? found : rooms[r];
-            int_operand index = int_operand_make(e, rooms[r], WEFT_DTYPE_I32);
-            int_operand value = int_operand_make(e, rooms[r], WEFT_DTYPE_F32);
-            int_operand_upload(e, &index);
-            int_operand_upload(e, &value);
-            RUN(e, compact_above, .x = VECTOR(x, n), .floor = floors[f], .index = VECTOR(index, rooms[r]),
-                .value = VECTOR(value, rooms[r]), .count = INT(count));
-            int_operand_compare(e, &count);
-            index.bytes = kept * (int64_t)sizeof(int32_t); /* what is behind the last one is nobody's */
-            value.bytes = kept * (int64_t)sizeof(float);
-            int_operand_compare(e, &index);
-            int_operand_compare(e, &value);
-        }
-    }
     operand sums = operand_f64(e, 2, NOTHING);
     RUN(e, sum_magnitudes, .x = VECTOR(x, n), .out = hal_row_of(sums.dev[run_backend], WEFT_DTYPE_F64, 2));
     operand_compare_as(e, &sums, 1e-13 * (double)(n + 1));
-#undef VECTOR
 }
+
+typedef enum crowd {
+    DISTINCT, /* of many sizes */
+    FEW_TIES, /* a dozen distinct magnitudes */
+    ALL_EQUAL,
+    ALL_ZERO,   /* with either sign */
+    RARE,       /* all but one in a hundred are zeros */
+    NOT_FINITE, /* infinities and several NaNs among the others */
+    FAVOURED,   /* large where a sample of every 64th run of 32 looks, as top_k.cu draws it */
+    CROWDS
+} crowd;
+
+static float crowd_value(env *e, crowd how, int64_t i)
+{
+    static const uint32_t not_finite[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00001u, 0x7fffffffu, 0x7f800001u};
+    const double u = env_random(e);
+    const float sign = u < 0.5 ? -1.0f : 1.0f;
+    const int scale = (int)(env_random(e) * 40.0) - 20;
+    const bool favoured = (uint32_t)(i / 2048) * 0x9E3779B9u >> 26 == (uint32_t)(i / 32 % 64);
+    uint32_t bits = 0;
+    float value = sign * ldexpf((float)(0.5 + env_random(e)), how == FAVOURED && favoured ? 30 + scale : scale);
+    switch (how) {
+    case FEW_TIES:
+        return (float)fill_value(e, COARSE);
+    case ALL_EQUAL:
+        return sign * 0.25f;
+    case ALL_ZERO:
+        return sign * 0.0f;
+    case RARE:
+        return i % 100 == 41 ? value : sign * 0.0f;
+    case NOT_FINITE:
+        bits = i % 7 == 3 ? not_finite[(int)(env_random(e) * 6.0)] : (uint32_t)(env_random(e) * 1000.0); /* denormals */
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    default:
+        return value;
+    }
+}
+
+/* The k largest of n elements that begin `shift` elements behind a border, to the bit. */
+static void select_largest(env *e, int64_t n, int64_t k, int64_t shift, crowd how)
+{
+    int_operand x = int_operand_make(e, n + shift, WEFT_DTYPE_F32);
+    int_operand index = int_operand_make(e, k, WEFT_DTYPE_I32);
+    int_operand value = int_operand_make(e, k, WEFT_DTYPE_F32);
+    for (int64_t i = 0; i < n + shift; ++i) {
+        ((float *)x.host)[i] = i < shift ? INFINITY : crowd_value(e, how, i - shift);
+    }
+    int_operand_upload(e, &x);
+    int_operand_upload(e, &index);
+    int_operand_upload(e, &value);
+    RUN(e, select_largest, .x = hal_row_of((float *)x.dev[run_backend] + shift, WEFT_DTYPE_F32, n),
+        .index = VECTOR(index, k), .value = VECTOR(value, k));
+    int_operand_compare(e, &index);
+    int_operand_compare(e, &value);
+    env_free(e);
+}
+
+/* Of a few elements, of borders of blocks and tiles, and of vectors so long that a sample makes a guess first. */
+static void case_select_largest(env *e)
+{
+    const int64_t n = e->m * e->n;
+    const int64_t wanted[] = {0, 1, n / 3, n - 1, n};
+    static const int64_t border[] = {1023, 1024, 1025, 4095, 4096, 4097, 32768, 32771};
+    if (e->pad > 0) {
+        return; /* vectors have none */
+    }
+    for (int how = 0; how < CROWDS && n > 0; ++how) {
+        for (int w = 0; w < 5; ++w) {
+            select_largest(e, n, wanted[w], w % 4, (crowd)how);
+        }
+    }
+    for (size_t b = 0; b < sizeof border / sizeof *border && e->m == 5 && e->n == 3; ++b) {
+        select_largest(e, border[b], border[b] / 10, (int64_t)b % 3, DISTINCT);
+        select_largest(e, border[b], border[b] / 2, 0, FEW_TIES);
+    }
+    for (int how = 0; how < CROWDS && e->m == 40 && e->n == 8; ++how) {
+        select_largest(e, 150001, 1, 0, (crowd)how);
+        select_largest(e, 163839, 1300, 1 + how % 3, (crowd)how);
+    }
+}
+#undef VECTOR
 
 /* ---- activation ------------------------------------------------------------------------------------------------ */
 
@@ -621,7 +678,8 @@ static const struct test_case {
     {"gather_scatter", case_gather_scatter, true, HAL_OP_scatter_rows},
     {"reduce", case_reduce, false, HAL_OP_reduce},
     {"cast", case_cast, false, HAL_OP_cast},
-    {"select", case_select, false, HAL_OP_compact_above},
+    {"select_largest", case_select_largest, false, HAL_OP_select_largest},
+    {"sum_magnitudes", case_sum_magnitudes, false, HAL_OP_sum_magnitudes},
     {"coded_rows", case_coded_rows, false, HAL_OP_encode_rows},
     {"act", case_act, true, HAL_OP_act_forward},
     {"batch_norm", case_batch_norm, true, HAL_OP_bn_apply},

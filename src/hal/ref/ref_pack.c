@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "hal/pack.h"
 #include "hal/ref/ref_backend.h"
 
 /* ---- reduce ------------------------------------------------------------------------------------------------------ */
@@ -78,40 +79,37 @@ weft_status ref_cast_mixed(const hal_cast_args *args)
 
 /* ---- selection --------------------------------------------------------------------------------------------------- */
 
-static bool reaches(float x, float floor)
+static int64_t count_reaching(const float *x, int64_t n, uint32_t magnitude)
 {
-    return fabsf(x) >= floor || isnan(x);
-}
-
-weft_status ref_count_above_mixed(const hal_count_above_args *args)
-{
-    const float *x = args->x.source;
     int64_t count = 0;
-    assert(args->x.rows <= 1 && args->floor >= 0.0f);
-    for (int64_t i = 0; i < args->x.rows * args->x.cols; ++i) {
-        count += reaches(x[i], args->floor) ? 1 : 0;
+    for (int64_t i = 0; i < n; ++i) {
+        count += hal_magnitude(x[i]) >= magnitude ? 1 : 0;
     }
-    *(int64_t *)args->count.data = count;
-    return WEFT_OK;
+    return count;
 }
 
-weft_status ref_compact_above_mixed(const hal_compact_above_args *args)
+weft_status ref_select_largest_mixed(const hal_select_largest_args *args)
 {
     const float *x = args->x.source;
+    const int64_t n = args->x.rows * args->x.cols;
+    const int64_t k = args->index.rows * args->index.cols;
     int32_t *index = args->index.data;
     float *value = args->value.data;
-    int64_t count = 0;
-    assert(args->x.rows <= 1 && args->floor >= 0.0f && args->index.cols == args->value.cols);
-    for (int64_t i = 0; i < args->x.rows * args->x.cols; ++i) {
-        if (reaches(x[i], args->floor)) {
-            if (count < args->index.cols) {
-                index[count] = (int32_t)i;
-                value[count] = x[i];
-            }
-            count += 1;
+    uint32_t kth = 0; /* the largest magnitude that k elements reach, bit by bit from the top */
+    int64_t to = 0;
+    assert(args->x.rows <= 1 && n <= INT32_MAX && k <= n && args->value.cols == args->index.cols);
+    for (uint32_t bit = 1u << 30; bit > 0; bit >>= 1) {
+        kth |= count_reaching(x, n, kth | bit) >= k ? bit : 0;
+    }
+    int64_t ties = k - count_reaching(x, n, kth + 1); /* that are taken */
+    for (int64_t i = 0; i < n; ++i) {
+        const bool ties_with = hal_magnitude(x[i]) == kth && ties > 0;
+        if (hal_magnitude(x[i]) > kth || ties_with) {
+            index[to] = (int32_t)i;
+            value[to++] = x[i];
+            ties -= ties_with ? 1 : 0;
         }
     }
-    *(int64_t *)args->count.data = count;
     return WEFT_OK;
 }
 

@@ -90,106 +90,29 @@ static weft_status cpu_cast(weft_hal *hal, const hal_cast_args *a)
     return WEFT_OK;
 }
 
-/* ---- selection --------------------------------------------------------------------------------------------------- */
+/* ---- magnitudes -------------------------------------------------------------------------------------------------- */
 
 /* One part's share of a vector and what it found. */
-typedef struct select_share {
+typedef struct magnitude_share {
     int64_t begin, end;
-    int64_t count; /* elements that reach the threshold */
     double sum;
     uint32_t top;
-} select_share;
-
-/* Workspace: the parts' shares, then `more` bytes. */
-static weft_status make_shares(weft_hal *hal, const hal_mat *x, size_t more, select_share **share, int *parts)
-{
-    const int64_t n = x->rows * x->cols;
-    void *workspace = NULL;
-    assert(x->rows <= 1 && n <= INT32_MAX);
-    *parts = cpu_parts(hal, n);
-    WEFT_TRY(cpu_workspace(hal, (size_t)*parts * sizeof **share + more, &workspace));
-    *share = workspace;
-    for (int p = 0; p < *parts; ++p) {
-        (*share)[p] = (select_share){.count = 0};
-        hal_split_rows(n, *parts, p, &(*share)[p].begin, &(*share)[p].end);
-    }
-    return WEFT_OK;
-}
-
-static void count_shares(weft_hal *hal, const float *x, float floor, select_share *share, int parts)
-{
-    const hal_pack *pack = pack_of(hal);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        share[p].count = pack->count(x, share[p].begin, share[p].end, hal_magnitude(floor));
-    }
-}
-
-static int64_t count_all(const select_share *share, int parts)
-{
-    int64_t count = 0;
-    for (int p = 0; p < parts; ++p) {
-        count += share[p].count;
-    }
-    return count;
-}
-
-static weft_status cpu_count_above(weft_hal *hal, const hal_count_above_args *a)
-{
-    select_share *share = NULL;
-    int parts = 0;
-    assert(a->floor >= 0.0f && a->count.data != NULL);
-    WEFT_TRY(make_shares(hal, &a->x, 0, &share, &parts));
-    count_shares(hal, a->x.source, a->floor, share, parts);
-    *(int64_t *)a->count.data = count_all(share, parts);
-    return WEFT_OK;
-}
-
-/* Kernels write past what they keep: each part compacts into room of its own, from where its entries are copied. */
-static weft_status cpu_compact_above(weft_hal *hal, const hal_compact_above_args *a)
-{
-    const hal_pack *pack = pack_of(hal);
-    const int64_t capacity = a->index.cols;
-    const float *x = a->x.source;
-    int32_t *index = a->index.data;
-    float *value = a->value.data;
-    select_share *share = NULL;
-    int parts = 0;
-    assert(a->floor >= 0.0f && a->value.cols == capacity && a->count.data != NULL);
-    const int64_t room = capacity + (int64_t)hal->threads * HAL_PACK_SLACK;
-    WEFT_TRY(make_shares(hal, &a->x, (size_t)room * (sizeof *index + sizeof *value), &share, &parts));
-    int32_t *own_index = (int32_t *)(void *)(share + parts);
-    float *own_value = (float *)(void *)(own_index + room);
-    count_shares(hal, x, a->floor, share, parts);
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        const int64_t before = count_all(share, p);
-        const int64_t first = before < capacity ? before : capacity;
-        const int64_t wanted = share[p].count < capacity - first ? share[p].count : capacity - first;
-        const int64_t at = first + (int64_t)p * HAL_PACK_SLACK;
-        uint32_t top = 0;
-        if (wanted > 0) {
-            (void)pack->compact(x, share[p].begin, share[p].end, hal_magnitude(a->floor), wanted, own_index + at,
-                                own_value + at, &top);
-            memcpy(index + first, own_index + at, (size_t)wanted * sizeof *index);
-            memcpy(value + first, own_value + at, (size_t)wanted * sizeof *value);
-        }
-    }
-    *(int64_t *)a->count.data = count_all(share, parts);
-    return WEFT_OK;
-}
+} magnitude_share;
 
 static weft_status cpu_sum_magnitudes(weft_hal *hal, const hal_sum_magnitudes_args *a)
 {
     const hal_pack *pack = pack_of(hal);
     const float *x = a->x.source;
     double *out = a->out.data;
-    select_share *share = NULL;
-    int parts = 0;
-    assert(a->out.rows == 1 && a->out.cols == 2);
-    WEFT_TRY(make_shares(hal, &a->x, 0, &share, &parts));
+    const int64_t n = a->x.rows * a->x.cols;
+    const int parts = cpu_parts(hal, n);
+    void *workspace = NULL;
+    assert(a->x.rows <= 1 && n <= INT32_MAX && a->out.rows == 1 && a->out.cols == 2);
+    WEFT_TRY(cpu_workspace(hal, (size_t)parts * sizeof(magnitude_share), &workspace));
+    magnitude_share *share = workspace;
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
+        hal_split_rows(n, parts, p, &share[p].begin, &share[p].end);
         share[p].sum = pack->sum_magnitudes(x, share[p].begin, share[p].end, &share[p].top);
     }
     double sum = 0.0;
@@ -209,8 +132,6 @@ void cpu_pack_ops(hal_ops *ops)
 {
     ops->reduce = cpu_reduce;
     ops->cast = cpu_cast;
-    ops->count_above = cpu_count_above;
-    ops->compact_above = cpu_compact_above;
     ops->sum_magnitudes = cpu_sum_magnitudes;
     cpu_pack_row_ops(ops);
 }

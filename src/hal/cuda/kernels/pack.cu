@@ -1,6 +1,5 @@
 /*
- * hal/cuda/kernels/pack.cu: the group pack of hal/ops.def but for rows in few bits (pack_rows.cu). What reaches a floor is
- * counted by pieces, the counts are summed up, and each piece writes behind those before it: in order, without atomics.
+ * hal/cuda/kernels/pack.cu: the group pack of hal/ops.def but for rows in few bits (pack_rows.cu) and selections (top_k.cu).
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
@@ -141,112 +140,7 @@ int cuda_run_cast(cuda_queue *queue, const hal_cast_args *a)
                                           : cast_from<float>(queue, a);
 }
 
-/* ---- selection --------------------------------------------------------------------------------------------------------- */
-
-static __device__ inline bool reaches(float x, float floor)
-{
-    return fabsf(x) >= floor || x != x;
-}
-
-struct count_fold {
-    typedef int64_t value;
-    const float *x;
-    float floor;
-    int64_t *count;
-
-    __device__ int64_t zero() const
-    {
-        return 0;
-    }
-    __device__ void take(int64_t &sum, int64_t i) const
-    {
-        sum += reaches(x[i], floor) ? 1 : 0;
-    }
-    __device__ void join(int64_t &sum, int64_t other) const
-    {
-        sum += other;
-    }
-    __device__ void finish(int64_t sum) const
-    {
-        *count = sum;
-    }
-};
-
-int cuda_run_count_above(cuda_queue *queue, const hal_count_above_args *a)
-{
-    return cuda_fold(queue, count_fold{cuda_data<const float>(a->x), a->floor, cuda_data<int64_t>(a->count)},
-                     a->x.rows * a->x.cols);
-}
-
-static const int64_t SELECT_PIECE = 4096; /* elements of a block */
-
-/* A warp's lanes look at 32 neighbours at a time and count by ballot; a block is one warp's piece. */
-__global__ void select_count(const float *x, int64_t n, float floor, int64_t *count)
-{
-    const int64_t piece = cuda_row();
-    const int64_t begin = piece * SELECT_PIECE;
-    const int64_t end = begin + SELECT_PIECE < n ? begin + SELECT_PIECE : n;
-    int64_t sum = 0;
-    for (int64_t first = begin; first < end; first += CUDA_WARP) {
-        const int64_t i = first + cuda_lane();
-        sum += __popc(__ballot_sync(0xffffffffu, i < end && reaches(x[i], floor)));
-    }
-    if (cuda_lane() == 0 && begin < n) {
-        count[piece] = sum;
-    }
-}
-
-/* before[p] = the counts of the pieces before p; total = all of them. One thread: pieces are thousands of elements. */
-__global__ void select_scan(int64_t *count, int64_t pieces, int64_t *total)
-{
-    int64_t sum = 0;
-    for (int64_t p = 0; p < pieces; ++p) {
-        const int64_t own = count[p];
-        count[p] = sum;
-        sum += own;
-    }
-    *total = sum;
-}
-
-__global__ void select_write(const float *x, int64_t n, float floor, const int64_t *before, int32_t *index,
-                             float *value, int64_t capacity)
-{
-    const int64_t piece = cuda_row();
-    const int64_t begin = piece * SELECT_PIECE;
-    const int64_t end = begin + SELECT_PIECE < n ? begin + SELECT_PIECE : n;
-    int64_t at = begin < n ? before[piece] : 0;
-    for (int64_t first = begin; first < end; first += CUDA_WARP) {
-        const int64_t i = first + cuda_lane();
-        const bool holds = i < end && reaches(x[i], floor);
-        const unsigned lanes = __ballot_sync(0xffffffffu, holds);
-        const int64_t place = at + __popc(lanes & ((1u << cuda_lane()) - 1u));
-        if (holds && place < capacity) {
-            index[place] = (int32_t)i;
-            value[place] = x[i];
-        }
-        at += __popc(lanes);
-    }
-}
-
-int cuda_run_compact_above(cuda_queue *queue, const hal_compact_above_args *a)
-{
-    const int64_t n = a->x.rows * a->x.cols;
-    const int64_t pieces = cuda_pieces(n, SELECT_PIECE);
-    const float *x = cuda_data<const float>(a->x);
-    void *scratch = nullptr;
-    CUDA_TRY(cuda_queue_scratch(queue, (size_t)(pieces + 1) * sizeof(int64_t), &scratch));
-    int64_t *count = static_cast<int64_t *>(scratch);
-    if (n > 0) {
-        CUDA_TRY(cuda_launch_teams(queue, cuda_rows(pieces), select_count, x, n, a->floor, count));
-    }
-    CUDA_TRY(cuda_launch(queue, {1, 1}, select_scan, count, pieces, cuda_data<int64_t>(a->count)));
-    if (n == 0) {
-        return CUDA_DONE;
-    }
-    return cuda_launch_teams(queue, cuda_rows(pieces), select_write, x, n, a->floor,
-                             static_cast<const int64_t *>(count), cuda_data<int32_t>(a->index),
-                             cuda_data<float>(a->value), a->index.cols);
-}
+/* ---- magnitudes -------------------------------------------------------------------------------------------------------- */
 
 struct magnitudes {
     double sum, top; /* top: a NaN where there is one */

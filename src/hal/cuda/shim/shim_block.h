@@ -125,6 +125,18 @@ static inline int __any_sync(unsigned mask, int holds)
     return __ballot_sync(mask, holds) != 0 ? 1 : 0;
 }
 
+/* Blocks run one after the other on one host thread: nothing is under way elsewhere. */
+static inline void __threadfence()
+{
+}
+
+static inline unsigned atomicAdd(unsigned *to, unsigned by)
+{
+    const unsigned before = *to;
+    *to += by;
+    return before;
+}
+
 static inline int __popc(unsigned bits)
 {
     return __builtin_popcount(bits);
