@@ -64,6 +64,11 @@ static weft_status create_matrices(gnn_model *model)
                                      .rows = first->plan->input_rows,
                                      .cols = first->plan->input_cols,
                                      .ld = first->plan->input_cols};
+    } else if (first->plan->streams) {
+        WEFT_TRY(tensor_stream_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, plan->stream_rows,
+                                      WEFT_MEM_FEATURE, &model->stream));
+        first->stream = &model->stream;
+        first->input = tensor_view(&model->stream.rows, 0, first->plan->input_rows, 0, first->plan->input_cols);
     } else {
         WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,
                                &first->input));
@@ -190,6 +195,7 @@ void gnn_model_destroy(gnn_model *model)
     gnn_connections_destroy(&model->connections);
     tensor_destroy(&model->features);
     tensor_features_destroy(&model->sparse);
+    tensor_stream_destroy(&model->stream);
     tensor_destroy(&model->panel);
     tensor_destroy(&model->gradient);
     if (model->row_id != NULL) {

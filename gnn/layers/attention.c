@@ -24,7 +24,8 @@ void attention_plan(const gnn_plan *plan, int number, gnn_layer_plan *layer)
     layer->output_cols = (layer->last && heads > 1 ? layer->d_out : 0) + width + 2 * heads;
     layer->width = width + 2 * heads;
     layer->sparse = layer_takes_sparse(config, number);
-    layer->panels = number == 0 && !layer->sparse && config->input_dropout > 0.0f;
+    layer->streams = layer_streams(config, number);
+    layer->panels = number == 0 && !layer->sparse && !layer->streams && config->input_dropout > 0.0f;
     layer->slope = config->slope;
     layer->weight_dropout = config->weight_dropout;
 }

@@ -17,6 +17,7 @@
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/part_edges.h"
 #include "tensor/tensor_features.h"
+#include "tensor/tensor_stream.h"
 #include "train/model.h"
 
 typedef struct gnn_layer {
@@ -26,6 +27,7 @@ typedef struct gnn_layer {
     gnn_aggregator *aggregator;      /* of kinds that sum over neighbours */
     const gnn_part_edges *edges;     /* of kinds that walk edges */
     const tensor_features *features; /* the input of a layer whose plan says sparse: `input` is a shape without data */
+    tensor_stream *stream;           /* of a layer whose plan says streams: `input` is its rows, on the host */
     int eps;                         /* block of GIN's, where it is learned */
     int weight, bias;                /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
     void *own;                       /* what the kind keeps besides; NULL: nothing, see destroy */

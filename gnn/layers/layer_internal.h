@@ -19,9 +19,21 @@ static inline bool layer_takes_sparse(const gnn_config *config, int number)
     return number == 0 && config->density > 0.0 && multiplies_first;
 }
 
+/* Is it, and do features stay on the host? */
+static inline bool layer_streams(const gnn_config *config, int number)
+{
+    return number == 0 && config->streams && gnn_may_stream(config);
+}
+
+/* Features that are sparse, or on the host, are multiplied before anything else. */
+static inline bool layer_multiplies_first(const gnn_config *config, int number)
+{
+    return layer_takes_sparse(config, number) || layer_streams(config, number);
+}
+
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
 {
-    return layer->plan->panels && dropout != NULL && dropout->probability > 0.0f;
+    return (layer->plan->panels || layer->plan->streams) && dropout != NULL && dropout->probability > 0.0f;
 }
 
 static inline weft_tensor layer_local_out(const gnn_layer *layer)
@@ -103,8 +115,8 @@ static inline weft_status layer_bias_gradient(gnn_layer *layer)
 weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
 /* Every row of out = bias. */
 weft_status layer_set_bias(gnn_layer *layer);
-/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel where the plan says so; of sparse
- * features x is a shape alone. */
+/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel or brought from the host block by block
+ * where the plan says so; of sparse features x is a shape alone. */
 weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
                            weft_tensor *y);
 weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,

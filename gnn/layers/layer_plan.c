@@ -99,6 +99,12 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         plan->panel_rows = rows < 256 ? 256 : rows;
         activation_bytes += (uint64_t)(plan->panel_rows * first->d_in) * element;
     }
+    if (first->streams) {
+        const int64_t rows = plan->config.stream_rows;
+        plan->stream_rows = rows > 0 ? rows : tensor_stream_block_rows(plan->values, plan->n_owned, first->d_in);
+        plan->host_feature_bytes = (uint64_t)feature * element;
+        feature = 2 * plan->stream_rows * first->d_in;
+    }
     if (first->flow == GNN_FLOW_CONSTANT) {
         plan->setup_bytes = 2 * (uint64_t)(plan->n_local * first->width) * element;
     }

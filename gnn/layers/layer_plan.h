@@ -106,11 +106,14 @@ typedef struct gnn_config {
     gnn_weight_init init; /* of linear maps but attention's; of a new model, no part of a saved one */
     bool decay_first_only;
     bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
-    double density;        /* of features held as those that are not 0: their share; 0: held whole; how, not what */
-    double read_share;     /* of all edges those into rows that the loss reads, which the last sum of a training epoch
+    double density;    /* of features held as those that are not 0: their share; 0: held whole; how, not what */
+    double read_share; /* of all edges those into rows that the loss reads, which the last sum of a training epoch
                                 * then runs along alone; 0: it runs along all; how, not what */
-    halo_overlap overlap;  /* how, not what: no part of a saved model */
-    gnn_halo_options halo; /* the same */
+    bool streams; /* features stay on the host and pass through the backend's memory in blocks, of `stream_rows` rows
+                            * or, where those are 0, of some MB; see gnn_may_stream; how, not what */
+    int64_t stream_rows;       /* the same */
+    halo_overlap overlap;      /* how, not what: no part of a saved model */
+    gnn_halo_options halo;     /* the same */
     char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
     bool forms_by_rule;        /* the same: without either, nothing is measured */
 } gnn_config;
@@ -119,6 +122,12 @@ typedef struct gnn_config {
 static inline bool gnn_takes_maxima(const gnn_config *config)
 {
     return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MAX;
+}
+
+/* Can features pass block by block? They are only ever multiplied then: no neighbours' features are summed or compared. */
+static inline bool gnn_may_stream(const gnn_config *config)
+{
+    return config->density <= 0.0 && config->order != GNN_ORDER_AGGREGATE_FIRST && !gnn_takes_maxima(config);
 }
 
 typedef enum gnn_flow {
@@ -135,8 +144,10 @@ typedef struct gnn_plan gnn_plan;
 typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
-    bool self;            /* separate weights for the vertex itself (GraphSAGE mean) */
-    bool sparse;          /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse; /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool
+        streams; /* first layer: x stays on the host and passes in blocks, which are masked in their place; such a flow */
     bool panels;          /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;            /* of the model: its result is the answer */
     bool centred;         /* batch norm behind it takes off the mean, and with it the bias, whose gradient is 0 */
@@ -171,10 +182,12 @@ struct gnn_plan {
     int convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */
+    int64_t stream_rows;   /* of the two blocks that features on the host pass through, 0: none */
     int64_t gradient_cols; /* of the extra gradient matrix that normalisation needs, 0: none */
     int64_t skip_cols;     /* of the gradient that passes a residual convolution by, 0: none */
     int64_t jump_cols;     /* of all convolutions' results side by side, 0: nothing jumps */
     uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
+    uint64_t host_feature_bytes; /* of features that stay on the host; feature_bytes are of the two blocks then */
 };
 
 /* dtype: of parameters */

@@ -1,21 +1,39 @@
 /*
- * gnn/layers/layer_product.c: x W and its weight gradient (layer_internal.h), where dropout masks the features: panel by panel, or
- * number by number of sparse ones.
+ * gnn/layers/layer_product.c: x W and its weight gradient (layer_internal.h). Where dropout masks the features they are masked
+ * panel by panel, or number by number of sparse ones; where they stay on the host they come block by block and are masked there.
+ * Sums over pieces are added in their order, so bits are the same in every run.
  */
 #include "gnn/layers/layer_internal.h"
 
 #include <assert.h>
 
-/* Rows [row, row + rows) of x under the dropout mask, in the panel. */
-static weft_status mask_panel(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
-                              int64_t rows, weft_tensor *panel)
+/* Most rows of x that a product takes at once. */
+static int64_t piece_rows(const gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout)
+{
+    if (layer->stream != NULL) {
+        return layer->stream->block[0].rows;
+    }
+    return layer_masked(layer, dropout) ? layer->panel->rows : x->rows;
+}
+
+/* Rows [row, row + rows) of x as they are multiplied: on the backend, under the mask. */
+static weft_status take_piece(gnn_layer *layer, const weft_tensor *x, const hal_dropout *dropout, int64_t row,
+                              int64_t rows, weft_tensor *piece)
 {
     weft_tensor from = tensor_view(x, row, rows, 0, x->cols);
+    *piece = from;
+    if (layer->stream != NULL) {
+        WEFT_TRY(tensor_stream_bring(layer->stream, &from, piece));
+        from = *piece;
+    }
+    if (!layer_masked(layer, dropout)) {
+        return WEFT_OK;
+    }
     hal_dropout here = *dropout;
     here.row_id = hal_mat_rows(&dropout->row_id, row, rows);
-    *panel = tensor_view(layer->panel, 0, rows, 0, x->cols);
+    *piece = layer->stream != NULL ? from : tensor_view(layer->panel, 0, rows, 0, x->cols);
     activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = tensor_act_forward(&from, false, &here, panel);
+    weft_status status = tensor_act_forward(&from, false, &here, piece);
     activity_end(ACTIVITY_ELEMENTWISE);
     return status;
 }
@@ -48,15 +66,13 @@ weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const w
         }
         return tensor_features_product(layer->features, &w, bias != NULL ? 1.0 : 0.0, dropout, y);
     }
-    if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(&(tensor_product){.a = x, .b = &w, .bias = bias}, y);
-    }
-    for (int64_t row = 0; row < x->rows; row += layer->panel->rows) {
-        int64_t rows = x->rows - row < layer->panel->rows ? x->rows - row : layer->panel->rows;
-        weft_tensor panel;
-        WEFT_TRY(mask_panel(layer, x, dropout, row, rows, &panel));
+    const int64_t most = piece_rows(layer, x, dropout);
+    for (int64_t row = 0; row < x->rows; row += most) {
+        const int64_t rows = x->rows - row < most ? x->rows - row : most;
+        weft_tensor piece;
+        WEFT_TRY(take_piece(layer, x, dropout, row, rows, &piece));
         weft_tensor out = tensor_view(y, row, rows, 0, y->cols);
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &w, .bias = bias}, &out));
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &piece, .b = &w, .bias = bias}, &out));
     }
     return WEFT_OK;
 }
@@ -69,16 +85,16 @@ weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, 
         assert(!add);
         return tensor_features_gradient(layer->features, dy, dropout, &dw);
     }
-    if (!layer_masked(layer, dropout)) {
-        return tensor_gemm(&(tensor_product){.a = x, .b = dy, .trans_a = true, .beta = add ? 1.0 : 0.0}, &dw);
-    }
-    WEFT_TRY(add ? WEFT_OK : tensor_zero(&dw));
-    for (int64_t row = 0; row < x->rows; row += layer->panel->rows) {
-        int64_t rows = x->rows - row < layer->panel->rows ? x->rows - row : layer->panel->rows;
-        weft_tensor panel;
-        WEFT_TRY(mask_panel(layer, x, dropout, row, rows, &panel));
+    const int64_t most = piece_rows(layer, x, dropout);
+    int64_t row = 0;
+    do { /* also of no rows: a gradient is written */
+        const int64_t rows = x->rows - row < most ? x->rows - row : most;
+        weft_tensor piece;
+        WEFT_TRY(take_piece(layer, x, dropout, row, rows, &piece));
         weft_tensor part = tensor_view(dy, row, rows, 0, dy->cols);
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &panel, .b = &part, .trans_a = true, .beta = 1.0}, &dw));
-    }
+        const tensor_product product = {.a = &piece, .b = &part, .trans_a = true, .beta = add || row > 0 ? 1.0 : 0.0};
+        WEFT_TRY(tensor_gemm(&product, &dw));
+        row += rows;
+    } while (row < x->rows);
     return WEFT_OK;
 }

@@ -6,10 +6,11 @@
 
 #include <assert.h>
 
-/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. */
+/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. So are those on the host,
+ * which never are in the device's memory all at once. */
 static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, int64_t d_out)
 {
-    if (layer_takes_sparse(config, number)) {
+    if (layer_multiplies_first(config, number)) {
         return GNN_FLOW_LINEAR_FIRST;
     }
     bool constant_input = number == 0 && config->input_dropout <= 0.0f;
@@ -60,7 +61,8 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
         break;
     }
     layer->sparse = layer_takes_sparse(&plan->config, number);
-    layer->panels = first && !layer->sparse && plan->config.input_dropout > 0.0f &&
+    layer->streams = layer_streams(&plan->config, number);
+    layer->panels = first && !layer->sparse && !layer->streams && plan->config.input_dropout > 0.0f &&
                     (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);
 }
 

@@ -9,7 +9,8 @@
  *                aggregate first    [dW_neigh, dm]   |post dm|   db, dW_self, dx = dout W_self^T  dx += aggregate^T(dm)
  *
  * Against the fused products this costs a second pass over x (linear first) or out (aggregate first). A layer without
- * weights of its own for x has nothing to split, and masked panels or sparse features would be masked twice: those stay fused.
+ * weights of its own for x has nothing to split, masked panels or sparse features would be masked twice, and features on the host
+ * brought twice: those stay fused.
  */
 #include "gnn/layers/layer_internal.h"
 
@@ -19,7 +20,8 @@ bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout)
 {
     const gnn_flow flow = layer->plan->flow;
     return (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) && layer->plan->self &&
-           layer->aggregator->overlaps && !layer->plan->sparse && !layer_masked(layer, dropout);
+           layer->aggregator->overlaps && !layer->plan->sparse && !layer->plan->streams &&
+           !layer_masked(layer, dropout);
 }
 
 /* One product of the linear part, with a look at the messages under way. */

@@ -2,7 +2,8 @@
  * Graph networks against independent oracles, in double precision on the reference backend:
  *   - gradients against central finite differences of the loss, dropout on;
  *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner; the last sum of
- *     some runs along edges into rows that the loss reads alone, which must change nothing.
+ *     some runs along edges into rows that the loss reads alone, and the features of some stay on the host and pass in blocks of
+ *     a few rows, which must change nothing.
  * Edges have weights in some of them.
  * trees: release
  */
@@ -17,7 +18,8 @@ enum { MAX_WEIGHTS = 4096, CLASSES = 3 };
 typedef struct case_result {
     double loss;
     int64_t weights;
-    bool cuts; /* the last sum left rows out */
+    bool cuts;    /* the last sum left rows out */
+    bool streams; /* features stayed on the host */
     double gradient[MAX_WEIGHTS];
     double *logits; /* [n, outputs] by global id, evaluation pass */
 } case_result;
@@ -140,6 +142,7 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
         result->loss = loss;
         result->weights = params->trained;
         result->cuts = model->plan.cuts;
+        result->streams = model->plan.layer[0].streams;
         memcpy(result->gradient, gradient, sizeof gradient);
     }
     if (in->want_logits) {
@@ -337,10 +340,10 @@ static int all_configs(config_row *rows)
 static void describe(const gnn_config *c, char *text, size_t bytes)
 {
     snprintf(text, bytes,
-             "kind %d aggregator %d layers %d norm %d order %d residual %d jumping %d input dropout %g%s%s",
+             "kind %d aggregator %d layers %d norm %d order %d residual %d jumping %d input dropout %g%s%s%s",
              (int)c->kind, (int)c->aggregator, c->layers, (int)c->norm, (int)c->order, (int)c->residual,
              (int)c->jumping, (double)c->input_dropout, c->density > 0.0 ? ", sparse features" : "",
-             c->read_share > 0.0 ? ", rows read" : "");
+             c->streams ? ", features on the host" : "", c->read_share > 0.0 ? ", rows read" : "");
 }
 
 /* Features of which a third are 0. */
@@ -406,6 +409,8 @@ static void test_gradients(void **state)
     int count = all_configs(rows);
     for (int i = 0; i < count; ++i) {
         rows[i].config.density = i % 4 < 2 ? 0.7 : 0.0;
+        rows[i].config.streams = i % 4 == 3;
+        rows[i].config.stream_rows = 1 + i % 17;
         rows[i].config.read_share = i % 5 < 2 ? 0.5 : 0.0;
         undirected.graph.weight = i % 3 == 0 ? undirected.weight : NULL;
         directed.graph.weight = i % 3 == 0 ? directed.weight : NULL;
@@ -446,9 +451,9 @@ static void compare(const case_result *a, const case_result *b, int64_t logits, 
     }
 }
 
-/* Of how many runs the last sum left rows out. */
-static int check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling, const char *backend,
-                       int row)
+/* [in/out] cuts, streams: grow by the runs whose last sum left rows out, and by those whose features stayed on the host. */
+static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling,
+                        const char *backend, int row, int *cuts, int *streams)
 {
     static const int rank_counts[] = {2, 3, 4, 8};
     char what[256];
@@ -471,7 +476,6 @@ static int check_ranks(const labelled_graph *graph, gnn_config config, gnn_featu
     in.result = &many;
     in.backend = backend;
     static const char *const methods[] = {"random", "2d", "libra", WHOLE_ROWS};
-    int cuts = 0;
     for (int m = 0; m < 8; ++m) {
         const bool hides = m >= 4; /* the halo, behind the products */
         in.method = methods[m % 4];
@@ -479,17 +483,19 @@ static int check_ranks(const labelled_graph *graph, gnn_config config, gnn_featu
         /* Beside features held whole, where that orders weights alike: they are set by their places here. */
         const bool alike = config.order == GNN_ORDER_LINEAR_FIRST || config.kind != GNN_SAGE;
         in.config.density = (m + m / 4) % 2 == 1 && alike && scaling != GNN_SCALE_STANDARD ? 0.7 : 0.0;
+        in.config.streams = alike && in.config.density == 0.0 && (row / 4 + m / 2) % 2 == 0;
+        in.config.stream_rows = 1 + (row + 3 * m) % 11;
         in.config.read_share = (row + m + m / 4) % 3 != 0 ? 0.5 : 0.0;
         describe(&in.config, model, sizeof model);
         int ranks = rank_counts[(row + m) % 4];
         run_case(&in, ranks);
         snprintf(what, sizeof what, "%s, %s on %d ranks%s", model, in.method, ranks, hides ? ", halo hidden" : "");
         compare(&many, &one, logits, what);
-        cuts += many.cuts;
+        *cuts += many.cuts;
+        *streams += many.streams;
     }
     weft_free(one.logits);
     weft_free(many.logits);
-    return cuts;
 }
 
 static void test_ranks_equal_one_rank(void **state)
@@ -507,14 +513,16 @@ static void test_ranks_equal_one_rank(void **state)
     }
     int count = all_configs(rows);
     int cuts = 0;
+    int streams = 0;
     for (int i = 0; i < count; ++i) {
         graph[i % 3].graph.weight = i / 3 % 2 != 0 ? graph[i % 3].weight : NULL;
-        cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i);
+        check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "ref", i, &cuts, &streams);
         if (i % 4 == 0) { /* a device whose results appear late */
-            cuts += check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i);
+            check_ranks(&graph[i % 3], rows[i].config, (gnn_feature_scaling)(i % 3), "shadow:ref", i, &cuts, &streams);
         }
     }
     assert_true(cuts > 2 * count); /* of 10 runs a row */
+    assert_true(streams > count);
     for (int g = 0; g < 3; ++g) {
         labelled_graph_free(&graph[g]);
     }

@@ -1,6 +1,6 @@
 /* Tensors: storage and views, refused shapes, counted cost, and results against hand-written numbers. */
 #include "support/test.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_stream.h"
 
 static weft_hal *hal;
 
@@ -222,6 +222,37 @@ static void test_cost_is_counted(void **state)
     tensor_destroy(&c);
 }
 
+/* Rows of the host's memory come in two blocks in turn, on a device that copies as late as it may. */
+static void test_streams_by_hand(void **state)
+{
+    (void)state;
+    const float host[5][2] = {{0, 1}, {10, 11}, {20, 21}, {30, 31}, {40, 41}};
+    weft_hal *device = NULL;
+    tensor_stream stream;
+    weft_tensor here[3];
+    ASSERT_OK(weft_hal_open(test_device("shadow:ref"), 1, &device));
+    ASSERT_OK(tensor_stream_create(device, WEFT_DTYPE_F32, 5, 2, 2, WEFT_MEM_GENERAL, &stream));
+    ASSERT_OK(tensor_upload(&stream.rows, host));
+    for (int i = 0; i < 3; ++i) {
+        weft_tensor rows = tensor_view(&stream.rows, 2 * i, i < 2 ? 2 : 1, 0, 2);
+        ASSERT_OK(tensor_stream_bring(&stream, &rows, &here[i]));
+    }
+    assert_true(here[0].data == here[2].data && here[0].data != here[1].data);
+    assert_int_equal(here[2].rows, 1);
+    assert_elements(&here[1], (float[]){20, 21, 30, 31});
+    assert_elements(&here[2], (float[]){40, 41});
+    ASSERT_STATUS(tensor_axpby(1.0, &stream.rows, 0.0, &stream.block[0]), WEFT_ERR_INTERNAL);
+    tensor_stream_destroy(&stream);
+    tensor_stream_destroy(&stream);
+    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 1 << 20, 100), 41728);
+    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 1 << 20, 1 << 20), 256);
+    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 0, 100), 1);
+    ASSERT_STATUS(tensor_stream_create(device, WEFT_DTYPE_F32, INT64_MAX / 4, 8, 2, WEFT_MEM_GENERAL, &stream),
+                  WEFT_ERR_RESOURCE);
+    tensor_stream_destroy(&stream);
+    weft_hal_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_spmm_by_hand),
         cmocka_unit_test(test_wrong_shapes_are_refused),
         cmocka_unit_test(test_other_types_and_backends_are_refused),
+        cmocka_unit_test(test_streams_by_hand),
         cmocka_unit_test(test_cost_is_counted),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);

@@ -1,0 +1,56 @@
+/* tensor/tensor_stream.c: see tensor/tensor_stream.h. */
+#include "tensor/tensor_stream.h"
+
+#include <assert.h>
+
+#define BLOCK_BYTES ((int64_t)16 << 20)
+
+int64_t tensor_stream_block_rows(weft_dtype dtype, int64_t rows, int64_t cols)
+{
+    const int64_t row_bytes = cols * (int64_t)weft_dtype_bytes(dtype);
+    const int64_t most = row_bytes > 0 ? BLOCK_BYTES / row_bytes / 256 * 256 : 0; /* whole tiles of a product */
+    const int64_t block = most > 256 ? most : 256;
+    return rows < block ? (rows > 0 ? rows : 1) : block;
+}
+
+weft_status tensor_stream_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, int64_t block_rows,
+                                 weft_mem_tag *tag, tensor_stream *stream)
+{
+    assert(rows >= 0 && cols >= 1 && block_rows >= 1);
+    *stream = (tensor_stream){.hal = hal};
+    WEFT_TRY(weft_hal_open("ref", 1, &stream->host));
+    for (int i = 0; i < 2; ++i) {
+        WEFT_TRY(tensor_create(hal, dtype, block_rows, cols, tag, &stream->block[i]));
+    }
+    stream->rows = (weft_tensor){.hal = stream->host, .dtype = dtype, .rows = rows, .cols = cols, .ld = cols};
+    size_t bytes = 0;
+    WEFT_CHECK(!__builtin_mul_overflow((size_t)rows, (size_t)cols * weft_dtype_bytes(dtype), &bytes), WEFT_ERR_RESOURCE,
+               "%ld x %ld elements of %s are more bytes than can be addressed", (long)rows, (long)cols,
+               weft_dtype_name(dtype));
+    return hal->mem.alloc_host(hal, bytes, tag, &stream->rows.data);
+}
+
+void tensor_stream_destroy(tensor_stream *stream)
+{
+    tensor_destroy(&stream->block[0]); /* first: waits for copies into them */
+    tensor_destroy(&stream->block[1]);
+    if (stream->rows.data != NULL) {
+        stream->hal->mem.free_host(stream->hal, stream->rows.data);
+    }
+    weft_hal_close(stream->host);
+    *stream = (tensor_stream){.next = 0};
+}
+
+weft_status tensor_stream_bring(tensor_stream *stream, const weft_tensor *rows, weft_tensor *here)
+{
+    weft_tensor *block = &stream->block[stream->next];
+    assert(rows->hal == stream->host && rows->cols == block->cols && rows->ld == block->cols);
+    assert(rows->rows <= block->rows);
+    stream->next = 1 - stream->next;
+    *here = tensor_view(block, 0, rows->rows, 0, block->cols);
+    if (rows->rows == 0) {
+        return WEFT_OK;
+    }
+    const size_t bytes = (size_t)(rows->rows * rows->cols) * weft_dtype_bytes(rows->dtype);
+    return stream->hal->mem.upload_async(stream->hal, here->data, rows->data, bytes);
+}
