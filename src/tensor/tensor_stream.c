@@ -3,14 +3,18 @@
 
 #include <assert.h>
 
+/* A block is large enough for its copy to take far longer than the start of one, and a few of a matrix: the copy of the first waits
+ * for nothing that it could run beside. */
 #define BLOCK_BYTES ((int64_t)16 << 20)
+enum { BLOCKS = 8, TILE = 256 };
 
 int64_t tensor_stream_block_rows(weft_dtype dtype, int64_t rows, int64_t cols)
 {
     const int64_t row_bytes = cols * (int64_t)weft_dtype_bytes(dtype);
-    const int64_t most = row_bytes > 0 ? BLOCK_BYTES / row_bytes / 256 * 256 : 0; /* whole tiles of a product */
-    const int64_t block = most > 256 ? most : 256;
-    return rows < block ? (rows > 0 ? rows : 1) : block;
+    const int64_t most = BLOCK_BYTES / row_bytes;
+    const int64_t share = (rows + BLOCKS - 1) / BLOCKS;
+    const int64_t tiles = (share < most ? share : most) / TILE; /* of a product, whole */
+    return tiles > 0 ? tiles * TILE : TILE;
 }
 
 weft_status tensor_stream_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, int64_t block_rows,

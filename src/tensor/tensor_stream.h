@@ -23,7 +23,7 @@ typedef struct tensor_stream {
     int next;
 } tensor_stream;
 
-/* Rows of a block of some MB, whose copy takes longer than its start. */
+/* Rows of a block: of some MB, less of a small matrix. */
 int64_t tensor_stream_block_rows(weft_dtype dtype, int64_t rows, int64_t cols);
 /* block_rows >= 1. tag: of all memory. Zeroed *stream, also after a failure, may be destroyed. WEFT_ERR_RESOURCE: no room. */
 weft_status tensor_stream_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, int64_t block_rows,

@@ -246,7 +246,8 @@ static void test_streams_by_hand(void **state)
     tensor_stream_destroy(&stream);
     assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 1 << 20, 100), 41728);
     assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 1 << 20, 1 << 20), 256);
-    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 0, 100), 1);
+    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 20000, 100), 2304);
+    assert_int_equal(tensor_stream_block_rows(WEFT_DTYPE_F32, 0, 100), 256);
     ASSERT_STATUS(tensor_stream_create(device, WEFT_DTYPE_F32, INT64_MAX / 4, 8, 2, WEFT_MEM_GENERAL, &stream),
                   WEFT_ERR_RESOURCE);
     tensor_stream_destroy(&stream);
