@@ -71,6 +71,13 @@ typedef enum gnn_edge_weights { GNN_EDGE_WEIGHTS(CHOICE_VALUE) } gnn_edge_weight
     X(GNN_FEATURES_SPARSE, "sparse")
 typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
 
+/* Where they are held, on a backend with memory of its own. */
+#define GNN_FEATURE_PLACES(X)                                                                                          \
+    X(GNN_PLACE_AUTO, "auto") /* not decided yet */                                                                    \
+    X(GNN_PLACE_DEVICE, "device")                                                                                      \
+    X(GNN_PLACE_HOST, "host")
+typedef enum gnn_feature_place { GNN_FEATURE_PLACES(CHOICE_VALUE) } gnn_feature_place;
+
 /* --weight-init: how linear maps begin. */
 #define GNN_WEIGHT_INITS(X)                                                                                            \
     X(GNN_INIT_GLOROT, "glorot")                                                                                       \

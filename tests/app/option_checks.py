@@ -210,6 +210,8 @@ def check_sources():
                 entry = {"value": "standard", "source": "data"}
             if name == "feature-form":  # what is standardised is nowhere 0
                 entry = {"value": "whole", "source": "data"}
+            if name == "feature-place":  # auto: the reference backend computes in the host's memory
+                entry = {"value": "device", "source": "data"}
             if name == "edge-weights":  # auto: a generated graph has none
                 entry = {"value": "off", "source": "data"}
             if name == "last-layer":  # auto: six in ten vertices train

@@ -71,6 +71,32 @@ if command -v mpirun >/dev/null; then
     same two-image image-cuda
 fi
 
+# ---- features that a device cannot hold stay on the host, and pass through it in blocks ----
+wide=(train --data synth:quickstart,scale=0.01 --recipe default --hidden 4 --epochs 3 --threads 1 --pin off)
+streamed() { # NAME COMMAND...
+    local name=$1
+    shift
+    WEFT_CUDA_SHIM_MEMORY=1300000 "$@" "${wide[@]}" --backend cuda --run-dir "$name" >"$name.out" 2>"$name.err" ||
+        fail "$name: $(cat "$name.err")"
+    grep -q "they stay on the host (--feature-place auto)" "$name.err" || fail "$name: $(cat "$name.err")"
+}
+"$shim" "${wide[@]}" --backend ref --quiet --run-dir wide-ref >out 2>err || fail "wide: $(cat err)"
+streamed wide "$shim"
+same wide wide-ref
+if command -v mpirun >/dev/null; then
+    streamed wide-two ranks 2 "$shim"
+    same wide-two wide-ref
+fi
+for model in gcn gat sgc; do
+    for backend in cuda ref; do
+        "$shim" "${wide[@]}" --quiet --model $model --feature-place host --input-dropout 0.2 --backend $backend --run-dir host-$model-$backend \
+            >out 2>err || fail "features on the host, $model: $(cat err)"
+    done
+    same host-$model-cuda host-$model-ref
+done
+"$shim" "${wide[@]}" --backend cuda --feature-place host --dry-run >out 2>err || fail "dry run: $(cat err)"
+grep -q "^features: 250 KiB stay in pinned memory of the host, in blocks of 256 rows (64.0 KiB)$" out || fail "dry run: $(cat out)"
+
 # ---- what does not suffice is told before anything is taken, with the cure ----
 refused() { # STATUS BACKEND TEXT
     local status=$1 text=$3
@@ -78,7 +104,13 @@ refused() { # STATUS BACKEND TEXT
     [ $? -eq "$status" ] || fail "$text: exit code is not $status: $(cat err)"
     grep -q -- "$text" err || fail "no '$text' in $(cat err)"
 }
-(export WEFT_CUDA_SHIM_MEMORY=1000000 && refused 71 cuda "on a GPU of node .* would need .* are free there") || exit 1
+(export WEFT_CUDA_SHIM_MEMORY=100000 && refused 71 cuda "on a GPU of node .* would need .* are free there") || exit 1
+(export WEFT_CUDA_SHIM_MEMORY=1300000 && graph=("${wide[@]}" --feature-place device) &&
+    refused 71 cuda "are free there: --feature-place host keeps the features off it") || exit 1
+(graph+=(--feature-place host --order aggregate-first) &&
+    refused 2 cuda "--order aggregate-first needs the features of all neighbours on the device") || exit 1
+(graph+=(--feature-place host --aggregator max) && refused 2 cuda "--aggregator max needs the features") || exit 1
+(graph+=(--feature-place host --feature-form sparse) && refused 2 cuda "take --feature-form whole") || exit 1
 (export WEFT_CUDA_SHIM_DEVICES=0 && refused 69 cuda "nvidia-smi and CUDA_VISIBLE_DEVICES, or take the backend cpu") || exit 1
 (export WEFT_CUDA_SHIM_DEVICES=2 && refused 69 cuda:2 "there are 2 GPUs, 0 to 1") || exit 1
 (export WEFT_CUDA_SHIM_CAPABILITY=61 && refused 69 cuda "CMAKE_CUDA_ARCHITECTURES=61") || exit 1

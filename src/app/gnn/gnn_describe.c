@@ -1,5 +1,6 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
 #include "app/gnn/gnn_job.h"
+#include "base/number.h"
 #include "comm/comm_options.def"
 #include "partition/partition_store.h"
 
@@ -24,8 +25,7 @@ void gnn_describe_plan(const workload *work, FILE *out)
     const partition_report *report = &job->data.report;
     const double rows = (double)report->rows_per_layer;
     gnn_plan plan;
-    gnn_plan_make(&job->config, job->data.part.n_owned, job->data.part.n_local, context->placement.threads,
-                  WEFT_DTYPE_F32, &plan);
+    gnn_plan_make(&job->config, work->shares[0], work->shares[1], context->placement.threads, WEFT_DTYPE_F32, &plan);
     const int ranks = graph_data_ranks(context);
     if (ranks != comm_size(context->comm)) {
         fprintf(out,
@@ -53,6 +53,11 @@ void gnn_describe_plan(const workload *work, FILE *out)
             fprintf(out, ", in training along %.0f %% of the edges", 100.0 * layer->share);
         }
         fputc('\n', out);
+    }
+    if (plan.layer[0].streams) {
+        fprintf(out, "features: %s stay in pinned memory of the host, in blocks of %lld rows (%s)\n",
+                number_say_bytes(plan.host_feature_bytes).text, (long long)plan.stream_rows,
+                number_say_bytes(plan.feature_bytes / 2).text);
     }
     fprintf(out, "halo: %.0f rows a layer and direction over all ranks, %.1f MB an epoch", rows,
             rows * gnn_plan_halo_bytes(&plan, &(gnn_halo_options){.delay = 0}) / 1e6);

@@ -120,13 +120,13 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t communication = halo_bytes(f) + f->sync_bytes;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
-    const uint64_t training = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
-                              communication + plan->setup_bytes + local * 24;
+    const uint64_t training = matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
+                              plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
-    const uint64_t device =
-        matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes + communication;
+    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
+                            communication + plan->setup_bytes;
     const uint64_t beside =
-        plan->feature_bytes + plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
+        plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
@@ -141,7 +141,10 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     if (f->smooths) {
         memory_plan_add(&memory, "smoothing", smoothing);
     }
-    memory_plan_add(&memory, "features", plan->feature_bytes);
+    if (plan->host_feature_bytes > 0) {
+        memory_plan_add(&memory, "features, on the host", plan->host_feature_bytes);
+    }
+    memory_plan_add(&memory, plan->host_feature_bytes > 0 ? "blocks of features" : "features", plan->feature_bytes);
     memory_plan_add(&memory, "activations", plan->activation_bytes);
     memory_plan_add(&memory, "parameters and optimiser", plan->parameter_bytes);
     memory_plan_add(&memory, "communication buffers", communication);

@@ -139,6 +139,36 @@ static weft_status check_halo(const weft_options *o)
     return WEFT_OK;
 }
 
+static bool asks_for_host(const app_context *context)
+{
+    return option_choice(context->options, OPT_FEATURE_PLACE) == GNN_PLACE_HOST && !hal_host_visible(context->hal);
+}
+
+static const option_id idle_place[] = {OPT_FEATURE_PLACE, OPTION_NONE};
+
+/* Features on the host pass through the device's memory to be multiplied: what needs all of them there is refused. */
+static weft_status check_place(const app_context *context)
+{
+    const weft_options *o = context->options;
+    const gnn_config config = {.kind = gnn_kind_asked(o),
+                               .aggregator = option_choice(o, OPT_AGGREGATOR),
+                               .order = option_choice(o, OPT_ORDER)};
+    if (hal_host_visible(context->hal)) {
+        option_warn_idle(o, idle_place, "on a backend that computes in the host's memory, where features are anyway");
+        return WEFT_OK;
+    }
+    if (!asks_for_host(context)) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(option_choice(o, OPT_FEATURE_FORM) != GNN_FEATURES_SPARSE, WEFT_ERR_USAGE,
+               FLAG_FEATURE_FORM " sparse holds features on the device: take " FLAG_FEATURE_FORM
+                                 " whole, or leave out " FLAG_FEATURE_PLACE " host");
+    WEFT_CHECK(gnn_may_stream(&config), WEFT_ERR_USAGE,
+               "%s needs the features of all neighbours on the device: leave it out, or " FLAG_FEATURE_PLACE " host",
+               gnn_takes_maxima(&config) ? FLAG_AGGREGATOR " max" : "--order aggregate-first");
+    return WEFT_OK;
+}
+
 /* What no other kind takes is a graph's. */
 static bool gnn_looks_like(const char *data)
 {
@@ -174,6 +204,7 @@ static weft_status gnn_open(workload *work, const char *folder)
     WEFT_TRY(comm_agree(work->context->comm, check_looks(work->context->options)));
     WEFT_TRY(check_precision(work->context->options));
     WEFT_TRY(check_halo(work->context->options));
+    WEFT_TRY(check_place(work->context));
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
@@ -193,6 +224,9 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
 {
     gnn_job *job = work->self;
     gnn_facts facts;
+    if (asks_for_host(work->context) && option_is_auto(options, OPT_FEATURE_FORM)) {
+        WEFT_TRY(option_decide(options, OPT_FEATURE_FORM, "whole")); /* sparse ones are on the device */
+    }
     WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &facts));
     if (training) {
         warn_without_hidden_layers(options);
@@ -238,23 +272,61 @@ static weft_status check_data(const workload *work, bool labels_needed)
     return WEFT_OK;
 }
 
-static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
+/* What a rank of this configuration needs. */
+static memory_plan plan_memory(const workload *work, const gnn_config *config, int64_t n_owned, int64_t n_local,
+                               gnn_memory_facts facts)
 {
     const gnn_job *job = work->self;
     const app_context *context = work->context;
     const int ranks = graph_data_ranks(context);
-    const bool here = ranks == comm_size(context->comm);
     const sync_options sync = sync_options_of(context->options, gnn_workload.shards);
     gnn_plan plan;
-    gnn_plan_make(&job->config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    gnn_plan_make(config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
     facts.graph = &job->data.graph;
     facts.plan = &plan;
     facts.parts = ranks;
-    facts.hides = here ? gnn_overlaps(context->comm, job->config.overlap) : job->config.overlap != HALO_OVERLAP_OFF;
+    facts.hides = ranks == comm_size(context->comm) ? gnn_overlaps(context->comm, config->overlap)
+                                                    : config->overlap != HALO_OVERLAP_OFF;
     facts.process = work->process;
     facts.smooths = work->smooths;
     facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
-    work->memory = gnn_memory_plan(&facts);
+    return gnn_memory_plan(&facts);
+}
+
+/* Features leave a device that cannot hold them, where what is left fits: by itself, or as a cure. */
+static weft_status choose_place(workload *work, int64_t n_owned, int64_t n_local, const gnn_memory_facts *facts)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    gnn_config config = job->config;
+    bool fits = true;
+    if (config.streams || !gnn_may_stream(&config)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(memory_plan_fits_device(context, &work->memory, &fits));
+    if (fits) {
+        return WEFT_OK;
+    }
+    config.streams = true;
+    const memory_plan memory = plan_memory(work, &config, n_owned, n_local, *facts);
+    WEFT_TRY(memory_plan_fits_device(context, &memory, &fits));
+    if (fits && option_is_auto(context->options, OPT_FEATURE_PLACE)) {
+        job->config.streams = true;
+        work->memory = memory;
+    } else if (fits) {
+        work->memory.cure =
+            FLAG_FEATURE_PLACE " host keeps the features off it; or use more nodes, or a smaller --hidden";
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const bool here = graph_data_ranks(context) == comm_size(context->comm);
+    work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
+    WEFT_TRY(here ? choose_place(work, n_owned, n_local, &facts) : WEFT_OK);
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
     return here || limit > 0 ? memory_plan_check(context, &work->memory, limit) : WEFT_OK;
 }
@@ -311,6 +383,21 @@ static void tell_last_layer(const gnn_config *config)
     }
 }
 
+/* A run that goes on keeps its place, and with it the order of its sums. */
+static weft_status settle_place(workload *work)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const bool decides = option_is_auto(context->options, OPT_FEATURE_PLACE);
+    if (decides && job->config.streams) {
+        log_info("features: too large for the GPU's memory beside the rest, they stay on the host (" FLAG_FEATURE_PLACE
+                 " auto)");
+    }
+    return decides ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE,
+                                       job->config.streams ? "host" : "device")
+                   : WEFT_OK;
+}
+
 static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
 {
     gnn_job *job = work->self;
@@ -329,6 +416,7 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->config.bf16 = values == WEFT_DTYPE_BF16;
     job->config.density = job->density;
     job->config.read_share = job->read_share;
+    job->config.streams = asks_for_host(context);
     warn_of_old_rows(context, &job->config);
     tell_last_layer(&job->config);
     work->inputs = job->config.inputs;
@@ -345,7 +433,8 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     work->shares[3] = part->edges;
     work->balance = comm_size(context->comm) > 1 ? report->edge_balance : 1.0;
     work->replication = report->replication_factor;
-    return check_memory_of_part(work);
+    WEFT_TRY(check_memory_of_part(work));
+    return settle_place(work);
 }
 
 /* ---- the model ---- */

@@ -289,7 +289,8 @@ static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int
 /* ---- the job ---- */
 
 /* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all listed. */
-static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS, OPT_PATIENCE, OPT_ACCUMULATE, OPTION_NONE};
+static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS,        OPT_PATIENCE,
+                                        OPT_ACCUMULATE,      OPT_FEATURE_PLACE, OPTION_NONE};
 static const option_id passed_over_overlap[] = {OPT_HALO_OVERLAP, OPTION_NONE};
 
 static weft_status check_options(const weft_options *o)

@@ -158,7 +158,8 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         option_id id = (option_id)i;
         const char *name = option_row_of(id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        if (before == NULL || weight_of(id) == FREE || same_value(o, id, before)) {
+        const bool follows = id == OPT_FEATURE_PLACE && option_is_auto(o, id); /* resume_adopt_place */
+        if (before == NULL || weight_of(id) == FREE || follows || same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -227,6 +228,14 @@ weft_status resume_adopt_network(const app_context *context, const checkpoint *c
                  option_text(context->options, OPT_MODEL));
     }
     return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
+}
+
+weft_status resume_adopt_place(const app_context *context, const checkpoint *ck)
+{
+    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_FEATURE_PLACE)->name) : NULL;
+    return option_is_auto(context->options, OPT_FEATURE_PLACE)
+               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
+               : WEFT_OK;
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)

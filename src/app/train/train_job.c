@@ -248,6 +248,7 @@ static weft_status run_job(train_job *job)
         WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
         WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
         WEFT_TRY(resume_adopt_network(context, job->from));
+        WEFT_TRY(resume_adopt_place(context, job->from));
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {

@@ -26,16 +26,41 @@ static weft_status fail_need(const char *where, double need, double have, const 
                      number_say_bytes((uint64_t)have).text, whose, cure);
 }
 
-/* Ranks that share a device stand beside each other: the largest stands for all of them. */
+/* Ranks that share a device stand beside each other: the largest, which needs `need`, stands for all of them. [out] all:
+ * what they need; left: what is free there. */
+static weft_status device_room(const app_context *context, double need, double *all, double *left)
+{
+    size_t free_bytes = 0;
+    size_t total = 0;
+    WEFT_TRY(context->hal->mem.room(context->hal, &free_bytes, &total));
+    *all = need * context->device_ranks;
+    *left = (double)free_bytes;
+    return WEFT_OK;
+}
+
 static weft_status check_device(const app_context *context, double need, const char *cure)
 {
-    size_t left = 0;
-    size_t total = 0;
+    double left = 0;
     char where[160];
-    WEFT_TRY(context->hal->mem.room(context->hal, &left, &total));
-    need *= context->device_ranks;
+    WEFT_TRY(device_room(context, need, &need, &left));
     snprintf(where, sizeof where, "%d rank(s) on a GPU of node %s", context->device_ranks, context->host);
-    return need > usable * (double)left ? fail_need(where, need, (double)left, "are free there", cure) : WEFT_OK;
+    return need > usable * left ? fail_need(where, need, left, "are free there", cure) : WEFT_OK;
+}
+
+weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits)
+{
+    double need = (double)memory->device;
+    double left = 0;
+    *fits = true;
+    if (!on_device(context)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_allreduce(context->comm, &need, 1, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_TRY(comm_agree(context->comm, device_room(context, need, &need, &left)));
+    int64_t lacks = need > usable * left;
+    WEFT_TRY(comm_allreduce(context->comm, &lacks, 1, WEFT_DTYPE_I64, COMM_MAX));
+    *fits = lacks == 0;
+    return WEFT_OK;
 }
 
 weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit)

@@ -27,6 +27,8 @@ void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);
 /* The need of each node against what it has (or limit bytes, --memory-limit; 0: none), and of the ranks on each device
  * against what is free there: WEFT_ERR_RESOURCE with both figures. Collective. */
 weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit);
+/* [out] fits: what the ranks need fits on every device of the job; true where the backend has none. Collective. */
+weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits);
 /* A line a row, on stdout. */
 void memory_plan_print(const app_context *context, const memory_plan *memory);
 
