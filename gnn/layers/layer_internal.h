@@ -25,12 +25,6 @@ static inline bool layer_streams(const gnn_config *config, int number)
     return number == 0 && config->streams && gnn_may_stream(config);
 }
 
-/* Features that are sparse, or on the host, are multiplied before anything else. */
-static inline bool layer_multiplies_first(const gnn_config *config, int number)
-{
-    return layer_takes_sparse(config, number) || layer_streams(config, number);
-}
-
 static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
 {
     return (layer->plan->panels || layer->plan->streams) && dropout != NULL && dropout->probability > 0.0f;

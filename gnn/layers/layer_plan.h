@@ -8,6 +8,9 @@
  *     aggregate first   2 d_in         forward and backward; the first layer needs no input gradient: d_in
  *     constant input    0              first layer without input dropout: aggregated once, before the first epoch
  *
+ * Features that stay on the host (gnn_config.streams) pass through the backend's memory for every product: they go linear first, or
+ * are a constant input whose aggregate takes their place there.
+ *
  * The plan takes the smallest, and its matrices are listed here once: allocation, --dry-run and the memory check all
  * read the same sizes.
  */
@@ -20,7 +23,10 @@
 #include "train/norm.h"
 
 /* Convolutions of up to two layers each, and the map that jumping connections end in. */
-enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1, GNN_STRIP = 64 };
+enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1 };
+/* Columns of the features that are aggregated at once before the first epoch; of features on the host, whose device has no room:
+ * a cache line of float32. */
+enum { GNN_STRIP = 64, GNN_NARROW_STRIP = 16 };
 
 #define GNN_KINDS(X)                                                                                                   \
     X(GNN_SAGE, "sage")                                                                                                \
@@ -131,7 +137,7 @@ static inline bool gnn_takes_maxima(const gnn_config *config)
     return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MAX;
 }
 
-/* Can features pass block by block? They are only ever multiplied then: no neighbours' features are summed or compared. */
+/* Can features pass block by block? They are multiplied then, and neighbours' are compared or summed in no epoch. */
 static inline bool gnn_may_stream(const gnn_config *config)
 {
     return config->density <= 0.0 && config->order != GNN_ORDER_AGGREGATE_FIRST && !gnn_takes_maxima(config);
@@ -151,10 +157,9 @@ typedef struct gnn_plan gnn_plan;
 typedef struct gnn_layer_plan {
     const gnn_layer_ops *ops; /* the layer's kind */
     gnn_flow flow;
-    bool self;   /* separate weights for the vertex itself (GraphSAGE mean) */
-    bool sparse; /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
-    bool
-        streams; /* first layer: x stays on the host and passes in blocks, which are masked in their place; such a flow */
+    bool self;            /* separate weights for the vertex itself (GraphSAGE mean) */
+    bool sparse;          /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
+    bool streams;         /* first layer: x stays on the host and passes in blocks, which are masked in their place */
     bool panels;          /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;            /* of the model: its result is the answer */
     bool centred;         /* batch norm behind it takes off the mean, and with it the bias, whose gradient is 0 */

@@ -19,7 +19,7 @@
 static void plan_sgc(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const bool constant = plan->config.input_dropout <= 0.0f && plan->config.order != GNN_ORDER_LINEAR_FIRST &&
-                          !layer_multiplies_first(&plan->config, number);
+                          !layer_takes_sparse(&plan->config, number);
     layer->hops = plan->config.layers;
     sum_plan(plan, number, constant ? GNN_FLOW_CONSTANT : GNN_FLOW_LINEAR_FIRST, false, layer);
 }

@@ -249,21 +249,32 @@ typedef struct strip_work {
     weft_tensor from, to; /* [n_local, width] */
 } strip_work;
 
+/* From columns of the input matrix to a strip, or back; the matrix may be on the host. */
+static weft_status take_strip(const weft_tensor *x, weft_tensor *strip)
+{
+    return x->hal == strip->hal ? tensor_axpby(1.0, x, 0.0, strip) : tensor_stream_upload(x, strip);
+}
+
+static weft_status give_strip(const weft_tensor *strip, weft_tensor *m)
+{
+    return m->hal == strip->hal ? tensor_axpby(1.0, strip, 0.0, m) : tensor_stream_download(strip, m);
+}
+
 static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, const strip_work *work)
 {
     int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
     weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
     weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
-    weft_tensor from_owned = tensor_view(&work->from, 0, layer->n_owned, 0, cols);
-    weft_tensor to_owned = tensor_view(&work->to, 0, layer->n_owned, 0, cols);
-    weft_tensor from_strip = tensor_view(&work->from, 0, layer->n_local, 0, cols);
-    weft_tensor to_strip = tensor_view(&work->to, 0, layer->n_local, 0, cols);
-    WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &from_owned));
+    weft_tensor from_strip = tensor_reshape(&work->from, layer->n_local, cols);
+    weft_tensor to_strip = tensor_reshape(&work->to, layer->n_local, cols);
+    weft_tensor from_owned = tensor_view(&from_strip, 0, layer->n_owned, 0, cols);
+    weft_tensor to_owned = tensor_view(&to_strip, 0, layer->n_owned, 0, cols);
+    WEFT_TRY(take_strip(&x, &from_owned));
     for (int hop = 0; hop < layer->plan->hops; ++hop) {
         const bool back = hop % 2 != 0;
         WEFT_TRY(work->aggregate(layer, back ? &to_strip : &from_strip, back ? &from_strip : &to_strip));
     }
-    return tensor_axpby(1.0, layer->plan->hops % 2 != 0 ? &to_owned : &from_owned, 0.0, &m);
+    return give_strip(layer->plan->hops % 2 != 0 ? &to_owned : &from_owned, &m);
 }
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
@@ -284,6 +295,10 @@ weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
     log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
+        if (cols < width) { /* other elements are rows of replicas now */
+            WEFT_TRY_GOTO(tensor_zero(&work.from), status, done);
+            WEFT_TRY_GOTO(tensor_zero(&work.to), status, done);
+        }
         WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &work), status, done);
         log_progress_update(&progress, (double)(col + cols));
     }

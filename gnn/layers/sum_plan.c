@@ -6,14 +6,15 @@
 
 #include <assert.h>
 
-/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. So are those on the host,
- * which never are in the device's memory all at once. */
-static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, int64_t d_out)
+/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. So are features on the host,
+ * which are never on the device all at once; the aggregate of a constant input takes their place there, but does not stand beside
+ * them: passing twice as many columns takes longer than aggregating the products. */
+static gnn_flow choose_flow(const gnn_config *config, int number, bool self, int64_t d_in, int64_t d_out)
 {
-    if (layer_multiplies_first(config, number)) {
+    const bool constant_input = number == 0 && config->input_dropout <= 0.0f;
+    if (layer_takes_sparse(config, number) || (layer_streams(config, number) && (self || !constant_input))) {
         return GNN_FLOW_LINEAR_FIRST;
     }
-    bool constant_input = number == 0 && config->input_dropout <= 0.0f;
     if (config->order == GNN_ORDER_LINEAR_FIRST) {
         return GNN_FLOW_LINEAR_FIRST;
     }
@@ -28,6 +29,9 @@ static gnn_flow choose_flow(const gnn_config *config, int number, int64_t d_in, 
 static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const bool first = number == 0;
+    int64_t most = 0;
+    layer->sparse = layer_takes_sparse(&plan->config, number);
+    layer->streams = layer_streams(&plan->config, number);
     assert(layer->d_in >= 1 && layer->d_out >= 1 && plan->n_owned <= plan->n_local);
     switch (layer->flow) {
     case GNN_FLOW_DENSE:
@@ -55,13 +59,12 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
         layer->input_cols = layer->self ? 2 * layer->d_in : layer->d_in;
         layer->output_rows = plan->n_owned;
         layer->output_cols = layer->d_out;
-        layer->width = layer->d_in < GNN_STRIP ? layer->d_in : GNN_STRIP;
+        most = layer->streams ? GNN_NARROW_STRIP : GNN_STRIP;
+        layer->width = layer->d_in < most ? layer->d_in : most;
         break;
     case GNN_FLOW_ATTENTION: /* no sum of this file */
         break;
     }
-    layer->sparse = layer_takes_sparse(&plan->config, number);
-    layer->streams = layer_streams(&plan->config, number);
     layer->panels = first && !layer->sparse && !layer->streams && plan->config.input_dropout > 0.0f &&
                     (layer->flow == GNN_FLOW_DENSE || layer->flow == GNN_FLOW_LINEAR_FIRST);
 }
@@ -79,13 +82,14 @@ void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_la
 
 static void plan_sage(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
-    const gnn_flow flow = choose_flow(&plan->config, number, layer->d_in, layer->d_out);
-    sum_plan(plan, number, flow, plan->config.aggregator == GNN_SAGE_MEAN, layer);
+    const bool self = plan->config.aggregator == GNN_SAGE_MEAN;
+    const gnn_flow flow = choose_flow(&plan->config, number, self, layer->d_in, layer->d_out);
+    sum_plan(plan, number, flow, self, layer);
 }
 
 void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
-    sum_plan(plan, number, choose_flow(&plan->config, number, layer->d_in, layer->d_out), false, layer);
+    sum_plan(plan, number, choose_flow(&plan->config, number, false, layer->d_in, layer->d_out), false, layer);
 }
 
 static void plan_mlp(const gnn_plan *plan, int number, gnn_layer_plan *layer)

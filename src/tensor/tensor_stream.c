@@ -45,6 +45,37 @@ void tensor_stream_destroy(tensor_stream *stream)
     *stream = (tensor_stream){.next = 0};
 }
 
+/* Piece by piece, as rows of a narrow view lie apart on the host: from -> piece -> to. */
+static weft_status move_rows(const weft_tensor *from, weft_tensor *to)
+{
+    const int64_t most = tensor_stream_block_rows(from->dtype, from->rows, from->cols);
+    void *piece = NULL;
+    assert(from->rows == to->rows && from->cols == to->cols && from->dtype == to->dtype);
+    WEFT_TRY(weft_malloc((size_t)(most * from->cols), weft_dtype_bytes(from->dtype), WEFT_MEM_WORKSPACE, &piece));
+    weft_status status = WEFT_OK;
+    for (int64_t row = 0; row < from->rows && status == WEFT_OK; row += most) {
+        const int64_t rows = from->rows - row < most ? from->rows - row : most;
+        const weft_tensor source = tensor_view(from, row, rows, 0, from->cols);
+        weft_tensor target = tensor_view(to, row, rows, 0, to->cols);
+        status = tensor_download(&source, piece);
+        status = status == WEFT_OK ? tensor_upload(&target, piece) : status;
+    }
+    weft_free(piece);
+    return status;
+}
+
+weft_status tensor_stream_upload(const weft_tensor *host, weft_tensor *device)
+{
+    assert(device->ld == device->cols || device->rows <= 1);
+    return move_rows(host, device);
+}
+
+weft_status tensor_stream_download(const weft_tensor *device, weft_tensor *host)
+{
+    assert(device->ld == device->cols || device->rows <= 1);
+    return move_rows(device, host);
+}
+
 weft_status tensor_stream_bring(tensor_stream *stream, const weft_tensor *rows, weft_tensor *here)
 {
     weft_tensor *block = &stream->block[stream->next];

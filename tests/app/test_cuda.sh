@@ -87,9 +87,11 @@ if command -v mpirun >/dev/null; then
     streamed wide-two ranks 2 "$shim"
     same wide-two wide-ref
 fi
-for model in gcn gat sgc; do
+for options in "gcn" "gat --heads 2 --input-dropout 0.2" "sgc --input-dropout 0.2"; do
+    model=${options%% *}
     for backend in cuda ref; do
-        "$shim" "${wide[@]}" --quiet --model $model --feature-place host --input-dropout 0.2 --backend $backend --run-dir host-$model-$backend \
+        # shellcheck disable=SC2086  # options of a model
+        "$shim" "${wide[@]}" --quiet --model $options --feature-place host --backend $backend --run-dir host-$model-$backend \
             >out 2>err || fail "features on the host, $model: $(cat err)"
     done
     same host-$model-cuda host-$model-ref

@@ -233,14 +233,22 @@ static void test_streams_by_hand(void **state)
     ASSERT_OK(weft_hal_open(test_device("shadow:ref"), 1, &device));
     ASSERT_OK(tensor_stream_create(device, WEFT_DTYPE_F32, 5, 2, 2, WEFT_MEM_GENERAL, &stream));
     ASSERT_OK(tensor_upload(&stream.rows, host));
+    weft_tensor second = tensor_view(&stream.rows, 0, 5, 1, 1);
+    weft_tensor column;
+    ASSERT_OK(tensor_create(device, WEFT_DTYPE_F32, 5, 1, WEFT_MEM_GENERAL, &column));
+    ASSERT_OK(tensor_stream_upload(&second, &column));
+    assert_elements(&column, (float[]){1, 11, 21, 31, 41});
+    ASSERT_OK(tensor_axpby(2.0, &column, 0.0, &column));
+    ASSERT_OK(tensor_stream_download(&column, &second));
+    tensor_destroy(&column);
     for (int i = 0; i < 3; ++i) {
         weft_tensor rows = tensor_view(&stream.rows, 2 * i, i < 2 ? 2 : 1, 0, 2);
         ASSERT_OK(tensor_stream_bring(&stream, &rows, &here[i]));
     }
     assert_true(here[0].data == here[2].data && here[0].data != here[1].data);
     assert_int_equal(here[2].rows, 1);
-    assert_elements(&here[1], (float[]){20, 21, 30, 31});
-    assert_elements(&here[2], (float[]){40, 41});
+    assert_elements(&here[1], (float[]){20, 42, 30, 62});
+    assert_elements(&here[2], (float[]){40, 82});
     ASSERT_STATUS(tensor_axpby(1.0, &stream.rows, 0.0, &stream.block[0]), WEFT_ERR_INTERNAL);
     tensor_stream_destroy(&stream);
     tensor_stream_destroy(&stream);
