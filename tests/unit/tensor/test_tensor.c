@@ -259,6 +259,14 @@ static void test_streams_by_hand(void **state)
     ASSERT_STATUS(tensor_stream_create(device, WEFT_DTYPE_F32, INT64_MAX / 4, 8, 2, WEFT_MEM_GENERAL, &stream),
                   WEFT_ERR_RESOURCE);
     tensor_stream_destroy(&stream);
+    weft_status status = WEFT_ERR_RESOURCE;
+    for (int n = 1; status != WEFT_OK; ++n) { /* whatever cannot be taken */
+        weft_alloc_fail_after(n);
+        status = tensor_stream_create(device, WEFT_DTYPE_F32, 5, 2, 2, WEFT_MEM_GENERAL, &stream);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || (status == WEFT_ERR_RESOURCE && n < 20));
+        tensor_stream_destroy(&stream);
+    }
     weft_hal_close(device);
 }
 
