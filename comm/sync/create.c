@@ -224,6 +224,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
     if (comm_size(comm) > 1) {
         WEFT_TRY_GOTO(comm_agree(comm, staging_create(sync)), status, done);
+        WEFT_TRY_GOTO(staging_compare(sync), status, done);
         sync_tracking kind = sync_tracking_of(&sync->options, sync->mode);
         if (kind != SYNC_TRACKING_OFF) {
             WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync, kind)), status, done);

@@ -66,13 +66,20 @@ weft_status staging_create(comm_sync *sync)
     WEFT_TRY(weft_malloc((size_t)desc->elements, element_bytes(sync), WEFT_MEM_COMM, &s->value_host));
     WEFT_TRY(weft_malloc((size_t)desc->trained, element_bytes(sync), WEFT_MEM_COMM, &s->grad_host));
     WEFT_TRY(hal->mem.alloc(hal, 2 * sizeof(double), WEFT_MEM_COMM, &s->magnitudes));
-    WEFT_TRY(create_narrow(sync));
     s->elements = desc->elements;
     s->value = desc->value;
     s->grad = desc->grad;
     desc->value = s->value_host;
     desc->grad = s->grad_host;
     return WEFT_OK;
+}
+
+weft_status staging_compare(comm_sync *sync)
+{
+    int32_t device = on_device(sync);
+    WEFT_TRY(comm_allreduce(sync->comm, &device, 1, WEFT_DTYPE_I32, COMM_MIN));
+    sync->staging.everywhere = device != 0;
+    return device != 0 ? comm_agree(sync->comm, create_narrow(sync)) : WEFT_OK;
 }
 
 void staging_destroy(comm_sync *sync)

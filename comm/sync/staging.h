@@ -6,8 +6,10 @@
  *
  *      allreduce, wire float32      a bucket's gradient, down when it is handed in, up when it is reduced
  *      allreduce, wire of 16 bits   the same, cast on the device: half the bytes each way. What a rank keeps of its own
- *                                   share is rounded as well then, which between hosts it is not
- *      topk                         only selections (comm/sparse/sparse_device.c); small tensors whole
+ *                                   share is rounded as well then, which between hosts it is not: where some ranks have
+ *                                   no device, float32 crosses
+ *      topk                         only selections (comm/sparse/sparse_device.c); small tensors whole; everything where
+ *                                   some ranks have no device
  *      the others                   all gradients, and all parameters around what moves them
  *
  * All calls are made by the thread that owns the backend, and do nothing on one rank.
@@ -20,6 +22,9 @@
 /* The mode is known, and nothing of it is made: where the host cannot see desc.value and desc.grad, both become host
  * memory. */
 weft_status staging_create(comm_sync *sync);
+/* Ranks may compute on backends of different kinds: whether all of them are devices, and what is made only then, so that
+ * replicas see the same sums. Collective, of several ranks. */
+weft_status staging_compare(comm_sync *sync);
 void staging_destroy(comm_sync *sync);
 
 /* The parameters come to desc.value, and go back. */

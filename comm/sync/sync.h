@@ -252,6 +252,7 @@ typedef struct sync_staging {
     void *value, *grad;           /* the device's; NULL: the modes work on the caller's memory */
     void *value_host, *grad_host; /* what stands in the modes' desc instead */
     int64_t elements;             /* of value */
+    bool everywhere;              /* every rank has its own on a device */
     bool by_mode;                 /* the mode takes gradients from the device, and puts the sums there */
     void *narrow, *narrow_host; /* [longest bucket] of narrow_dtype, on the device and here; NULL: all of it crosses */
     weft_dtype narrow_dtype;

@@ -134,7 +134,7 @@ static weft_status allocate(comm_sync *sync)
     for (int b = 0; b < desc->buckets; ++b) {
         WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
     }
-    if (sync->staging.grad != NULL && sparse_fits_device(sync->options.exchange, sync->options.select.method)) {
+    if (sync->staging.everywhere && sparse_fits_device(sync->options.exchange, sync->options.select.method)) {
         t->hal = desc->hal;
         sync->staging.by_mode = true;
     }

@@ -38,6 +38,12 @@ weft_status hal_device_describe(int number, bool memory, hal_device *device);
 /* Whether a backend, "cuda" or "cuda:1", computes on one of them. */
 bool hal_backend_has_devices(const char *resource);
 
+/* "auto" is the first where the build has it, the machine a device and the program code for that; else the second. */
+#define HAL_BACKEND_AUTO    "auto"
+#define HAL_BACKEND_DEVICES "cuda"
+#define HAL_BACKEND_HOST    "cpu"
+bool hal_backend_is_auto(const char *resource);
+
 /* What the build has for them: "13.0, compiled for 75 80 90", "none". Returns text. */
 const char *hal_devices_build(char *text, size_t bytes);
 

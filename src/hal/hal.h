@@ -331,7 +331,7 @@ typedef struct hal_backend {
 } hal_backend;
 
 /*
- * Open "ref", "cpu", "cpu:avx2" (caps the instruction set), "shadow" (over cpu) or "shadow:ref".
+ * Open "ref", "cpu", "cpu:avx2" (caps the instruction set), "shadow" (over cpu) or "shadow:ref"; "auto": hal/devices.h.
  * threads: OpenMP threads its ops use (>= 1). Close with weft_hal_close.
  * WEFT_ERR_USAGE names the nearest backend; WEFT_ERR_UNSUPPORTED when this CPU or build lacks it.
  */

@@ -172,9 +172,23 @@ static weft_status create_flat(const param_store *store, int64_t elements, weft_
     return tensor_create(store->hal, store->dtype, 1, elements, WEFT_MEM_PARAMETER, t);
 }
 
+/* [out] shared  every rank's backend has memory that the host sees: windows are made by all ranks or by none. Collective. */
+static weft_status agree_shared(const param_store *store, weft_comm *comm, bool *shared)
+{
+    int32_t visible = hal_host_visible(store->hal);
+    *shared = false;
+    if (comm == NULL || comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_allreduce(comm, &visible, 1, WEFT_DTYPE_I32, COMM_MIN));
+    *shared = visible != 0;
+    return WEFT_OK;
+}
+
 weft_status param_store_commit(param_store *store, weft_comm *comm)
 {
-    bool shared = comm != NULL && comm_size(comm) > 1 && hal_host_visible(store->hal);
+    bool shared = false;
+    WEFT_TRY(agree_shared(store, comm, &shared));
     store->comm = shared ? comm : NULL;
     WEFT_CHECK(!store->short_of_memory, WEFT_ERR_RESOURCE, "no memory for the list of parameters");
     WEFT_TRY(create_flat(store, store->elements, &store->value));

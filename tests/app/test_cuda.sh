@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whole trainings on the backend cuda, its kernels on this CPU: the losses of --backend ref, on one rank and on two; memory and
-# devices that do not suffice; and what a program for real cards says where there is none.
+# Whole trainings on the backend cuda, its kernels on this CPU: the losses of --backend ref, on one rank, on two, and beside ranks
+# without a device; memory and devices that do not suffice; and what a program for real cards says where there is none.
 # trees: release
 set -u
 weft=$1
@@ -98,6 +98,61 @@ for options in "gcn" "gat --heads 2 --input-dropout 0.2" "sgc --input-dropout 0.
 done
 "$shim" "${wide[@]}" --backend cuda --feature-place host --dry-run >out 2>err || fail "dry run: $(cat err)"
 grep -q "^features: 250 KiB stay in pinned memory of the host, in blocks of 256 rows (64.0 KiB)$" out || fail "dry run: $(cat out)"
+
+# ---- a rank with a device beside two without: the losses of one rank; what all do alike is chosen together ----
+mixed() { # FOLDER OPTION...
+    local folder=$1
+    shift
+    mpirun --oversubscribe --bind-to none -np 1 env WEFT_CUDA_SHIM_DEVICES=1 "$shim" "$@" --backend auto --run-dir "$folder" : \
+        -np 2 env WEFT_CUDA_SHIM_DEVICES=0 "$shim" "$@" --backend auto --run-dir "$folder" >"$folder.out" 2>"$folder.err" ||
+        fail "$folder: $(cat "$folder.err")"
+}
+close() { # FOLDER: its ranks' parameters parted by no more than rounding
+    sed -n 's/.*"replica_drift": *\([0-9.e+-]*\).*/\1/p' "$1/summary.json" | awk '!($1 < 1e-5) {exit 1}' ||
+        fail "$1: $(grep replica_drift "$1/summary.json")"
+}
+if command -v mpirun >/dev/null; then
+    mixed mixed "${graph[@]}" --model sage
+    same mixed sage-ref
+    grep -q '"backend": "cuda on 1 rank, cpu on 2"' mixed/run.json || fail "mixed: $(grep '"backend"' mixed/run.json)"
+    ! grep -q "parted" mixed.out || fail "mixed: $(cat mixed.out)"
+    mixed mixed-gat "${graph[@]}" --model gat
+    same mixed-gat gat-ref
+    mixed mixed-image "${images[@]}"
+    ranks 3 "$shim" "${images[@]}" --backend cpu --run-dir three-image >out 2>err || fail "3 ranks, images: $(cat err)"
+    same mixed-image three-image
+    mixed mixed-wire "${graph[@]}" --wire bf16
+    same mixed-wire sage-ref
+    mixed mixed-topk "${graph[@]}" --sync topk --topk-density 0.1
+    ranks 3 "$shim" "${graph[@]}" --backend cpu --sync topk --topk-density 0.1 --run-dir topk >out 2>err ||
+        fail "3 ranks, topk: $(cat err)"
+    same mixed-topk topk
+    for name in mixed mixed-gat mixed-image mixed-wire mixed-topk; do
+        close $name
+    done
+    mixed mixed-form train --data synth:quickstart,scale=0.3 --hidden 8 --epochs 1 --threads 1 --pin off
+    grep -q "node .*: GPU 0 (imitated GPU at 0000:0a:00.0) for rank 0; backend cpu for rank 1, 2" mixed-form.err ||
+        fail "devices of 3 ranks: $(cat mixed-form.err)"
+    grep -q "form of aggregation: .*, measured" mixed-form.err || fail "forms: $(cat mixed-form.err)"
+    mixed mixed-again train --data synth:quickstart,scale=0.3 --hidden 8 --epochs 1 --threads 1 --pin off
+    grep -q "form of aggregation: .*remembered" mixed-again.err || fail "forms, again: $(cat mixed-again.err)"
+    mixed mixed-dry "${graph[@]}" --dry-run
+    grep -q "predicted peak of ranks without a GPU  *[0-9]" mixed-dry.out &&
+        grep -q "predicted peak of the GPU's memory  *[0-9]" mixed-dry.out || fail "dry run: $(cat mixed-dry.out)"
+fi
+
+# ---- auto: each device has one rank; without any, and without code for them, the host computes ----
+chosen() { # TEXT RANKS
+    ranks "$2" "$shim" train --data $quickstart --threads 1 --backend auto --dry-run >out 2>err || fail "auto: $(cat err)"
+    grep -q "$1" err || fail "no '$1' in $(cat err)"
+}
+if command -v mpirun >/dev/null; then
+    (export WEFT_CUDA_SHIM_DEVICES=2 && chosen "GPU 0 (.*) for rank 0; GPU 1 (.*) for rank 1; backend cpu for rank 2$" 3) || exit 1
+    (export WEFT_CUDA_SHIM_CAPABILITY=61 && chosen "node .*: backend cpu for rank 0, 1$" 2) || exit 1
+fi
+WEFT_CUDA_SHIM_DEVICES=0 "$shim" "${graph[@]}" --backend auto --run-dir auto-host >out 2>err || fail "auto: $(cat err)"
+same auto-host sage-ref
+grep -q '"backend": "cpu"' auto-host/run.json || fail "auto: $(grep '"backend"' auto-host/run.json)"
 
 # ---- what does not suffice is told before anything is taken, with the cure ----
 refused() { # STATUS BACKEND TEXT

@@ -1,6 +1,7 @@
 /*
  * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
- * parameters; top-k that sends everything is SGD; a gradient that is not finite ends all ranks, with its name.
+ * parameters, nor does it where some ranks have a device and others none; top-k that sends everything is SGD; a gradient that is
+ * not finite ends all ranks, with its name.
  */
 #include <math.h>
 
@@ -12,6 +13,7 @@ enum { CLASSES = 3, EPOCHS = 20, MOST_ELEMENTS = 4096, MOST_RANKS = 8, NOBODY = 
 typedef struct sync_case {
     const labelled_graph *graph;
     const char *backend;
+    const char *odd; /* of ranks 1, 3, ...; NULL: as the others */
     train_options options;
     /* Make the gradient of this block NaN on this rank at this epoch. */
     int poisoned_rank, poisoned_block;
@@ -147,8 +149,9 @@ static weft_status case_rank(weft_comm *comm, void *argument)
                                .norm = NORM_BATCH,
                                .dropout = 0.2f};
     weft_status status = train_rank_partition(&c->graph->graph, comm_size(comm), &partition);
+    const char *backend = c->odd != NULL && comm_rank(comm) % 2 != 0 ? c->odd : c->backend;
     if (status == WEFT_OK) {
-        status = train_rank_open(comm, c->backend, &c->graph->graph, &partition, &config, HAL_SPMM_ROWS, &rank);
+        status = train_rank_open(comm, backend, &c->graph->graph, &partition, &config, HAL_SPMM_ROWS, &rank);
     }
     if (status == WEFT_OK) {
         status = train_model_of(comm, rank.hal, c, rank.model, &rank.labels.targets);
@@ -338,6 +341,43 @@ static void test_topk_trains(void **state)
     }
 }
 
+/* What is done on a device where all ranks have one is done in host memory, so that all see the same sums. */
+static void test_some_ranks_have_devices(void **state)
+{
+    static const struct {
+        sync_mode mode;
+        comm_wire wire;
+        sync_overlap overlap;
+    } rows[] = {{SYNC_ALLREDUCE, COMM_WIRE_SAME, OVERLAP_BACKWARD},
+                {SYNC_ALLREDUCE, COMM_WIRE_BF16, OVERLAP_SPLIT},
+                {SYNC_TOPK, COMM_WIRE_SAME, OVERLAP_BACKWARD},
+                {SYNC_DIVIDE_SHUFFLE, COMM_WIRE_SAME, OVERLAP_BACKWARD}};
+    const bool imitated = strcmp(test_device("shadow"), "shadow") == 0; /* the device computes the bits of cpu */
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        sync_case *c[2];
+        for (int mixed = 0; mixed < 2; ++mixed) {
+            c[mixed] = make_case(OPTIMIZER_SGD);
+            c[mixed]->odd = mixed != 0 ? "shadow" : NULL;
+            c[mixed]->options.sync.mode = rows[i].mode;
+            c[mixed]->options.sync.wire = rows[i].wire;
+            c[mixed]->options.sync.overlap = rows[i].overlap;
+            c[mixed]->options.sync.density = 0.05;
+            c[mixed]->options.sync.dense_below = 64;
+            ASSERT_OK(comm_thread_run(4, case_rank, c[mixed]));
+        }
+        if (imitated) {
+            check_same(c[1], c[0], 4, sync_mode_name(rows[i].mode));
+        }
+        assert_true(c[1]->drift < 1e-4);
+        for (int e = 0; e < EPOCHS; ++e) {
+            ASSERT_NEAR(c[1]->loss[e], c[0]->loss[e], 1e-4);
+        }
+        free(c[0]);
+        free(c[1]);
+    }
+}
+
 static void test_nan_on_one_rank_ends_all(void **state)
 {
     static const sync_mode modes[] = {SYNC_ALLREDUCE, SYNC_ALLREDUCE, SYNC_TOPK};
@@ -392,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_topk_of_density_1_is_sgd),
         cmocka_unit_test(test_topk_decays_as_sgd),
         cmocka_unit_test(test_topk_trains),
+        cmocka_unit_test(test_some_ranks_have_devices),
         cmocka_unit_test(test_nan_on_one_rank_ends_all),
         cmocka_unit_test(test_drift_is_told),
         cmocka_unit_test(test_epochs_allocate_nothing),

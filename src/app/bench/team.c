@@ -44,8 +44,9 @@ weft_status bench_team_open(const weft_options *options, const cpu_set *mask, in
     WEFT_TRY(placement_apply(&team->place));
     WEFT_TRY(weft_hal_open(option_text(options, OPT_BACKEND), team->place.threads, &team->hal));
     WEFT_TRY(limits_find(&team->machine, &team->place, team->hal, &team->limits, &kept));
-    log_info("machine limits with %d threads: triad %.1f GB/s, gemm %.0f GFLOP/s (%s)", team->place.threads,
-             team->limits.triad * 1e-9, team->limits.gemm * 1e-9, kept ? "kept from an earlier run" : "measured now");
+    log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
+             team->place.threads, team->limits.triad * 1e-9, team->hal->name, team->limits.gemm * 1e-9,
+             kept ? "kept from an earlier run" : "measured now");
     return WEFT_OK;
 }
 

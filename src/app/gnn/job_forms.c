@@ -23,7 +23,7 @@ static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t
     return hash;
 }
 
-/* Of this rank's part and machine. A part that differs in a few edges alone may be taken for the same: its best form is. */
+/* Of this rank's part, machine and backend. A part that differs in a few edges alone may be taken for the same: its best form is. */
 static uint64_t own_hash(const app_context *context, const weft_part *part)
 {
     const int64_t facts[] = {part->n_owned,   part->n_local,    part->edges,
@@ -31,6 +31,7 @@ static uint64_t own_hash(const app_context *context, const weft_part *part)
     char machine_text[192];
     app_machine_text(context, machine_text, sizeof machine_text);
     uint64_t hash = file_checksum(machine_text, strlen(machine_text), 0);
+    hash = file_checksum(context->hal->name, strlen(context->hal->name), hash);
     hash = file_checksum(facts, sizeof facts, hash);
     hash = mix_array(part->offset, part->n_local + 1, sizeof *part->offset, hash);
     return mix_array(part->source, part->edges, sizeof *part->source, hash);

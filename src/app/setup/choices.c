@@ -153,8 +153,8 @@ static comm_algorithm allreduce_for(const app_context *context, const sync_optio
     return coll_choose_form(&place, count, (int64_t)sizeof(float))->id;
 }
 
-/* What is chosen for buckets of this many elements. */
-static size_t append_sync(const app_context *context, int64_t gradient_bytes, char *text)
+/* What is chosen for buckets of this many elements. device: gradients of all ranks are on devices. */
+static size_t append_sync(const app_context *context, bool device, int64_t gradient_bytes, char *text)
 {
     const sync_options sync = sync_options_of(context->options, SYNC_SHARDS_REGIONS);
     const int64_t bytes = gradient_bytes < sync.bucket_bytes ? gradient_bytes : sync.bucket_bytes;
@@ -166,8 +166,8 @@ static size_t append_sync(const app_context *context, int64_t gradient_bytes, ch
     if (chooses_exchange(context)) {
         const bool windowed = comm_get_layout(context->comm)->most > 1;
         const int64_t most = (int64_t)ceil(sync.density * (double)count);
-        const bool device = !hal_host_visible(context->hal) && sparse_fits_device(SPARSE_AUTO, sync.select.method);
-        const sparse_choice topk = sparse_choose(context->comm, device, windowed, count, most);
+        const bool fits = device && sparse_fits_device(SPARSE_AUTO, sync.select.method);
+        const sparse_choice topk = sparse_choose(context->comm, fits, windowed, count, most);
         used +=
             (size_t)sprintf(text + used, "%stopk=%s:%.6g:%s", used > 0 ? " " : "", sparse_exchange_name(topk.exchange),
                             topk.dense_from, comm_algorithm_name(topk.allreduce));
@@ -195,11 +195,13 @@ static weft_status compose(const app_context *context, const char *forms, int64_
 {
     weft_comm *comm = context->comm;
     size_t used = 0;
+    int32_t device = !hal_host_visible(context->hal);
     for (int r = 0; r < comm_size(comm); ++r) {
         bytes[r] = CHOICES_FORMS;
     }
     WEFT_TRY(comm_gatherv(comm, 0, forms, CHOICES_FORMS, codes, bytes));
-    used = append_sync(context, gradient_bytes, text);
+    WEFT_TRY(comm_allreduce(comm, &device, 1, WEFT_DTYPE_I32, COMM_MIN));
+    used = append_sync(context, device != 0, gradient_bytes, text);
     if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && forms[strspn(forms, "-")] != '\0') {
         used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
         append_forms(codes, comm_size(comm), text + used);

@@ -211,10 +211,12 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     WEFT_TRY(place_threads(context));
     WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
     const char *backend = option_text(context->options, OPT_BACKEND);
-    if (hal_backend_has_devices(backend)) {
+    if (hal_backend_has_devices(backend) || hal_backend_is_auto(backend)) {
         return device_choice_open(context);
     }
-    return comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal));
+    WEFT_TRY(comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal)));
+    snprintf(context->backends, sizeof context->backends, "%s", context->hal->name);
+    return WEFT_OK;
 }
 
 static void speak_as(const weft_comm *comm, const char *name)
@@ -232,8 +234,10 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
                              .placement = host_job->placement,
                              .hal = host_job->hal,
                              .device_ranks = host_job->device_ranks,
+                             .mixed = host_job->mixed,
                              .nodes = comm_get_layout(comm)->nodes};
     memcpy(context->host, host_job->host, sizeof context->host);
+    memcpy(context->backends, host_job->backends, sizeof context->backends);
     speak_as(comm, name);
     return share_options(context, options);
 }

@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "hal/devices.h"
 #include "machine/pci_link.h"
 
 typedef struct device_card {
     char host[64];
-    int node_rank;
     cpu_set mask;
-    hal_device device;
+    int devices;       /* that this rank sees; 0: none */
+    uint64_t view;     /* a hash of their places */
+    char backend[16];  /* once it is open */
+    hal_device device; /* place "": the host */
 } device_card;
 
 static int least_loaded(const int *load, const cpu_set *near, int devices, const cpu_set *mask, int most)
@@ -27,10 +30,10 @@ static int least_loaded(const int *load, const cpu_set *near, int devices, const
     return best;
 }
 
-void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devices, int *device)
+void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devices, int most, int *device)
 {
     int load[HAL_DEVICES_MOST] = {0};
-    const int most = (ranks + devices - 1) / devices;
+    most = most > 0 ? most : (ranks + devices - 1) / devices;
     for (int pass = 0; pass < 2; pass++) {
         for (int r = 0; r < ranks; r++) {
             if (pass == 0) {
@@ -47,17 +50,36 @@ void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devi
     }
 }
 
-/* [out] mine->device.number  the chosen one. card: all ranks' with masks. */
-static weft_status choose(const app_context *context, const device_card *card, int devices, device_card *mine)
+/* What this rank sees. Where there is nothing, `must` tells why. */
+static weft_status look(bool must, device_card *mine)
 {
-    const int ranks = comm_node_size(context->comm);
+    weft_status status = hal_devices_count(&mine->devices);
+    for (int d = 0; status == WEFT_OK && d < mine->devices; d++) {
+        hal_device seen;
+        status = hal_device_describe(d, false, &seen);
+        mine->view = file_checksum(seen.place, strlen(seen.place), mine->view);
+    }
+    if (status == WEFT_ERR_UNSUPPORTED && !must) {
+        weft_error_clear();
+        mine->devices = 0;
+        status = WEFT_OK;
+    }
+    return status;
+}
+
+/* [out] number  the chosen one, among what this rank and others of its node see alike; -1: it has none to itself. */
+static weft_status choose(const app_context *context, const device_card *card, int most, int *number)
+{
+    const device_card *mine = &card[comm_rank(context->comm)];
     cpu_set near[HAL_DEVICES_MOST];
     cpu_set *mask = NULL;
     int *device = NULL;
+    int sharing = 0;
+    int me = 0;
     weft_status status = WEFT_OK;
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&mask, ranks, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&device, ranks, WEFT_MEM_GENERAL), status, done);
-    for (int d = 0; d < devices; d++) {
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&mask, comm_size(context->comm), WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&device, comm_size(context->comm), WEFT_MEM_GENERAL), status, done);
+    for (int d = 0; d < mine->devices; d++) {
         hal_device seen;
         pci_link link;
         WEFT_TRY_GOTO(hal_device_describe(d, false, &seen), status, done);
@@ -65,85 +87,145 @@ static weft_status choose(const app_context *context, const device_card *card, i
         near[d] = link.near;
     }
     for (int r = 0; r < comm_size(context->comm); r++) {
-        if (strcmp(card[r].host, context->host) == 0 && card[r].node_rank < ranks) {
-            mask[card[r].node_rank] = card[r].mask;
+        const bool alike = card[r].devices == mine->devices && card[r].view == mine->view;
+        if (alike && strcmp(card[r].host, mine->host) == 0) {
+            me = &card[r] == mine ? sharing : me;
+            mask[sharing++] = card[r].mask;
         }
     }
-    device_choose(mask, ranks, near, devices, device);
-    mine->device.number = device[mine->node_rank];
+    device_choose(mask, sharing, near, mine->devices, most, device);
+    *number = device[me];
 done:
     weft_free(mask);
     weft_free(device);
     return status;
 }
 
+/* WEFT_ERR_UNSUPPORTED: it cannot be had. */
+static weft_status open_device(app_context *context, int number, hal_device *device)
+{
+    char resource[32];
+    snprintf(resource, sizeof resource, HAL_BACKEND_DEVICES ":%d", number);
+    WEFT_TRY(weft_hal_open(resource, context->placement.threads, &context->hal));
+    return hal_device_describe(number, false, device);
+}
+
+/* A device to itself, or the host. */
+static weft_status open_auto(app_context *context, const device_card *card, hal_device *device)
+{
+    int number = -1;
+    if (card[comm_rank(context->comm)].devices > 0) {
+        WEFT_TRY(choose(context, card, 1, &number));
+    }
+    weft_status status = number >= 0 ? open_device(context, number, device) : WEFT_ERR_UNSUPPORTED;
+    if (status != WEFT_ERR_UNSUPPORTED) {
+        return status;
+    }
+    weft_error_clear();
+    *device = (hal_device){.number = -1};
+    return weft_hal_open(HAL_BACKEND_HOST, context->placement.threads, &context->hal);
+}
+
 /* The device that the option names, or the one chosen, described; and the backend on it. */
-static weft_status open_mine(app_context *context, const device_card *card, device_card *mine)
+static weft_status open_mine(app_context *context, const device_card *card, hal_device *device)
 {
     const char *backend = option_text(context->options, OPT_BACKEND);
     const char *colon = strchr(backend, ':');
-    char resource[32];
-    int devices = 0;
-    if (colon != NULL) {
-        mine->device.number = (int)strtol(colon + 1, NULL, 10); /* opening it says what is wrong with it */
-        WEFT_TRY(weft_hal_open(backend, context->placement.threads, &context->hal));
-    } else {
-        WEFT_TRY(hal_devices_count(&devices));
-        WEFT_TRY(choose(context, card, devices, mine));
-        snprintf(resource, sizeof resource, "%.20s:%d", backend, mine->device.number);
-        WEFT_TRY(weft_hal_open(resource, context->placement.threads, &context->hal));
+    int number = 0;
+    if (hal_backend_is_auto(backend)) {
+        return open_auto(context, card, device);
     }
-    return hal_device_describe(mine->device.number, false, &mine->device);
+    if (colon != NULL) {
+        WEFT_TRY(weft_hal_open(backend, context->placement.threads, &context->hal)); /* says what is wrong with it */
+        return hal_device_describe((int)strtol(colon + 1, NULL, 10), false, device);
+    }
+    WEFT_TRY(choose(context, card, 0, &number));
+    return open_device(context, number, device);
 }
 
-/* "node n03: GPU 0 (Tesla V100 at 0000:3b:00.0) for ranks 0 2, GPU 1 (...) for ranks 1 3" */
+/* Ranks that compute alike: on one device, or on the host of one node. */
+static bool together(const device_card *a, const device_card *b)
+{
+    return strcmp(a->host, b->host) == 0 && strcmp(a->device.place, b->device.place) == 0;
+}
+
+/* "node n03: GPU 0 (Tesla V100 at 0000:3b:00.0) for rank 0, 2; GPU 1 (...) for rank 1; backend cpu for rank 3" */
 static void describe_node(const device_card *card, int ranks, const char *host)
 {
     char line[512];
     size_t used = (size_t)snprintf(line, sizeof line, "node %s:", host);
+    const char *comma = "";
     for (int first = 0; first < ranks && used < sizeof line; first++) {
         bool told = strcmp(card[first].host, host) != 0;
         for (int r = 0; r < first; r++) {
-            told = told ||
-                   (strcmp(card[r].host, host) == 0 && strcmp(card[r].device.place, card[first].device.place) == 0);
+            told = told || together(&card[r], &card[first]);
         }
-        const char *comma = "";
         for (int r = first; !told && r < ranks && used < sizeof line; r++) {
-            if (strcmp(card[r].host, host) == 0 && strcmp(card[r].device.place, card[first].device.place) == 0) {
-                const hal_device *d = &card[r].device;
-                used += r == first ? (size_t)snprintf(line + used, sizeof line - used, " GPU %d (%s at %s) for rank %d",
-                                                      d->number, d->name, d->place, r)
-                                   : (size_t)snprintf(line + used, sizeof line - used, ", %d", r);
-                comma = ";";
+            const hal_device *d = &card[r].device;
+            if (r != first && together(&card[r], &card[first])) {
+                used += (size_t)snprintf(line + used, sizeof line - used, ", %d", r);
+            } else if (r == first && d->place[0] != '\0') {
+                used += (size_t)snprintf(line + used, sizeof line - used, "%s GPU %d (%s at %s) for rank %d", comma,
+                                         d->number, d->name, d->place, r);
+            } else if (r == first) {
+                used += (size_t)snprintf(line + used, sizeof line - used, "%s backend %s for rank %d", comma,
+                                         card[r].backend, r);
             }
+            comma = ";";
         }
-        used += used < sizeof line ? (size_t)snprintf(line + used, sizeof line - used, "%s", comma) : 0;
     }
-    line[strcspn(line, "\n")] = '\0';
-    const size_t length = strlen(line);
-    line[length > 0 && line[length - 1] == ';' ? length - 1 : length] = '\0';
     log_info("%s", line);
+}
+
+/* "cuda", or "cuda on 1 rank, cpu on 3": which backends there are, in the order of ranks. */
+static void describe_backends(const device_card *card, int ranks, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int first = 0; first < ranks && used < bytes; first++) {
+        int before = 0;
+        int alike = 0;
+        for (int r = 0; r < ranks; r++) {
+            const bool same = strcmp(card[r].backend, card[first].backend) == 0;
+            before += same && r < first;
+            alike += same;
+        }
+        if (before == 0 && alike == ranks) {
+            snprintf(text, bytes, "%s", card[first].backend);
+        } else if (before == 0) {
+            used += (size_t)snprintf(text + used, bytes - used, first == 0 ? "%s on %d rank%s" : ", %s on %d",
+                                     card[first].backend, alike, alike == 1 ? "" : "s");
+        }
+    }
 }
 
 weft_status device_choice_open(app_context *context)
 {
     weft_comm *comm = context->comm;
     const int ranks = comm_size(comm);
-    device_card mine = {.node_rank = comm_node_rank(comm), .mask = context->placement.mask};
+    const bool must = !hal_backend_is_auto(option_text(context->options, OPT_BACKEND));
+    device_card mine = {.mask = context->placement.mask};
     device_card *card = NULL;
-    weft_status status = comm_agree(comm, WEFT_NEW_ZERO(&card, ranks, WEFT_MEM_GENERAL));
+    weft_status status = WEFT_NEW_ZERO(&card, ranks, WEFT_MEM_GENERAL);
     memcpy(mine.host, context->host, sizeof mine.host);
-    WEFT_TRY_GOTO(status, status, done);
+    status = status == WEFT_OK ? look(must, &mine) : status;
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(comm_allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
-    WEFT_TRY_GOTO(comm_agree(comm, open_mine(context, card, &mine)), status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, open_mine(context, card, &mine.device)), status, done);
+    snprintf(mine.backend, sizeof mine.backend, "%s", context->hal->name);
     WEFT_TRY_GOTO(comm_allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     for (int r = 0; r < ranks; r++) {
-        context->device_ranks +=
-            strcmp(card[r].host, mine.host) == 0 && strcmp(card[r].device.place, mine.device.place) == 0;
-        if (card[r].node_rank == 0) {
+        context->mixed = context->mixed || strcmp(card[r].backend, mine.backend) != 0;
+        context->device_ranks += mine.device.place[0] != '\0' && together(&card[r], &mine);
+        bool told = false;
+        for (int q = 0; q < r; q++) {
+            told = told || strcmp(card[q].host, card[r].host) == 0;
+        }
+        if (!told) {
             describe_node(card, ranks, card[r].host);
         }
     }
+    describe_backends(card, ranks, context->backends, sizeof context->backends);
 done:
     weft_free(card);
     return status;

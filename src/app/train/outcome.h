@@ -53,6 +53,7 @@ typedef struct outcome_facts {
     bool normed, input_dropped, normalized; /* --norm, --input-dropout and --normalize are in use */
     bool old_gradients;                     /* rows of gradients are used again in later epochs */
     double drift;                           /* of the ranks' parameters (train/replica.h) */
+    bool mixed;                             /* the ranks compute on different backends, which round differently */
 } outcome_facts;
 
 /* [out] line; the count. */

@@ -72,6 +72,7 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
 {
     const train_targets *targets = work->targets;
     outcome->metric = metric;
+    outcome->mixed = work->context->mixed;
     outcome->largest = -1;
     memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
     if (targets->loss == TRAIN_LOSS_XENT) {
@@ -160,6 +161,7 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .normed = option_choice(o, OPT_NORM) != NORM_NONE,
                            .old_gradients = old_gradients(o),
                            .drift = result->drift,
+                           .mixed = outcome->mixed,
                            .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
                            .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE};
     find_early(result, &facts);

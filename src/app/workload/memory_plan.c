@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/number.h"
+#include "comm/core/layout.h"
 
 void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes)
 {
@@ -49,57 +51,91 @@ static weft_status check_device(const app_context *context, double need, const c
 
 weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits)
 {
-    double need = (double)memory->device;
+    double need = on_device(context) ? (double)memory->device : 0.0;
     double left = 0;
-    *fits = true;
-    if (!on_device(context)) {
-        return WEFT_OK;
-    }
+    int64_t lacks = 0;
+    weft_status status = WEFT_OK;
     WEFT_TRY(comm_allreduce(context->comm, &need, 1, WEFT_DTYPE_F64, COMM_MAX));
-    WEFT_TRY(comm_agree(context->comm, device_room(context, need, &need, &left)));
-    int64_t lacks = need > usable * left;
+    if (on_device(context)) {
+        status = device_room(context, need, &need, &left);
+        lacks = need > usable * left;
+    }
+    WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(comm_allreduce(context->comm, &lacks, 1, WEFT_DTYPE_I64, COMM_MAX));
     *fits = lacks == 0;
     return WEFT_OK;
 }
 
-weft_status memory_plan_check(const app_context *context, const memory_plan *memory, uint64_t limit)
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* [out] node  of all ranks of this node, which share its memory: sums on the host, the largest on a device. Ranks may have
+ * different shares of the data, and some no device. Sets memory->largest. Collective. */
+static weft_status add_up(const app_context *context, memory_plan *memory, memory_peaks *node)
+{
+    weft_comm *comm = context->comm;
+    const comm_layout *layout = comm_get_layout(comm);
+    const memory_peaks mine = on_device(context)
+                                  ? (memory_peaks){.beside = (double)memory->beside, .device = (double)memory->device}
+                                  : (memory_peaks){.host = (double)memory->peak};
+    memory_peaks *all = NULL;
+    *node = memory->largest = (memory_peaks){.host = 0.0};
+    weft_status status = comm_agree(comm, WEFT_NEW_ZERO(&all, comm_size(comm), WEFT_MEM_GENERAL));
+    status = status == WEFT_OK ? comm_allgather(comm, &mine, (int64_t)sizeof mine, all) : status;
+    for (int r = 0; status == WEFT_OK && r < comm_size(comm); r++) {
+        memory_peaks *largest = &memory->largest;
+        *largest = (memory_peaks){.host = larger(largest->host, all[r].host),
+                                  .beside = larger(largest->beside, all[r].beside),
+                                  .device = larger(largest->device, all[r].device)};
+        if (layout->node_of[r] == layout->node_of[comm_rank(comm)]) {
+            node->host += all[r].host;
+            node->beside += all[r].beside;
+            node->device = larger(node->device, all[r].device);
+        }
+    }
+    weft_free(all);
+    return status;
+}
+
+weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit)
 {
     const uint64_t have = limit > 0 ? limit : placement_memory_available();
-    const bool device = on_device(context);
-    double need[] = {(double)(device ? memory->beside : memory->peak), (double)memory->device};
-    /* Ranks of a node share its memory; the largest stands for all of them. */
-    WEFT_TRY(comm_allreduce(context->comm, need, 2, WEFT_DTYPE_F64, COMM_MAX));
-    need[0] *= comm_node_size(context->comm);
+    memory_peaks node;
     weft_status status = WEFT_OK;
-    if (need[0] > usable * (double)have) {
+    WEFT_TRY(add_up(context, memory, &node));
+    const double need = node.host + node.beside;
+    if (need > usable * (double)have) {
         char where[160];
         snprintf(where, sizeof where, "%d rank(s) on node %s", comm_node_size(context->comm), context->host);
-        status = fail_need(where, need[0], (double)have, limit > 0 ? "are allowed by --memory-limit" : "are available",
+        status = fail_need(where, need, (double)have, limit > 0 ? "are allowed by --memory-limit" : "are available",
                            memory->cure);
-    } else if (device) {
-        status = check_device(context, need[1], memory->cure);
+    } else if (on_device(context)) {
+        status = check_device(context, node.device, memory->cure);
     }
     return comm_agree(context->comm, status);
 }
 
-static void print_row(const char *name, uint64_t bytes)
+static void print_row(const char *name, double bytes)
 {
     if (bytes > 0) {
-        printf("  %-40s %10.1f MB\n", name, (double)bytes / 1e6);
+        printf("  %-40s %10.1f MB\n", name, bytes / 1e6);
     }
 }
 
 void memory_plan_print(const app_context *context, const memory_plan *memory)
 {
+    memory_peaks peaks = memory->largest;
+    if (peaks.host + peaks.device == 0.0) {
+        peaks = on_device(context) ? (memory_peaks){.beside = (double)memory->beside, .device = (double)memory->device}
+                                   : (memory_peaks){.host = (double)memory->peak};
+    }
     printf("memory of the largest rank:\n");
     for (int i = 0; i < memory->rows; i++) {
-        print_row(memory->row[i].name, memory->row[i].bytes);
+        print_row(memory->row[i].name, (double)memory->row[i].bytes);
     }
-    if (on_device(context)) {
-        print_row("predicted peak of the host's memory", memory->beside);
-        print_row("predicted peak of the GPU's memory", memory->device);
-    } else {
-        print_row("predicted peak", memory->peak);
-    }
+    print_row(peaks.device > 0 ? "predicted peak of ranks without a GPU" : "predicted peak", peaks.host);
+    print_row("predicted peak of the host's memory", peaks.beside);
+    print_row("predicted peak of the GPU's memory", peaks.device);
 }

@@ -10,11 +10,12 @@ weft_status precision_of(const app_context *context, weft_dtype *values)
     if (option_choice(context->options, OPT_PRECISION) == TRAIN_PRECISION_F32) {
         return WEFT_OK;
     }
-    int32_t native = context->hal->native_bf16;
-    WEFT_TRY(comm_allreduce(context->comm, &native, 1, WEFT_DTYPE_I32, COMM_MIN));
-    if (native == 0) {
-        log_warn(FLAG_PRECISION " bf16: backend %s on this processor has no products of bf16; f32 is used",
-                 context->hal->name);
+    const int32_t ranks = comm_size(context->comm);
+    int32_t without = context->hal->native_bf16 ? ranks : comm_rank(context->comm);
+    WEFT_TRY(comm_allreduce(context->comm, &without, 1, WEFT_DTYPE_I32, COMM_MIN));
+    if (without < ranks) {
+        log_warn(FLAG_PRECISION " bf16: the backend of rank %d (%s) has no products of bf16 there; f32 is used",
+                 without, context->backends);
         return WEFT_OK;
     }
     *values = WEFT_DTYPE_BF16;

@@ -36,7 +36,13 @@ weft_status hal_device_describe(int number, bool memory, hal_device *device)
 
 bool hal_backend_has_devices(const char *resource)
 {
-    return strcmp(resource, "cuda") == 0 || strncmp(resource, "cuda:", 5) == 0;
+    const size_t length = strlen(HAL_BACKEND_DEVICES);
+    return strncmp(resource, HAL_BACKEND_DEVICES, length) == 0 && (resource[length] == '\0' || resource[length] == ':');
+}
+
+bool hal_backend_is_auto(const char *resource)
+{
+    return strcmp(resource, HAL_BACKEND_AUTO) == 0;
 }
 
 const char *hal_devices_build(char *text, size_t bytes)

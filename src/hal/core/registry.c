@@ -43,24 +43,39 @@ static const hal_backend *find_backend(const char *resource, size_t length)
 /* `length`: of the name before the colon. The message names the nearest backend and all of them. */
 static weft_status fail_unknown(const char *resource, size_t length)
 {
-    const char *names[BACKENDS];
+    const char *names[BACKENDS + 1];
     char word[32];
     char all[160] = "";
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), resource);
-    for (int i = 0; i < BACKENDS; ++i) {
+    for (int i = 0; i <= BACKENDS; ++i) {
         size_t used = strlen(all);
-        names[i] = backends[i].name;
+        names[i] = i < BACKENDS ? backends[i].name : HAL_BACKEND_AUTO;
         snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", names[i]);
     }
-    const char *nearest = nearest_word(word, names, BACKENDS);
+    const char *nearest = nearest_word(word, names, BACKENDS + 1);
     return weft_fail(WEFT_ERR_USAGE, "no backend \"%s\"%s%s%s (backends: %s)", resource,
                      nearest != NULL ? ": did you mean \"" : "", nearest != NULL ? nearest : "",
                      nearest != NULL ? "\"?" : "", all);
 }
 
+static weft_status open_auto(int threads, weft_hal **out)
+{
+    int devices = 0;
+    weft_status status = hal_devices_count(&devices);
+    status = status == WEFT_OK ? weft_hal_open(HAL_BACKEND_DEVICES, threads, out) : status;
+    if (status != WEFT_ERR_UNSUPPORTED) {
+        return status;
+    }
+    weft_error_clear();
+    return weft_hal_open(HAL_BACKEND_HOST, threads, out);
+}
+
 weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
 {
     *out = NULL;
+    if (hal_backend_is_auto(resource)) {
+        return open_auto(threads, out);
+    }
     size_t length = strcspn(resource, ":");
     const char *argument = resource[length] == ':' ? resource + length + 1 : "";
     const hal_backend *backend = find_backend(resource, length);

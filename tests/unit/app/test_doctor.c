@@ -429,15 +429,20 @@ static void test_device_choice(void **state)
     const cpu_set near[4] = {cpus(8, 15), cpus(8, 15), cpus(0, 7), cpus(0, 7)};
     const cpu_set unknown[4] = {none, none, none, none};
     int device[8];
-    device_choose(mask, 8, near, 4, device);
+    device_choose(mask, 8, near, 4, 0, device);
     assert_memory_equal(device, ((int[]){2, 3, 2, 3, 0, 1, 0, 1}), sizeof device);
-    device_choose(mask, 8, unknown, 4, device);
+    device_choose(mask, 8, unknown, 4, 0, device);
     assert_memory_equal(device, ((int[]){0, 1, 2, 3, 0, 1, 2, 3}), sizeof device);
     /* Four ranks of the first socket alone: two of them go over to the other's devices. */
-    device_choose(mask, 4, near, 4, device);
+    device_choose(mask, 4, near, 4, 0, device);
     assert_memory_equal(device, ((int[]){2, 3, 0, 1}), 4 * sizeof *device);
-    device_choose(mask, 2, near, 1, device);
+    device_choose(mask, 2, near, 1, 0, device);
     assert_memory_equal(device, ((int[]){0, 0}), 2 * sizeof *device);
+    /* One a device: others go without. */
+    device_choose(mask, 8, near, 4, 1, device);
+    assert_memory_equal(device, ((int[]){2, 3, -1, -1, 0, 1, -1, -1}), sizeof device);
+    device_choose(mask, 3, unknown, 2, 1, device);
+    assert_memory_equal(device, ((int[]){0, 1, -1}), 3 * sizeof *device);
 }
 
 static void put(void **state, const char *name, const char *text)

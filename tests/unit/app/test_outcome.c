@@ -47,6 +47,10 @@ static void test_drift(void **state)
     outcome_facts f = good();
     f.drift = 3.125e-7;
     expect_line(f, "by up to 3.1e-07", "memory");
+    f.mixed = true;
+    expect_none(f);
+    f.drift = 0.01;
+    expect_line(f, "by up to 0.01", "memory");
 }
 
 static void test_baseline(void **state)

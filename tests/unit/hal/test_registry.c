@@ -1,5 +1,6 @@
 /* Opening backends: names, arguments, refusals, and that no slot is empty. */
 #include "hal/core/fill_slots.h"
+#include "hal/devices.h"
 #include "hal/hal.h"
 #include "hal/table/op_table.h"
 #include "support/test.h"
@@ -145,6 +146,18 @@ static void test_mixed_types_are_refused(void **state)
     assert_int_equal(weft_dtype_bytes(WEFT_DTYPE_I8), 1);
 }
 
+/* Of a machine whose devices nobody knows: one of two. */
+static void test_auto_takes_what_there_is(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    assert_true(hal_backend_is_auto("auto") && !hal_backend_is_auto("cpu") && !hal_backend_has_devices("auto"));
+    assert_true(hal_backend_has_devices("cuda:1") && !hal_backend_has_devices("cudart"));
+    ASSERT_OK(weft_hal_open("auto", 1, &hal));
+    assert_true(strcmp(hal->name, hal_host_visible(hal) ? HAL_BACKEND_HOST : HAL_BACKEND_DEVICES) == 0);
+    weft_hal_close(hal);
+}
+
 static void test_wrong_names_are_refused(void **state)
 {
     (void)state;
@@ -209,9 +222,13 @@ static void test_rows_are_split_evenly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_backend_is_complete),       cmocka_unit_test(test_foreign_memory_never_reaches_ref),
-        cmocka_unit_test(test_visible_memory_is_served_by_ref), cmocka_unit_test(test_mixed_types_are_refused),
-        cmocka_unit_test(test_wrong_names_are_refused),         cmocka_unit_test(test_failed_allocations_leave_nothing),
+        cmocka_unit_test(test_every_backend_is_complete),
+        cmocka_unit_test(test_foreign_memory_never_reaches_ref),
+        cmocka_unit_test(test_visible_memory_is_served_by_ref),
+        cmocka_unit_test(test_mixed_types_are_refused),
+        cmocka_unit_test(test_auto_takes_what_there_is),
+        cmocka_unit_test(test_wrong_names_are_refused),
+        cmocka_unit_test(test_failed_allocations_leave_nothing),
         cmocka_unit_test(test_rows_are_split_evenly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
