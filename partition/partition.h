@@ -36,9 +36,9 @@ typedef struct weft_partition {
 
 typedef struct partition_report {
     double replication_factor; /* sum over parts of |vertices held| / n, isolated vertices held once */
-    double edge_balance;       /* max edges of a part / mean */
-    double vertex_balance;     /* max vertices held / mean */
-    double root_balance;       /* max roots of a part / mean */
+    double edge_balance;       /* max edges of a part / mean; of shares: the largest ratio to a part's own share */
+    double vertex_balance;     /* max vertices held / mean, the same */
+    double root_balance;       /* max roots of a part / mean, the same */
     int64_t rows_per_layer;    /* rows sent forward: source replicas + destination replicas, over all parts */
     int64_t split_vertices;    /* vertices held by more than one part */
     int64_t cut_edges;         /* edges whose endpoints have different roots */
@@ -54,27 +54,36 @@ typedef struct partition_options {
     double balance; /* allowed max/mean of edges, 1.10 */
     int threads;
     uint64_t memory_limit; /* bytes, 0 = what the machine has */
+    const double *share;   /* [parts] above 0, their sum 1 (partition/shares.h); NULL: equal parts */
+    double share_slack;    /* a stored partition serves whose shares differ by no more than this part of them */
 } partition_options;
 
 /* Is it a method's name, or that of a file that is there? WEFT_ERR_USAGE with the nearest name, WEFT_ERR_NOINPUT. */
 weft_status partition_check_method(const char *name);
 
+/* WEFT_ERR_USAGE, naming those that do, for a method that does not make parts of different sizes. */
+weft_status partition_check_shares(const char *method);
+
 /* Compute a partition of the whole graph on this process. Not collective. Free with partition_destroy.
- * WEFT_ERR_USAGE unknown method (nearest name) or parts out of range; WEFT_ERR_RESOURCE will not fit (says how much).
+ * WEFT_ERR_USAGE unknown method (nearest name), parts out of range, or shares that the method does not make; WEFT_ERR_RESOURCE
+ * will not fit (says how much).
  */
 weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
                               partition_report *report);
 /* Whether `auto` would take the method stream on this process: the graph is too much for METIS. */
 bool partition_auto_streams(const weft_graph *graph, const partition_options *options);
-weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, partition_report *report);
+/* share [parts], or NULL: what parts were to have. */
+weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, const double *share,
+                              partition_report *report);
 /* Oracle: every edge and vertex has a part < parts; for an edge-cut every edge lies at its destination's root. */
 weft_status partition_is_valid(const weft_graph *graph, const weft_partition *partition);
 void partition_destroy(weft_partition *partition);
 
-/* Kept beside the graph: STORE/partition-METHOD-K-SEED/ with the two arrays, the report and the graph's hash. */
+/* Kept beside the graph: STORE/partition-METHOD-K-SEED/ with the two arrays, the report and the graph's hash; of unequal shares
+ * STORE/partition-METHOD-K-SEED-weighted/, the last that were asked for. */
 weft_status partition_save(const char *store_path, const weft_graph *graph, const weft_partition *partition,
                            const partition_report *report, const partition_options *options);
-/* WEFT_ERR_NOINPUT when there is none; WEFT_ERR_DATA when it belongs to another graph or is damaged. */
+/* WEFT_ERR_NOINPUT when there is none, or one of other shares; WEFT_ERR_DATA when it belongs to another graph or is damaged. */
 weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
                            weft_partition *partition, partition_report *report);
 /* Its report alone. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 static weft_status layout(const pair_list *list, const int32_t *degree, part_counts *counts)
 {
@@ -115,11 +116,7 @@ void counts_free(part_counts *counts)
     *counts = (part_counts){0};
 }
 
-int64_t counts_largest(const part_counts *counts)
+int64_t counts_largest(const part_counts *counts, const double *share)
 {
-    int64_t most = 0;
-    for (int p = 0; p < counts->parts; ++p) {
-        most = counts->held[p] > most ? counts->held[p] : most;
-    }
-    return most;
+    return (int64_t)ceil(shares_most(share, counts->parts, counts->held));
 }

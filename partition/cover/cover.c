@@ -10,6 +10,7 @@
 #include "partition/cover/cover_sides.h"
 #include "partition/cover/matching.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 typedef struct cut_pair {
     int32_t pair; /* index in the pair list */
@@ -30,6 +31,7 @@ typedef struct cover_state {
     const pair_list *list;
     const uint16_t *node_part;
     int parts;
+    const double *share; /* [parts], or NULL */
     int64_t buckets;     /* one for each two parts, numbered by cover_cut */
     cover_offer *offer;  /* [buckets] */
     int64_t *inner;      /* [parts] pairs inside */
@@ -249,7 +251,7 @@ static weft_status place_cuts(const cover_state *state)
     for (int64_t v = 0; v < list->vertices; ++v) {
         ++vertices[state->node_part[v]];
     }
-    cover_choose_sides(state->parts, vertices, pairs, state->offer);
+    cover_choose_sides(state->parts, state->share, vertices, pairs, state->offer);
     for (int64_t b = 0; b < state->buckets; ++b) {
         cover_side side = state->offer[b].side;
         for (int64_t c = state->first[b]; side != SIDE_COVER && c < state->first[b + 1]; ++c) {
@@ -262,6 +264,12 @@ done:
     weft_free(pairs);
     weft_free(vertices);
     return status;
+}
+
+/* Pairs of a part as if parts were equal. */
+static double evenly(const cover_state *state, const int64_t *load, int part)
+{
+    return shares_even(state->share, state->parts, part, (double)load[part]);
 }
 
 /* Edges with both ends covered cost nothing on either side: in order, each to the lighter one. */
@@ -279,7 +287,7 @@ static weft_status place_free_pairs(const cover_state *state)
         int64_t pair = state->cut[c].pair;
         if (state->pair_part[pair] == PARTITION_NO_PART) {
             uint16_t i = state->node_part[state->cut[c].low], j = state->node_part[list->other[pair]];
-            state->pair_part[pair] = load[i] <= load[j] ? i : j;
+            state->pair_part[pair] = evenly(state, load, i) <= evenly(state, load, j) ? i : j;
             ++load[state->pair_part[pair]];
         }
     }
@@ -287,12 +295,14 @@ static weft_status place_free_pairs(const cover_state *state)
     return WEFT_OK;
 }
 
-weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, int threads, uint16_t *pair_part)
+weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, const double *share, int threads,
+                         uint16_t *pair_part)
 {
     weft_status status = WEFT_OK;
     cover_state state = {.list = list,
                          .node_part = node_part,
                          .parts = parts,
+                         .share = share,
                          .buckets = (int64_t)parts * (parts - 1) / 2,
                          .pair_part = pair_part};
     WEFT_CHECK(list->pairs <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "%lld pairs: the vertex cover takes fewer than 2^31",

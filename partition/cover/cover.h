@@ -14,7 +14,8 @@
 
 #include "partition/cover/edge_pairs.h"
 
-/* node_part [vertices]; [out] pair_part [pairs]. */
-weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, int threads, uint16_t *pair_part);
+/* node_part [vertices]; share [parts] or NULL: partition/shares.h; [out] pair_part [pairs]. */
+weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, const double *share, int threads,
+                         uint16_t *pair_part);
 
 #endif

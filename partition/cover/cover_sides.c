@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "partition/shares.h"
+
 enum { SWEEPS = 8 };
 #define VERTEX_SLACK 1.1
 #define PAIR_SLACK   1.05
@@ -12,16 +14,18 @@ enum { SWEEPS = 8 };
 
 typedef struct part_loads {
     int parts;
-    int64_t *vertices, *pairs; /* [parts] */
-    double vertex_share, pair_share;
-    double pair_price; /* of a pair beyond the share, in replicas */
+    const double *share;             /* [parts], or NULL */
+    int64_t *vertices, *pairs;       /* [parts] */
+    double vertex_limit, pair_limit; /* of all parts together, of which each has its share */
+    double pair_price;               /* of a pair beyond the share, in replicas */
 } part_loads;
 
 static double price_of(const part_loads *loads, int part)
 {
     double vertices = (double)loads->vertices[part], pairs = (double)loads->pairs[part];
-    return vertices + VERTEX_PRICE * fmax(0, vertices - loads->vertex_share) +
-           loads->pair_price * fmax(0, pairs - loads->pair_share);
+    double vertex_share = shares_amount(loads->share, loads->parts, part, loads->vertex_limit);
+    double pair_share = shares_amount(loads->share, loads->parts, part, loads->pair_limit);
+    return vertices + VERTEX_PRICE * fmax(0, vertices - vertex_share) + loads->pair_price * fmax(0, pairs - pair_share);
 }
 
 /* sign 1: add what the offer's present side brings; -1: take it away. */
@@ -54,21 +58,21 @@ static bool revise(cover_offer *offer, int low, int high, part_loads *loads)
     return best != before;
 }
 
-static void set_shares(part_loads *loads)
+static void set_limits(part_loads *loads)
 {
     double vertices = 0, pairs = 0;
     for (int p = 0; p < loads->parts; ++p) {
         vertices += (double)loads->vertices[p];
         pairs += (double)loads->pairs[p];
     }
-    loads->vertex_share = VERTEX_SLACK * vertices / loads->parts;
-    loads->pair_share = PAIR_SLACK * pairs / loads->parts;
+    loads->vertex_limit = VERTEX_SLACK * vertices;
+    loads->pair_limit = PAIR_SLACK * pairs;
     loads->pair_price = vertices / (pairs + 1);
 }
 
-void cover_choose_sides(int parts, int64_t *vertices, int64_t *pairs, cover_offer *offer)
+void cover_choose_sides(int parts, const double *share, int64_t *vertices, int64_t *pairs, cover_offer *offer)
 {
-    part_loads loads = {.parts = parts, .vertices = vertices, .pairs = pairs};
+    part_loads loads = {.parts = parts, .share = share, .vertices = vertices, .pairs = pairs};
     for (int j = 1; j < parts; ++j) {
         for (int i = 0; i < j; ++i) {
             offer[cover_cut(i, j)].side = SIDE_COVER;
@@ -78,7 +82,7 @@ void cover_choose_sides(int parts, int64_t *vertices, int64_t *pairs, cover_offe
     bool changed = true;
     for (int sweep = 0; sweep < SWEEPS && changed; ++sweep) {
         changed = false;
-        set_shares(&loads);
+        set_limits(&loads);
         for (int j = 1; j < parts; ++j) {
             for (int i = 0; i < j; ++i) {
                 changed = revise(&offer[cover_cut(i, j)], i, j, &loads) || changed;

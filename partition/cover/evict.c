@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 enum { MOST_PAIRS = 64, WALKS = 2, PROGRESS_ROWS = 4096 };
 #define VERTEX_LIMIT 1.1
@@ -18,7 +19,9 @@ typedef struct evict_state {
     part_counts *counts;
     int *holder; /* [parts] parts that hold the vertex at hand */
     int holders;
-    int64_t load_cap, held_cap;
+    const double *share; /* [parts], or NULL */
+    int64_t *load_cap;   /* [parts] pairs */
+    int64_t *held_cap;   /* [parts] vertices above which a part is to lose some */
 } evict_state;
 
 /* A replica that may go: its pairs, and where each would. */
@@ -49,12 +52,12 @@ static int best_place(const evict_state *state, int64_t v, int64_t u, int from, 
     int32_t most = -1;
     for (int i = 0; i < state->holders; ++i) {
         const int part = state->holder[i];
-        if (part == from || state->counts->load[part] + taken >= state->load_cap ||
+        if (part == from || state->counts->load[part] + taken >= state->load_cap[part] ||
             counts_get(state->counts, v, part) == 0) {
             continue;
         }
         const int32_t there = counts_get(state->counts, u, part);
-        if (there > most && (there > 0 || state->counts->held[part] < state->held_cap)) {
+        if (there > most && (there > 0 || state->counts->held[part] < state->held_cap[part])) {
             best = part;
             most = there;
         }
@@ -96,7 +99,7 @@ static bool find_places(const evict_state *state, int64_t v, int from, int count
         }
         plan->replicas += adds - (counts_get(state->counts, u, from) == 1 ? 1 : 0);
     }
-    return plan->replicas < 0 || (plan->replicas == 0 && state->counts->held[from] > state->held_cap);
+    return plan->replicas < 0 || (plan->replicas == 0 && state->counts->held[from] > state->held_cap[from]);
 }
 
 /* The entry of row v with this neighbour, which is there. Where neighbours are spread evenly it is near where it would be if they
@@ -159,9 +162,16 @@ static weft_status check_rows(const adjacency *adjacent, int threads)
     return WEFT_OK;
 }
 
-static int64_t vertex_limit(const evict_state *state)
+/* Sets held_cap. Returns whether a part is above its limit. */
+static bool limit_vertices(const evict_state *state)
 {
-    return (int64_t)(VERTEX_LIMIT * (double)state->counts->replicas / state->parts) + 1;
+    const double most = VERTEX_LIMIT * (double)state->counts->replicas;
+    bool above = false;
+    for (int p = 0; p < state->parts; ++p) {
+        state->held_cap[p] = (int64_t)shares_amount(state->share, state->parts, p, most) + 1;
+        above = above || state->counts->held[p] > state->held_cap[p];
+    }
+    return above;
 }
 
 static void evict_all(evict_state *state)
@@ -169,7 +179,6 @@ static void evict_all(evict_state *state)
     const adjacency *adjacent = state->adjacent;
     eviction plan;
     log_progress progress = log_progress_begin("taking replicas out", "vertices", (double)adjacent->vertices);
-    state->held_cap = vertex_limit(state);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
         if (v % PROGRESS_ROWS == 0) {
             log_progress_update(&progress, (double)v);
@@ -196,21 +205,29 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
                          .counts = counts,
                          .entry_part = entry_part,
                          .parts = counts->parts,
-                         .load_cap = (int64_t)(options->balance * (double)list->pairs / counts->parts)};
+                         .share = options->share};
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
     WEFT_TRY_GOTO(check_rows(adjacent, options->threads), status, done);
     WEFT_TRY_GOTO(pair_list_spread(list, pair_part, &rows, PARTITION_NO_PART, options->threads, entry_part), status,
                   done);
     WEFT_TRY_GOTO(WEFT_NEW(&state.holder, state.parts, WEFT_MEM_PARTITION), status, done);
-    for (int walk = 0; walk < WALKS && (walk == 0 || counts_largest(counts) > vertex_limit(&state)); ++walk) {
+    WEFT_TRY_GOTO(WEFT_NEW(&state.load_cap, state.parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&state.held_cap, state.parts, WEFT_MEM_PARTITION), status, done);
+    for (int p = 0; p < state.parts; ++p) {
+        const double most = options->balance * (double)list->pairs;
+        state.load_cap[p] = (int64_t)shares_amount(state.share, state.parts, p, most);
+    }
+    for (int walk = 0; walk < WALKS && (limit_vertices(&state) || walk == 0); ++walk) {
         const int64_t before = counts->replicas;
         evict_all(&state);
         log_debug("replicas taken out: %lld of %lld", (long long)(before - counts->replicas), (long long)before);
     }
     pair_list_collect(list, entry_part, &rows, options->threads, pair_part);
     result->replicas = counts->replicas;
-    result->largest = counts_largest(counts);
+    result->largest = counts_largest(counts, state.share);
 done:
+    weft_free(state.held_cap);
+    weft_free(state.load_cap);
     weft_free(state.holder);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 enum {
     BATCH = 1 << 20, /* pairs whose wishes are found against the same counts */
@@ -29,13 +30,15 @@ typedef struct refine_state {
     int parts, threads;
     double price_power;
     part_counts *counts;
-    int64_t load_cap, held_cap;
-    uint16_t *wish; /* [BATCH] */
-    int64_t stride; /* parts rounded up to whole lanes; parts beyond the last are full */
-    float *price;   /* [stride] of a vertex in each part, in replicas */
-    float *full;    /* [stride] NEVER where no pair fits, else 0 */
-    float *grow;    /* [stride] NEVER where no vertex fits, else 0 */
-    float *near;    /* [threads, stride] price / (c_u + 1) of the row at hand */
+    const double *share; /* [parts], or NULL */
+    int64_t *load_cap;   /* [parts] pairs */
+    int64_t *held_cap;   /* [parts] vertices with which a part accepts no new ones */
+    uint16_t *wish;      /* [BATCH] */
+    int64_t stride;      /* parts rounded up to whole lanes; parts beyond the last are full */
+    float *price;        /* [stride] of a vertex in each part, in replicas */
+    float *full;         /* [stride] NEVER where no pair fits, else 0 */
+    float *grow;         /* [stride] NEVER where no vertex fits, else 0 */
+    float *near;         /* [threads, stride] price / (c_u + 1) of the row at hand */
 } refine_state;
 
 /* The row to which pair e belongs. */
@@ -67,8 +70,9 @@ static void set_prices(refine_state *state)
     if (state->price_power <= 0) {
         return;
     }
-    double mean = (double)(state->counts->replicas + 1) / state->parts;
+    const double replicas = (double)(state->counts->replicas + 1);
     for (int p = 0; p < state->parts; ++p) {
+        double mean = shares_amount(state->share, state->parts, p, replicas);
         double price = pow((double)state->counts->held[p] / mean, state->price_power);
         state->price[p] = (float)fmin(MOST_PRICE, fmax(LEAST_PRICE, price));
     }
@@ -83,18 +87,25 @@ typedef struct landing {
     int part;     /* -1: none */
     int replicas; /* it would add */
     float cost;   /* at the part's price */
-    int64_t load;
+    double load;
 } landing;
+
+/* Pairs of a part as if parts were equal. */
+static double even_load(const refine_state *state, int part)
+{
+    return shares_even(state->share, state->parts, part, (double)state->counts->load[part]);
+}
 
 static void consider(const refine_state *state, int64_t u, int64_t v, int part, landing *best)
 {
-    if (state->counts->load[part] >= state->load_cap) {
+    if (state->counts->load[part] >= state->load_cap[part]) {
         return;
     }
+    double load = even_load(state, part);
     int added = (counts_get(state->counts, u, part) == 0 ? 1 : 0) + (counts_get(state->counts, v, part) == 0 ? 1 : 0);
     float cost = (float)added * state->price[part];
-    if (best->part < 0 || cost < best->cost || (cost == best->cost && state->counts->load[part] < best->load)) {
-        *best = (landing){.part = part, .replicas = added, .cost = cost, .load = state->counts->load[part]};
+    if (best->part < 0 || cost < best->cost || (cost == best->cost && load < best->load)) {
+        *best = (landing){.part = part, .replicas = added, .cost = cost, .load = load};
     }
 }
 
@@ -134,7 +145,7 @@ static int emptiest_part(const refine_state *state)
 {
     int emptiest = 0;
     for (int p = 1; p < state->parts; ++p) {
-        emptiest = state->counts->load[p] < state->counts->load[emptiest] ? p : emptiest;
+        emptiest = even_load(state, p) < even_load(state, emptiest) ? p : emptiest;
     }
     return emptiest;
 }
@@ -142,7 +153,7 @@ static int emptiest_part(const refine_state *state)
 static bool is_overloaded(const refine_state *state)
 {
     for (int p = 0; p < state->parts; ++p) {
-        if (state->counts->load[p] > state->load_cap) {
+        if (state->counts->load[p] > state->load_cap[p]) {
             return true;
         }
     }
@@ -157,8 +168,8 @@ static void balance_pairs(refine_state *state)
         int emptiest = emptiest_part(state);
         for (int64_t u = 0; u < list->vertices; ++u) {
             for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
-                int to = -1;
-                if (state->counts->load[state->pair_part[e]] <= state->load_cap ||
+                int to = -1, from = state->pair_part[e];
+                if (state->counts->load[from] <= state->load_cap[from] ||
                     cheapest_landing(state, e, u, list->other[e], emptiest, &to) > allowed) {
                     continue;
                 }
@@ -299,11 +310,11 @@ static void find_wishes(const refine_state *state, int64_t base, int64_t begin, 
 
 static bool is_granted(const refine_state *state, int64_t u, int64_t v, int from, int to)
 {
-    if (state->counts->load[to] >= state->load_cap || gain_of(state, u, v, from, to) <= 0) {
+    if (state->counts->load[to] >= state->load_cap[to] || gain_of(state, u, v, from, to) <= 0) {
         return false;
     }
     bool grows = counts_get(state->counts, u, to) == 0 || counts_get(state->counts, v, to) == 0;
-    return !grows || state->counts->held[to] < state->held_cap;
+    return !grows || state->counts->held[to] < state->held_cap[to];
 }
 
 static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
@@ -334,14 +345,11 @@ static int64_t grant_wishes(refine_state *state, int64_t base, int64_t end)
 static void describe(const refine_state *state, const char *stage, int64_t moved)
 {
     const part_counts *counts = state->counts;
-    int64_t most_load = 0;
-    for (int p = 0; p < state->parts; ++p) {
-        most_load = counts->load[p] > most_load ? counts->load[p] : most_load;
-    }
+    const double most_load = shares_most(state->share, state->parts, counts->load);
     log_debug("%s: %lld replicas, vertices max/mean %.3f, pairs max/mean %.3f, %lld pairs moved", stage,
               (long long)state->counts->replicas,
-              (double)counts_largest(counts) * state->parts / (double)(state->counts->replicas + 1),
-              (double)most_load * state->parts / (double)(state->list->pairs + 1), (long long)moved);
+              (double)counts_largest(counts, state->share) * state->parts / (double)(state->counts->replicas + 1),
+              most_load * state->parts / (double)(state->list->pairs + 1), (long long)moved);
 }
 
 static int64_t refine_once(refine_state *state)
@@ -349,14 +357,16 @@ static int64_t refine_once(refine_state *state)
     const bool priced = state->price_power > 0;
     int64_t moved = 0, pairs = state->list->pairs, batch = priced ? pairs / PRICED + 1 : BATCH;
     batch = batch < BATCH ? batch : BATCH;
-    state->held_cap =
-        (int64_t)((priced ? PRICED_SLACK : HELD_SLACK) * (double)state->counts->replicas / state->parts) + 1;
+    const double held = (priced ? PRICED_SLACK : HELD_SLACK) * (double)state->counts->replicas;
+    for (int p = 0; p < state->parts; ++p) {
+        state->held_cap[p] = (int64_t)shares_amount(state->share, state->parts, p, held) + 1;
+    }
     for (int64_t base = 0; base < pairs; base += batch) {
         int64_t end = base + batch < pairs ? base + batch : pairs;
         set_prices(state);
         for (int p = 0; p < state->parts; ++p) {
-            state->full[p] = state->counts->load[p] < state->load_cap ? 0.0f : NEVER;
-            state->grow[p] = state->counts->held[p] < state->held_cap ? 0.0f : NEVER;
+            state->full[p] = state->counts->load[p] < state->load_cap[p] ? 0.0f : NEVER;
+            state->grow[p] = state->counts->held[p] < state->held_cap[p] ? 0.0f : NEVER;
         }
 #pragma omp parallel num_threads(split_threads(end - base, state->threads))
         {
@@ -381,6 +391,8 @@ static weft_status refine_create(refine_state *state, double balance)
     WEFT_TRY(WEFT_NEW(&state->grow, state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->near, state->threads * state->stride, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->wish, batch, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->load_cap, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->held_cap, state->parts, WEFT_MEM_PARTITION));
     for (int64_t i = 0; i < state->threads * state->stride; ++i) {
         state->near[i] = 1.0f;
     }
@@ -389,9 +401,11 @@ static weft_status refine_create(refine_state *state, double balance)
         state->full[p] = NEVER;
         state->grow[p] = NEVER;
     }
-    int64_t fair = (list->pairs + state->parts - 1) / state->parts;
-    state->load_cap = (int64_t)(balance * (double)list->pairs / state->parts);
-    state->load_cap = state->load_cap < fair ? fair : state->load_cap;
+    for (int p = 0; p < state->parts; ++p) {
+        const int64_t fair = shares_count(state->share, state->parts, p, list->pairs);
+        const int64_t most = (int64_t)shares_amount(state->share, state->parts, p, balance * (double)list->pairs);
+        state->load_cap[p] = most < fair ? fair : most;
+    }
     return WEFT_OK;
 }
 
@@ -412,6 +426,7 @@ weft_status refine_pairs(const pair_list *list, const refine_options *options, p
                           .counts = counts,
                           .parts = options->parts,
                           .threads = options->threads,
+                          .share = options->share,
                           .price_power = options->price_power};
     *result = (refine_result){0};
     WEFT_TRY_GOTO(refine_create(&state, options->balance), status, done);
@@ -430,8 +445,10 @@ weft_status refine_pairs(const pair_list *list, const refine_options *options, p
     }
     log_progress_end(&progress);
     result->replicas = counts->replicas;
-    result->largest = counts_largest(counts);
+    result->largest = counts_largest(counts, state.share);
 done:
+    weft_free(state.held_cap);
+    weft_free(state.load_cap);
     weft_free(state.wish);
     weft_free(state.near);
     weft_free(state.grow);

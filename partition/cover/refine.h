@@ -15,6 +15,8 @@
  * With a price_power, each side of the rule is multiplied by its part's price, (vertices / mean) to that power, and the
  * limit is 1.1 times the mean: moves that cost a little lead out of parts that hold too many vertices.
  *
+ * Where parts have different shares, a part's mean and its limits are its share of the whole.
+ *
  * Refinement works in batches: wishes are found in parallel against frozen counts, then granted in order against live
  * ones, so the result does not depend on the threads. O(pairs x parts) a pass below 65 parts, and less above.
  */
@@ -25,14 +27,15 @@
 
 typedef struct refine_options {
     int parts, threads;
-    int passes;         /* at most; ends when one gains less than 0.2 %, with prices when it moves less than that */
-    double balance;     /* allowed pairs of a part over the mean */
-    double price_power; /* 0: a replica costs the same everywhere */
+    int passes;          /* at most; ends when one gains less than 0.2 %, with prices when it moves less than that */
+    double balance;      /* allowed pairs of a part over the mean */
+    double price_power;  /* 0: a replica costs the same everywhere */
+    const double *share; /* [parts] or NULL: partition/shares.h */
 } refine_options;
 
 typedef struct refine_result {
     int64_t replicas; /* (vertex, part) that occur */
-    int64_t largest;  /* vertices of the part that holds most */
+    int64_t largest;  /* vertices of the part that holds most, as counts_largest has it */
     int64_t moved;    /* pairs moved by refinement */
     int passes;
 } refine_result;

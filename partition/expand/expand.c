@@ -9,6 +9,7 @@
 #include "base/philox.h"
 #include "partition/expand/vertex_queue.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 enum { PROGRESS_STEPS = 4096 }; /* between two looks at the clock */
 
@@ -16,12 +17,14 @@ typedef struct expansion {
     const pair_list *list;
     const adjacency *adjacent;
     int parts, words;
+    const double *share; /* [parts], or NULL */
     int64_t hub_degree;
     uint64_t *held;        /* [vertices, words] bit p: part p holds v */
     int32_t *open;         /* [vertices] pairs that no part has and that are not between hubs */
     int64_t *load;         /* [parts] pairs */
     int64_t *rows;         /* [parts] vertices */
     int64_t *finished;     /* [parts] vertices whose last open pair closed there */
+    int64_t *most_pairs;   /* [parts] while all grow */
     int64_t closed, total; /* pairs that growth has placed, and shall place */
     vertex_queue queue;
     permutation order; /* of the vertices a part may begin with */
@@ -130,56 +133,72 @@ static void grow(expansion *state, int part, int64_t most_pairs, int64_t most_ro
     }
 }
 
+/* Of a part's count: what it would be in one as large as the mean. */
+static double evenly(const expansion *state, const int64_t *count, int part)
+{
+    return shares_even(state->share, state->parts, part, (double)count[part]);
+}
+
+/* A limit of the mean part as one of this part; INT64_MAX stays none. */
+static int64_t limit_of(const expansion *state, int part, int64_t limit)
+{
+    const bool plain = state->share == NULL || limit == INT64_MAX;
+    return plain ? limit : (int64_t)((double)limit * state->share[part] * state->parts) + 1;
+}
+
 static void grow_one_by_one(expansion *state, const expand_options *options)
 {
-    int64_t share = state->total / state->parts;
     for (int p = 0; p < state->parts; ++p) {
-        while (state->closed < state->total && state->load[p] < share && state->rows[p] < options->rows &&
-               state->finished[p] < options->finished) {
-            grow(state, p, share, options->rows);
+        const int64_t share =
+            state->share == NULL ? state->total / state->parts : (int64_t)((double)state->total * state->share[p]);
+        const int64_t rows = limit_of(state, p, options->rows), finished = limit_of(state, p, options->finished);
+        while (state->closed < state->total && state->load[p] < share && state->rows[p] < rows &&
+               state->finished[p] < finished) {
+            grow(state, p, share, rows);
         }
     }
 }
 
-/* The part with the fewest vertices of those below `most_pairs`, or with the fewest pairs when there is none. */
-static int next_part(const expansion *state, int64_t most_pairs)
+/* The part with the fewest vertices of those with room for pairs, or with the fewest pairs when there is none. */
+static int next_part(const expansion *state)
 {
     int best = -1, emptiest = 0;
     for (int p = 0; p < state->parts; ++p) {
-        bool has_room = state->load[p] < most_pairs;
-        best = has_room && (best < 0 || state->rows[p] < state->rows[best]) ? p : best;
-        emptiest = state->load[p] < state->load[emptiest] ? p : emptiest;
+        bool has_room = state->load[p] < state->most_pairs[p];
+        best = has_room && (best < 0 || evenly(state, state->rows, p) < evenly(state, state->rows, best)) ? p : best;
+        emptiest = evenly(state, state->load, p) < evenly(state, state->load, emptiest) ? p : emptiest;
     }
     return best >= 0 ? best : emptiest;
 }
 
-static void grow_together(expansion *state, int64_t most_pairs)
+static void grow_together(expansion *state)
 {
     log_progress progress = log_progress_begin("expansion", "pairs", (double)state->total);
     for (int64_t step = 0; state->closed < state->total; ++step) {
         if (step % PROGRESS_STEPS == 0) {
             log_progress_update(&progress, (double)state->closed);
         }
-        grow(state, next_part(state, most_pairs), most_pairs, INT64_MAX);
+        const int part = next_part(state);
+        grow(state, part, state->most_pairs[part], INT64_MAX);
     }
     log_progress_end(&progress);
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------ */
 
-/* Of the parts below `most_pairs` those that hold most ends of the pair; of them the one with the fewest pairs, or with
+/* Of the parts with room those that hold most ends of the pair; of them the one with the fewest pairs, or with
  * the fewest vertices where one will be added. */
-static int cheapest_part(const expansion *state, int64_t u, int64_t v, int64_t most_pairs)
+static int cheapest_part(const expansion *state, int64_t u, int64_t v)
 {
     const uint64_t *a = state->held + u * state->words, *b = state->held + v * state->words;
-    int best = 0, most_ends = -1; /* one is found: the limit times the parts exceeds the pairs */
+    int best = 0, most_ends = -1; /* one is found: the limits of all parts exceed the pairs */
     for (int p = 0; p < state->parts; ++p) {
         int ends = (int)(a[p / 64] >> (p % 64) & 1) + (int)(b[p / 64] >> (p % 64) & 1);
-        if (ends < most_ends || state->load[p] >= most_pairs) {
+        if (ends < most_ends || state->load[p] >= state->most_pairs[p]) {
             continue;
         }
         const int64_t *fewest = ends == 2 ? state->load : state->rows;
-        if (ends > most_ends || fewest[p] < fewest[best]) {
+        if (ends > most_ends || evenly(state, fewest, p) < evenly(state, fewest, best)) {
             best = p;
             most_ends = ends;
         }
@@ -206,7 +225,7 @@ static uint16_t only_part(const expansion *state, int64_t u, int64_t v)
 }
 
 /* What growth closed and only one part can have; then the others and the pairs of hubs, within the limit. */
-static void place_pairs(expansion *state, int64_t most_pairs, uint16_t *pair_part)
+static void place_pairs(expansion *state, uint16_t *pair_part)
 {
     const pair_list *list = state->list;
     for (int p = 0; p < state->parts; ++p) {
@@ -227,7 +246,7 @@ static void place_pairs(expansion *state, int64_t most_pairs, uint16_t *pair_par
             if (pair_part[e] != PARTITION_NO_PART) {
                 continue;
             }
-            int part = cheapest_part(state, u, list->other[e], most_pairs);
+            int part = cheapest_part(state, u, list->other[e]);
             hold(state, part, u);
             hold(state, part, list->other[e]);
             ++state->load[part];
@@ -261,6 +280,7 @@ static weft_status expansion_create(const pair_list *list, const adjacency *adja
                          .adjacent = adjacent,
                          .parts = options->parts,
                          .words = (options->parts + 63) / 64,
+                         .share = options->share,
                          .hub_degree = (int64_t)(options->hub * 2.0 * (double)list->pairs / (double)(n + 1))};
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, n * state->words, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->open, n, WEFT_MEM_PARTITION));
@@ -268,6 +288,11 @@ static weft_status expansion_create(const pair_list *list, const adjacency *adja
     WEFT_TRY(WEFT_NEW_ZERO(&state->rows, state->parts, WEFT_MEM_PARTITION));
     state->order = permutation_make((uint64_t)(n > 0 ? n : 1), options->seed, WEFT_RNG_PARTITION, 0);
     WEFT_TRY(WEFT_NEW_ZERO(&state->finished, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->most_pairs, state->parts, WEFT_MEM_PARTITION));
+    for (int p = 0; p < state->parts; ++p) {
+        const double pairs = options->balance * (double)list->pairs;
+        state->most_pairs[p] = (int64_t)shares_amount(options->share, state->parts, p, pairs) + 1;
+    }
     return vertex_queue_create(n, state->parts, &state->queue);
 }
 
@@ -279,6 +304,7 @@ static void expansion_free(expansion *state)
     weft_free(state->load);
     weft_free(state->rows);
     weft_free(state->finished);
+    weft_free(state->most_pairs);
 }
 
 weft_status expand_assign(const pair_list *list, const adjacency *adjacent, const expand_options *options,
@@ -289,15 +315,14 @@ weft_status expand_assign(const pair_list *list, const adjacency *adjacent, cons
     assert(list->vertices == adjacent->vertices && 2 * list->pairs == adjacent->entries);
     *result = (expand_result){0};
     WEFT_TRY_GOTO(expansion_create(list, adjacent, options, &state), status, done);
-    int64_t most_pairs = (int64_t)(options->balance * (double)list->pairs / options->parts) + 1;
     count_open(&state);
     grow_one_by_one(&state, options);
-    grow_together(&state, most_pairs);
-    place_pairs(&state, most_pairs, pair_part);
+    grow_together(&state);
+    place_pairs(&state, pair_part);
     for (int p = 0; p < state.parts; ++p) {
         result->replicas += state.rows[p];
-        result->largest = state.rows[p] > result->largest ? state.rows[p] : result->largest;
     }
+    result->largest = (int64_t)ceil(shares_most(options->share, state.parts, state.rows));
 done:
     expansion_free(&state);
     return status;

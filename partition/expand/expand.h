@@ -13,6 +13,8 @@
  *              that makes them compact
  *   then all   what is left is given to all of them, the part with the fewest vertices first
  *
+ * Where parts have different shares, fewest means beside the share.
+ *
  * Growth decides which parts hold a vertex, and nothing else: a pair is open while no part holds both of its ends. A
  * pair with several parts to choose from goes to the one with the fewest pairs.
  *
@@ -31,15 +33,17 @@
 typedef struct expand_options {
     int parts;
     uint64_t seed;
-    double hub;       /* a hub has more than so many times the mean degree */
-    double balance;   /* allowed pairs of a part over the mean while all grow */
-    int64_t rows;     /* vertices at which a part stops growing by itself; INT64_MAX: none */
-    int64_t finished; /* the same for vertices that have their last open pair there; most get their root there too */
+    double hub;          /* a hub has more than so many times the mean degree */
+    double balance;      /* allowed pairs of a part over the mean while all grow */
+    int64_t rows;        /* vertices at which a part stops growing by itself; INT64_MAX: none */
+    int64_t finished;    /* the same for vertices that have their last open pair there; most get their root there too */
+    const double *share; /* [parts] or NULL (partition/shares.h): rows and finished are those of the mean part then */
 } expand_options;
 
 typedef struct expand_result {
     int64_t replicas; /* (vertex, part) that occur */
-    int64_t largest;  /* vertices of the part that holds most */
+    int64_t
+        largest; /* vertices of the part that holds most; of shares: as if it were as large as the mean, rounded up */
 } expand_result;
 
 /* adjacent: of the pairs in list. [out] pair_part [pairs]. The same for any number of threads. */

@@ -44,10 +44,9 @@ static void note_holder(uint16_t *holder, uint16_t part)
 }
 
 /* Vertices that one part alone holds, of the part with most of them. */
-static int64_t most_alone(const best_cut *best, const pair_list *list, int parts)
+static double most_alone(const best_cut *best, const pair_list *list, const partition_job *job)
 {
     int64_t alone[PARTITION_MAX_PARTS] = {0};
-    int64_t most = 0;
     for (int64_t v = 0; v < list->vertices; ++v) {
         best->holder[v] = NOBODY;
     }
@@ -62,23 +61,23 @@ static int64_t most_alone(const best_cut *best, const pair_list *list, int parts
             ++alone[best->holder[v]];
         }
     }
-    for (int p = 0; p < parts; ++p) {
-        most = alone[p] > most ? alone[p] : most;
-    }
-    return most;
+    return shares_most(job->options->share, job->parts, alone);
 }
 
-static double cost_of(const best_cut *best, const pair_list *list, const refine_result *result, int parts)
+static double cost_of(const best_cut *best, const pair_list *list, const refine_result *result,
+                      const partition_job *job)
 {
+    const int parts = job->parts;
     const double even = (double)result->largest * parts / BEST_CUT_BALANCE;
     const double rows = even > (double)result->replicas ? even : (double)result->replicas;
-    const double roots = (double)most_alone(best, list, parts) * parts / (BEST_CUT_BALANCE * (double)list->vertices);
+    const double roots = most_alone(best, list, job) * parts / (BEST_CUT_BALANCE * (double)list->vertices);
     return roots > 1.0 ? rows * roots : rows;
 }
 
-void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result, int parts)
+void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result,
+                    const partition_job *job)
 {
-    const double cost = best->holder != NULL ? cost_of(best, list, result, parts) : 0.0;
+    const double cost = best->holder != NULL ? cost_of(best, list, result, job) : 0.0;
     log_debug("partition, %s: %lld replicas, the largest part holds %lld", from, (long long)result->replicas,
               (long long)result->largest);
     best->is_last = !best->found || cost < best->cost;

@@ -3,7 +3,8 @@
  *
  * The best needs the fewest replicas. The slowest rank is waited for: where the largest part exceeds BEST_CUT_BALANCE times the mean
  * part, as many count as would fill every part like that one; and they count the more where a part has more than
- * BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it.
+ * BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it. Parts of different
+ * shares are compared as if they were as large as the mean.
  */
 #ifndef WEFT_PARTITION_METHODS_BEST_CUT_H
 #define WEFT_PARTITION_METHODS_BEST_CUT_H
@@ -36,7 +37,8 @@ void best_cut_free(best_cut *best);
 /* Sets entry_part: edge_part [edges], scratch until the end, where the adjacency is the graph's own rows, else memory of its own. */
 weft_status best_cut_entries(best_cut *best, const adjacency *adjacent, uint16_t *edge_part);
 /* The cut of list in best->other, of `result`, is kept where it is the first or better. */
-void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result, int parts);
+void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result,
+                    const partition_job *job);
 /* The best in edge_part [edges], in which it stands already where it is the last one and best_cut_entries took that. */
 weft_status best_cut_finish(const best_cut *best, const partition_job *job, const pair_list *list, uint16_t *edge_part);
 

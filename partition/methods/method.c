@@ -7,21 +7,22 @@
 
 static const partition_method methods[] = {
     {"auto", "the better of metis and expand, of large graphs metis; edgecut where that moves fewer rows",
-     PARTITION_VERTEX_CUT, method_auto},
-    {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, method_metis},
-    {"expand", "vertex-cut, parts that grow by neighbourhood expansion, refinement", PARTITION_VERTEX_CUT,
+     PARTITION_VERTEX_CUT, true, method_auto},
+    {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, true,
+     method_metis},
+    {"expand", "vertex-cut, parts that grow by neighbourhood expansion, refinement", PARTITION_VERTEX_CUT, true,
      method_expand},
     {"stream",
      "vertex-cut, edges read as they lie, in little memory: clusters of vertices, then a score for every pair",
-     PARTITION_VERTEX_CUT, method_stream},
-    {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, method_libra},
-    {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, method_random},
-    {"2d", "vertex-cut, parts form a grid and a vertex meets one row and one column of it", PARTITION_VERTEX_CUT,
+     PARTITION_VERTEX_CUT, true, method_stream},
+    {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, true, method_libra},
+    {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, true, method_random},
+    {"2d", "vertex-cut, parts form a grid and a vertex meets one row and one column of it", PARTITION_VERTEX_CUT, false,
      method_2d},
-    {"edgecut", "edge-cut, METIS; every edge lies with its destination", PARTITION_EDGE_CUT, method_edgecut},
+    {"edgecut", "edge-cut, METIS; every edge lies with its destination", PARTITION_EDGE_CUT, true, method_edgecut},
 };
 
-static const partition_method from_file = {"file", "edge-cut, parts of vertices from a file", PARTITION_EDGE_CUT,
+static const partition_method from_file = {"file", "edge-cut, parts of vertices from a file", PARTITION_EDGE_CUT, false,
                                            method_file};
 
 const partition_method *partition_method_at(int i)

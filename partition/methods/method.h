@@ -6,6 +6,7 @@
 #define WEFT_PARTITION_METHODS_METHOD_H
 
 #include "partition/partition.h"
+#include "partition/shares.h"
 
 typedef enum partition_kind {
     PARTITION_VERTEX_CUT, /* run fills edge_part, self-loops with PARTITION_NO_PART; roots are chosen afterwards */
@@ -31,14 +32,15 @@ typedef struct partition_method {
     const char *name;
     const char *description;
     partition_kind kind;
+    bool shares; /* parts may have different sizes */
     weft_status (*run)(const partition_job *job, weft_partition *partition);
 } partition_method;
 
 /* Partitioners index by these numbers, and stores may be written by anybody: rows [begin, end) ascend and name vertices.
  * WEFT_ERR_DATA. */
 weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads);
-/* max / mean of counts that sum to `total`; 1 when there is nothing. */
-double partition_balance_of(const int64_t *count, int parts, double total);
+/* max / mean of counts that sum to `total`, or the largest ratio to a part's share; 1 when there is nothing. */
+double partition_balance_of(const int64_t *count, int parts, const double *share, double total);
 
 const partition_method *partition_method_at(int i); /* NULL past the end */
 /* A name with a '.' or a '/' is a file's: the row "file", which stands in no list. NULL: there is none. */

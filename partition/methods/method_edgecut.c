@@ -10,11 +10,22 @@
 #include "partition/methods/method.h"
 #include "partition/methods/metis_call.h"
 
-static void cut_runs(const weft_graph *graph, int parts, uint16_t *root)
+enum { FINE = 1 << 20 }; /* steps in which runs of different lengths end */
+
+static int64_t run_begin(const weft_graph *graph, const double *share, int part, int parts)
+{
+    if (share == NULL) {
+        return split_rows(graph->offset, graph->vertices, part, parts);
+    }
+    const int at = part < parts ? (int)(shares_before(share, parts, part) * FINE) : FINE;
+    return split_rows(graph->offset, graph->vertices, at, FINE);
+}
+
+static void cut_runs(const weft_graph *graph, const double *share, int parts, uint16_t *root)
 {
     for (int p = 0; p < parts; ++p) {
-        int64_t end = split_rows(graph->offset, graph->vertices, p + 1, parts);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, p, parts); v < end; ++v) {
+        int64_t end = run_begin(graph, share, p + 1, parts);
+        for (int64_t v = run_begin(graph, share, p, parts); v < end; ++v) {
             root[v] = (uint16_t)p;
         }
     }
@@ -22,10 +33,10 @@ static void cut_runs(const weft_graph *graph, int parts, uint16_t *root)
 
 weft_status method_edgecut(const partition_job *job, weft_partition *partition)
 {
-    if (!metis_takes(job->graph->vertices, job->parts)) {
+    if (!metis_takes(job->graph->vertices, job->parts, job->options->share)) {
         log_info("edgecut: %lld vertices are too few for METIS and %d parts: cut into runs of ids",
                  (long long)job->graph->vertices, job->parts);
-        cut_runs(job->graph, job->parts, partition->root);
+        cut_runs(job->graph, job->options->share, job->parts, partition->root);
         return WEFT_OK;
     }
     weft_status status = WEFT_OK;
@@ -34,8 +45,8 @@ weft_status method_edgecut(const partition_job *job, weft_partition *partition)
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
     WEFT_TRY_GOTO(adjacency_build(job->graph, &list, job->threads, &adjacent), status, done);
     pair_list_free(&list);
-    status =
-        metis_partition(&adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, partition->root);
+    status = metis_partition(&adjacent, job->parts, job->options->share, job->options->seed, job->threads,
+                             job->memory_limit, partition->root);
 done:
     adjacency_free(&adjacent);
     pair_list_free(&list);

@@ -34,7 +34,8 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
                                     .threads = job->threads,
                                     .passes = PASSES,
                                     .balance = partition_pair_balance(job->options),
-                                    .price_power = PRICE_POWER};
+                                    .price_power = PRICE_POWER,
+                                    .share = job->options->share};
     return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
 
@@ -48,7 +49,8 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
                               .hub = hub,
                               .balance = partition_pair_balance(job->options),
                               .rows = INT64_MAX,
-                              .finished = finished};
+                              .finished = finished,
+                              .share = job->options->share};
     WEFT_TRY(expand_assign(list, adjacent, &options, best->other, &grown));
     options.rows = (int64_t)(ROWS_SLACK * (double)grown.replicas / job->parts) + 1;
     if (grown.largest > options.rows) {
@@ -64,22 +66,25 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
     const row_team alone = row_team_alone(job->graph);
     double at_home = 0;
     refine_result result = {0};
-    const edge_stream_options stream = {
-        .parts = job->parts, .threads = job->threads, .balance = partition_pair_balance(job->options), .first = true};
+    const edge_stream_options stream = {.parts = job->parts,
+                                        .share = job->options->share,
+                                        .threads = job->threads,
+                                        .balance = partition_pair_balance(job->options),
+                                        .first = true};
     WEFT_TRY(edge_stream_assign(&alone, &stream, edge_part, NULL, &at_home));
     if (small || at_home >= COMMUNITIES) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         WEFT_TRY(improve(job, list, adjacent, best, &result));
-        best_cut_offer(best, "from a stream", list, &result, job->parts);
+        best_cut_offer(best, "from a stream", list, &result, job);
     }
     if (small || at_home < COMMUNITIES) {
         WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best, &result));
-        best_cut_offer(best, "grown", list, &result, job->parts);
+        best_cut_offer(best, "grown", list, &result, job);
     }
     if (small) {
         const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
         WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best, &result));
-        best_cut_offer(best, "grown, few hubs", list, &result, job->parts);
+        best_cut_offer(best, "grown, few hubs", list, &result, job);
     }
     return WEFT_OK;
 }

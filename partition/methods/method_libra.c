@@ -1,7 +1,7 @@
 /*
  * partition/methods/method_libra.c: Libra's greedy vertex-cut: one pass over the undirected pairs in CSR order.
  *
- * With A(x) the parts that already hold x, and least(S) the part of S with the fewest pairs (ties drawn at random):
+ * With A(x) the parts that already hold x, and least(S) the part of S with the fewest pairs, beside its share (ties drawn at random):
  *
  *   A(u) and A(v) both empty   least(all parts)
  *   one of them empty          least(A of the other)
@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/log.h"
 #include "base/philox.h"
@@ -29,7 +30,8 @@ typedef struct libra_state {
     int parts, words;
     uint64_t seed;
     uint64_t *held; /* [vertices, words] A(x) as bits */
-    int64_t *load;  /* [parts] */
+    double *load;   /* [parts] pairs; of shares: as if parts were as large as the mean */
+    double *step;   /* [parts] what a pair adds to that */
 } libra_state;
 
 typedef enum libra_set { LIBRA_ALL, LIBRA_FIRST, LIBRA_BOTH } libra_set;
@@ -47,7 +49,7 @@ static uint64_t set_word(const libra_state *state, libra_set set, const uint64_t
 /* The least-loaded member; among several, the one that a draw keyed by the pair's index picks. */
 static int least(const libra_state *state, libra_set set, const uint64_t *a, const uint64_t *b, int64_t pair)
 {
-    int64_t best = INT64_MAX;
+    double best = INFINITY;
     int ties = 0, first = 0;
     for (int w = 0; w < state->words; ++w) {
         for (uint64_t bits = set_word(state, set, a, b, w); bits != 0; bits &= bits - 1) {
@@ -109,7 +111,8 @@ static int choose(const libra_state *state, const uint64_t *a, const uint64_t *b
     return least(state, LIBRA_FIRST, take_b ? b : a, NULL, pair);
 }
 
-weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int threads, uint16_t *pair_part)
+weft_status libra_assign(const pair_list *list, int parts, const double *share, uint64_t seed, int threads,
+                         uint16_t *pair_part)
 {
     weft_status status = WEFT_OK;
     int32_t *degree = NULL;
@@ -117,6 +120,10 @@ weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int th
     WEFT_TRY_GOTO(pair_list_degrees(list, threads, &degree), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.held, list->vertices * state.words, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.load, parts, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&state.step, parts, WEFT_MEM_PARTITION), status, done);
+    for (int p = 0; p < parts; ++p) {
+        state.step[p] = shares_even(share, parts, p, 1.0);
+    }
     log_progress progress = log_progress_begin("libra", "pairs", (double)list->pairs);
     for (int64_t u = 0; u < list->vertices; ++u) {
         if (u % PROGRESS_ROWS == 0) {
@@ -130,12 +137,13 @@ weft_status libra_assign(const pair_list *list, int parts, uint64_t seed, int th
             int part = choose(&state, a, b, degree[v] < degree[u], i);
             a[part / 64] |= UINT64_C(1) << (part % 64);
             b[part / 64] |= UINT64_C(1) << (part % 64);
-            ++state.load[part];
+            state.load[part] += state.step[part];
             pair_part[i] = (uint16_t)part;
         }
     }
     log_progress_end(&progress);
 done:
+    weft_free(state.step);
     weft_free(state.load);
     weft_free(state.held);
     weft_free(degree);
@@ -149,7 +157,8 @@ weft_status method_libra(const partition_job *job, weft_partition *partition)
     uint16_t *pair_part = NULL;
     WEFT_TRY_GOTO(pair_list_build(job->graph, job->threads, &list), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&pair_part, list.pairs, WEFT_MEM_PARTITION), status, done);
-    WEFT_TRY_GOTO(libra_assign(&list, job->parts, job->options->seed, job->threads, pair_part), status, done);
+    WEFT_TRY_GOTO(libra_assign(&list, job->parts, job->options->share, job->options->seed, job->threads, pair_part),
+                  status, done);
     status = pair_list_spread(&list, pair_part, job->graph, PARTITION_NO_PART, job->threads, partition->edge_part);
 done:
     weft_free(pair_part);

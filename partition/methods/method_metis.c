@@ -41,7 +41,8 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
     const refine_options options = {.parts = job->parts,
                                     .threads = job->threads,
                                     .passes = PASSES,
-                                    .balance = partition_pair_balance(job->options)};
+                                    .balance = partition_pair_balance(job->options),
+                                    .share = job->options->share};
     return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
 
@@ -50,10 +51,11 @@ static weft_status offer_metis(const partition_job *job, const pair_list *list, 
                                uint16_t *node_part, best_cut *best)
 {
     refine_result result = {0};
-    WEFT_TRY(metis_partition(adjacent, job->parts, job->options->seed, job->threads, job->memory_limit, node_part));
-    WEFT_TRY(cover_assign(list, node_part, job->parts, job->threads, best->other));
+    WEFT_TRY(metis_partition(adjacent, job->parts, job->options->share, job->options->seed, job->threads,
+                             job->memory_limit, node_part));
+    WEFT_TRY(cover_assign(list, node_part, job->parts, job->options->share, job->threads, best->other));
     WEFT_TRY(improve(job, list, adjacent, best, &result));
-    best_cut_offer(best, "METIS and covers", list, &result, job->parts);
+    best_cut_offer(best, "METIS and covers", list, &result, job);
     return WEFT_OK;
 }
 
@@ -61,9 +63,9 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
                                best_cut *best)
 {
     refine_result result = {0};
-    WEFT_TRY(libra_assign(list, job->parts, job->options->seed, job->threads, best->other));
+    WEFT_TRY(libra_assign(list, job->parts, job->options->share, job->options->seed, job->threads, best->other));
     WEFT_TRY(improve(job, list, adjacent, best, &result));
-    best_cut_offer(best, "Libra", list, &result, job->parts);
+    best_cut_offer(best, "Libra", list, &result, job);
     return WEFT_OK;
 }
 
@@ -73,7 +75,8 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
 {
     weft_status status = WEFT_OK;
     adjacency adjacent = {0};
-    const bool several = list->pairs <= BEST_CUT_PAIRS, metis = metis_takes(list->vertices, job->parts);
+    const bool several = list->pairs <= BEST_CUT_PAIRS,
+               metis = metis_takes(list->vertices, job->parts, job->options->share);
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
     WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
     if (metis) {
@@ -125,15 +128,6 @@ static int64_t halo_rows(const partition_job *job, const uint16_t *node_part, in
     return rows;
 }
 
-static int64_t largest(const int64_t *count, int parts)
-{
-    int64_t most = 0;
-    for (int p = 0; p < parts; ++p) {
-        most = count[p] > most ? count[p] : most;
-    }
-    return most;
-}
-
 /* Vertices with pairs, each of which is held at least once. */
 static int64_t connected(const partition_job *job)
 {
@@ -154,8 +148,7 @@ static weft_status choose_kind(const partition_job *job, const uint16_t *node_pa
     }
     WEFT_TRY(WEFT_NEW_ZERO(&edges, job->parts, WEFT_MEM_PARTITION));
     const int64_t gathered = halo_rows(job, node_part, edges), both_ways = 2 * (replicas - connected(job));
-    const double balance =
-        (double)largest(edges, job->parts) * job->parts / (double)(graph->edges > 0 ? graph->edges : 1);
+    const double balance = partition_balance_of(edges, job->parts, job->options->share, (double)graph->edges);
     weft_free(edges);
     if (gathered <= both_ways && balance <= job->options->balance) {
         *job->made = PARTITION_EDGE_CUT;
@@ -224,7 +217,7 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
     best_cut best = {.found = false};
     WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(find_best(job, either, list, partition, &best), status, done);
-    if (either && metis_takes(list->vertices, job->parts)) {
+    if (either && metis_takes(list->vertices, job->parts, job->options->share)) {
         WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {
@@ -251,7 +244,7 @@ weft_status method_auto(const partition_job *job, weft_partition *partition)
         return stream_instead(job, partition);
     }
     WEFT_TRY(pair_list_build(job->graph, job->threads, &list));
-    const bool takes = !metis_takes(list.vertices, job->parts) || check_cut(job, &list) == WEFT_OK;
+    const bool takes = !metis_takes(list.vertices, job->parts, job->options->share) || check_cut(job, &list) == WEFT_OK;
     weft_status status = takes ? cut_pairs(job, true, &list, partition) : WEFT_OK;
     pair_list_free(&list);
     return takes ? status : stream_instead(job, partition);

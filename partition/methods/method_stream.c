@@ -18,7 +18,9 @@ weft_status method_stream(const partition_job *job, weft_partition *partition)
                " random, or a machine with more memory",
                (long long)job->graph->vertices, (double)need / (double)(1 << 30),
                (double)job->memory_limit / (double)(1 << 30));
-    const edge_stream_options options = {
-        .parts = job->parts, .threads = job->threads, .balance = partition_pair_balance(job->options)};
+    const edge_stream_options options = {.parts = job->parts,
+                                         .share = job->options->share,
+                                         .threads = job->threads,
+                                         .balance = partition_pair_balance(job->options)};
     return edge_stream_assign(&alone, &options, partition->edge_part, NULL, NULL);
 }

@@ -83,10 +83,10 @@ weft_status metis_check_size(int64_t vertices, int64_t entries, uint64_t memory_
     return WEFT_OK;
 }
 
-static weft_status check_limits(const adjacency *adjacent, int parts, uint64_t memory_limit)
+static weft_status check_limits(const adjacency *adjacent, int parts, const double *share, uint64_t memory_limit)
 {
     const uint64_t need = metis_memory(adjacent->vertices, adjacent->entries);
-    WEFT_CHECK(metis_takes(adjacent->vertices, parts), WEFT_ERR_UNSUPPORTED,
+    WEFT_CHECK(metis_takes(adjacent->vertices, parts, share), WEFT_ERR_UNSUPPORTED,
                "METIS cannot cut %lld vertices into %d parts without leaving some empty: use at most %lld parts, or "
                "the method libra",
                (long long)adjacent->vertices, parts, (long long)(adjacent->vertices / 8));
@@ -101,6 +101,7 @@ static weft_status check_limits(const adjacency *adjacent, int parts, uint64_t m
 typedef struct metis_call {
     idx_t vertices, constraints, parts;
     idx_t *offset, *neighbour, *weight, *part;
+    real_t *target; /* [parts, constraints] shares of each part; NULL: equal */
     idx_t options[METIS_NOPTIONS];
 } metis_call;
 
@@ -111,7 +112,7 @@ static int call_metis(void *argument)
     metis_call *call = argument;
     idx_t cut = 0;
     int code = METIS_PartGraphKway(&call->vertices, &call->constraints, call->offset, call->neighbour, call->weight,
-                                   NULL, NULL, &call->parts, NULL, NULL, call->options, &cut, call->part);
+                                   NULL, NULL, &call->parts, call->target, NULL, call->options, &cut, call->part);
     switch (code) {
     case METIS_OK:
         return CHILD_OK;
@@ -187,7 +188,7 @@ done:
 }
 
 /* METIS takes offsets of its own width and, in a 64-bit build, 64-bit neighbours; it does not write to its input. */
-static weft_status fill_call(const adjacency *adjacent, int parts, uint64_t seed, metis_call *call)
+static weft_status fill_call(const adjacency *adjacent, int parts, const double *share, uint64_t seed, metis_call *call)
 {
     int64_t n = adjacent->vertices;
     call->vertices = (idx_t)n;
@@ -196,6 +197,12 @@ static weft_status fill_call(const adjacency *adjacent, int parts, uint64_t seed
     METIS_SetDefaultOptions(call->options);
     call->options[METIS_OPTION_SEED] = (idx_t)(mix(seed) & 0x7fffffff);
     call->options[METIS_OPTION_UFACTOR] = IMBALANCE;
+    if (share != NULL) {
+        WEFT_TRY(WEFT_NEW(&call->target, (int64_t)parts * CONSTRAINTS, WEFT_MEM_PARTITION));
+        for (int i = 0; i < parts * CONSTRAINTS; ++i) {
+            call->target[i] = (real_t)share[i / CONSTRAINTS];
+        }
+    }
     WEFT_TRY(WEFT_NEW(&call->offset, n + 1, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&call->weight, n * CONSTRAINTS, WEFT_MEM_PARTITION));
     for (int64_t v = 0; v < n; ++v) {
@@ -225,8 +232,8 @@ static weft_status copy_answer(const metis_call *call, int parts, uint16_t *part
     return WEFT_OK;
 }
 
-weft_status metis_partition(const adjacency *adjacent, int parts, uint64_t seed, int threads, uint64_t memory_limit,
-                            uint16_t *part)
+weft_status metis_partition(const adjacency *adjacent, int parts, const double *share, uint64_t seed, int threads,
+                            uint64_t memory_limit, uint16_t *part)
 {
     weft_status status = WEFT_OK;
     metis_call call = {0};
@@ -237,9 +244,9 @@ weft_status metis_partition(const adjacency *adjacent, int parts, uint64_t seed,
         }
         return WEFT_OK;
     }
-    WEFT_TRY(check_limits(adjacent, parts, memory_limit));
+    WEFT_TRY(check_limits(adjacent, parts, share, memory_limit));
     WEFT_TRY(check_adjacency(adjacent, threads));
-    WEFT_TRY_GOTO(fill_call(adjacent, parts, seed, &call), status, done);
+    WEFT_TRY_GOTO(fill_call(adjacent, parts, share, seed, &call), status, done);
     WEFT_TRY_GOTO(child_shared_alloc(bytes, (void **)&call.part), status, done);
     WEFT_TRY_GOTO(run_child(&call, metis_memory(adjacent->vertices, adjacent->entries)), status, done);
     WEFT_TRY_GOTO(copy_answer(&call, parts, part), status, done);
@@ -249,6 +256,7 @@ done:
 #if IDXTYPEWIDTH != 32
     weft_free(call.neighbour);
 #endif
+    weft_free(call.target);
     weft_free(call.weight);
     weft_free(call.offset);
     return status;

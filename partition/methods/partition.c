@@ -3,6 +3,7 @@
 #include "partition/partition.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -45,12 +46,43 @@ weft_status partition_check_method(const char *name)
                : weft_fail(WEFT_ERR_USAGE, "unknown partitioning method \"%s\": choose one of %s", name, list);
 }
 
+weft_status partition_check_shares(const char *method)
+{
+    char list[256] = "";
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        const size_t used = strlen(list);
+        if (partition_method_at(i)->shares) {
+            snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", partition_method_at(i)->name);
+        }
+    }
+    const partition_method *found = partition_method_find(method);
+    WEFT_CHECK(found == NULL || found->shares, WEFT_ERR_USAGE,
+               "the partitioning method %s does not make parts of different sizes: leave out " FLAG_RANK_WEIGHTS
+               ", or take one of %s",
+               found->name, list);
+    return WEFT_OK;
+}
+
+static weft_status check_shares(const partition_options *options)
+{
+    double sum = 0.0;
+    for (int p = 0; p < options->parts; ++p) {
+        WEFT_CHECK(options->share[p] > 0.0, WEFT_ERR_USAGE, "part %d has a share of %g: it must be above 0", p,
+                   options->share[p]);
+        sum += options->share[p];
+    }
+    WEFT_CHECK(fabs(sum - 1.0) < 1e-6, WEFT_ERR_USAGE, "the shares of %d parts add up to %g, not 1", options->parts,
+               sum);
+    return partition_check_shares(options->method);
+}
+
 static weft_status check_options(const partition_options *options)
 {
     WEFT_CHECK(options->parts >= 1 && options->parts <= PARTITION_MAX_PARTS, WEFT_ERR_USAGE,
                FLAG_PARTS " %d: must be between 1 and %d", options->parts, PARTITION_MAX_PARTS);
     WEFT_CHECK(options->balance >= 1.0, WEFT_ERR_USAGE, FLAG_BALANCE " %g: must be at least 1", options->balance);
-    return partition_check_method(options->method);
+    WEFT_TRY(partition_check_method(options->method));
+    return options->share != NULL ? check_shares(options) : WEFT_OK;
 }
 
 weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads)
@@ -125,7 +157,7 @@ static void follow_roots(const weft_graph *graph, int threads, weft_partition *p
     }
 }
 
-static weft_status choose_roots(const weft_graph *graph, int threads, weft_partition *partition)
+static weft_status choose_roots(const weft_graph *graph, const double *share, int threads, weft_partition *partition)
 {
     const row_team alone = row_team_alone(graph);
     uint64_t *held = NULL;
@@ -133,7 +165,7 @@ static weft_status choose_roots(const weft_graph *graph, int threads, weft_parti
     WEFT_TRY(replica_marks(graph, partition->edge_part, partition->parts, threads, &held));
     WEFT_TRY(replica_table_build(&alone, partition->edge_part, partition->parts, held, false, threads, &table));
     weft_status status =
-        partition_choose_roots(&table, partition->parts, threads, partition->edge_part, partition->root);
+        partition_choose_roots(&table, partition->parts, share, threads, partition->edge_part, partition->root);
     replica_table_free(&table);
     return status;
 }
@@ -158,15 +190,18 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
         follow_roots(graph, threads, partition);
         return WEFT_OK;
     }
-    return choose_roots(graph, threads, partition);
+    return choose_roots(graph, options->share, threads, partition);
 }
 
-weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
+weft_status partition_compute(const weft_graph *graph, const partition_options *asked, weft_partition *partition,
                               partition_report *report)
 {
     double start = clock_seconds();
+    partition_options plain = *asked;
+    const partition_options *options = &plain;
     *partition = (weft_partition){0};
-    WEFT_TRY(check_options(options));
+    WEFT_TRY(check_options(asked));
+    plain.share = shares_unequal(asked->share, asked->parts);
     *partition = (weft_partition){.parts = options->parts,
                                   .method = partition_method_find(options->method)->name,
                                   .vertices = graph->vertices,
@@ -178,13 +213,14 @@ weft_status partition_compute(const weft_graph *graph, const partition_options *
     }
     if (report != NULL) {
         double seconds = clock_seconds() - start;
-        WEFT_TRY_GOTO(partition_measure(graph, partition, report), status, done);
+        WEFT_TRY_GOTO(partition_measure(graph, partition, options->share, report), status, done);
         report->seconds = seconds;
         report->peak_rss_bytes = peak_bytes();
         if (report->edge_balance > options->balance && graph->edges > 64 * (int64_t)options->parts) {
-            log_info("partition %s: the largest part has %.2f times the mean number of edges (" FLAG_BALANCE
+            log_info("partition %s: the largest part has %.2f times %s number of edges (" FLAG_BALANCE
                      " %g); metis keeps the balance",
-                     partition->method, report->edge_balance, options->balance);
+                     partition->method, report->edge_balance, options->share != NULL ? "its" : "the mean",
+                     options->balance);
         }
     }
 done:

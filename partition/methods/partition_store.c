@@ -1,7 +1,8 @@
 /*
  * partition/methods/partition_store.c: partitions kept beside their graph.
  *
- *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it)
+ *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it; of parts of different sizes
+ *                                    partition-METHOD-K-SEED-weighted, whose shares stand in the report)
  *                                    edge_part.npy  uint16 [e]
  *                                    root.npy       uint16 [n]
  *                                    report.json    what was asked for, the graph's hash, the figures
@@ -21,7 +22,7 @@
 #include "partition/partition_options.def"
 #include "partition/partition_store.h"
 
-enum { STORE_VERSION = 1, REPORT_MAX_BYTES = 65536 };
+enum { STORE_VERSION = 1, REPORT_MAX_BYTES = 1 << 18 };
 
 typedef struct partition_mapping {
     npy_map edge_part, root;
@@ -34,8 +35,9 @@ weft_status partition_folder(const char *store_path, const partition_options *op
         WEFT_TRY(given_parts_identity(options->method, key));
         return file_path(path, "%s/partition-file-%d-%.16s", store_path, options->parts, key);
     }
-    return file_path(path, "%s/partition-%s-%d-%llu", store_path, options->method, options->parts,
-                     (unsigned long long)options->seed);
+    return file_path(path, "%s/partition-%s-%d-%llu%s", store_path, options->method, options->parts,
+                     (unsigned long long)options->seed,
+                     shares_unequal(options->share, options->parts) != NULL ? "-weighted" : "");
 }
 
 /* "file" for all files: which it was is in the folder's name. */
@@ -59,6 +61,13 @@ static weft_status write_report(const char *path, const weft_graph *graph, const
     json_int(&json, "parts", options->parts);
     json_int(&json, "seed", (int64_t)options->seed);
     json_real(&json, "balance", options->balance);
+    if (shares_unequal(options->share, options->parts) != NULL) {
+        json_array(&json, "shares");
+        for (int p = 0; p < options->parts; ++p) {
+            json_real(&json, NULL, options->share[p]);
+        }
+        json_end(&json);
+    }
     partition_report_json(&json, report);
     json_end(&json);
     json_line_end(&json);
@@ -128,6 +137,24 @@ static weft_status read_figures(const char *name, const json_value *root, partit
     return WEFT_OK;
 }
 
+/* Numbers that were written read back the same. */
+static weft_status check_shares(const char *name, const json_value *root, const partition_options *options)
+{
+    const double *share = shares_unequal(options->share, options->parts);
+    const json_value *stored = json_find(root, "shares");
+    const json_value *found = stored != NULL && stored->kind == JSON_ARRAY ? stored->child : NULL;
+    WEFT_CHECK((share != NULL) == (stored != NULL), WEFT_ERR_DATA,
+               "%s: \"shares\" belongs to folders that are named -weighted, and to all of them", name);
+    for (int p = 0; share != NULL && p < options->parts; ++p, found = found->next) {
+        WEFT_CHECK(found != NULL && found->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"shares\" must be %d numbers",
+                   name, options->parts);
+        WEFT_CHECK(fabs(found->number - share[p]) <= options->share_slack * share[p], WEFT_ERR_NOINPUT,
+                   "%s: part %d was made for a share of %g, not %g", name, p, found->number, share[p]);
+    }
+    WEFT_CHECK(found == NULL, WEFT_ERR_DATA, "%s: \"shares\" must be %d numbers", name, options->parts);
+    return WEFT_OK;
+}
+
 static weft_status check_report(const char *name, const json_value *root, const weft_graph *graph,
                                 const partition_options *options)
 {
@@ -145,6 +172,7 @@ static weft_status check_report(const char *name, const json_value *root, const 
     WEFT_TRY(get_real(name, root, "balance", &balance));
     WEFT_CHECK(balance == options->balance, WEFT_ERR_NOINPUT, "%s: made with " FLAG_BALANCE " %g, not %g", name,
                balance, options->balance);
+    WEFT_TRY(check_shares(name, root, options));
     WEFT_TRY(json_get_text(name, root, "graph_hash", &text));
     WEFT_CHECK(strcmp(text, graph->hash) == 0, WEFT_ERR_DATA,
                "%s: made for graph %s, this one is %s: run weft partition again", name, text, graph->hash);

@@ -62,9 +62,10 @@ static void measure_edges(const row_team *team, const partition_share *share, co
     }
 }
 
-static weft_status measure(const replica_table *table, int parts, const partition_share *share,
+static weft_status measure(const replica_table *table, const partition_options *options, const partition_share *share,
                            partition_report *report)
 {
+    const int parts = options->parts;
     const row_team *team = table->team;
     const double n = (double)team->graph->vertices;
     int64_t *all = NULL, all_held = 0;
@@ -83,9 +84,9 @@ static weft_status measure(const replica_table *table, int parts, const partitio
         report->empty_parts += sum.held[p] == 0 ? 1 : 0;
     }
     report->replication_factor = n > 0 ? (double)all_held / n : 1.0;
-    report->edge_balance = partition_balance_of(sum.edges, parts, (double)team->graph->edges);
-    report->root_balance = partition_balance_of(sum.roots, parts, n);
-    report->vertex_balance = partition_balance_of(sum.held, parts, (double)all_held);
+    report->edge_balance = partition_balance_of(sum.edges, parts, options->share, (double)team->graph->edges);
+    report->root_balance = partition_balance_of(sum.roots, parts, options->share, n);
+    report->vertex_balance = partition_balance_of(sum.held, parts, options->share, (double)all_held);
 done:
     weft_free(seen);
     weft_free(all);
@@ -121,10 +122,13 @@ void partition_share_free(partition_share *share)
     *share = (partition_share){0};
 }
 
-weft_status partition_compute_team(const row_team *team, const partition_options *options, partition_share *share,
+weft_status partition_compute_team(const row_team *team, const partition_options *asked, partition_share *share,
                                    partition_report *report)
 {
     const weft_graph *graph = team->graph;
+    partition_options plain = *asked;
+    const partition_options *options = &plain;
+    plain.share = shares_unequal(asked->share, asked->parts);
     const int parts = options->parts, threads = 1; /* ranks share the cores */
     const double start = clock_seconds();
     uint64_t *held = NULL;
@@ -135,12 +139,14 @@ weft_status partition_compute_team(const row_team *team, const partition_options
         WEFT_NEW(&share->edge_part, graph->offset[team->end] - graph->offset[team->begin], WEFT_MEM_PARTITION);
     status = status == WEFT_OK ? WEFT_NEW(&share->root, graph->vertices, WEFT_MEM_PARTITION) : status;
     WEFT_TRY(row_team_agree(team, status));
-    const edge_stream_options stream = {.parts = parts, .threads = 1, .balance = partition_pair_balance(options)};
+    const edge_stream_options stream = {
+        .parts = parts, .share = options->share, .threads = 1, .balance = partition_pair_balance(options)};
     WEFT_TRY(edge_stream_assign(team, &stream, share->edge_part, &held, NULL));
     WEFT_TRY(replica_table_build(team, share->edge_part, parts, held, true, threads, &table));
-    WEFT_TRY_GOTO(partition_choose_roots(&table, parts, threads, share->edge_part, share->root), status, done);
+    WEFT_TRY_GOTO(partition_choose_roots(&table, parts, options->share, threads, share->edge_part, share->root), status,
+                  done);
     const double seconds = clock_seconds() - start;
-    WEFT_TRY_GOTO(measure(&table, parts, share, report), status, done);
+    WEFT_TRY_GOTO(measure(&table, options, share, report), status, done);
     report->seconds = seconds;
     report->peak_rss_bytes = clock_peak_rss_bytes();
 done:

@@ -19,6 +19,7 @@
 typedef struct measure_state {
     const weft_graph *graph;
     const weft_partition *partition;
+    const double *share; /* [all parts], or NULL */
     int threads;
     int first, parts, words;   /* the window: parts first .. first + parts - 1 */
     uint64_t *source, *target; /* [vertices, words] */
@@ -128,13 +129,9 @@ static int64_t count_cut_edges(const weft_graph *graph, const uint16_t *root, in
     return cut;
 }
 
-double partition_balance_of(const int64_t *count, int parts, double total)
+double partition_balance_of(const int64_t *count, int parts, const double *share, double total)
 {
-    int64_t most = 0;
-    for (int p = 0; p < parts; ++p) {
-        most = count[p] > most ? count[p] : most;
-    }
-    return total > 0 ? (double)most * parts / total : 1.0;
+    return total > 0 ? shares_most(share, parts, count) * parts / total : 1.0;
 }
 
 static void measure_counts(measure_state *state, int64_t *edges, int64_t *roots, partition_report *report)
@@ -155,19 +152,20 @@ static void measure_counts(measure_state *state, int64_t *edges, int64_t *roots,
         report->empty_parts += state->held[p] == 0 ? 1 : 0;
     }
     report->replication_factor = n > 0 ? (double)held / (double)n : 1.0;
-    report->edge_balance = partition_balance_of(edges, parts, (double)partition->edges);
-    report->root_balance = partition_balance_of(roots, parts, (double)n);
-    report->vertex_balance = partition_balance_of(state->held, parts, (double)held);
+    report->edge_balance = partition_balance_of(edges, parts, state->share, (double)partition->edges);
+    report->root_balance = partition_balance_of(roots, parts, state->share, (double)n);
+    report->vertex_balance = partition_balance_of(state->held, parts, state->share, (double)held);
     report->rows_per_layer = state->replicas;
     report->cut_edges = count_cut_edges(state->graph, partition->root, state->threads);
 }
 
-weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, partition_report *report)
+weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, const double *share,
+                              partition_report *report)
 {
     weft_status status = WEFT_OK;
     int64_t *edges = NULL, *roots = NULL;
     double start = clock_seconds();
-    measure_state state = {.graph = graph, .partition = partition, .threads = omp_get_max_threads()};
+    measure_state state = {.graph = graph, .partition = partition, .share = share, .threads = omp_get_max_threads()};
     *report =
         (partition_report){.replication_factor = 1.0, .edge_balance = 1.0, .vertex_balance = 1.0, .root_balance = 1.0};
     if (partition->parts == 1) {

@@ -9,18 +9,20 @@
 #include "partition/methods/method.h"
 
 #define ROOT_SLACK 1.05
-enum { EVEN_ROUNDS = 4 };
+enum { EVEN_ROUNDS = 4, BISECTIONS = 64 };
 
 typedef struct root_state {
     const row_team *team;
     const replica_table *table;
     int parts;
-    uint16_t *root; /* [n] */
-    int *seen;      /* [parts] those of the vertex at hand */
-    int64_t *count; /* [parts] roots of all ranks */
-    int64_t *own;   /* [parts] what this rank adds to that */
-    int64_t *room;  /* [parts] what it may add */
-    int64_t *could; /* [2, parts] vertices that could go to a part: of this rank, of all */
+    const double *share; /* [parts], or NULL */
+    uint16_t *root;      /* [n] */
+    int *seen;           /* [parts] those of the vertex at hand */
+    int64_t *count;      /* [parts] roots of all ranks */
+    int64_t *own;        /* [parts] what this rank adds to that */
+    int64_t *room;       /* [parts] what it may add */
+    int64_t *mean;       /* [parts] roots that each part shall have */
+    int64_t *could;      /* [2, parts] vertices that could go to a part: of this rank, of all */
 } root_state;
 
 /* Of v's parts that with most of its edges among those with room, or -1. */
@@ -95,9 +97,10 @@ static int64_t share_of(const root_state *state, int64_t amount, int part)
     return (int64_t)((double)amount * ((double)own / (double)all));
 }
 
-static void place_split(root_state *state, int64_t limit)
+static void place_split(root_state *state)
 {
     for (int p = 0; p < state->parts; ++p) {
+        const int64_t limit = (int64_t)((double)state->mean[p] * ROOT_SLACK) + 1;
         state->room[p] = share_of(state, limit - state->count[p], p);
     }
     for (int64_t v = state->team->begin; v < state->team->end; ++v) {
@@ -117,7 +120,7 @@ static bool is_isolated(const root_state *state, int64_t v)
 }
 
 /* Isolated vertices fill the parts with the fewest roots: level by level, parts ascending. */
-static void place_isolated(root_state *state)
+static void place_evenly(root_state *state)
 {
     int64_t level = INT64_MAX;
     int part = 0;
@@ -137,15 +140,65 @@ static void place_isolated(root_state *state)
     }
 }
 
+/* Roots that part p lacks to its share of `level`. */
+static int64_t lacking(const root_state *state, double level, int part)
+{
+    const int64_t lacks = (int64_t)ceil(level * state->share[part]) - state->count[part];
+    return lacks > 0 ? lacks : 0;
+}
+
+static int64_t lacking_of_all(const root_state *state, double level)
+{
+    int64_t lacks = 0;
+    for (int p = 0; p < state->parts; ++p) {
+        lacks += lacking(state, level, p);
+    }
+    return lacks;
+}
+
+/* The same by shares: up to one level, found by bisection, that all parts have their share of. */
+static void place_by_shares(root_state *state)
+{
+    const int64_t n = state->team->graph->vertices;
+    int64_t isolated = 0;
+    for (int64_t v = 0; v < n; ++v) {
+        isolated += is_isolated(state, v) ? 1 : 0;
+    }
+    double low = 0.0, high = 1.0;
+    while (lacking_of_all(state, high) < isolated) {
+        high *= 2.0;
+    }
+    for (int step = 0; step < BISECTIONS; ++step) {
+        const double middle = (low + high) / 2.0;
+        low = lacking_of_all(state, middle) < isolated ? middle : low;
+        high = low == middle ? high : middle;
+    }
+    for (int p = 0; p < state->parts; ++p) {
+        state->room[p] = lacking(state, high, p);
+    }
+    int part = 0;
+    for (int64_t v = 0; v < n; ++v) {
+        if (!is_isolated(state, v)) {
+            continue;
+        }
+        while (state->room[part] == 0) {
+            ++part;
+        }
+        state->root[v] = (uint16_t)part;
+        --state->room[part];
+        ++state->count[part];
+    }
+}
+
 /* Of split vertices: below the mean those that a part could get, above it those that it could give. */
-static void count_movable(root_state *state, int64_t mean)
+static void count_movable(root_state *state)
 {
     memset(state->could, 0, (size_t)state->parts * sizeof state->could[0]);
     for (int64_t v = state->team->begin; v < state->team->end; ++v) {
         const int seen = replica_parts(state->table, v, state->seen), root = state->root[v];
         for (int i = 0; seen > 1 && i < seen; ++i) {
             const int part = state->seen[i];
-            state->could[part] += state->count[part] <= mean || part == root ? 1 : 0;
+            state->could[part] += state->count[part] <= state->mean[part] || part == root ? 1 : 0;
         }
     }
 }
@@ -171,15 +224,15 @@ static int64_t move_roots(root_state *state)
     return moved;
 }
 
-/* Roots of split vertices go from parts above the mean to parts below it, until nothing moves. */
-static weft_status even_out(root_state *state, int64_t mean)
+/* Roots of split vertices go from parts above their mean to parts below it, until nothing moves. */
+static weft_status even_out(root_state *state)
 {
     int64_t moved = 1;
     for (int round = 0; round < EVEN_ROUNDS && moved > 0; ++round) {
-        count_movable(state, mean);
+        count_movable(state);
         WEFT_TRY(sum_could(state));
         for (int p = 0; p < state->parts; ++p) {
-            state->room[p] = share_of(state, mean - state->count[p], p);
+            state->room[p] = share_of(state, state->mean[p] - state->count[p], p);
         }
         moved = move_roots(state);
         WEFT_TRY(row_team_sum(state->team, &moved, 1));
@@ -233,33 +286,41 @@ static weft_status state_create(root_state *state)
     WEFT_TRY(WEFT_NEW_ZERO(&state->count, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->own, state->parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->room, state->parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->mean, state->parts, WEFT_MEM_PARTITION));
+    for (int p = 0; p < state->parts; ++p) {
+        state->mean[p] = shares_count(state->share, state->parts, p, state->team->graph->vertices);
+    }
     return WEFT_NEW_ZERO(&state->could, 2 * (int64_t)state->parts, WEFT_MEM_PARTITION);
 }
 
 static void state_free(root_state *state)
 {
     weft_free(state->could);
+    weft_free(state->mean);
     weft_free(state->room);
     weft_free(state->own);
     weft_free(state->count);
     weft_free(state->seen);
 }
 
-weft_status partition_choose_roots(const replica_table *table, int parts, int threads, uint16_t *edge_part,
-                                   uint16_t *root)
+weft_status partition_choose_roots(const replica_table *table, int parts, const double *share, int threads,
+                                   uint16_t *edge_part, uint16_t *root)
 {
     const row_team *team = table->team;
-    const int64_t mean = (team->graph->vertices + parts - 1) / parts;
-    root_state state = {.team = team, .table = table, .parts = parts, .root = root};
+    root_state state = {.team = team, .table = table, .parts = parts, .share = share, .root = root};
     weft_status status = row_team_agree(team, state_create(&state));
     WEFT_TRY_GOTO(status, status, done);
     place_unsplit(&state);
     WEFT_TRY_GOTO(count_all(&state), status, done);
     WEFT_TRY_GOTO(sum_could(&state), status, done);
-    place_split(&state, (int64_t)((double)mean * ROOT_SLACK) + 1);
+    place_split(&state);
     WEFT_TRY_GOTO(count_all(&state), status, done);
-    place_isolated(&state);
-    WEFT_TRY_GOTO(even_out(&state, mean), status, done);
+    if (share == NULL) {
+        place_evenly(&state);
+    } else {
+        place_by_shares(&state);
+    }
+    WEFT_TRY_GOTO(even_out(&state), status, done);
     place_self_loops(&state, threads, edge_part);
     status = share_roots(&state);
 done:

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
+#include "partition/shares.h"
 #include "partition/stream/homes.h"
 #include "partition/stream/row_pairs.h"
 
@@ -31,19 +32,21 @@ typedef struct stream_state {
     uint16_t *edge_part; /* of the edges of the team's own rows */
     int64_t first_edge;  /* the first of them */
     int parts, words;
-    int64_t most_load; /* edges that a part may have */
-    int64_t *room;     /* [parts] edges that this rank may still add */
-    int64_t *degree;   /* [n] */
-    uint16_t *home;    /* [n] */
-    uint64_t *held;    /* [n, words] bit p: part p holds v */
-    int64_t *load;     /* [parts] edges */
-    int64_t *rows;     /* [parts] vertices */
+    const double *share; /* [parts], or NULL */
+    int64_t *most_load;  /* [parts] edges that a part may have */
+    int64_t *room;       /* [parts] edges that this rank may still add */
+    int64_t *degree;     /* [n] */
+    uint16_t *home;      /* [n] */
+    uint64_t *held;      /* [n, words] bit p: part p holds v */
+    int64_t *load;       /* [parts] edges */
+    int64_t *rows;       /* [parts] vertices */
     /* Of a team: load and rows as of the last word, and what this rank has to tell. */
     int64_t *told_load, *told_rows;
     holding *news;
     int64_t news_count, news_room;
     /* What the last look at all parts saw. */
-    int64_t least_load, top_load, least_rows, top_rows, rows_limit;
+    double least_load, top_load, least_rows, top_rows;
+    int64_t *rows_limit; /* [parts] vertices that a part may hold and still take more */
     double *edges_term,
         *rows_term; /* [parts] what a part's edges and vertices, as they are now, are worth beside those */
     int evenest;    /* the part that adds most to evenness, -1: none has room */
@@ -74,16 +77,22 @@ static weft_status note(stream_state *state, int64_t v, int part)
     return WEFT_OK;
 }
 
+/* Of a part's count: what it would be in one as large as the mean. */
+static double evenly(const stream_state *state, const int64_t *count, int part)
+{
+    return shares_even(state->share, state->parts, part, (double)count[part]);
+}
+
 static void value_edges(stream_state *state, int part)
 {
-    state->edges_term[part] = EVEN_EDGES * (double)(state->top_load - state->load[part]) /
-                              (1.0 + (double)(state->top_load - state->least_load));
+    state->edges_term[part] = EVEN_EDGES * (state->top_load - evenly(state, state->load, part)) /
+                              (1.0 + (state->top_load - state->least_load));
 }
 
 static void value_rows(stream_state *state, int part)
 {
-    state->rows_term[part] = EVEN_ROWS * (double)(state->top_rows - state->rows[part]) /
-                             (1.0 + (double)(state->top_rows - state->least_rows));
+    state->rows_term[part] = EVEN_ROWS * (state->top_rows - evenly(state, state->rows, part)) /
+                             (1.0 + (state->top_rows - state->least_rows));
 }
 
 static weft_status hold(stream_state *state, int64_t v, int part)
@@ -133,7 +142,7 @@ static void hear_all(stream_state *state, const holding *news, int64_t count)
     for (int p = 0; p < state->parts; ++p) {
         state->told_rows[p] = state->rows[p];
         state->told_load[p] = state->load[p];
-        state->room[p] = (state->most_load - state->load[p]) / state->team->size;
+        state->room[p] = (state->most_load[p] - state->load[p]) / state->team->size;
     }
 }
 
@@ -164,24 +173,25 @@ static weft_status tell(stream_state *state, weft_status status)
 static void look(stream_state *state)
 {
     int64_t rows = 0;
-    state->least_load = state->least_rows = INT64_MAX;
+    state->least_load = state->least_rows = INFINITY;
     state->top_load = state->top_rows = 0;
     for (int p = 0; p < state->parts; ++p) {
-        const int64_t load = state->load[p], held = state->rows[p];
+        const double load = evenly(state, state->load, p), held = evenly(state, state->rows, p);
         state->least_load = load < state->least_load ? load : state->least_load;
         state->top_load = load > state->top_load ? load : state->top_load;
         state->least_rows = held < state->least_rows ? held : state->least_rows;
         state->top_rows = held > state->top_rows ? held : state->top_rows;
-        rows += held;
+        rows += state->rows[p];
     }
-    state->rows_limit = (int64_t)(ROWS_LIMIT * (double)rows / state->parts) + ROWS_FIRST;
     state->evenest = -1;
     double best = 0;
     for (int p = 0; p < state->parts; ++p) {
+        state->rows_limit[p] =
+            (int64_t)shares_amount(state->share, state->parts, p, ROWS_LIMIT * (double)rows) + ROWS_FIRST;
         value_edges(state, p);
         value_rows(state, p);
         const double gain = state->edges_term[p] + state->rows_term[p];
-        if (state->room[p] > 0 && state->rows[p] < state->rows_limit && (state->evenest < 0 || gain > best)) {
+        if (state->room[p] > 0 && state->rows[p] < state->rows_limit[p] && (state->evenest < 0 || gain > best)) {
             state->evenest = p;
             best = gain;
         }
@@ -198,13 +208,13 @@ typedef struct choice {
 typedef struct ends {
     int64_t u, v;
     double weight_u, weight_v; /* what it is worth that a part holds u, or v */
-    int64_t rows_limit;        /* vertices that a part may hold and still take one of them */
+    bool limited;              /* by what parts may hold and still take one of them */
 } ends;
 
 static void consider(const stream_state *state, const ends *pair, int part, choice *best)
 {
     const bool has_u = holds(state, pair->u, part), has_v = holds(state, pair->v, part), both = has_u && has_v;
-    if (state->room[part] <= 0 || (!both && state->rows[part] >= pair->rows_limit)) {
+    if (state->room[part] <= 0 || (!both && pair->limited && state->rows[part] >= state->rows_limit[part])) {
         return;
     }
     const double score = (has_u ? pair->weight_u : 0) + (has_v ? pair->weight_v : 0) + state->edges_term[part] +
@@ -228,7 +238,7 @@ static int emptiest(const stream_state *state)
 {
     int best = 0;
     for (int p = 1; p < state->parts; ++p) {
-        best = state->load[p] < state->load[best] ? p : best;
+        best = evenly(state, state->load, p) < evenly(state, state->load, best) ? p : best;
     }
     return best;
 }
@@ -244,14 +254,14 @@ static int choose(stream_state *state, int64_t u, int64_t v)
                  .v = v,
                  .weight_u = 1.0 + (double)state->degree[v] / degrees,
                  .weight_v = 1.0 + (double)state->degree[u] / degrees,
-                 .rows_limit = state->rows_limit};
+                 .limited = true};
     choice best = {.part = -1};
     consider_holders(state, &pair, &best);
     if (state->evenest >= 0) {
         consider(state, &pair, state->evenest, &best);
     }
     if (best.part < 0) {
-        pair.rows_limit = INT64_MAX;
+        pair.limited = false;
         consider_holders(state, &pair, &best);
     }
     return best.part >= 0 ? best.part : emptiest(state);
@@ -294,7 +304,7 @@ static weft_status share_room_at_home(stream_state *state)
     const row_team *team = state->team;
     int64_t *own = NULL, *all = NULL;
     for (int p = 0; p < state->parts; ++p) {
-        state->room[p] = state->most_load;
+        state->room[p] = state->most_load[p];
     }
     if (team->size == 1) {
         return WEFT_OK;
@@ -308,8 +318,8 @@ static weft_status share_room_at_home(stream_state *state)
     }
     WEFT_TRY_GOTO(row_team_sum(team, all, state->parts), status, done);
     for (int p = 0; p < state->parts; ++p) {
-        if (all[p] > state->most_load) {
-            state->room[p] = (int64_t)((double)state->most_load * ((double)own[p] / (double)all[p]));
+        if (all[p] > state->most_load[p]) {
+            state->room[p] = (int64_t)((double)state->most_load[p] * ((double)own[p] / (double)all[p]));
         }
     }
 done:
@@ -408,6 +418,8 @@ static weft_status state_create(stream_state *state)
     WEFT_TRY(WEFT_NEW_ZERO(&state->load, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->rows, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW(&state->room, parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW(&state->most_load, parts, WEFT_MEM_PARTITION));
+    WEFT_TRY(WEFT_NEW_ZERO(&state->rows_limit, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->edges_term, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->rows_term, parts, WEFT_MEM_PARTITION));
     WEFT_TRY(WEFT_NEW_ZERO(&state->told_load, parts, WEFT_MEM_PARTITION));
@@ -420,6 +432,8 @@ static void state_free(stream_state *state)
     weft_free(state->news);
     weft_free(state->told_rows);
     weft_free(state->told_load);
+    weft_free(state->rows_limit);
+    weft_free(state->most_load);
     weft_free(state->room);
     weft_free(state->rows_term);
     weft_free(state->edges_term);
@@ -443,10 +457,14 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
                           .first_edge = graph->offset[team->begin],
                           .parts = parts,
                           .words = (parts + 63) / 64,
-                          .most_load = (int64_t)(options->balance * (double)graph->edges / parts) + 1};
+                          .share = options->share};
     WEFT_TRY_GOTO(row_team_agree(team, state_create(&state)), status, done);
+    for (int p = 0; p < parts; ++p) {
+        const double edges = options->balance * (double)graph->edges;
+        state.most_load[p] = (int64_t)shares_amount(options->share, parts, p, edges) + 1;
+    }
     WEFT_TRY_GOTO(count_degrees(&state), status, done);
-    WEFT_TRY_GOTO(homes_find(team, state.degree, parts, state.home), status, done);
+    WEFT_TRY_GOTO(homes_find(team, state.degree, parts, options->share, state.home), status, done);
     status = WEFT_NEW_ZERO(&state.held, graph->vertices * state.words, WEFT_MEM_PARTITION);
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
     WEFT_TRY_GOTO(row_pairs_open(team, &state.pairs), status, done);

@@ -11,7 +11,7 @@
  *
  *      among those with room for its edges; the last term counts where a vertex would be added, and is full where none
  *      would. Vertices of high degree are cut first. Parts with ROWS_LIMIT times the mean vertices take no new ones while
- *      another can.
+ *      another can. Of parts with shares, edges and vertices are counted beside a part's share.
  *
  * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
  * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
@@ -37,8 +37,9 @@ uint64_t edge_stream_memory(const row_team *team, int parts);
 
 typedef struct edge_stream_options {
     int parts, threads;
-    double balance; /* allowed edges of a part over the mean */
-    bool first;     /* of a team of one: pairs are told where they are met first, the rest stays PARTITION_NO_PART */
+    double balance;      /* allowed edges of a part over the mean */
+    const double *share; /* [parts] or NULL: partition/shares.h */
+    bool first; /* of a team of one: pairs are told where they are met first, the rest stays PARTITION_NO_PART */
 } edge_stream_options;
 
 /* [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,

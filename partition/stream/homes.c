@@ -13,6 +13,7 @@ enum { PASSES = 8, PROGRESS_ROWS = 4096, STILL = 128 }; /* passes end when fewer
 enum { TEAM_BLOCKS = 8 };                               /* of a rank's rows, with a word to the others behind each */
 #define EDGE_SLACK   1.05                               /* of a part over the mean */
 #define VERTEX_SLACK 1.10
+#define LEAST_LIMIT  0.125 /* of a cluster, in mean parts */
 
 /* What a label may still take. */
 typedef struct room {
@@ -27,6 +28,7 @@ typedef struct homes_state {
     const row_team *team;
     const weft_graph *graph;
     const int64_t *degree;
+    const double *asked; /* [labels] once labels are parts of different sizes; NULL: room is the same for all */
     int64_t labels;
     int64_t total;    /* sum of degrees */
     int64_t *label;   /* [n] cluster, later part */
@@ -77,13 +79,24 @@ static void add_up(homes_state *state)
     }
 }
 
+/* What a label may have; most: one as large as the mean. */
+static room room_of(const homes_state *state, room most, int64_t label)
+{
+    if (state->asked == NULL) {
+        return most;
+    }
+    const double size = state->asked[label] * (double)state->labels;
+    return (room){(int64_t)((double)most.edges * size), (int64_t)((double)most.members * size) + 1};
+}
+
 /* This rank's share of what labels may take besides what they have. */
 static void share_room(homes_state *state, room most)
 {
     add_up(state);
     for (int64_t l = 0; l < state->labels; ++l) {
-        state->edges[l] = (most.edges - state->edges[l]) / state->team->size;
-        state->members[l] = (most.members - state->members[l]) / state->team->size;
+        const room own = room_of(state, most, l);
+        state->edges[l] = (own.edges - state->edges[l]) / state->team->size;
+        state->members[l] = (own.members - state->members[l]) / state->team->size;
     }
 }
 
@@ -196,13 +209,21 @@ static int fuller_first(const void *a, const void *b)
 /* A heap of parts, the emptiest at its root, of which alone the share grows. */
 typedef struct part_heap {
     int parts;
-    int *part;    /* [parts] */
-    share *share; /* [parts] of each part, by its number */
+    int *part;           /* [parts] */
+    share *share;        /* [parts] of each part, by its number */
+    const double *asked; /* [parts] what they are to have, or NULL */
 } part_heap;
+
+/* How full a part is; of parts of different sizes, less what it has room for. */
+static double filled(const part_heap *heap, int part)
+{
+    const double full = fullness(heap->share[part]);
+    return heap->asked != NULL ? full - heap->asked[part] * heap->parts : full;
+}
 
 static bool is_emptier(const part_heap *heap, int a, int b)
 {
-    const double x = fullness(heap->share[heap->part[a]]), y = fullness(heap->share[heap->part[b]]);
+    const double x = filled(heap, heap->part[a]), y = filled(heap, heap->part[b]);
     return x < y || (x == y && heap->part[a] < heap->part[b]);
 }
 
@@ -224,8 +245,12 @@ static void sift_root(part_heap *heap)
 static void deal(const homes_state *state, const sized_cluster *order, int64_t clusters, part_heap *heap,
                  int64_t *part_of)
 {
-    for (int p = 0; p < heap->parts; ++p) {
-        heap->part[p] = p;
+    for (int p = 0; p < heap->parts; ++p) { /* in order, the emptiest first: a heap */
+        int at = p;
+        for (heap->part[at] = p; at > 0 && is_emptier(heap, at, at - 1); --at) {
+            heap->part[at] = heap->part[at - 1];
+            heap->part[at - 1] = p;
+        }
     }
     for (int64_t i = 0; i < clusters; ++i) {
         const share more = share_of(state, order[i].cluster, heap->parts);
@@ -238,13 +263,13 @@ static void deal(const homes_state *state, const sized_cluster *order, int64_t c
 }
 
 /* Labels become parts, and so do the sums over them. */
-static weft_status clusters_to_parts(homes_state *state, int parts)
+static weft_status clusters_to_parts(homes_state *state, int parts, const double *asked)
 {
     weft_status status = WEFT_OK;
     const int64_t n = state->graph->vertices;
     int64_t clusters = 0;
     sized_cluster *order = NULL;
-    part_heap heap = {.parts = parts};
+    part_heap heap = {.parts = parts, .asked = asked};
     for (int64_t v = 0; v < n; ++v) {
         clusters += state->edges[v] > 0 ? 1 : 0;
     }
@@ -268,6 +293,7 @@ static weft_status clusters_to_parts(homes_state *state, int parts)
         state->count[v] = 0;
     }
     state->labels = parts;
+    state->asked = asked;
 done:
     weft_free(heap.share);
     weft_free(heap.part);
@@ -326,7 +352,17 @@ static void state_free(homes_state *state)
     weft_free(state->moves);
 }
 
-weft_status homes_find(const row_team *team, const int64_t *degree, int parts, uint16_t *home)
+/* Of a cluster, in mean parts. */
+static double cluster_limit(const double *asked, int parts)
+{
+    double least = 1.0;
+    for (int p = 0; asked != NULL && p < parts; ++p) {
+        least = asked[p] * parts < least ? asked[p] * parts : least;
+    }
+    return least > LEAST_LIMIT ? least : LEAST_LIMIT;
+}
+
+weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home)
 {
     homes_state state;
     const int64_t n = team->graph->vertices;
@@ -334,8 +370,9 @@ weft_status homes_find(const row_team *team, const int64_t *degree, int parts, u
     WEFT_TRY_GOTO(status, status, done);
     const double edges = (double)state.total / parts, members = (double)n / parts;
     state.progress = log_progress_begin("stream, homes of vertices", "rows", 2.0 * PASSES * (double)n);
-    WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)edges, (int64_t)members + 1}), status, done);
-    WEFT_TRY_GOTO(row_team_agree(team, clusters_to_parts(&state, parts)), status, done);
+    const double limit = cluster_limit(asked, parts);
+    WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)(limit * edges), (int64_t)(limit * members) + 1}), status, done);
+    WEFT_TRY_GOTO(row_team_agree(team, clusters_to_parts(&state, parts, asked)), status, done);
     WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)(EDGE_SLACK * edges), (int64_t)(VERTEX_SLACK * members) + 1}),
                   status, done);
     log_progress_end(&state.progress);

@@ -47,7 +47,7 @@ static double libra_replication(const weft_graph *g, const partition_options *as
     refine_result result;
     ASSERT_OK(pair_list_build(g, 2, &list));
     uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
-    ASSERT_OK(libra_assign(&list, options.parts, options.seed, 2, pair_part));
+    ASSERT_OK(libra_assign(&list, options.parts, NULL, options.seed, 2, pair_part));
     part_counts counts;
     ASSERT_OK(counts_create(&list, pair_part, options.parts, 2, &counts));
     ASSERT_OK(refine_pairs(&list, &(refine_options){.parts = options.parts, .threads = 2, .balance = 1.05}, &counts,

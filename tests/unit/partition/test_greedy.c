@@ -70,7 +70,7 @@ static void test_libra_follows_its_rule(void **state)
         ASSERT_OK(pair_list_build(&g.graph, 2, &list));
         uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
         for (int k = 0; k < 4; ++k) {
-            ASSERT_OK(libra_assign(&list, parts_tried[k], 5, 2, pair_part));
+            ASSERT_OK(libra_assign(&list, parts_tried[k], NULL, 5, 2, pair_part));
             check_libra(&list, parts_tried[k], pair_part);
         }
         free(pair_part);
@@ -89,7 +89,7 @@ static void test_libra_draws_ties(void **state)
     uint16_t pair_part[64];
     int count[4] = {0};
     for (uint64_t seed = 0; seed < 400; ++seed) {
-        ASSERT_OK(libra_assign(&list, 4, seed, 1, pair_part));
+        ASSERT_OK(libra_assign(&list, 4, NULL, seed, 1, pair_part));
         ++count[pair_part[0]];
     }
     for (int p = 0; p < 4; ++p) {
@@ -166,7 +166,7 @@ static void test_refinement_never_adds_replicas(void **state)
             int parts = parts_tried[k];
             int64_t most = 0;
             refine_result result;
-            ASSERT_OK(libra_assign(&list, parts, 3, 2, start));
+            ASSERT_OK(libra_assign(&list, parts, NULL, 3, 2, start));
             memcpy(serial, start, bytes);
             ASSERT_OK(refine(&list, parts, 0, 1, serial, &result)); /* balance only */
             int64_t balanced = count_replicas(&list, parts, serial, &most);
@@ -228,7 +228,7 @@ static void test_eviction_only_takes_replicas(void **state)
             int64_t before = 0, most = 0;
             uint64_t random = 17;
             refine_result result;
-            ASSERT_OK(libra_assign(&list, parts, 3, 2, pair_part));
+            ASSERT_OK(libra_assign(&list, parts, NULL, 3, 2, pair_part));
             for (int64_t e = 0; e < list.pairs && k % 3 == 0; ++e) {
                 pair_part[e] = (uint16_t)(test_random(&random) % parts);
             }
@@ -337,7 +337,7 @@ static void test_counts_follow_moves(void **state)
             largest = held > largest ? held : largest;
         }
         assert_int_equal(counts.replicas, replicas);
-        assert_int_equal(counts_largest(&counts), largest);
+        assert_int_equal(counts_largest(&counts, NULL), largest);
         counts_free(&counts);
         free(expected);
     }
@@ -482,7 +482,7 @@ static void test_stream_beside_libra(void **state)
     int64_t most = 0;
     ASSERT_OK(pair_list_build(&g.graph, 1, &list));
     uint16_t *pair_part = malloc((size_t)list.pairs * sizeof *pair_part);
-    ASSERT_OK(libra_assign(&list, 8, 1, 1, pair_part));
+    ASSERT_OK(libra_assign(&list, 8, NULL, 1, 1, pair_part));
     const int64_t libra = count_replicas(&list, 8, pair_part, &most);
     uint16_t *part = malloc((size_t)g.graph.edges * sizeof *part);
     ASSERT_OK(stream_alone(&g.graph, 8, 1.05, part, NULL));

@@ -134,7 +134,7 @@ static void test_cut_takes_the_cover(void **state)
     for (int v = 0; v < 20; ++v) {
         node_part[v] = v < 10 ? 0 : 1;
     }
-    ASSERT_OK(cover_assign(&list, node_part, 2, 2, pair_part));
+    ASSERT_OK(cover_assign(&list, node_part, 2, NULL, 2, pair_part));
     for (int64_t u = 0; u < 20; ++u) {
         for (int64_t e = list.offset[u]; e < list.offset[u + 1]; ++e) {
             int64_t v = list.other[e];
@@ -168,7 +168,7 @@ static void test_sides_are_balanced(void **state)
                                                    .high_pairs = {30000, 0, 30000}};
         }
     }
-    cover_choose_sides(PARTS, vertices, pairs, offer);
+    cover_choose_sides(PARTS, NULL, vertices, pairs, offer);
     int64_t most = 0, sum = 0, check[PARTS];
     for (int p = 0; p < PARTS; ++p) {
         check[p] = 1000 + p;
@@ -201,8 +201,8 @@ static void test_pairs_lie_with_an_end(void **state)
     for (int v = 0; v < 3000; ++v) {
         node_part[v] = (uint16_t)(test_random(&random) % 7);
     }
-    ASSERT_OK(cover_assign(&list, node_part, 7, 1, first));
-    ASSERT_OK(cover_assign(&list, node_part, 7, 3, again));
+    ASSERT_OK(cover_assign(&list, node_part, 7, NULL, 1, first));
+    ASSERT_OK(cover_assign(&list, node_part, 7, NULL, 3, again));
     for (int64_t u = 0; u < 3000; ++u) {
         for (int64_t e = list.offset[u]; e < list.offset[u + 1]; ++e) {
             assert_true(first[e] == node_part[u] || first[e] == node_part[list.other[e]]);

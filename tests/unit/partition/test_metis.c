@@ -24,8 +24,8 @@ static void test_parts_are_filled_and_balanced(void **state)
     uint16_t part[1600], again[1600];
     for (int k = 2; k <= 200; k *= 10) {
         int64_t weight[200] = {0}, most = 0;
-        ASSERT_OK(metis_partition(&a, k, 9, 2, 0, part));
-        ASSERT_OK(metis_partition(&a, k, 9, 1, 0, again));
+        ASSERT_OK(metis_partition(&a, k, NULL, 9, 2, 0, part));
+        ASSERT_OK(metis_partition(&a, k, NULL, 9, 1, 0, again));
         assert_memory_equal(part, again, sizeof part);
         for (int v = 0; v < 1600; ++v) {
             assert_true(part[v] < k);
@@ -46,7 +46,7 @@ static void test_one_part_needs_no_metis(void **state)
     test_graph g = test_graph_random(5, 10, true, 1);
     adjacency a = adjacency_of(&g);
     uint16_t part[5] = {9, 9, 9, 9, 9}, zero[5] = {0};
-    ASSERT_OK(metis_partition(&a, 1, 0, 1, 0, part));
+    ASSERT_OK(metis_partition(&a, 1, NULL, 0, 1, 0, part));
     assert_memory_equal(part, zero, sizeof part);
     test_graph_free(&g);
 }
@@ -57,7 +57,7 @@ static void test_too_many_parts_are_refused(void **state)
     test_graph g = test_graph_random(100, 400, true, 1);
     adjacency a = adjacency_of(&g);
     uint16_t part[100];
-    ASSERT_STATUS(metis_partition(&a, 13, 0, 1, 0, part), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(metis_partition(&a, 13, NULL, 0, 1, 0, part), WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("at most 12 parts");
     test_graph_free(&g);
 }
@@ -75,7 +75,7 @@ static void test_empty_parts_are_repaired(void **state)
     adjacency a = adjacency_of(&g);
     uint16_t part[N];
     int count[N / 8] = {0};
-    ASSERT_OK(metis_partition(&a, N / 8, 0, 1, 0, part));
+    ASSERT_OK(metis_partition(&a, N / 8, NULL, 0, 1, 0, part));
     for (int v = 0; v < N; ++v) {
         ++count[part[v]];
     }
@@ -93,17 +93,17 @@ static void test_bad_input_is_refused(void **state)
     uint16_t part[200];
     int32_t good = g.source[5];
     g.source[5] = 200;
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_DATA);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 0, part), WEFT_ERR_DATA);
     ASSERT_MESSAGE("entry 5");
     g.source[5] = -7;
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_DATA);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 0, part), WEFT_ERR_DATA);
     g.source[5] = 0; /* row 0: a self-loop */
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_DATA);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 0, part), WEFT_ERR_DATA);
     g.source[5] = good == 199 ? 198 : 199; /* one-directional, unless it was there */
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_DATA);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 0, part), WEFT_ERR_DATA);
     ASSERT_MESSAGE("no reverse");
     g.source[5] = good;
-    ASSERT_OK(metis_partition(&a, 4, 0, 2, 0, part));
+    ASSERT_OK(metis_partition(&a, 4, NULL, 0, 2, 0, part));
     test_graph_free(&g);
 }
 
@@ -113,11 +113,11 @@ static void test_memory_limit_is_kept(void **state)
     test_graph g = test_graph_communities(200, 2000, 4, 50, 1);
     adjacency a = adjacency_of(&g);
     uint16_t part[200];
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 1 << 20, part), WEFT_ERR_RESOURCE);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 1 << 20, part), WEFT_ERR_RESOURCE);
     ASSERT_MESSAGE("GiB");
-    ASSERT_OK(metis_partition(&a, 4, 0, 2, metis_memory(a.vertices, a.entries), part));
+    ASSERT_OK(metis_partition(&a, 4, NULL, 0, 2, metis_memory(a.vertices, a.entries), part));
     a.entries = INT64_C(3) << 30; /* counts are looked at before the arrays */
-    ASSERT_STATUS(metis_partition(&a, 4, 0, 2, 0, part), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(metis_partition(&a, 4, NULL, 0, 2, 0, part), WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("2^31");
     test_graph_free(&g);
 }

@@ -73,6 +73,52 @@ static void test_absent_ones_are_not_found(void **state)
     test_graph_free(&g);
 }
 
+/* Shares have a folder of their own, whose last ones serve for others that are near enough. */
+static void test_shares_are_told_apart(void **state)
+{
+    const double share[3] = {0.5, 0.3, 0.2}, near[3] = {0.51, 0.295, 0.195}, equal[3] = {1.0 / 3, 1.0 / 3, 1.0 / 3};
+    weft_partition plain, weighted, loaded;
+    partition_report report, read;
+    test_graph g = saved_graph(state, &plain, &report);
+    partition_options options = asked;
+    options.share = share;
+    ASSERT_STATUS(partition_load(*state, &g.graph, &options, &loaded, NULL), WEFT_ERR_NOINPUT);
+    ASSERT_OK(partition_compute(&g.graph, &options, &weighted, &report));
+    assert_memory_not_equal(plain.edge_part, weighted.edge_part, (size_t)plain.edges * sizeof plain.edge_part[0]);
+    ASSERT_OK(partition_save(*state, &g.graph, &weighted, &report, &options));
+    ASSERT_OK(partition_load(*state, &g.graph, &options, &loaded, &read));
+    assert_memory_equal(loaded.edge_part, weighted.edge_part, (size_t)loaded.edges * sizeof loaded.edge_part[0]);
+    assert_true(read.edge_balance == report.edge_balance);
+    partition_destroy(&loaded);
+    options.share = equal;
+    ASSERT_OK(partition_load(*state, &g.graph, &options, &loaded, NULL));
+    assert_memory_equal(loaded.edge_part, plain.edge_part, (size_t)loaded.edges * sizeof loaded.edge_part[0]);
+    partition_destroy(&loaded);
+    options.share = near;
+    ASSERT_STATUS(partition_load(*state, &g.graph, &options, &loaded, NULL), WEFT_ERR_NOINPUT);
+    ASSERT_MESSAGE("part 0 was made for a share of 0.5, not 0.51");
+    options.share_slack = 0.1;
+    ASSERT_OK(partition_load(*state, &g.graph, &options, &loaded, NULL));
+    partition_destroy(&loaded);
+    /* Shares that are missing, or not all there, are damage. */
+    const char *const damaged[] = {
+        "{\"format\": \"weft-partition\", \"version\": 1, \"method\": \"libra\", \"parts\": 3, "
+        "\"balance\": 1.1}",
+        "{\"format\": \"weft-partition\", \"version\": 1, \"method\": \"libra\", \"parts\": 3, "
+        "\"balance\": 1.1, \"shares\": [0.5, 0.3]}",
+        "{\"format\": \"weft-partition\", \"version\": 1, \"method\": \"libra\", \"parts\": 3, "
+        "\"balance\": 1.1, \"shares\": [0.5, 0.3, 0.2, 0.1]}"};
+    options.share = share;
+    for (int i = 0; i < 3; ++i) {
+        put_file(in_folder(state, "partition-libra-3-11-weighted/report.json"), damaged[i], strlen(damaged[i]));
+        ASSERT_STATUS(partition_load(*state, &g.graph, &options, &loaded, NULL), WEFT_ERR_DATA);
+        ASSERT_MESSAGE("\"shares\"");
+    }
+    partition_destroy(&plain);
+    partition_destroy(&weighted);
+    test_graph_free(&g);
+}
+
 static void test_foreign_and_damaged_ones_are_refused(void **state)
 {
     weft_partition saved, loaded;
@@ -225,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_trip, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_one_part_needs_no_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_absent_ones_are_not_found, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_shares_are_told_apart, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_foreign_and_damaged_ones_are_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_parts_from_text_and_arrays, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_parts_from_partition_books, folder_setup, folder_teardown),

@@ -74,7 +74,7 @@ static void job_end(team_job *job)
 static void check_report(const weft_graph *graph, const team_job *job)
 {
     partition_report expected;
-    ASSERT_OK(partition_measure(graph, &job->whole, &expected));
+    ASSERT_OK(partition_measure(graph, &job->whole, NULL, &expected));
     const partition_report *got = &job->report;
     ASSERT_NEAR(got->replication_factor, expected.replication_factor, 1e-12);
     ASSERT_NEAR(got->edge_balance, expected.edge_balance, 1e-12);

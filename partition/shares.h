@@ -1,0 +1,66 @@
+/*
+ * partition/shares.h: parts of different sizes, for ranks of different speed.
+ *
+ * share [parts]: what each part shall have of the edges, and of the vertices: above 0, their sum 1. NULL: all the same, which is
+ * computed to the bit as if there were no shares. What is compared between parts is what they would have if they were as large
+ * as the mean part; what limits a part is its own amount.
+ */
+#ifndef WEFT_PARTITION_SHARES_H
+#define WEFT_PARTITION_SHARES_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A part's share of an amount. */
+static inline double shares_amount(const double *share, int parts, int part, double amount)
+{
+    return share == NULL ? amount / parts : amount * share[part];
+}
+
+/* The same in whole numbers, which are enough for all of `count` together. */
+static inline int64_t shares_count(const double *share, int parts, int part, int64_t count)
+{
+    return share == NULL ? (count + parts - 1) / parts : (int64_t)ceil((double)count * share[part]);
+}
+
+/* What `count` of a part would be in one as large as the mean. */
+static inline double shares_even(const double *share, int parts, int part, double count)
+{
+    return share == NULL ? count : count / (share[part] * parts);
+}
+
+/* NULL where all of share [parts] are equal. */
+static inline const double *shares_unequal(const double *share, int parts)
+{
+    for (int p = 1; share != NULL && p < parts; ++p) {
+        if (share[p] != share[0]) {
+            return share;
+        }
+    }
+    return NULL;
+}
+
+/* The largest of count [parts], as if parts were as large as the mean. */
+static inline double shares_most(const double *share, int parts, const int64_t *count)
+{
+    double most = 0.0;
+    for (int p = 0; p < parts; ++p) {
+        const double even = shares_even(share, parts, p, (double)count[p]);
+        most = even > most ? even : most;
+    }
+    return most;
+}
+
+/* Where part p would begin if parts lay side by side in [0, 1). */
+static inline double shares_before(const double *share, int parts, int part)
+{
+    double before = 0.0;
+    for (int p = 0; share != NULL && p < part; ++p) {
+        before += share[p];
+    }
+    return share == NULL ? (double)part / parts : before;
+}
+
+#endif
