@@ -116,6 +116,11 @@ if command -v mpirun >/dev/null; then
     same mixed sage-ref
     grep -q '"backend": "cuda on 1 rank, cpu on 2"' mixed/run.json || fail "mixed: $(grep '"backend"' mixed/run.json)"
     ! grep -q "parted" mixed.out || fail "mixed: $(cat mixed.out)"
+    mixed mixed-weights "${graph[@]}" --rank-weights 5,1,1
+    same mixed-weights sage-ref
+    mixed mixed-measured train --data $quickstart --hidden 8 --epochs 3 --threads 1 --pin off --rank-weights auto
+    same mixed-measured sage-ref
+    grep -q "rank weights (auto, measured): [0-9.]* [0-9.]* [0-9.]*$" mixed-measured.err || fail "$(cat mixed-measured.err)"
     mixed mixed-gat "${graph[@]}" --model gat
     same mixed-gat gat-ref
     mixed mixed-image "${images[@]}"

@@ -34,6 +34,35 @@ for option in --no-reproducible --reproducible; do
     [ "$(losses 1 | wc -l)" -eq 5 ] && [ "$(losses 1)" = "$(losses 2)" ] || fail "$option: two runs have different losses"
 done
 
+# ---- ranks with different shares of the graph: the losses of one rank; partitions of other shares are told apart ----
+told() { sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p' "$1/metrics.jsonl"; }
+same() { # FOLDER FOLDER
+    [ "$(told "$1" | wc -l)" -eq 3 ] || fail "$1: no losses"
+    paste <(told "$1") <(told "$2") |
+        awk '{d = $1 - $2; if (d < 0) d = -d; if (!(NF == 2 && d <= 1e-5 * $2)) bad = 1} END {exit bad}' ||
+        fail "losses of $1: $(told "$1" | tr '\n' ' ') of $2: $(told "$2" | tr '\n' ' ')"
+}
+share=(train --data store --hidden 8 --epochs 3 --threads 1)
+"$weft" "${share[@]}" --quiet --run-dir alone >out 2>err || fail "one rank: $(cat err)"
+weighed() { # FOLDER RANKS TEXT OPTION...
+    local folder=$1 count=$2 text=$3
+    shift 3
+    ranks "$count" "$weft" "${share[@]}" --run-dir "$folder" "$@" >out 2>err || fail "$*: $(cat err)"
+    grep -q -- "$text" err || fail "$*: no '$text' in: $(cat err)"
+    same "$folder" alone
+}
+weighed share2 2 "partition auto into 2 parts by rank weights: " --rank-weights 3,1
+weighed share2-again 2 "partition auto into 2 parts by rank weights (stored): " --rank-weights 3,1
+weighed share2-other 2 "partition auto into 2 parts by rank weights: " --rank-weights 1,2
+weighed share2-equal 2 "partition auto into 2 parts\( (stored)\)\?: " --rank-weights 1,1
+weighed share4 4 "partition auto into 4 parts by rank weights: " --rank-weights 3,1,1,1
+for method in metis expand stream libra random edgecut; do
+    weighed share4-$method 4 "partition $method into 4 parts by rank weights: " --rank-weights 3,1,1,1 --partition $method
+done
+weighed share-auto 2 "rank weights (auto, measured): [0-9]" --rank-weights auto
+grep -A1 '"rank-weights"' share-auto/run.json | grep -q '"value": "[0-9.]*,[0-9.]*"' ||
+    fail "run.json does not have the weights: $(grep -A1 '"rank-weights"' share-auto/run.json)"
+
 # ---- a dry run, and refusals ----
 ranks 2 "$weft" train --data "$data" --threads 1 --dry-run >out 2>err || fail "dry run: $(cat err)"
 grep -qF "2 rank(s) on 1 node(s), 1 thread(s) each" out || fail "dry run does not count ranks: $(cat out)"
@@ -55,6 +84,9 @@ refused() {
 }
 refused 71 "would need" --data "$data" --memory-limit 1MiB
 refused 71 "by --memory-limit" --data "$data" --partition random --memory-limit 1MiB
+refused 2 "3 number(s) for 2 rank(s): give one for each" --data store --rank-weights 3,1,1
+refused 2 "\"0\" is no number above 0: give equal, auto" --data store --rank-weights 3,0
+refused 2 "take one of auto, metis, expand, stream, libra, random, edgecut" --data store --rank-weights 3,1 --partition 2d
 refused 66 "nowhere: no such graph store" --data nowhere
 refused 2 "did you mean --hidden?" --data store --hiden 3
 cp -r store bad

@@ -1,9 +1,9 @@
 /*
  * Graph networks against independent oracles, in double precision on the reference backend:
  *   - gradients against central finite differences of the loss, dropout on;
- *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner; the last sum of
- *     some runs along edges into rows that the loss reads alone, and the features of some stay on the host and pass in blocks of
- *     a few rows, which must change nothing.
+ *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner, with parts of one
+ *     size and of different ones; the last sum of some runs along edges into rows that the loss reads alone, and the features of
+ *     some stay on the host and pass in blocks of a few rows, which must change nothing.
  * Edges have weights in some of them.
  * trees: release
  */
@@ -13,7 +13,7 @@
 #include "gnn/gnn_model.h"
 #include "support/labelled_graphs.h"
 
-enum { MAX_WEIGHTS = 4096, CLASSES = 3 };
+enum { MAX_WEIGHTS = 4096, CLASSES = 3, MAX_RANKS = 8 };
 
 typedef struct case_result {
     double loss;
@@ -29,6 +29,7 @@ typedef struct case_input {
     gnn_config config;
     train_loss loss;
     const char *method;
+    bool weighed; /* parts have different sizes */
     const char *backend;
     gnn_feature_scaling scaling;
     /* Added to one weight before the pass, for finite differences. */
@@ -155,6 +156,15 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
 
 static const char WHOLE_ROWS[] = "whole rows"; /* a method of this test */
 
+/* Of ranks of which every other one gets twice as much as the one before it. */
+static void fill_shares(int ranks, double *share)
+{
+    const double sum = 3.0 * (ranks / 2) + ranks % 2;
+    for (int r = 0; r < ranks; ++r) {
+        share[r] = (r % 2 == 0 ? 1.0 : 2.0) / sum;
+    }
+}
+
 /* An edge-cut: every edge lies at its destination's root. Methods that make one fork, which threads of one process cannot
  * share: they are covered by the tests that start mpirun. */
 static void move_to_destinations(const weft_graph *graph, weft_partition *partition)
@@ -191,11 +201,14 @@ static weft_status case_rank(weft_comm *comm, void *argument)
     gnn_labels labels = {0};
     const weft_graph *graph = &in->graph->graph;
     const bool whole_rows = strcmp(in->method, WHOLE_ROWS) == 0;
+    double share[MAX_RANKS];
+    fill_shares(comm_size(comm), share);
     const partition_options options = {.method = whole_rows ? "random" : in->method,
                                        .parts = comm_size(comm),
                                        .seed = 1,
                                        .balance = 1.1,
-                                       .threads = 1};
+                                       .threads = 1,
+                                       .share = in->weighed ? share : NULL};
     WEFT_TRY_GOTO(weft_hal_open(test_device(in->backend), 1, &hal), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(partition_compute(graph, &options, &partition, &report), status, done);
@@ -479,6 +492,7 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
     for (int m = 0; m < 8; ++m) {
         const bool hides = m >= 4; /* the halo, behind the products */
         in.method = methods[m % 4];
+        in.weighed = (row + m) % 2 == 0 && strcmp(in.method, "2d") != 0;
         in.config.overlap = hides ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
         /* Beside features held whole, where that orders weights alike: they are set by their places here. */
         const bool alike = config.order == GNN_ORDER_LINEAR_FIRST || config.kind != GNN_SAGE;
@@ -489,7 +503,8 @@ static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feat
         describe(&in.config, model, sizeof model);
         int ranks = rank_counts[(row + m) % 4];
         run_case(&in, ranks);
-        snprintf(what, sizeof what, "%s, %s on %d ranks%s", model, in.method, ranks, hides ? ", halo hidden" : "");
+        snprintf(what, sizeof what, "%s, %s on %d ranks%s%s", model, in.method, ranks, hides ? ", halo hidden" : "",
+                 in.weighed ? ", of different shares" : "");
         compare(&many, &one, logits, what);
         *cuts += many.cuts;
         *streams += many.streams;

@@ -3,6 +3,7 @@
 
 #include "app/api/api.h"
 #include "app/cli/command.h"
+#include "app/gnn/rank_weights.h"
 #include "base/alloc.h"
 
 static weft_partition_report public_report(const partition_report *report)
@@ -25,9 +26,13 @@ weft_status weft_partition_compute(const weft_graph *graph, const weft_options *
     partition_report quality = {0};
     *partition = NULL;
     WEFT_TRY(api_check_command(options, "partition", "weft_partition_compute"));
-    const partition_options request = app_partition_options(options);
-    WEFT_TRY(WEFT_NEW_ZERO(&made, 1, WEFT_MEM_PARTITION));
-    weft_status status = partition_compute(graph, &request, made, &quality);
+    partition_options request = app_partition_options(options);
+    double *share = NULL;
+    WEFT_TRY(rank_weights_of_parts(options, request.parts, &share));
+    request.share = share;
+    weft_status status = WEFT_NEW_ZERO(&made, 1, WEFT_MEM_PARTITION);
+    status = status == WEFT_OK ? partition_compute(graph, &request, made, &quality) : status;
+    weft_free(share);
     if (status != WEFT_OK) {
         weft_partition_destroy(made);
         return status;

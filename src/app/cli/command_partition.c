@@ -7,6 +7,7 @@
 
 #include "app/cli/command.h"
 #include "app/gnn/partition_together.h"
+#include "app/gnn/rank_weights.h"
 #include "app/setup/context.h"
 #include "base/alloc.h"
 #include "base/escape.h"
@@ -54,7 +55,8 @@ static void print_table(const weft_graph *graph, const partition_options *option
     printf("method              %s: %s\n", options->method, partition_method_find(options->method)->description);
     printf("parts               %d (seed %" PRIu64 ")\n", options->parts, options->seed);
     printf("replication factor  %.3f\n", report->replication_factor);
-    printf("edge balance        %.3f (largest part over the mean)\n", report->edge_balance);
+    printf("edge balance        %.3f (largest part over %s)\n", report->edge_balance,
+           options->share != NULL ? "its share" : "the mean");
     printf("vertex balance      %.3f\n", report->vertex_balance);
     printf("root balance        %.3f\n", report->root_balance);
     printf("rows per layer      %" PRId64 " (%.2f per vertex)\n", report->rows_per_layer,
@@ -122,11 +124,14 @@ static weft_status divide_alone(const weft_options *options)
 {
     const char *store = option_argument(options, 0);
     partition_options request = app_partition_options(options);
+    double *share = NULL;
     weft_graph graph = {0};
     weft_partition partition = {0};
     partition_report report = {0};
     weft_status status = WEFT_OK;
     bool kept = option_choice(options, OPT_SAVE) == SAVE_ON;
+    WEFT_TRY_GOTO(rank_weights_of_parts(options, request.parts, &share), status, done);
+    request.share = share;
     WEFT_TRY_GOTO(graph_open(store, 0, false, &graph), status, done);
     WEFT_TRY_GOTO(graph_validate_once(store, &graph), status, done);
     WEFT_TRY_GOTO(kept ? check_store(store) : WEFT_OK, status, done);
@@ -138,6 +143,7 @@ static weft_status divide_alone(const weft_options *options)
 done:
     partition_destroy(&partition);
     graph_close(&graph);
+    weft_free(share);
     return status;
 }
 
@@ -149,11 +155,14 @@ static weft_status divide_together(const app_context *context)
     weft_comm *comm = context->comm;
     const char *store = option_argument(options, 0);
     const bool kept = option_choice(options, OPT_SAVE) == SAVE_ON, first = comm_rank(comm) == 0;
-    const partition_options request = app_partition_options(options);
+    partition_options request = app_partition_options(options);
+    double *share = NULL;
     weft_graph graph = {0};
     weft_partition whole = {0};
     partition_report report = {0};
     weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(comm_agree(comm, rank_weights_of_parts(options, request.parts, &share)), status, done);
+    request.share = share;
     WEFT_TRY_GOTO(comm_agree(comm, graph_open(store, 0, false, &graph)), status, done);
     partition_extend_patience(context, &graph);
     status = first ? graph_validate_once(store, &graph) : WEFT_OK;
@@ -173,6 +182,7 @@ static weft_status divide_together(const app_context *context)
 done:
     partition_destroy(&whole);
     graph_close(&graph);
+    weft_free(share);
     return status;
 }
 

@@ -29,10 +29,10 @@ void gnn_describe_plan(const workload *work, FILE *out)
     const int ranks = graph_data_ranks(context);
     if (ranks != comm_size(context->comm)) {
         fprintf(out,
-                "planned for %d ranks, one a node, with an assumed replication factor of %.3f; each has %lld vertices, "
+                "planned for %d ranks, one a node, with an assumed replication factor of %.3f; %s has %lld vertices, "
                 "holds %lld, and has %lld edges\n",
-                ranks, report->replication_factor, (long long)work->shares[0], (long long)work->shares[1],
-                (long long)work->shares[3]);
+                ranks, report->replication_factor, job->data.share != NULL ? "the largest" : "each",
+                (long long)work->shares[0], (long long)work->shares[1], (long long)work->shares[3]);
     } else if (ranks > 1) {
         fprintf(out,
                 "partition %s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, root balance %.3f\n",

@@ -331,14 +331,15 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
     return here || limit > 0 ? memory_plan_check(context, &work->memory, limit) : WEFT_OK;
 }
 
-/* Before anything is allocated: a rank's even share without replicas, the least it will need. */
+/* Before anything is allocated: a rank's share without replicas, the least it will need. */
 static weft_status check_memory_early(workload *work)
 {
     const gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
-    const int ranks = graph_data_ranks(work->context);
-    const int64_t n = graph->vertices / ranks;
-    return check_memory(work, n, n, (gnn_memory_facts){.edges = graph->edges / ranks, .symmetric = graph->symmetric});
+    const double share = graph_data_share(work->context, &job->data);
+    const int64_t n = (int64_t)((double)graph->vertices * share);
+    const int64_t edges = (int64_t)((double)graph->edges * share);
+    return check_memory(work, n, n, (gnn_memory_facts){.edges = edges, .symmetric = graph->symmetric});
 }
 
 static int64_t halo_rows(const weft_part *part)
@@ -371,11 +372,9 @@ static void warn_of_old_rows(const app_context *context, const gnn_config *confi
     }
 }
 
-static void tell_last_layer(const gnn_config *config)
+static void tell_last_layer(const gnn_config *config, const gnn_plan *plan)
 {
-    gnn_plan plan;
-    gnn_plan_make(config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
-    if (plan.cuts) {
+    if (plan->cuts) {
         log_info(
             "last layer: sums over neighbours in training along %.0f %% of the edges, those into rows that the loss "
             "reads (" FLAG_LAST_LAYER ")",
@@ -405,6 +404,7 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     const weft_graph *graph = &job->data.graph;
     const weft_part *part = &job->data.part;
     const partition_report *report = &job->data.report;
+    gnn_plan plan;
     job->labels_needed = outputs == 0;
     WEFT_TRY(check_data(work, job->labels_needed));
     if (work->labelled) {
@@ -418,9 +418,11 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->config.read_share = job->read_share;
     job->config.streams = asks_for_host(context);
     warn_of_old_rows(context, &job->config);
-    tell_last_layer(&job->config);
+    gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
+    tell_last_layer(&job->config, &plan);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
+    WEFT_TRY(graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));
     WEFT_TRY(check_memory_early(work));
     if (graph_data_ranks(context) == comm_size(context->comm)) {
         WEFT_TRY(graph_data_cut(context, folder, &job->data));

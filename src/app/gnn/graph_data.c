@@ -7,6 +7,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/gnn/partition_together.h"
+#include "app/gnn/rank_weights.h"
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -100,7 +101,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     return hear_rank_0(context, status);
 }
 
-partition_options graph_data_partition_options(const app_context *context, int parts)
+partition_options graph_data_partition_options(const app_context *context, const graph_data *data, int parts)
 {
     const weft_options *o = context->options;
     return (partition_options){.method = option_text(o, OPT_PARTITION),
@@ -108,7 +109,28 @@ partition_options graph_data_partition_options(const app_context *context, int p
                                .seed = (uint64_t)option_int(o, OPT_PARTITION_SEED),
                                .balance = option_real(o, OPT_BALANCE),
                                .threads = context->placement.threads,
-                               .memory_limit = option_size(o, OPT_MEMORY_LIMIT)};
+                               .memory_limit = option_size(o, OPT_MEMORY_LIMIT),
+                               .share = parts == graph_data_ranks(context) ? data->share : NULL,
+                               .share_slack = data->share_slack};
+}
+
+weft_status graph_data_weigh(const app_context *context, int64_t width, graph_data *data)
+{
+    weft_free(data->share);
+    return rank_weights_find(context, graph_data_ranks(context), width, &data->share, &data->share_slack);
+}
+
+double graph_data_share(const app_context *context, const graph_data *data)
+{
+    const int ranks = graph_data_ranks(context);
+    double largest = 0.0;
+    if (data->share == NULL) {
+        return 1.0 / ranks;
+    }
+    for (int r = 0; r < ranks; r++) {
+        largest = fmax(largest, data->share[r]);
+    }
+    return ranks == comm_size(context->comm) ? data->share[comm_rank(context->comm)] : largest;
 }
 
 /* What this job can do without when it cannot be written: a disk that is full or read-only, a quota, another's folder.
@@ -206,7 +228,7 @@ static weft_status share_partition(const app_context *context, const char *folde
                                    weft_partition *partition)
 {
     weft_comm *comm = context->comm;
-    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
+    const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     *partition =
         (weft_partition){.parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
     if (options.parts == 1) {
@@ -231,11 +253,12 @@ static weft_status share_partition(const app_context *context, const char *folde
 static void log_partition(const app_context *context, const graph_data *data)
 {
     if (comm_size(context->comm) > 1) {
-        log_info("partition %s into %d parts%s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, "
+        log_info("partition %s into %d parts%s%s: replication factor %.3f, edge balance %.3f, vertex balance %.3f, "
                  "%lld rows a layer",
                  option_text(context->options, OPT_PARTITION), comm_size(context->comm),
-                 data->partition_was_stored ? " (stored)" : "", data->report.replication_factor,
-                 data->report.edge_balance, data->report.vertex_balance, (long long)data->report.rows_per_layer);
+                 data->share != NULL ? " by rank weights" : "", data->partition_was_stored ? " (stored)" : "",
+                 data->report.replication_factor, data->report.edge_balance, data->report.vertex_balance,
+                 (long long)data->report.rows_per_layer);
     }
 }
 
@@ -316,7 +339,7 @@ static part_layout wanted_layout(const app_context *context)
 static weft_status load_cut(const app_context *context, graph_data *data, bool *found)
 {
     weft_comm *comm = context->comm;
-    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
+    const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     int32_t have = 0;
     *found = false;
     if (options.parts == 1 || graph_data_is_generated(context)) {
@@ -347,7 +370,7 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
 /* For the next job; one that cannot be kept is cut again. */
 static void keep_cut(const app_context *context, const graph_data *data)
 {
-    const partition_options options = graph_data_partition_options(context, comm_size(context->comm));
+    const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     char folder[FILE_PATH_MAX];
     bool stored = options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
@@ -420,14 +443,17 @@ void graph_data_assume(const app_context *context, graph_data *data)
                  ranks, ranks);
     }
     const int64_t replicas = (int64_t)ceil((factor - 1.0) * (double)graph->vertices);
-    const int64_t owned = (graph->vertices + ranks - 1) / ranks;
-    data->part = (weft_part){.parts = ranks,
-                             .n_global = graph->vertices,
-                             .e_global = graph->edges,
-                             .n_owned = owned,
-                             .n_local = owned + (replicas + ranks - 1) / ranks,
-                             .edges = (graph->edges + ranks - 1) / ranks,
-                             .symmetric = graph->symmetric};
+    const double share = graph_data_share(context, data);
+    const bool even = data->share == NULL;
+    const int64_t owned = even ? (graph->vertices + ranks - 1) / ranks : (int64_t)ceil(share * (double)graph->vertices);
+    data->part =
+        (weft_part){.parts = ranks,
+                    .n_global = graph->vertices,
+                    .e_global = graph->edges,
+                    .n_owned = owned,
+                    .n_local = owned + (replicas + ranks - 1) / ranks,
+                    .edges = even ? (graph->edges + ranks - 1) / ranks : (int64_t)ceil(share * (double)graph->edges),
+                    .symmetric = graph->symmetric};
     data->report = (partition_report){.replication_factor = factor,
                                       .edge_balance = 1.0,
                                       .vertex_balance = 1.0,
@@ -450,6 +476,8 @@ weft_status graph_data_release(const app_context *context, graph_data *data)
 void graph_data_close(graph_data *data)
 {
     part_destroy(&data->part);
+    weft_free(data->share);
+    data->share = NULL;
     graph_close(&data->graph);
     if (data->temporary && file_exists(data->store) && folder_remove(data->store) != WEFT_OK) {
         log_warn("left behind: %s", weft_error_message());

@@ -145,7 +145,7 @@ static int busiest(const weft_partition *partition)
 static weft_status divide(const app_context *context, const graph_data *data, int parts, weft_partition *partition,
                           partition_report *report)
 {
-    const partition_options options = graph_data_partition_options(context, parts);
+    const partition_options options = graph_data_partition_options(context, data, parts);
     if (parts == 1) {
         *partition = (weft_partition){
             .parts = 1, .method = "whole", .vertices = data->graph.vertices, .edges = data->graph.edges};
@@ -291,6 +291,7 @@ static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int
 /* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all listed. */
 static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS,        OPT_PATIENCE,
                                         OPT_ACCUMULATE,      OPT_FEATURE_PLACE, OPTION_NONE};
+static const option_id passed_over_weights[] = {OPT_RANK_WEIGHTS, OPTION_NONE};
 static const option_id passed_over_overlap[] = {OPT_HALO_OVERLAP, OPTION_NONE};
 
 static weft_status check_options(const weft_options *o)
@@ -302,6 +303,7 @@ static weft_status check_options(const weft_options *o)
                option_text(o, OPT_MODEL), option_text(o, OPT_DATA));
     WEFT_TRY(option_check_rules(o));
     option_warn_idle(o, passed_over, where);
+    option_warn_idle(o, passed_over_weights, "on a prediction, of sockets that are alike");
     if (option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH) {
         option_warn_idle(o, passed_over_overlap, where);
     }
