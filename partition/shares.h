@@ -1,9 +1,9 @@
 /*
  * partition/shares.h: parts of different sizes, for ranks of different speed.
  *
- * share [parts]: what each part shall have of the edges, and of the vertices: above 0, their sum 1. NULL: all the same, which is
- * computed to the bit as if there were no shares. What is compared between parts is what they would have if they were as large
- * as the mean part; what limits a part is its own amount.
+ * share [parts]: what each part shall have of the edges, and of the vertices: above 0, their sum 1. NULL: all the same, which
+ * is computed to the bit as if there were no shares. What is compared between parts is what they would have if they were as
+ * large as the mean part; what limits a part is its own amount.
  */
 #ifndef WEFT_PARTITION_SHARES_H
 #define WEFT_PARTITION_SHARES_H

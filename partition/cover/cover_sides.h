@@ -34,7 +34,8 @@ static inline int64_t cover_cut(int a, int b)
     return high * (high - 1) / 2 + low;
 }
 
-/* share [parts] or NULL: partition/shares.h. vertices, pairs [parts]: what the parts hold without any cut; changed to what they hold with them. */
+/* share [parts] or NULL: partition/shares.h. vertices, pairs [parts]: what the parts hold without any cut; changed to what
+ * they hold with them. */
 void cover_choose_sides(int parts, const double *share, int64_t *vertices, int64_t *pairs, cover_offer *offer);
 
 #endif

@@ -20,8 +20,9 @@
 #include "partition/cover/adjacency.h"
 #include "partition/cover/refine.h"
 
-/* options: balance, threads and share count. pair_part [pairs] and the counts of it: changed in place. [out] entry_part [entries of the
- * adjacency]: the same of both directions; result: replicas and largest. WEFT_ERR_DATA: the adjacency lacks a reverse. */
+/* options: balance, threads and share count. pair_part [pairs] and the counts of it: changed in place. [out] entry_part
+ * [entries of the adjacency]: the same of both directions; result: replicas and largest. WEFT_ERR_DATA: the adjacency lacks a
+ * reverse. */
 weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, const refine_options *options,
                            part_counts *counts, uint16_t *pair_part, uint16_t *entry_part, refine_result *result);
 

@@ -5,8 +5,8 @@
 
 #include "partition/cover/edge_pairs.h"
 
-/* share [parts] or NULL: partition/shares.h. [out] pair_part [list->pairs], the caller's. Sequential: every choice depends on those
- * before it. */
+/* share [parts] or NULL: partition/shares.h. [out] pair_part [list->pairs], the caller's. Sequential: every choice depends on
+ * those before it. */
 weft_status libra_assign(const pair_list *list, int parts, const double *share, uint64_t seed, int threads,
                          uint16_t *pair_part);
 

@@ -6,10 +6,11 @@
  *   -> clusters go to parts, the largest first, each to the emptiest part
  *   -> a vertex moves to the part of most of its sources, while that has room      the same passes over parts
  *
- * Room is counted in edges and in vertices. Of parts with shares a cluster is no larger than the smallest part, or an eighth of the
- * mean one where that is more, and goes to the part with most room left. Rows are read in order; beside them there are 32 bytes a vertex, 16 more a
- * cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges) a pass, the same homes for any number of threads. Of a directed graph a row shows the
- * edges that lead to its vertex; the others are counted in its degree.
+ * Room is counted in edges and in vertices. Of parts with shares a cluster is no larger than the smallest part, or an eighth
+ * of the mean one where that is more, and goes to the part with most room left. Rows are read in order; beside them there are
+ * 32 bytes a vertex, 16 more a cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges) a
+ * pass, the same homes for any number of threads. Of a directed graph a row shows the edges that lead to its vertex; the
+ * others are counted in its degree.
  *
  * Of a team each rank walks over its own rows, and hears between blocks of them what became of the others' vertices. Until it
  * does, it takes at most its share of what room a label has left, so that no label ends with more than it may.
@@ -25,8 +26,8 @@
 
 enum { HOMES_BYTES_PER_VERTEX = 48 };
 
-/* asked [parts] or NULL: shares (partition/shares.h). degree [n]: edges that begin or end at a vertex, each counted once where the graph is symmetric. [out] home [n], the same on
- * every rank of the team. */
+/* asked [parts] or NULL: shares (partition/shares.h). degree [n]: edges that begin or end at a vertex, each counted once where
+ * the graph is symmetric. [out] home [n], the same on every rank of the team. */
 weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home);
 
 #endif

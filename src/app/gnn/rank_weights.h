@@ -1,10 +1,11 @@
 /*
  * app/gnn/rank_weights.h: how much of the graph each rank of a job gets: --rank-weights.
  *
- * Where ranks differ in speed, as one with a GPU and one without do, the epoch waits for the slowest: parts of one size leave the
- * others idle. Weights are numbers that are given, or the rates that the ranks measure, all at the same time, with the aggregation
- * that epochs spend most of their time in: a matrix of fixed size, the job's width, on the backend that will compute. Rates differ
- * from job to job by a few percent, so weights have two digits, and a partition that is kept serves if its shares are near enough.
+ * Where ranks differ in speed, as one with a GPU and one without do, the epoch waits for the slowest: parts of one size leave
+ * the others idle. Weights are numbers that are given, or the rates that the ranks measure, all at the same time, with the
+ * aggregation that epochs spend most of their time in: a matrix of fixed size, the job's width, on the backend that will
+ * compute. Rates differ from job to job by a few percent, so weights have two digits, and a partition that is kept serves if
+ * its shares are near enough.
  */
 #ifndef WEFT_APP_GNN_RANK_WEIGHTS_H
 #define WEFT_APP_GNN_RANK_WEIGHTS_H
@@ -19,8 +20,8 @@
  * what would be right. Pure. */
 weft_status rank_weights_parse(const char *text, int count, const char *whose, double *weight);
 
-/* weight [count]: rates, of which at least one is above 0, by the slowest, in two digits; all 1 where they differ by less than a
- * tenth. Pure. */
+/* weight [count]: rates, of which at least one is above 0, by the slowest, in two digits; all 1 where they differ by less than
+ * a tenth. Pure. */
 void rank_weights_round(int count, double *weight);
 
 /*

@@ -17,8 +17,8 @@ void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devi
 
 /*
  * Opens the backend of the options: the device named behind its colon, or the one chosen. "auto": each device has one rank, and
- * ranks without compute on the host. Sets hal, device_ranks, mixed and backends, and logs a line a node. WEFT_ERR_UNSUPPORTED with what
- * would help where there is none, and not "auto". Collective.
+ * ranks without compute on the host. Sets hal, device_ranks, mixed and backends, and logs a line a node. WEFT_ERR_UNSUPPORTED
+ * with what would help where there is none, and not "auto". Collective.
  */
 weft_status device_choice_open(app_context *context);
 

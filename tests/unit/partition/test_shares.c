@@ -1,6 +1,6 @@
 /*
- * Parts of different sizes: every method that makes them, on every graph of the zoo, alone and by a team; each part has its share of
- * edges and vertices, figures count shares, and equal shares are none, to the bit.
+ * Parts of different sizes: every method that makes them, on every graph of the zoo, alone and by a team; each part has its
+ * share of edges and vertices, figures count shares, and equal shares are none, to the bit.
  * room: gnn
  * trees: release asan
  */
