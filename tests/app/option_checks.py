@@ -234,7 +234,8 @@ def check_needs():
         value = largest_but(option) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
-        absent = ["convert", "absent", "--out", "none"] if option["section"] == "convert" else ["train", "--data", "absent"]
+        absent = {"convert": ["convert", "absent", "--out", "none"],
+                  "scaling": ["predict-scaling", "--data", "absent"]}.get(option["section"], ["train", "--data", "absent"])
         given = "--%s %s (command line) has no effect with" % (option["name"], value)
         if need["choices"] == ["*"]:
             idle, useful = [], ["--%s=60/20/20" % other["name"]]

@@ -121,6 +121,8 @@ if command -v mpirun >/dev/null; then
     mixed mixed-measured train --data $quickstart --hidden 8 --epochs 3 --threads 1 --pin off --rank-weights auto
     same mixed-measured sage-ref
     grep -q "rank weights (auto, measured): [0-9.]* [0-9.]* [0-9.]*$" mixed-measured.err || fail "$(cat mixed-measured.err)"
+    mixed mixed-host "${graph[@]}" --model sage --feature-place host
+    same mixed-host sage-ref
     mixed mixed-gat "${graph[@]}" --model gat
     same mixed-gat gat-ref
     mixed mixed-image "${images[@]}"

@@ -139,9 +139,15 @@ static weft_status check_halo(const weft_options *o)
     return WEFT_OK;
 }
 
+/* Some rank's backend has memory of its own: then all ranks stream alike, so that their layers multiply and sum in one order. */
+static bool job_has_device(const app_context *context)
+{
+    return context->mixed || !hal_host_visible(context->hal);
+}
+
 static bool asks_for_host(const app_context *context)
 {
-    return option_choice(context->options, OPT_FEATURE_PLACE) == GNN_PLACE_HOST && !hal_host_visible(context->hal);
+    return option_choice(context->options, OPT_FEATURE_PLACE) == GNN_PLACE_HOST && job_has_device(context);
 }
 
 static const option_id idle_place[] = {OPT_FEATURE_PLACE, OPTION_NONE};
@@ -153,7 +159,7 @@ static weft_status check_place(const app_context *context)
     const gnn_config config = {.kind = gnn_kind_asked(o),
                                .aggregator = option_choice(o, OPT_AGGREGATOR),
                                .order = option_choice(o, OPT_ORDER)};
-    if (hal_host_visible(context->hal)) {
+    if (!job_has_device(context)) {
         option_warn_idle(o, idle_place, "on a backend that computes in the host's memory, where features are anyway");
         return WEFT_OK;
     }
