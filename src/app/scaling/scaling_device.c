@@ -13,7 +13,8 @@ static const scaling_device device[] = {
         {.memory = 3.0e12, .cache = 7.7e12, .cache_bytes = 50e6, .flops = 49e12, .bus = 50e9, .launch = 3e-6},
 };
 
-enum { SECTOR = 32, ELEMENT = sizeof(float), WIDE_STRIP = 128, NARROW_STRIP = 32 /* columns */ };
+enum { SECTOR = 32, PACK = 16, ELEMENT = sizeof(float), WIDE_STRIP = 128, NARROW_STRIP = 32 /* columns */ };
+static const double single_cells = 0.7; /* of the cache's rate, which rows reach that are no whole number of packs */
 
 const scaling_device *scaling_device_of(scaling_device_name name)
 {
@@ -47,7 +48,8 @@ static double edge_seconds(const scaling_device *d, double rows, double columns)
     const double bytes = row_bytes(columns) + ELEMENT * ceil(columns / strip);
     const double held = fmin(1.0, d->cache_bytes / (rows * strip * ELEMENT));
     const double missed = (1.0 - held) * row_bytes(columns);
-    return fmax(bytes / d->cache, missed / d->memory);
+    const double rate = fmod(columns * ELEMENT, PACK) == 0.0 ? d->cache : single_cells * d->cache;
+    return fmax(bytes / rate, missed / d->memory);
 }
 
 void scaling_device_edges(const scaling_device *d, const gnn_plan *plan, double rows, double *seconds)
@@ -69,6 +71,6 @@ void scaling_device_rows(const scaling_device *d, const gnn_plan *plan, double *
         const double products = l > 0 ? 3.0 : 2.0; /* the result, the weights' gradient, and the input's */
         const double operations = 2.0 * (double)in * (double)out;
         const double bytes = (double)(in + out) * ELEMENT;
-        seconds[l] = products * fmax(operations / d->flops, bytes / d->memory);
+        seconds[l] = products * (operations / d->flops + bytes / d->memory);
     }
 }

@@ -4,7 +4,8 @@
  *
  *     an edge   its row of x, in 32-byte sectors, and 4 bytes of its place for each strip of columns; from the second-level cache
  *               as far as a strip of x fits there, the rest from memory, side by side: the slower of the two
- *     a row     of the products: operations, or operands through memory once, whichever takes longer
+ *     a row     of the products: operations, and operands through memory once; libraries hide little of one behind the other
+ *               where products are narrow, and where they are wide one of them is small
  *
  * Strips are as kernels/sparse.cu of the backend takes them.
  */
