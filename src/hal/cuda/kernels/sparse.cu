@@ -1,7 +1,11 @@
 /*
  * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row of x, or where
- * rows are not aligned to so much up to three single cells; `lanes` threads side by side have a strip of columns, and strips are the outer dimension of the grid, so that all processors
- * share one strip of x in the second-level cache. Sums are float32 for float32 and bfloat16 rows.
+ * rows are not aligned to so much up to three single cells; `lanes` threads side by side have a strip of columns, and strips
+ * are the outer dimension of the grid, so that all processors share one strip of x in the second-level cache. Sums are float32
+ * for float32 and bfloat16 rows.
+ *
+ * Where x has factors (pre) or rows without packs, and a strip fits the cache, strips are copied to scratch memory first,
+ * multiplied and in whole packs: a factor costs an edge 32 bytes of the cache otherwise, and single cells a third of its rate.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
@@ -25,11 +29,16 @@ template <typename cell> struct spmm_call {
     const cuda_edges *piece; /* or pieces */
     real *partial;           /* [pieces, d] */
     int64_t count;           /* of rows or pieces */
+    const cell *x;
+    const real *pre;
     int64_t ld_x, d;
+    const cell *own; /* x as it was given, for diag */
+    int64_t ld_own;
     const real *post, *diag;
     void *out;
     int64_t ld_out;
     bool narrow_out; /* of bfloat16 */
+    bool packs_out;  /* whole packs of it are stored at once */
     real beta;
     int lanes; /* of a team */
 };
@@ -44,21 +53,30 @@ template <typename cell> static __device__ cuda_edges edges_of_row(const spmm_ca
     return {offset[row], offset[row + 1] - offset[row]};
 }
 
+/* The first n of N sums. */
 template <typename to_cell, int N, typename real>
-static __device__ void finish_cells(real (&sum)[N], to_cell *out, real beta)
+static __device__ void finish_cells(real (&sum)[N], int n, bool packed, to_cell *out, real beta)
 {
     typedef pack<to_cell, N> cells;
-    cells made;
-    if (beta != (real)0) {
-        made = *reinterpret_cast<const cells *>(out);
-        for (int k = 0; k < N; ++k) {
-            sum[k] += beta * cuda_load(made.at[k]);
+    if (packed && n == N) {
+        cells made;
+        if (beta != (real)0) {
+            made = *reinterpret_cast<const cells *>(out);
+            for (int k = 0; k < N; ++k) {
+                sum[k] += beta * cuda_load(made.at[k]);
+            }
         }
+        for (int k = 0; k < N; ++k) {
+            cuda_store(&made.at[k], sum[k]);
+        }
+        *reinterpret_cast<cells *>(out) = made;
+        return;
     }
     for (int k = 0; k < N; ++k) {
-        cuda_store(&made.at[k], sum[k]);
+        if (k < n) {
+            cuda_store(&out[k], beta != (real)0 ? sum[k] + beta * cuda_load(out[k]) : sum[k]);
+        }
     }
-    *reinterpret_cast<cells *>(out) = made;
 }
 
 static __device__ inline cuda_bf16 *narrow_at(void *out, int64_t at, float)
@@ -72,20 +90,23 @@ static __device__ inline double *narrow_at(void *out, int64_t at, double)
     return static_cast<double *>(out) + at;
 }
 
-/* What becomes of a row's sums in columns j .. j + N - 1. */
+/* What becomes of a row's sums in columns j .. j + N - 1, as far as there are. */
 template <typename cell, int N>
-static __device__ void finish_row(const spmm_call<cell> &s, const cell *x, int64_t row, int64_t j, cuda_real<cell> (&sum)[N])
+static __device__ void finish_row(const spmm_call<cell> &s, int64_t row, int64_t j, cuda_real<cell> (&sum)[N])
 {
     typedef cuda_real<cell> real;
     const real post = s.post != nullptr ? s.post[row] : (real)1;
-    const real diag = s.diag != nullptr ? s.diag[row] : (real)0;
+    const int n = s.d - j < N ? (int)(s.d - j) : N;
     for (int k = 0; k < N; ++k) {
-        sum[k] = post * sum[k] + (s.diag != nullptr ? diag * cuda_load(x[row * s.ld_x + j + k]) : (real)0);
+        sum[k] = post * sum[k];
+        if (s.diag != nullptr && k < n) {
+            sum[k] += s.diag[row] * cuda_load(s.own[row * s.ld_own + j + k]);
+        }
     }
     if (s.narrow_out) {
-        finish_cells<>(sum, narrow_at(s.out, row * s.ld_out + j, real()), s.beta);
+        finish_cells<>(sum, n, s.packs_out, narrow_at(s.out, row * s.ld_out + j, real()), s.beta);
     } else {
-        finish_cells<>(sum, static_cast<real *>(s.out) + row * s.ld_out + j, s.beta);
+        finish_cells<>(sum, n, s.packs_out, static_cast<real *>(s.out) + row * s.ld_out + j, s.beta);
     }
 }
 
@@ -131,16 +152,18 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
         }
         if (CLASS == PIECES) {
             for (int k = 0; k < N; ++k) {
-                s.partial[i * s.d + at + k] = sum[t][k];
+                if (at + k < s.d) {
+                    s.partial[i * s.d + at + k] = sum[t][k];
+                }
             }
         } else {
-            finish_row<cell, N>(s, x, row, at, sum[t]);
+            finish_row<cell, N>(s, row, at, sum[t]);
         }
     }
 }
 
 /* Long rows order[0 .. count - 1], whose pieces are [first[i] - first[0], first[i + 1] - first[0]) of the partial sums. */
-template <typename cell> __global__ void spmm_join_kernel(spmm_call<cell> s, const cell *x, const int64_t *first)
+template <typename cell> __global__ void spmm_join_kernel(spmm_call<cell> s, const int64_t *first)
 {
     typedef cuda_real<cell> real;
     for (int64_t at = cuda_first(); at < s.count * s.d; at += cuda_stride()) {
@@ -150,7 +173,7 @@ template <typename cell> __global__ void spmm_join_kernel(spmm_call<cell> s, con
         for (int64_t p = first[i] - first[0]; p < first[i + 1] - first[0]; ++p) {
             sum[0] += s.partial[p * s.d + j];
         }
-        finish_row<cell, 1>(s, x, s.order[i], j, sum);
+        finish_row<cell, 1>(s, s.order[i], j, sum);
     }
 }
 
@@ -168,14 +191,12 @@ static range slice_of(const hal_spmm_run_args *a, int64_t begin, int64_t count)
 template <typename cell, int N, int TIMES, int CLASS, bool WEIGHTED>
 static int launch_edges(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
 {
-    const cell *x = static_cast<const cell *>(a->x.source);
-    const cuda_real<cell> *pre = static_cast<const cuda_real<cell> *>(a->pre.source);
     const int64_t of_block = CUDA_BLOCK / (CLASS == SHORT_ROWS ? s.lanes : (int)CUDA_WARP);
     const cuda_grid grid = {cuda_pieces(s.count, of_block), CUDA_BLOCK, (unsigned)cuda_pieces(s.d, s.lanes * N * TIMES)};
     const auto kernel = spmm_kernel<cell, N, TIMES, CLASS, WEIGHTED>;
     const hal_spmm *m = a->matrix;
-    return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, kernel, s, x, pre, m->column, m->value)
-                               : cuda_launch_teams(queue, grid, kernel, s, x, pre, m->column, m->value);
+    return CLASS == SHORT_ROWS ? cuda_launch(queue, grid, kernel, s, s.x, s.pre, m->column, m->value)
+                               : cuda_launch_teams(queue, grid, kernel, s, s.x, s.pre, m->column, m->value);
 }
 
 template <typename cell, int N, int TIMES, int CLASS>
@@ -233,7 +254,7 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
         s.order = m->order + m->shorts + m->middles + begin;
         s.count = end - begin;
         CUDA_TRY(cuda_launch(queue, cuda_lines(queue, s.count * s.d), spmm_join_kernel<cell>, s,
-                             static_cast<const cell *>(a->x.source), m->piece_of_long + begin));
+                             m->piece_of_long + begin));
         begin = end;
     }
     return CUDA_DONE;
@@ -281,26 +302,108 @@ static int64_t cell_bytes(const hal_mat &mat)
     return mat.dtype == WEFT_DTYPE_F64 ? 8 : mat.dtype == WEFT_DTYPE_BF16 ? 2 : 4;
 }
 
-template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_args *a)
+/* ---- strips of x in scratch memory ------------------------------------------------------------------------------------ */
+
+enum { PACK = 4 /* cells of a pack of a strip */ };
+
+/* Columns [first, first + d) of x times its factors, in rows of `ld` cells; zeros behind the last. */
+template <typename real>
+__global__ void strip_kernel(spmm_call<real> s, int64_t rows, int64_t first, int64_t ld, real *__restrict__ strip)
+{
+    const int64_t packs = ld / PACK;
+    for (int64_t at = cuda_first(); at < rows * packs; at += cuda_stride()) {
+        const int64_t row = packs > 1 ? at / packs : at;
+        const int64_t j = (at - row * packs) * PACK;
+        const real scale = s.pre != nullptr ? s.pre[row] : (real)1;
+        const real *from = s.x + row * s.ld_x + first + j;
+        pack<real, PACK> made;
+        for (int k = 0; k < PACK; ++k) {
+            made.at[k] = j + k < s.d ? scale * from[k] : (real)0;
+        }
+        *reinterpret_cast<pack<real, PACK> *>(strip + row * ld + j) = made;
+    }
+}
+
+/* Columns of a strip that stays in the cache: all of them, or a number of whole lines; 0: not one line does. */
+template <typename real> static int64_t strip_columns(const cuda_queue *queue, int64_t rows, int64_t d)
+{
+    const int64_t most = queue->cache / (rows * (int64_t)sizeof(real));
+    const int64_t line = CUDA_LINE / (int64_t)sizeof(real);
+    return cuda_pieces(d, PACK) * PACK <= most ? d : most / line * line;
+}
+
+template <typename real>
+static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<real> &all, int64_t columns)
 {
     const hal_spmm *m = a->matrix;
-    spmm_call<cell> s = {};
-    s.offset = m->offset;
-    s.wide = m->wide;
-    s.ld_x = a->x.ld;
-    s.d = a->out.cols;
-    s.post = static_cast<const cuda_real<cell> *>(a->post.source);
-    s.diag = static_cast<const cuda_real<cell> *>(a->diag.source);
-    s.out = a->out.data;
-    s.ld_out = a->out.ld;
-    s.narrow_out = a->out.dtype == WEFT_DTYPE_BF16;
-    s.beta = (cuda_real<cell>)a->beta;
+    const size_t before = (partial_bytes<real>(m, columns) + 255) / 256 * 256; /* the partial sums' */
+    const int64_t ld = cuda_pieces(columns, PACK) * PACK;
+    void *scratch = nullptr;
+    CUDA_TRY(cuda_queue_scratch(queue, before + (size_t)(m->cols * ld) * sizeof(real), &scratch));
+    real *strip = reinterpret_cast<real *>(static_cast<char *>(scratch) + before);
+    for (int64_t first = 0; first < all.d; first += columns) {
+        spmm_call<real> s = all;
+        s.d = all.d - first < columns ? all.d - first : columns;
+        CUDA_TRY(cuda_launch(queue, cuda_lines(queue, m->cols * (ld / PACK)), strip_kernel<real>, s, m->cols, first, ld,
+                             strip));
+        s.x = strip;
+        s.ld_x = ld;
+        s.pre = nullptr;
+        s.own = all.own + first;
+        s.out = static_cast<real *>(all.out) + first;
+        CUDA_TRY((run_classes<real, PACK, 1>(queue, a, s)));
+    }
+    return CUDA_DONE;
+}
+
+/* ---- the operation ---------------------------------------------------------------------------------------------------- */
+
+template <typename cell> static int run_as_given(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
+{
     for (int n = 4; n > 1; n /= 2) {
         if (takes_packs(a->x, cell_bytes(a->x), n) && takes_packs(a->out, cell_bytes(a->out), n)) {
             return n == 4 ? run_classes<cell, 4, 1>(queue, a, s) : run_classes<cell, 2, 1>(queue, a, s);
         }
     }
     return s.d <= CUDA_WARP ? run_classes<cell, 1, 1>(queue, a, s) : run_classes<cell, 1, 3>(queue, a, s);
+}
+
+/* Products with factors would be rounded to bfloat16 in a strip. */
+static int run(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cuda_bf16> &s)
+{
+    return run_as_given(queue, a, s);
+}
+
+/* Slices of rows copy their strips each: the same bits as of all rows at once. */
+template <typename real> static int run(cuda_queue *queue, const hal_spmm_run_args *a, spmm_call<real> s)
+{
+    const bool packs = takes_packs(a->x, cell_bytes(a->x), PACK) && takes_packs(a->out, cell_bytes(a->out), PACK);
+    const int64_t columns = strip_columns<real>(queue, a->matrix->cols, s.d);
+    if ((packs && s.pre == nullptr) || s.narrow_out || columns == 0) {
+        return run_as_given(queue, a, s);
+    }
+    s.packs_out = a->out.ld % PACK == 0 && (uintptr_t)a->out.source % 16 == 0;
+    return run_strips(queue, a, s, columns);
+}
+
+template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_args *a)
+{
+    const hal_spmm *m = a->matrix;
+    spmm_call<cell> s = {};
+    s.offset = m->offset;
+    s.wide = m->wide;
+    s.x = s.own = static_cast<const cell *>(a->x.source);
+    s.ld_x = s.ld_own = a->x.ld;
+    s.pre = static_cast<const cuda_real<cell> *>(a->pre.source);
+    s.d = a->out.cols;
+    s.post = static_cast<const cuda_real<cell> *>(a->post.source);
+    s.diag = static_cast<const cuda_real<cell> *>(a->diag.source);
+    s.out = a->out.data;
+    s.ld_out = a->out.ld;
+    s.narrow_out = a->out.dtype == WEFT_DTYPE_BF16;
+    s.packs_out = true;
+    s.beta = (cuda_real<cell>)a->beta;
+    return run(queue, a, s);
 }
 
 int cuda_run_spmm_run(cuda_queue *queue, const hal_spmm_run_args *a)
