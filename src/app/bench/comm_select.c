@@ -6,6 +6,9 @@
  * `passes` is the selection in units of that pass. `exact_share` is the part of what was found that belongs to the k
  * largest, whose smallest magnitude is found here by counting: the bits of |x| are ordered like |x|. radix must find
  * all of them; mstopk exactly k elements; reuse everything above some threshold.
+ *
+ * On a backend whose memory is a device's the vector and what is found lie there: radix is its operation select_largest, and the pass
+ * that reads is its sum of squares.
  */
 #include <math.h>
 #include <string.h>
@@ -48,6 +51,8 @@ typedef struct select_case {
     int32_t *index; /* [capacity] */
     float *value;   /* [capacity] */
     selector *selector;
+    weft_hal *hal; /* of a device, or NULL */
+    void *device_x, *device_index, *device_value, *device_sum;
     float read; /* what the reading pass leaves, so that it is not left out */
     bench_pair times;
     double share;
@@ -57,6 +62,14 @@ typedef struct select_case {
 static weft_status run_select(void *argument)
 {
     select_case *c = argument;
+    if (c->hal != NULL) {
+        const hal_select_largest_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
+                                              .index = hal_row_of(c->device_index, WEFT_DTYPE_I32, c->k),
+                                              .value = hal_row_of(c->device_value, WEFT_DTYPE_F32, c->k)};
+        c->found = c->k;
+        WEFT_TRY(hal_select_largest(c->hal, &args));
+        return c->hal->stream.sync(c->hal);
+    }
     return selector_run(c->selector, c->x, c->count, c->k, c->capacity, c->index, c->value, &c->found);
 }
 
@@ -72,6 +85,12 @@ static weft_status run_read(void *argument)
 {
     select_case *c = argument;
     float all = 0.0F;
+    if (c->hal != NULL) {
+        const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
+                                           .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
+        WEFT_TRY(hal_sum_squares(c->hal, &args));
+        return c->hal->stream.sync(c->hal);
+    }
 #pragma omp parallel for schedule(static) reduction(+ : all)
     for (int64_t block = 0; block < c->count; block += READ_BLOCK) {
         const int64_t end = block + READ_BLOCK < c->count ? block + READ_BLOCK : c->count;
@@ -152,6 +171,10 @@ static weft_status check(select_case *c)
     uint32_t kth = 0;
     uint32_t least = 0;
     WEFT_TRY(run_select(c));
+    if (c->hal != NULL) {
+        WEFT_TRY(c->hal->mem.download(c->hal, c->index, c->device_index, (size_t)c->k * sizeof *c->index));
+        WEFT_TRY(c->hal->mem.download(c->hal, c->value, c->device_value, (size_t)c->k * sizeof *c->value));
+    }
     WEFT_TRY(kth_magnitude(c, &kth));
     bool correct = is_sound(c, &least);
     c->share = correct && c->found > 0 ? (double)count_from(c->value, c->found, kth) / (double)c->found : 1.0;
@@ -163,6 +186,16 @@ static weft_status check(select_case *c)
     }
     c->correct = correct;
     return WEFT_OK;
+}
+
+static weft_status open_device(select_case *c)
+{
+    const size_t bytes = (size_t)c->count * sizeof *c->x;
+    WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, &c->device_x));
+    WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->index, WEFT_MEM_WORKSPACE, &c->device_index));
+    WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->value, WEFT_MEM_WORKSPACE, &c->device_value));
+    WEFT_TRY(c->hal->mem.alloc(c->hal, sizeof(double), WEFT_MEM_WORKSPACE, &c->device_sum));
+    return c->hal->mem.upload(c->hal, c->device_x, c->x, bytes);
 }
 
 static weft_status open_case(select_case *c, int threads)
@@ -178,11 +211,15 @@ static weft_status open_case(select_case *c, int threads)
     for (int64_t i = 0; i < c->count; i++) {
         c->x[i] *= c->x[i] * c->x[i];
     }
-    return WEFT_OK;
+    return c->hal != NULL ? open_device(c) : WEFT_OK;
 }
 
 static void close_case(select_case *c)
 {
+    void *const device[] = {c->device_x, c->device_index, c->device_value, c->device_sum};
+    for (size_t i = 0; c->hal != NULL && i < sizeof device / sizeof *device; i++) {
+        c->hal->mem.free(c->hal, device[i]);
+    }
     selector_destroy(c->selector);
     weft_free(c->x);
     weft_free(c->index);
@@ -216,7 +253,10 @@ static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
     select_case c = {.comm = context->comm,
                      .name = bench->names.choice[number],
                      .method = (select_method)number,
-                     .count = bytes / (int64_t)sizeof(float)};
+                     .count = bytes / (int64_t)sizeof(float),
+                     .hal = hal_host_visible(context->hal) ? NULL : context->hal};
+    WEFT_CHECK(c.hal == NULL || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
+               "--algorithms %s: backend %s selects on its device, exactly: take radix", c.name, c.hal->name);
     c.k = (int64_t)ceil(density * (double)c.count);
     c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
     const bench_side ours = {run_select, &c};
