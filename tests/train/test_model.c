@@ -159,7 +159,8 @@ static const char WHOLE_ROWS[] = "whole rows"; /* a method of this test */
 /* Of ranks of which every other one gets twice as much as the one before it. */
 static void fill_shares(int ranks, double *share)
 {
-    const double sum = 3.0 * (ranks / 2) + ranks % 2;
+    const int pairs = ranks / 2;
+    const double sum = 3.0 * pairs + ranks % 2;
     for (int r = 0; r < ranks; ++r) {
         share[r] = (r % 2 == 0 ? 1.0 : 2.0) / sum;
     }

@@ -186,7 +186,10 @@ static void say_weights(const double *weight, int count, char between, char *tex
 {
     size_t used = 0;
     for (int r = 0; r < count; ++r) {
-        used += (size_t)sprintf(text + used, "%.3g%c", weight[r], r + 1 < count ? between : '\0');
+        used += (size_t)snprintf(text + used, WEIGHT_BYTES, "%.3g", weight[r]);
+        if (r + 1 < count) {
+            text[used++] = between;
+        }
     }
 }
 

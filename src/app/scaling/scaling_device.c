@@ -26,13 +26,11 @@ const scaling_device *scaling_device_of(scaling_device_name name)
 /* The widest strip that stays in the cache; the widest of all where none does. */
 static double strip_columns(const scaling_device *d, double rows, double columns)
 {
-    const double widest = fmin(columns, WIDE_STRIP);
-    for (double strip = widest; strip >= NARROW_STRIP; strip /= 2.0) {
-        if (rows * strip * ELEMENT <= d->cache_bytes) {
-            return strip;
-        }
+    double strip = fmin(columns, WIDE_STRIP);
+    while (strip / 2.0 >= NARROW_STRIP && rows * strip * ELEMENT > d->cache_bytes) {
+        strip /= 2.0;
     }
-    return widest;
+    return rows * strip * ELEMENT <= d->cache_bytes ? strip : fmin(columns, WIDE_STRIP);
 }
 
 /* Rows that do not begin with a sector reach into one more, but for one that they may end with. */

@@ -266,8 +266,10 @@ template <typename cell> static int strip_lanes(const cuda_queue *queue, int64_t
 {
     const int widest = cuda_team_lanes(cuda_pieces(d, of_lane));
     const int64_t lane_bytes = of_lane * (int64_t)sizeof(cell);
+    const int64_t row_bytes = d * (int64_t)sizeof(cell);
     for (int lanes = widest; lanes * lane_bytes >= CUDA_LINE; lanes /= 2) {
-        if (rows_of_x * lanes * lane_bytes <= queue->cache) {
+        const int64_t bytes = lanes * lane_bytes < row_bytes ? lanes * lane_bytes : row_bytes;
+        if (rows_of_x * bytes <= queue->cache) {
             return lanes;
         }
     }
