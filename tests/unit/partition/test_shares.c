@@ -14,6 +14,12 @@
 
 enum { MOST_PARTS = 8, LISTS = 5 };
 
+/* With a sanitizer one list in turn for each graph and method. */
+static bool is_left_out(int graph, int method, int list)
+{
+    return TEST_SANITIZED && list != (graph + method) % LISTS;
+}
+
 static const double weights[LISTS][MOST_PARTS + 1] = {
     {3, 1, 1, 1}, {7.9, 1}, {1, 20, 1, 20, 1}, {1, 2, 3, 4, 5, 6, 7}, {1, 1, 1, 1, 1, 1, 1, 9}};
 
@@ -65,6 +71,9 @@ static void test_every_graph(void **state)
         for (int i = 0; partition_method_at(i) != NULL; ++i) {
             for (int k = 0; partition_method_at(i)->shares && k < LISTS; ++k) {
                 double share[MOST_PARTS];
+                if (is_left_out(c, i, k)) {
+                    continue;
+                }
                 const int parts = shares_from(weights[k], share);
                 const partition_options options = options_for(partition_method_at(i)->name, parts, share);
                 weft_partition p;
@@ -103,6 +112,9 @@ static void test_sizes_follow_shares(void **state)
         for (int i = 0; partition_method_at(i) != NULL; ++i) {
             for (int k = 0; partition_method_at(i)->shares && k < LISTS; ++k) {
                 double share[MOST_PARTS];
+                if (is_left_out(c, i, k)) {
+                    continue;
+                }
                 const int parts = shares_from(weights[k], share);
                 check_sizes(&graph[c].graph, partition_method_at(i)->name, share, parts);
             }
