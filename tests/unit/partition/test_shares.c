@@ -14,12 +14,6 @@
 
 enum { MOST_PARTS = 8, LISTS = 5 };
 
-/* With a sanitizer one list in turn for each graph and method. */
-static bool is_left_out(int graph, int method, int list)
-{
-    return TEST_SANITIZED && list != (graph + method) % LISTS;
-}
-
 static const double weights[LISTS][MOST_PARTS + 1] = {
     {3, 1, 1, 1}, {7.9, 1}, {1, 20, 1, 20, 1}, {1, 2, 3, 4, 5, 6, 7}, {1, 1, 1, 1, 1, 1, 1, 9}};
 
@@ -62,28 +56,39 @@ static void check_figures(const weft_graph *g, const weft_partition *p, const do
     ASSERT_NEAR(report->root_balance, g->vertices > 0 ? most_roots : 1, 1e-12);
 }
 
+/* Each method that knows shares, with each list of weights; with a sanitizer one list in turn for each graph and method. */
+static void check_methods(int number, const weft_graph *g,
+                          void (*check)(const weft_graph *g, const char *method, const double *share, int parts))
+{
+    for (int i = 0; partition_method_at(i) != NULL; ++i) {
+        for (int k = 0; partition_method_at(i)->shares && k < LISTS; ++k) {
+            double share[MOST_PARTS];
+            const int parts = shares_from(weights[k], share);
+            if (!TEST_SANITIZED || k == (number + i) % LISTS) {
+                check(g, partition_method_at(i)->name, share, parts);
+            }
+        }
+    }
+}
+
+static void check_partition(const weft_graph *g, const char *method, const double *share, int parts)
+{
+    const partition_options options = options_for(method, parts, share);
+    weft_partition p;
+    partition_report report;
+    ASSERT_OK(partition_compute(g, &options, &p, &report));
+    ASSERT_OK(partition_is_valid(g, &p));
+    check_figures(g, &p, share, &report);
+    partition_destroy(&p);
+}
+
 static void test_every_graph(void **state)
 {
     (void)state;
     for (int c = 0; c < TEST_GRAPHS; ++c) {
         const char *name = NULL;
         test_graph g = test_graph_case(c, &name);
-        for (int i = 0; partition_method_at(i) != NULL; ++i) {
-            for (int k = 0; partition_method_at(i)->shares && k < LISTS; ++k) {
-                double share[MOST_PARTS];
-                if (is_left_out(c, i, k)) {
-                    continue;
-                }
-                const int parts = shares_from(weights[k], share);
-                const partition_options options = options_for(partition_method_at(i)->name, parts, share);
-                weft_partition p;
-                partition_report report;
-                ASSERT_OK(partition_compute(&g.graph, &options, &p, &report));
-                ASSERT_OK(partition_is_valid(&g.graph, &p));
-                check_figures(&g.graph, &p, share, &report);
-                partition_destroy(&p);
-            }
-        }
+        check_methods(c, &g.graph, check_partition);
         test_graph_free(&g);
     }
 }
@@ -109,16 +114,7 @@ static void test_sizes_follow_shares(void **state)
     test_graph graph[3] = {test_graph_communities(8000, 80000, 20, 80, 8), test_graph_random(6000, 90000, true, 5),
                            test_graph_random(6000, 90000, false, 6)};
     for (int c = 0; c < 3; ++c) {
-        for (int i = 0; partition_method_at(i) != NULL; ++i) {
-            for (int k = 0; partition_method_at(i)->shares && k < LISTS; ++k) {
-                double share[MOST_PARTS];
-                if (is_left_out(c, i, k)) {
-                    continue;
-                }
-                const int parts = shares_from(weights[k], share);
-                check_sizes(&graph[c].graph, partition_method_at(i)->name, share, parts);
-            }
-        }
+        check_methods(c, &graph[c].graph, check_sizes);
         test_graph_free(&graph[c]);
     }
 }
