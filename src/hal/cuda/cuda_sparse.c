@@ -124,7 +124,9 @@ static weft_status keep_classes(weft_hal *hal, const hal_csr *csr, hal_spmm *spm
     sort_rows(csr, spmm, order);
     const int32_t *longs = order + spmm->shorts + spmm->middles;
     for (int64_t i = 0; i < spmm->longs; ++i) {
-        spmm->first_piece[i + 1] = spmm->first_piece[i] + pieces_of(csr, longs[i]);
+        const int64_t own = pieces_of(csr, longs[i]);
+        spmm->first_piece[i + 1] = spmm->first_piece[i] + own;
+        spmm->most_pieces = own > spmm->most_pieces ? own : spmm->most_pieces;
     }
     const int64_t pieces = spmm->first_piece[spmm->longs];
     WEFT_TRY_GOTO(WEFT_NEW(&piece, pieces, WEFT_MEM_MATRIX), status, done);

@@ -24,6 +24,7 @@ struct hal_spmm {
     int64_t rows, cols, entries, max_d;
     int64_t shorts, middles, longs; /* rows of each class */
     int64_t *first_piece;           /* host [longs + 1]: of each long row */
+    int64_t most_pieces;            /* of one long row */
     uint64_t bytes;                 /* on the device */
     double build_seconds;
     bool wide; /* offsets are int64, not int32 */

@@ -78,9 +78,11 @@ template <typename pack> static __device__ inline void cuda_put_packed(pack *to,
 #endif
 }
 
-template <int N, typename cell> static __device__ inline void cuda_put(cell *to, const cuda_pack<cell, N> &made, int n)
+/* The first n of N cells, to an aligned address unless it says otherwise. */
+template <int N, typename cell>
+static __device__ inline void cuda_put(cell *to, const cuda_pack<cell, N> &made, int n, bool aligned = true)
 {
-    if (n == N) {
+    if (n == N && aligned) {
         cuda_put_packed(reinterpret_cast<cuda_pack<cell, N> *>(to), made);
         return;
     }

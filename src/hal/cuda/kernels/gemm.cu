@@ -10,6 +10,7 @@
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 enum { TERMS = 16, SIDE = 4 /* of a thread's elements */ };
 static const int64_t PIECE_TERMS = 256;  /* of a piece, at least */
@@ -163,18 +164,32 @@ template <typename A> static int gemm_right(cuda_queue *queue, const hal_gemm_ar
 /* ---- by cuBLAS ------------------------------------------------------------------------------------------------------- */
 
 /* c = beta c + bias, before the product is added to it. */
-template <typename cell> __global__ void bias_kernel(result<cell, cuda_real<cell>> to)
-{
-    for (int64_t at = cuda_first(); at < to.c.rows * to.c.cols; at += cuda_stride()) {
-        to.put(at / to.c.cols, at % to.c.cols, 0);
+template <typename cell> struct biased {
+    typedef cuda_real<cell> real;
+    cuda_mat<cell> c;
+    const real *bias;
+    real beta;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<cell, N> to = {};
+        if (beta != (real)0) {
+            to = cuda_get<N>(c.at(i, j), n);
+        }
+        const cuda_pack<real, N> more = cuda_get_any<N>(bias + j, n);
+        for (int k = 0; k < N; ++k) {
+            const real old = beta == (real)0 ? (real)0 : beta * cuda_load(to.at[k]);
+            cuda_store(&to.at[k], old + more.at[k]);
+        }
+        cuda_put(c.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int add_bias(cuda_queue *queue, const hal_gemm_args *a)
 {
     typedef cuda_real<cell> real;
-    const result<cell, real> to = {cuda_mat_of<cell>(a->c), cuda_data<real>(a->bias), 0, (real)a->beta};
-    return cuda_launch(queue, cuda_lines(queue, a->c.rows * a->c.cols), bias_kernel<cell>, to);
+    const biased<cell> f = {cuda_mat_of<cell>(a->c), cuda_data<const real>(a->bias), (real)a->beta};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.c);
 }
 
 static cuda_product product_of(const hal_gemm_args *a)
@@ -198,21 +213,19 @@ static cuda_product product_of(const hal_gemm_args *a)
     return p;
 }
 
-static bool is_for_library(cuda_queue *queue, const hal_gemm_args *a)
+static bool is_for_library(cuda_queue *queue, const hal_gemm_args *a, const cuda_product *product)
 {
     const bool sums_wider = a->accumulate == WEFT_DTYPE_F64 && a->c.dtype != WEFT_DTYPE_F64;
     const bool one_type = a->a.dtype == a->b.dtype && (a->c.dtype == a->a.dtype || a->c.dtype == WEFT_DTYPE_F32);
-    const cuda_product product = product_of(a);
-    return !sums_wider && one_type && cuda_blas_takes(&queue->blas, queue->stream, &product);
+    return !sums_wider && one_type && cuda_blas_takes(&queue->blas, queue->stream, product);
 }
 
-static int by_library(cuda_queue *queue, const hal_gemm_args *a)
+static int by_library(cuda_queue *queue, const hal_gemm_args *a, const cuda_product *product)
 {
-    const cuda_product product = product_of(a);
     if (a->bias.data != nullptr) {
         CUDA_TRY(CUDA_BY_DATA(a->c.dtype, add_bias, queue, a));
     }
-    return cuda_blas_multiply(queue->blas, &product);
+    return cuda_blas_multiply(queue->blas, product);
 }
 
 int cuda_run_gemm(cuda_queue *queue, const hal_gemm_args *a)
@@ -220,8 +233,9 @@ int cuda_run_gemm(cuda_queue *queue, const hal_gemm_args *a)
     if (cuda_empty(a->c)) {
         return CUDA_DONE;
     }
-    if (is_for_library(queue, a)) {
-        return by_library(queue, a);
+    const cuda_product product = product_of(a);
+    if (is_for_library(queue, a, &product)) {
+        return by_library(queue, a, &product);
     }
     if (a->c.dtype == WEFT_DTYPE_F64) {
         return gemm_shape<double, double, double, double>(queue, a);

@@ -1,73 +1,12 @@
 /*
- * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient. A warp has a row, or a block where it is long; a
- * thread has a column, and teams of threads take edges in turn. What an edge gives, and what becomes of all of them, says a
- * struct:
- *
- *      typedef value;  typedef join;           of what edges give
- *      static __device__ value none()          of no edges
- *      __device__ value of(c, row, j)          of the edge to c, in column j
- *      __device__ void finish(row, j, joined, some)    some: the row has edges
+ * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient, as sums by row that cuda_row_edges.h walks.
  */
 #include <math.h>
 
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
-#include "hal/cuda/kernels/cuda_team.h"
-
-struct edge_lists {
-    const int64_t *offset;
-    const int32_t *column;
-    int64_t rows, entries, d;
-    int lanes; /* of a team */
-};
-
-template <typename Op, bool LONG> __global__ void __launch_bounds__(CUDA_BLOCK) edges_kernel(Op op, edge_lists e)
-{
-    const unsigned threads = LONG ? CUDA_BLOCK : CUDA_WARP; /* of a row */
-    const unsigned lanes = (unsigned)e.lanes;
-    const unsigned team = threadIdx.x % threads / lanes;
-    const int64_t j = (int64_t)blockIdx.y * lanes + threadIdx.x % lanes;
-    const int64_t step = (int64_t)gridDim.x * (CUDA_BLOCK / threads);
-    for (int64_t row = LONG ? (int64_t)blockIdx.x : cuda_row(); row < e.rows; row += step) {
-        const int64_t begin = e.offset[row];
-        const int64_t end = e.offset[row + 1];
-        if ((end - begin > CUDA_LONG_ROW) != LONG) {
-            continue;
-        }
-        typename Op::value own[1] = {Op::none()};
-        if (j < e.d) { /* in the condition of the loop it would keep loads of several edges apart */
-            CUDA_UNROLL
-            for (int64_t at = begin + team; at < end; at += threads / lanes) {
-                own[0] = typename Op::join()(own[0], op.of(e.column[at], row, j));
-            }
-        }
-        cuda_join_teams(typename Op::join(), own, e.lanes);
-        if (LONG) {
-            cuda_join_warps(typename Op::join(), own);
-        }
-        if (team == 0 && j < e.d) {
-            op.finish(row, j, own[0], begin < end);
-        }
-    }
-}
-
-template <typename Op>
-static int over_edges(cuda_queue *queue, const Op &op, const hal_mat &offset, const hal_mat &column, const hal_mat &out)
-{
-    const edge_lists e = {static_cast<const int64_t *>(offset.source),
-                          static_cast<const int32_t *>(column.source),
-                          out.rows,
-                          column.rows,
-                          out.cols,
-                          cuda_team_lanes(out.cols)};
-    const unsigned strips = (unsigned)cuda_pieces(e.d, e.lanes);
-    cuda_grid grid = cuda_rows(e.rows);
-    grid.y = strips;
-    CUDA_TRY(cuda_launch_teams(queue, grid, edges_kernel<Op, false>, op, e));
-    return e.entries <= CUDA_LONG_ROW ? CUDA_DONE
-                                      : cuda_launch_teams(queue, {cuda_long_blocks(queue, e.rows), CUDA_BLOCK, strips},
-                                                          edges_kernel<Op, true>, op, e);
-}
+#include "hal/cuda/kernels/cuda_row_edges.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 /* ---- forward --------------------------------------------------------------------------------------------------------- */
 
@@ -89,7 +28,7 @@ template <typename cell> struct forward_op {
     {
         return -(value)INFINITY;
     }
-    __device__ value of(int64_t c, int64_t, int64_t j) const
+    __device__ value of(int64_t, int64_t c, int64_t, int64_t j) const
     {
         return cuda_load(*x.at(c, j));
     }
@@ -104,7 +43,7 @@ template <typename cell> static int forward(cuda_queue *queue, const hal_max_for
 {
     const forward_op<cell> op = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->out),
                                  static_cast<const uint8_t *>(a->elsewhere.source)};
-    return over_edges(queue, op, a->offset, a->column, a->out);
+    return cuda_row_edges(queue, op, a->offset, a->column, a->out.rows, a->out.cols);
 }
 
 int cuda_run_max_forward(cuda_queue *queue, const hal_max_forward_args *a)
@@ -124,7 +63,7 @@ template <typename cell> struct ties_op {
     {
         return 0;
     }
-    __device__ value of(int64_t c, int64_t row, int64_t j) const
+    __device__ value of(int64_t, int64_t c, int64_t row, int64_t j) const
     {
         return cuda_load(*x.at(c, j)) == cuda_load(*y.at(row, j)) ? 1 : 0;
     }
@@ -137,7 +76,7 @@ template <typename cell> struct ties_op {
 template <typename cell> static int ties(cuda_queue *queue, const hal_max_ties_args *a)
 {
     const ties_op<cell> op = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_mat_of<cuda_real<cell>>(a->ties)};
-    return over_edges(queue, op, a->offset, a->column, a->ties);
+    return cuda_row_edges(queue, op, a->offset, a->column, a->ties.rows, a->ties.cols);
 }
 
 int cuda_run_max_ties(cuda_queue *queue, const hal_max_ties_args *a)
@@ -147,21 +86,26 @@ int cuda_run_max_ties(cuda_queue *queue, const hal_max_ties_args *a)
 
 /* ---- backward -------------------------------------------------------------------------------------------------------- */
 
-template <typename cell> __global__ void share_kernel(cuda_mat<cell> dy, cuda_mat<cuda_real<cell>> ties)
-{
+template <typename cell> struct shared_out {
     typedef cuda_real<cell> real;
-    for (int64_t at = cuda_first(); at < dy.rows * dy.cols; at += cuda_stride()) {
-        const int64_t i = at / dy.cols;
-        const int64_t j = at % dy.cols;
-        const real count = *ties.at(i, j);
-        cuda_store(dy.at(i, j), count > (real)0 ? cuda_load(*dy.at(i, j)) / count : (real)0);
+    cuda_mat<cell> dy;
+    cuda_mat<real> ties;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        cuda_pack<cell, N> to = cuda_get<N>(dy.at(i, j), n);
+        const cuda_pack<real, N> count = cuda_get<N>(ties.at(i, j), n);
+        for (int k = 0; k < N; ++k) {
+            cuda_store(&to.at[k], count.at[k] > (real)0 ? cuda_load(to.at[k]) / count.at[k] : (real)0);
+        }
+        cuda_put(dy.at(i, j), to, n);
     }
-}
+};
 
 template <typename cell> static int share(cuda_queue *queue, const hal_max_share_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->dy.rows * a->dy.cols), share_kernel<cell>, cuda_mat_of<cell>(a->dy),
-                       cuda_mat_of<cuda_real<cell>>(a->ties));
+    const shared_out<cell> f = {cuda_mat_of<cell>(a->dy), cuda_mat_of<cuda_real<cell>>(a->ties)};
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.dy, f.ties);
 }
 
 int cuda_run_max_share(cuda_queue *queue, const hal_max_share_args *a)
@@ -178,7 +122,7 @@ template <typename cell> struct backward_op {
     {
         return 0;
     }
-    __device__ value of(int64_t c, int64_t row, int64_t j) const
+    __device__ value of(int64_t, int64_t c, int64_t row, int64_t j) const
     {
         const value share = cuda_load(*dy.at(c, j));
         return cuda_load(*y.at(c, j)) == cuda_load(*x.at(row, j)) ? share : (value)0;
@@ -193,7 +137,7 @@ template <typename cell> static int backward(cuda_queue *queue, const hal_max_ba
 {
     const backward_op<cell> op = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_mat_of<cell>(a->dy),
                                   cuda_mat_of<cell>(a->dx)};
-    return over_edges(queue, op, a->offset, a->column, a->dx);
+    return cuda_row_edges(queue, op, a->offset, a->column, a->dx.rows, a->dx.cols);
 }
 
 int cuda_run_max_backward(cuda_queue *queue, const hal_max_backward_args *a)

@@ -11,13 +11,9 @@
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_matrix.h"
 #include "hal/cuda/kernels/cuda_team.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
 static const int64_t CUDA_LINE = 128; /* bytes of the second-level cache that come together */
-
-/* N cells that are loaded and stored at once. */
-template <typename cell, int N> struct alignas(sizeof(cell) * N < 16 ? sizeof(cell) * N : 16) pack {
-    cell at[N];
-};
 
 enum spmm_class { SHORT_ROWS, MIDDLE_ROWS, PIECES };
 
@@ -57,26 +53,17 @@ template <typename cell> static __device__ cuda_edges edges_of_row(const spmm_ca
 template <typename to_cell, int N, typename real>
 static __device__ void finish_cells(real (&sum)[N], int n, bool packed, to_cell *out, real beta)
 {
-    typedef pack<to_cell, N> cells;
-    if (packed && n == N) {
-        cells made;
-        if (beta != (real)0) {
-            made = *reinterpret_cast<const cells *>(out);
-            for (int k = 0; k < N; ++k) {
-                sum[k] += beta * cuda_load(made.at[k]);
-            }
-        }
+    cuda_pack<to_cell, N> made = {};
+    if (beta != (real)0) {
+        made = cuda_get_packed<N>(out, n, packed);
         for (int k = 0; k < N; ++k) {
-            cuda_store(&made.at[k], sum[k]);
+            sum[k] += beta * cuda_load(made.at[k]);
         }
-        *reinterpret_cast<cells *>(out) = made;
-        return;
     }
     for (int k = 0; k < N; ++k) {
-        if (k < n) {
-            cuda_store(&out[k], beta != (real)0 ? sum[k] + beta * cuda_load(out[k]) : sum[k]);
-        }
+        cuda_store(&made.at[k], sum[k]);
     }
+    cuda_put(out, made, n, packed);
 }
 
 static __device__ inline cuda_bf16 *narrow_at(void *out, int64_t at, float)
@@ -135,7 +122,7 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
         const cell *from = x + c * s.ld_x + j;
         for (int t = 0; t < TIMES; ++t) {
             if (t == 0 || j + t * apart < s.d) {
-                const pack<cell, N> cells = *reinterpret_cast<const pack<cell, N> *>(from + t * apart);
+                const cuda_pack<cell, N> cells = cuda_get<N>(from + t * apart, N);
                 for (int k = 0; k < N; ++k) {
                     sum[t][k] += scale * cuda_load(cells.at[k]);
                 }
@@ -225,13 +212,9 @@ template <typename cell> static int64_t long_rows_at_once(const hal_spmm *m, int
 /* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. */
 template <typename cell> static size_t partial_bytes(const hal_spmm *m, int64_t d)
 {
-    int64_t most = 0;
-    for (int64_t i = 0; i < m->longs; ++i) {
-        const int64_t own = m->first_piece[i + 1] - m->first_piece[i];
-        most = own > most ? own : most;
-    }
-    const int64_t bytes = most * d * (int64_t)sizeof(cuda_real<cell>);
-    const int64_t all = m->first_piece[m->longs] * d * (int64_t)sizeof(cuda_real<cell>);
+    const int64_t piece = d * (int64_t)sizeof(cuda_real<cell>);
+    const int64_t bytes = m->most_pieces * piece;
+    const int64_t all = m->first_piece[m->longs] * piece;
     return (size_t)(bytes > PARTIAL_BYTES ? bytes : all < PARTIAL_BYTES ? all : PARTIAL_BYTES);
 }
 
@@ -308,23 +291,22 @@ static int64_t cell_bytes(const hal_mat &mat)
 
 enum { PACK = 4 /* cells of a pack of a strip */ };
 
-/* Columns [first, first + d) of x times its factors, in rows of `ld` cells; zeros behind the last. */
-template <typename real>
-__global__ void strip_kernel(spmm_call<real> s, int64_t rows, int64_t first, int64_t ld, real *__restrict__ strip)
-{
-    const int64_t packs = ld / PACK;
-    for (int64_t at = cuda_first(); at < rows * packs; at += cuda_stride()) {
-        const int64_t row = packs > 1 ? at / packs : at;
-        const int64_t j = (at - row * packs) * PACK;
-        const real scale = s.pre != nullptr ? s.pre[row] : (real)1;
-        const real *from = s.x + row * s.ld_x + first + j;
-        pack<real, PACK> made;
-        for (int k = 0; k < PACK; ++k) {
-            made.at[k] = j + k < s.d ? scale * from[k] : (real)0;
+/* Columns [first, first + d) of x times its factors; zeros behind the last. */
+template <typename real> struct strip_cells {
+    cuda_mat<real> strip;
+    const real *x, *pre; /* from the first column on */
+    int64_t ld_x, d;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        const real scale = pre != nullptr ? pre[i] : (real)1;
+        cuda_pack<real, N> made = cuda_get_any<N>(x + i * ld_x + j, d - j < N ? (int)(d - j) : N);
+        for (int k = 0; k < N; ++k) {
+            made.at[k] *= scale;
         }
-        *reinterpret_cast<pack<real, PACK> *>(strip + row * ld + j) = made;
+        cuda_put(strip.at(i, j), made, n);
     }
-}
+};
 
 /* Columns of a strip that stays in the cache: all of them, or a number of whole lines; 0: not one line does. */
 template <typename real> static int64_t strip_columns(const cuda_queue *queue, int64_t rows, int64_t d)
@@ -346,8 +328,8 @@ static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_
     for (int64_t first = 0; first < all.d; first += columns) {
         spmm_call<real> s = all;
         s.d = all.d - first < columns ? all.d - first : columns;
-        CUDA_TRY(cuda_launch(queue, cuda_lines(queue, m->cols * (ld / PACK)), strip_kernel<real>, s, m->cols, first, ld,
-                             strip));
+        const strip_cells<real> copy = {{strip, m->cols, ld, ld}, all.x + first, all.pre, all.ld_x, s.d};
+        CUDA_TRY(cuda_walk<PACK>(queue, copy, CUDA_BY_PLACE, copy.strip));
         s.x = strip;
         s.ld_x = ld;
         s.pre = nullptr;
