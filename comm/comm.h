@@ -15,7 +15,7 @@
  * Progress. One driver at a time: the communication thread while the caller computes, or the thread that waits, so that
  * a blocking call pays no hand-off (comm/core/progress.h).
  *
- * Buffers are host memory. Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
+ * Buffers are host memory, but for rows of halos (comm/halo.h). Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
  * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
  */
 #ifndef WEFT_COMM_COMM_H
@@ -92,6 +92,23 @@ void comm_poll(weft_comm *comm);
 
 /* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
 void comm_mpi_version(char *text, size_t bytes);
+
+/* Whether rows of halos that lie in a device's memory go to the transport as they are. */
+#define COMM_DIRECTS(X)                                                                                                \
+    X(COMM_DIRECT_AUTO, "auto") /* where all ranks' MPI libraries say that they take them */                           \
+    X(COMM_DIRECT_ON, "on")     /* where none says that it does not */                                                 \
+    X(COMM_DIRECT_OFF, "off")
+typedef enum comm_direct { COMM_DIRECTS(CHOICE_VALUE) } comm_direct;
+
+/*
+ * Of this communicator and those split from it afterwards; without the call rows pass through memory of the host. hal: what this
+ * rank computes on. [out] road: what becomes of the rows and why, for people, with what would shorten it; "" where there is one
+ * rank, or no rank has a device. WEFT_ERR_UNSUPPORTED: ON, and rows of some rank cannot go so. Collective.
+ */
+enum { COMM_ROAD_BYTES = 320 };
+weft_status comm_choose_direct(weft_comm *comm, const weft_hal *hal, comm_direct wish, char road[COMM_ROAD_BYTES]);
+/* Whether the MPI library takes messages in the memory of CUDA devices: 1, 0, -1: it does not say. */
+int comm_takes_cuda(const weft_comm *comm);
 
 /* End the whole job at once with this exit status (1..125). Never returns. comm may be NULL. For `main` only. */
 _Noreturn void comm_abort(weft_comm *comm, weft_status status);

@@ -13,7 +13,9 @@
  *
  * Volume of either direction: one row of `width` elements per (root, replica) pair, one message per pair of ranks that
  * share any; in fewer bits, as hal_row_bytes says. Between ranks of one node the rows lie in memory that both see, and
- * there is no message. In messages, leaf rows that are one ascending run are sent and received in place, without packing.
+ * there is no message. In messages, leaf rows that are one ascending run are sent and received in place, without packing, and
+ * rows in a device's memory pass through the host's, unless comm_choose_direct found that the transport takes them where they
+ * are. Each rank does as it can: the bytes of messages are the same.
  */
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H

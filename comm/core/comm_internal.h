@@ -46,10 +46,11 @@ struct weft_comm {
     comm_model model;
     comm_counters counters[COMM_LANES];
     int next_tag[COMM_LANES];
-    int64_t chunk_bytes;    /* longest message; a smaller one is set by tests, on every rank alike */
-    bool calls;             /* the first of its family: other ranks call to the inquest on its transport */
-    bool messages_only;     /* no shared memory between ranks: set by tests, on every rank alike */
-    comm_schedule blocking; /* of the blocking collectives: kept, so that a repeated call allocates nothing */
+    int64_t chunk_bytes;        /* longest message; a smaller one is set by tests, on every rank alike */
+    bool calls;                 /* the first of its family: other ranks call to the inquest on its transport */
+    bool straight[HAL_REACHES]; /* messages may lie in device memory of that reach (comm_choose_direct) */
+    bool messages_only;         /* no shared memory between ranks: set by tests, on every rank alike */
+    comm_schedule blocking;     /* of the blocking collectives: kept, so that a repeated call allocates nothing */
     comm_small small;
     window_pool pool;
     buffer_registry *buffers; /* shared with the communicators split from this one */

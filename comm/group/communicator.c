@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -321,6 +322,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     if (status == WEFT_OK) {
         (*out)->chunk_bytes = comm->chunk_bytes;
         (*out)->model = comm->model;
+        memcpy((*out)->straight, comm->straight, sizeof comm->straight);
         (*out)->small.state = SMALL_WANTED;
         status = split_layout(comm, *out, members, count, leaders);
         status = status == WEFT_OK ? split_reserve(*out) : status;

@@ -4,11 +4,14 @@
  * Each side of each peer is a piece: a list of rows. In one exchange the rows of a piece travel as one message (uncut),
  * and where they lie decides how they get into it:
  *
- *      in place    rows are one ascending run, ld == width, the host sees x: sent or received where they are
- *      packed      gathered into (or scattered from) a buffer the host sees
- *      staged      the host does not see x: gathered on the device, downloaded, sent; received, uploaded, scattered
+ *      in place    rows are one ascending run, ld == width, messages reach x: sent or received where they are
+ *      packed      gathered into (or scattered from) a buffer that messages reach
+ *      staged      messages do not reach x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
  *      mixed       gathered in another order, and written in numbers of bits that the rows choose (comm/halo/halo_mix.h)
+ *
+ * Messages reach what the host sees, and the memory of a device where the transport takes it (comm_choose_direct). There the
+ * beginning of a mixed message, which the host writes, keeps it staged.
  *
  * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory instead, from where the
  * peer unpacks them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
@@ -66,7 +69,7 @@ typedef struct halo_side {
     int64_t *host_id;   /* what is uploaded to id, where rows are chosen */
     halo_buffer packed; /* device, rows of the exchange, packed by peer */
     halo_buffer coded;  /* device, rows of messages in fewer bits */
-    halo_buffer staged; /* host, what is sent of those; none when the host sees device memory */
+    halo_buffer staged; /* host, what is sent of those where messages do not reach them */
 } halo_side;
 
 struct comm_halo {
@@ -75,6 +78,7 @@ struct comm_halo {
     weft_hal *hal;
     int64_t n_local, max_width;
     halo_side own, leaf;
+    bool direct; /* messages reach memory of the device, which the host must not touch */
     comm_transfers transfers;
     halo_window *window; /* NULL: messages alone */
     halo_mixer *mixer;   /* NULL until rows are mixed for the first time */
@@ -130,6 +134,12 @@ static bool is_coded(const comm_halo *halo)
     return halo->code.codec != HAL_ROWS_NONE || is_mixed(halo);
 }
 
+/* Whether messages lie in the memory that the backend packs into. */
+static bool messages_reach(const comm_halo *halo)
+{
+    return hal_host_visible(halo->hal) || (halo->direct && !is_mixed(halo));
+}
+
 /* Of a piece's message. */
 static int64_t piece_bytes(const comm_halo *halo, const halo_piece *piece)
 {
@@ -140,17 +150,17 @@ static int64_t piece_bytes(const comm_halo *halo, const halo_piece *piece)
 static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool receives)
 {
     bool merges = receives && halo->direction != HALO_FORWARD;
-    return !merges && !is_coded(halo) && piece->run_start >= 0 && halo->ld == halo->width &&
-           hal_host_visible(halo->hal);
+    return !merges && !is_coded(halo) && piece->run_start >= 0 && halo->ld == halo->width && messages_reach(halo);
 }
 
-/* Where the message of a piece lies in memory that the host sees. */
-static char *piece_host(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
+/* Where the message of a piece lies for the transport. */
+static char *piece_sent(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
 {
     if (piece->in_place) {
         return halo->x + piece->run_start * halo->row_bytes;
     }
-    return side->staged.data != NULL ? side->staged.data + piece->first * halo->row_bytes : piece->message;
+    return messages_reach(halo) || side->staged.data == NULL ? piece->message
+                                                             : side->staged.data + piece->first * halo->row_bytes;
 }
 
 static hal_mat whole_matrix(const comm_halo *halo)
@@ -179,7 +189,7 @@ static halo_mixed mixed_of(const comm_halo *halo, const halo_side *side, const h
                         .first = piece->first,
                         .packed = packed_rows(halo, side, piece),
                         .message = piece->message,
-                        .host = piece_host(halo, side, piece),
+                        .host = piece_sent(halo, side, piece),
                         .mean_bits = halo->code.mean_bits,
                         .rounding = halo->code.rounding};
 }
@@ -204,8 +214,8 @@ static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo
                                            .rounding = halo->code.rounding};
         WEFT_TRY(hal_encode_rows(hal, &code));
     }
-    if (side->staged.data != NULL) {
-        WEFT_TRY(hal->mem.download_async(hal, piece_host(halo, side, piece), piece->message,
+    if (!messages_reach(halo)) {
+        WEFT_TRY(hal->mem.download_async(hal, piece_sent(halo, side, piece), piece->message,
                                          (size_t)(piece->rows * halo->row_bytes)));
     }
     return WEFT_OK;
@@ -229,8 +239,8 @@ static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_pie
         const halo_mixed rows = mixed_of(halo, side, piece);
         return halo_mixer_unpack(halo->mixer, &rows, scatter_of(halo->direction));
     }
-    if (side->staged.data != NULL) {
-        WEFT_TRY(hal->mem.upload_async(hal, piece->message, piece_host(halo, side, piece),
+    if (!messages_reach(halo)) {
+        WEFT_TRY(hal->mem.upload_async(hal, piece->message, piece_sent(halo, side, piece),
                                        (size_t)(piece->rows * halo->row_bytes)));
     }
     if (is_coded(halo)) {
@@ -280,8 +290,8 @@ static weft_status pack_pieces(comm_halo *halo)
     return WEFT_OK;
 }
 
-/* Messages and peers touch host memory from here on: what is sent has been written, and what the last exchange uploaded
- * out of the memory that is received into has been read. */
+/* Messages and peers touch memory of the host, or the device's by themselves, from here on: what is sent has been written, and
+ * what the last exchange uploaded or unpacked out of the memory that is received into has been read. */
 static weft_status wait_for_stream(comm_halo *halo)
 {
     WEFT_TRY(halo->hal->stream.record(halo->hal, halo->packed));
@@ -297,12 +307,12 @@ static weft_status start_messages(comm_halo *halo)
     transfers_clear(&halo->transfers);
     for (int p = 0; p < size; ++p) {
         const halo_piece *piece = &to->piece[p];
-        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_host(halo, to, piece), message_bytes(halo, piece), p));
+        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_sent(halo, to, piece), message_bytes(halo, piece), p));
     }
     for (int k = 1; k < size; ++k) {
         int p = (comm_rank(halo->comm) + k) % size;
         const halo_piece *piece = &from->piece[p];
-        WEFT_TRY(transfers_send(&halo->transfers, p, piece_host(halo, from, piece), message_bytes(halo, piece), p));
+        WEFT_TRY(transfers_send(&halo->transfers, p, piece_sent(halo, from, piece), message_bytes(halo, piece), p));
     }
     return WEFT_OK;
 }
@@ -427,6 +437,9 @@ static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
 {
     comm_halo *halo = (comm_halo *)op;
     bool blocked = false;
+    if (halo->direct) {
+        WEFT_TRY(halo->hal->mem.enter(halo->hal)); /* the driver may be another thread each time */
+    }
     if (halo->phase == HALO_START) {
         WEFT_TRY(start_messages(halo));
         count_shared(halo);
@@ -471,12 +484,13 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 /* Room for the rows of a side, packed and, where they differ, as messages carry them; kept for the next exchange. */
-static weft_status side_reserve(weft_hal *hal, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
+static weft_status side_reserve(const comm_halo *halo, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
 {
+    weft_hal *hal = halo->hal;
     const int64_t sent = coded_bytes > 0 ? coded_bytes : packed_bytes;
     WEFT_TRY(halo_buffer_reserve(hal, &side->packed, packed_bytes));
     WEFT_TRY(halo_buffer_reserve(hal, &side->coded, coded_bytes));
-    return hal_host_visible(hal) ? WEFT_OK : halo_buffer_reserve_host(hal, &side->staged, sent);
+    return messages_reach(halo) ? WEFT_OK : halo_buffer_reserve_host(hal, &side->staged, sent);
 }
 
 /* How the rows of a side's pieces travel in this exchange, and where they lie meanwhile. */
@@ -497,7 +511,7 @@ static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
         most_packed += (piece->in_place && !side->chosen) || straight ? 0 : piece->most;
         most_coded += is_coded(halo) && !piece->shared ? piece->most : 0;
     }
-    WEFT_TRY(side_reserve(halo->hal, side, most_packed * halo->packed_bytes, most_coded * halo->row_bytes));
+    WEFT_TRY(side_reserve(halo, side, most_packed * halo->packed_bytes, most_coded * halo->row_bytes));
     for (int p = 0; p < size; ++p) {
         halo_piece *piece = &side->piece[p];
         if (piece->in_place || piece_bytes(halo, piece) == 0) {
@@ -679,7 +693,11 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    *halo = (comm_halo){.comm = comm, .hal = hal, .n_local = desc->n_local, .max_width = max_width};
+    *halo = (comm_halo){.comm = comm,
+                        .hal = hal,
+                        .n_local = desc->n_local,
+                        .max_width = max_width,
+                        .direct = !hal_host_visible(hal) && comm->straight[hal->mem.reach]};
     halo->operation.comm = comm;
     halo->operation.lane = COMM_LANE_HALO;
     halo->operation.advance = halo_advance;

@@ -12,7 +12,11 @@
  * ends, unless somebody else initialised it or a call failed: finalising waits for ranks that may be gone, while a
  * failed job must end (comm_abort).
  */
+#include <dlfcn.h>
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h> /* MPIX_CUDA_AWARE_SUPPORT */
+#endif
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -284,6 +288,29 @@ static weft_status mpi_allow_thread(transport *t)
     return WEFT_OK;
 }
 
+/* ---- memory of devices ---------------------------------------------------------------------------------------- */
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+static int ask_for_cuda(void)
+{
+    return MPIX_Query_cuda_support() != 0;
+}
+#else
+/* Libraries that do not declare the question may still answer it. */
+static int ask_for_cuda(void)
+{
+    int (*query)(void) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&query, &symbol, sizeof query);
+    return query != NULL ? query() != 0 : -1;
+}
+#endif
+
+static int mpi_takes_cuda(transport *t)
+{
+    (void)t;
+    return ask_for_cuda();
+}
+
 /* ---- the library's own collective ---------------------------------------------------------------------------- */
 static weft_status mpi_native_sum(transport *t, int lane, const float *send, float *recv, int64_t count)
 {
@@ -364,6 +391,7 @@ static const transport_ops mpi_ops = {
     .called = mpi_called,
     .abandon = mpi_abandon,
     .allow_thread = mpi_allow_thread,
+    .takes_cuda = mpi_takes_cuda,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };

@@ -86,8 +86,17 @@ typedef enum hal_mem_kind {
     HAL_MEM_PINNED  /* the host's own, that copies can reach while the caller goes on: what alloc_host gives */
 } hal_mem_kind;
 
+/* Who beside the backend follows addresses of its memory, where that is HAL_MEM_DEVICE. */
+typedef enum hal_mem_reach {
+    HAL_REACH_NOBODY, /* what a backend has that says nothing */
+    HAL_REACH_CUDA,   /* libraries that know the memory of CUDA devices */
+    HAL_REACH_ALL,    /* whoever copies: the device is imitated */
+    HAL_REACHES
+} hal_mem_reach;
+
 typedef struct hal_mem_ops {
-    hal_mem_kind kind; /* of what alloc gives */
+    hal_mem_kind kind;   /* of what alloc gives */
+    hal_mem_reach reach; /* of the same */
     weft_status (*alloc)(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device);
     void (*free)(weft_hal *hal, void *device);                                          /* waits for what may use it */
     weft_status (*upload)(weft_hal *hal, void *device, const void *host, size_t bytes); /* host may change at once */
@@ -96,6 +105,8 @@ typedef struct hal_mem_ops {
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
     /* Bytes that are free and that there are, of all that share the device. Left out: it is the host's memory. */
     weft_status (*room)(weft_hal *hal, size_t *left, size_t *total);
+    /* The calling thread, any one at any time, may hand addresses of this memory to who reaches it. Left out: it may. */
+    weft_status (*enter)(weft_hal *hal);
 
     /* Staging memory, and copies that may return early: until an event recorded after it was waited for, the host
      * memory of an upload stays as it is and that of a download holds nothing. Left out: memory of base/alloc.h,

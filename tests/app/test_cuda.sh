@@ -67,6 +67,19 @@ done
 if command -v mpirun >/dev/null; then
     ranks 2 "$shim" "${graph[@]}" --model sage --backend cuda --run-dir two >out 2>err || fail "2 ranks: $(cat err)"
     same two sage-cuda
+    for model in sage gat; do # rows of vertices in device memory: the same bits, whether MPI takes them there or not
+        for direct in 0 1; do
+            WEFT_CUDA_SHIM_DIRECT=$direct ranks 3 "$shim" "${graph[@]}" --model $model --backend cuda --comm-thread on \
+                --run-dir direct-$model-$direct >out 2>err || fail "3 ranks, direct $direct: $(cat err)"
+        done
+        cmp <(losses direct-$model-0) <(losses direct-$model-1) || fail "$model: rows straight from device memory"
+    done
+    grep -q '"gpu_rows": "straight to ' direct-sage-1/run.json || fail "straight: $(grep gpu_rows direct-sage-1/run.json)"
+    grep -q '"gpu_rows": "through pinned host memory: ' direct-sage-0/run.json || fail "$(grep gpu_rows direct-sage-0/run.json)"
+    WEFT_CUDA_SHIM_DIRECT=1 ranks 2 "$shim" "${graph[@]}" --model sage --backend cuda --gpu-direct off --run-dir off >out 2>err ||
+        fail "direct off: $(cat err)"
+    cmp <(losses two) <(losses off) || fail "--gpu-direct off"
+    grep -q '"gpu_rows": "through pinned host memory: --gpu-direct off"' off/run.json || fail "$(grep gpu_rows off/run.json)"
     ranks 2 "$shim" "${images[@]}" --backend cuda --run-dir two-image >out 2>err || fail "2 ranks, images: $(cat err)"
     same two-image image-cuda
 fi
@@ -112,7 +125,10 @@ close() { # FOLDER: its ranks' parameters parted by no more than rounding
         fail "$1: $(grep replica_drift "$1/summary.json")"
 }
 if command -v mpirun >/dev/null; then
+    WEFT_CUDA_SHIM_DIRECT=1 mixed mixed-direct "${graph[@]}" --model sage
+    grep -q '"gpu_rows": "straight to ' mixed-direct/run.json || fail "mixed: $(grep gpu_rows mixed-direct/run.json)"
     mixed mixed "${graph[@]}" --model sage
+    cmp <(losses mixed) <(losses mixed-direct) || fail "mixed: rows straight from device memory"
     same mixed sage-ref
     grep -q '"backend": "cuda on 1 rank, cpu on 2"' mixed/run.json || fail "mixed: $(grep '"backend"' mixed/run.json)"
     ! grep -q "parted" mixed.out || fail "mixed: $(cat mixed.out)"

@@ -143,14 +143,16 @@ done:
 }
 
 /* Every codec both ways, with exchanges of whole rows between them, and a maximum refused. */
-static weft_status run_coded_rank(weft_comm *comm, void *argument)
+static weft_status coded_rank(weft_comm *comm, const char *backend, comm_direct direct)
 {
     weft_hal *hal = NULL, *ref = NULL;
     comm_halo *halo = NULL;
+    char road[COMM_ROAD_BYTES];
     weft_status status = WEFT_OK;
     halo_local *local = malloc(sizeof *local);
     comm_set_stall_timeout(comm, 60.0);
-    WEFT_TRY_GOTO(weft_hal_open(test_device(argument), 1, &hal), status, done);
+    WEFT_TRY_GOTO(weft_hal_open(test_device(backend), 1, &hal), status, done);
+    WEFT_TRY_GOTO(comm_choose_direct(comm, hal, direct, road), status, done);
     WEFT_TRY_GOTO(weft_hal_open("ref", 1, &ref), status, done);
     for (int k = 0; k < 3; ++k) {
         const halo_setting setting = {.shuffled = k == 1, .chosen = k == 2}, all = {.shuffled = k == 1};
@@ -197,6 +199,11 @@ done:
     return status;
 }
 
+static weft_status run_coded_rank(weft_comm *comm, void *argument)
+{
+    return coded_rank(comm, argument, COMM_DIRECT_OFF);
+}
+
 static void test_backend(void **state)
 {
     for (int i = 0; i < 2 * 4; ++i) {
@@ -209,13 +216,83 @@ static void test_backend(void **state)
     }
 }
 
-/* ---- what a device must be waited for ---------------------------------------------------------------------------- */
+/* ---- messages that lie in a device's memory ---------------------------------------------------------------------- */
 
 static weft_status no_wait(weft_hal *hal, hal_event *event)
 {
     (void)hal, (void)event;
     return WEFT_OK;
 }
+
+static weft_status refuse_upload(weft_hal *hal, void *device, const void *host, size_t bytes)
+{
+    (void)hal, (void)device, (void)host, (void)bytes;
+    return weft_fail(WEFT_ERR_INTERNAL, "rows that go straight are uploaded");
+}
+
+static weft_status refuse_download(weft_hal *hal, void *host, const void *device, size_t bytes)
+{
+    (void)hal, (void)host, (void)device, (void)bytes;
+    return weft_fail(WEFT_ERR_INTERNAL, "rows that go straight are downloaded");
+}
+
+static weft_status run_straight_rank(weft_comm *comm, void *argument)
+{
+    weft_hal *hal = NULL;
+    char road[COMM_ROAD_BYTES];
+    comm_set_stall_timeout(comm, 60.0);
+    WEFT_TRY(weft_hal_open(test_device("shadow"), 1, &hal));
+    weft_status status = comm_choose_direct(comm, hal, COMM_DIRECT_AUTO, road);
+    if (status == WEFT_OK) {
+        hal->mem.upload_async = refuse_upload;
+        hal->mem.download_async = refuse_download;
+        hal->stream.wait = argument != NULL ? no_wait : hal->stream.wait; /* a rank that is hasty */
+        status = halo_all_settings(comm, hal);
+    }
+    weft_hal_close(hal);
+    return status;
+}
+
+/* Coded rows go straight too, mixed ones through the host; and ranks of both kinds understand each other. */
+static weft_status run_straight_coded(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return coded_rank(comm, "shadow", comm_rank(comm) == 1 ? COMM_DIRECT_OFF : COMM_DIRECT_AUTO);
+}
+
+/* Of devices that are opened from here on. */
+static void open_memory(bool open)
+{
+    setenv("WEFT_SHADOW_DIRECT", open ? "1" : "0", 1);
+    setenv("WEFT_CUDA_SHIM_DIRECT", open ? "1" : "0", 1);
+}
+
+static bool straight_is_tried(void)
+{
+    weft_hal *hal = NULL;
+    open_memory(true);
+    ASSERT_OK(weft_hal_open(test_device("shadow"), 1, &hal));
+    const bool tried = hal->mem.reach == HAL_REACH_ALL;
+    weft_hal_close(hal);
+    open_memory(false);
+    return tried;
+}
+
+static void test_straight(void **state)
+{
+    (void)state;
+    if (!straight_is_tried()) {
+        skip(); /* a device that is no imitation: this process's copies do not reach its memory */
+    }
+    open_memory(true);
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        assert_int_equal(comm_thread_run(ranks, run_straight_rank, NULL), WEFT_OK);
+        assert_int_equal(comm_thread_run(ranks, run_straight_coded, NULL), WEFT_OK);
+    }
+    open_memory(false);
+}
+
+/* ---- what a device must be waited for ---------------------------------------------------------------------------- */
 
 /* A rank that sends its staging memory without waiting for it, or overwrites what is still uploaded. */
 static weft_status run_hasty_rank(weft_comm *comm, void *argument)
@@ -236,6 +313,11 @@ static void test_missing_wait(void **state)
     log_set_level(LOG_QUIET);
     assert_int_equal(comm_thread_run(2, run_hasty_rank, (void *)(uintptr_t) "cpu"), WEFT_OK);
     assert_int_not_equal(comm_thread_run(2, run_hasty_rank, (void *)(uintptr_t) "shadow"), WEFT_OK);
+    if (straight_is_tried()) {
+        open_memory(true);
+        assert_int_not_equal(comm_thread_run(2, run_straight_rank, (void *)(uintptr_t) "hasty"), WEFT_OK);
+        open_memory(false);
+    }
 }
 
 int main(void)
@@ -244,12 +326,15 @@ int main(void)
     struct CMUnitTest tests[MOST];
     int count = 0;
     memset(tests, 0, sizeof tests);
-    for (const hal_backend *b = weft_hal_backend_at(0); b != NULL && count < MOST - 1; b = weft_hal_backend_at(count)) {
+    for (const hal_backend *b = weft_hal_backend_at(0); b != NULL && count < MOST - 2; b = weft_hal_backend_at(count)) {
         tests[count].name = b->name;
         tests[count].test_func = test_backend;
         tests[count].initial_state = (void *)(uintptr_t)b->name; /* cmocka takes no const */
         ++count;
     }
+    tests[count].name = "straight";
+    tests[count].test_func = test_straight;
+    ++count;
     tests[count].name = "missing wait";
     tests[count].test_func = test_missing_wait;
     ++count;

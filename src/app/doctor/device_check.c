@@ -28,6 +28,25 @@ static void check_device(doctor_list *list, const char *host, const hal_device *
     }
 }
 
+/* How rows of halos pass between the devices and MPI. */
+static void check_road(doctor_list *list, const char *where, const doctor_devices *devices)
+{
+    if (devices->road[0] != '\0') {
+        doctor_add(list, "GPU", where, DOCTOR_OK, NAN, "", "rows of halos go %s", devices->road);
+    } else if (devices->mpi_takes > 0) {
+        doctor_add(list, "GPU", where, DOCTOR_OK, NAN, "", "MPI takes device memory: rows of halos go straight to it");
+    } else if (devices->mpi_takes == 0) {
+        doctor_cure(doctor_add(list, "GPU", where, DOCTOR_NOTE, NAN, "",
+                               "MPI takes no device memory: rows of halos go through pinned host memory"),
+                    "an MPI library that was built with CUDA (Open MPI: ompi_info --all, mpi_built_with_cuda_support)");
+    } else {
+        doctor_add(
+            list, "GPU", where, DOCTOR_OK, NAN, "",
+            "MPI was not asked, or does not say, whether it takes device memory: rows of halos go through pinned "
+            "host memory");
+    }
+}
+
 void doctor_check_devices(doctor_list *list, const char *host, const doctor_devices *devices, int ranks)
 {
     char where[80];
@@ -50,8 +69,5 @@ void doctor_check_devices(doctor_list *list, const char *host, const doctor_devi
                              "%d ranks share %d GPUs: memory is divided and kernels take turns", ranks, devices->count);
         doctor_cure(finding, "one rank a GPU: mpirun --map-by ppr:%d:node", devices->count);
     }
-    doctor_add(list, "GPU", where, DOCTOR_OK, NAN, "", "MPI %s device memory; messages go through pinned host memory",
-               devices->mpi_takes > 0    ? "would take"
-               : devices->mpi_takes == 0 ? "was built without taking"
-                                         : "does not say whether it takes");
+    check_road(list, where, devices);
 }

@@ -11,7 +11,6 @@
  */
 #include "app/doctor/doctor.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -210,15 +209,6 @@ static void keep_limits(const doctor *d, const doctor_card *node, int ranks)
     }
 }
 
-/* Open MPI's own question; other libraries lack the function. */
-static int mpi_takes_devices(void)
-{
-    int (*query)(void) = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
-    memcpy(&query, &symbol, sizeof query);
-    return query != NULL ? query() != 0 : -1;
-}
-
 static weft_status judge_devices(doctor *d)
 {
     const app_context *context = &d->context;
@@ -227,7 +217,8 @@ static weft_status judge_devices(doctor *d)
     WEFT_TRY(WEFT_NEW_ZERO(&devices, 1, WEFT_MEM_GENERAL));
     devices->built = strcmp(hal_devices_build(text, sizeof text), "none") != 0;
     devices->asked = hal_backend_has_devices(option_text(context->options, OPT_BACKEND));
-    devices->mpi_takes = mpi_takes_devices();
+    devices->mpi_takes = comm_size(context->comm) > 1 ? comm_takes_cuda(context->comm) : -1;
+    snprintf(devices->road, sizeof devices->road, "%s", context->road);
     weft_status status = hal_devices_count(&devices->count);
     for (int i = 0; status == WEFT_OK && i < devices->count; i++) {
         status = hal_device_describe(i, true, &devices->device[i]);

@@ -150,6 +150,18 @@ static bool asks_for_host(const app_context *context)
     return option_choice(context->options, OPT_FEATURE_PLACE) == GNN_PLACE_HOST && job_has_device(context);
 }
 
+static const option_id idle_road[] = {OPT_GPU_DIRECT, OPTION_NONE};
+
+/* How rows of vertices pass between the memory of devices and other ranks. */
+static void tell_road(const app_context *context)
+{
+    if (comm_size(context->comm) == 1 || !job_has_device(context)) {
+        option_warn_idle(context->options, idle_road, "without rows in a GPU's memory that other ranks want");
+    } else {
+        log_info("rows of vertices in device memory go %s", context->road);
+    }
+}
+
 static const option_id idle_place[] = {OPT_FEATURE_PLACE, OPTION_NONE};
 
 /* Features on the host pass through the device's memory to be multiplied: what needs all of them there is refused. */
@@ -426,6 +438,7 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
     tell_last_layer(&job->config, &plan);
+    tell_road(context);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
     WEFT_TRY(graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));

@@ -80,7 +80,8 @@ static void print_end(const json_value *run)
 
 static void print_run(const json_value *run)
 {
-    static const char *const names[] = {"host", "cpu", "nodes", "ranks", "threads_per_rank", "placement", "backend"};
+    static const char *const names[] = {"host",      "cpu",     "nodes",   "ranks", "threads_per_rank",
+                                        "placement", "backend", "gpu_rows"};
     static const char *const facts[] = {"name",  "hash", "vertices", "edges", "features", "train",
                                         "valid", "test", "height",   "width", "channels", "classes"};
     const json_value *images = find(run, "images");

@@ -166,11 +166,21 @@ static void differing_options(report_text *out, const report_run *runs, int coun
 
 static void table_of_settings(report_text *out, const report_run *runs, int count)
 {
-    static const setting others[] = {{NULL, "ranks"},          {NULL, "nodes"},      {NULL, "threads_per_rank"},
-                                     {NULL, "host"},           {NULL, "cpu"},        {NULL, "backend"},
-                                     {"graph", "name"},        {"graph", "hash"},    {"images", "name"},
-                                     {"images", "hash"},       {"versions", "weft"}, {"versions", "revision"},
-                                     {"versions", "compiler"}, {"versions", "build"}};
+    static const setting others[] = {{NULL, "ranks"},
+                                     {NULL, "nodes"},
+                                     {NULL, "threads_per_rank"},
+                                     {NULL, "host"},
+                                     {NULL, "cpu"},
+                                     {NULL, "backend"},
+                                     {NULL, "gpu_rows"},
+                                     {"graph", "name"},
+                                     {"graph", "hash"},
+                                     {"images", "name"},
+                                     {"images", "hash"},
+                                     {"versions", "weft"},
+                                     {"versions", "revision"},
+                                     {"versions", "compiler"},
+                                     {"versions", "build"}};
     bool begun = false;
     text_heading(out, 2, "Settings that differ");
     differing_options(out, runs, count, &begun);

@@ -112,6 +112,7 @@ static void machine_facts(report_text *out, const report_run *run, const report_
     fact(out, "threads per rank", quantity_count(f->threads).text);
     text_fact(out, run->manifest, "placement", "placement");
     text_fact(out, run->manifest, "backend", "backend");
+    text_fact(out, run->manifest, "gpu_rows", "rows between GPUs");
     for (const json_value *v = versions != NULL && versions->kind == JSON_OBJECT ? versions->child : NULL; v != NULL;
          v = v->next) {
         if (v->kind == JSON_TEXT) {

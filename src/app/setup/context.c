@@ -199,6 +199,17 @@ weft_status app_set_log_level(const weft_options *options)
     return WEFT_OK;
 }
 
+static weft_status open_backend(app_context *context)
+{
+    const char *backend = option_text(context->options, OPT_BACKEND);
+    if (hal_backend_has_devices(backend) || hal_backend_is_auto(backend)) {
+        return device_choice_open(context);
+    }
+    WEFT_TRY(comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal)));
+    snprintf(context->backends, sizeof context->backends, "%s", context->hal->name);
+    return WEFT_OK;
+}
+
 weft_status app_context_open(const weft_options *options, app_context *context)
 {
     memset(context, 0, sizeof *context);
@@ -210,13 +221,9 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     comm_set_stall_timeout(context->comm, hang_set_timeout(context->options));
     WEFT_TRY(place_threads(context));
     WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
-    const char *backend = option_text(context->options, OPT_BACKEND);
-    if (hal_backend_has_devices(backend) || hal_backend_is_auto(backend)) {
-        return device_choice_open(context);
-    }
-    WEFT_TRY(comm_agree(context->comm, weft_hal_open(backend, context->placement.threads, &context->hal)));
-    snprintf(context->backends, sizeof context->backends, "%s", context->hal->name);
-    return WEFT_OK;
+    WEFT_TRY(open_backend(context));
+    return comm_choose_direct(context->comm, context->hal, option_choice(context->options, OPT_GPU_DIRECT),
+                              context->road);
 }
 
 static void speak_as(const weft_comm *comm, const char *name)
@@ -238,6 +245,7 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
                              .nodes = comm_get_layout(comm)->nodes};
     memcpy(context->host, host_job->host, sizeof context->host);
     memcpy(context->backends, host_job->backends, sizeof context->backends);
+    memcpy(context->road, host_job->road, sizeof context->road);
     speak_as(comm, name);
     return share_options(context, options);
 }

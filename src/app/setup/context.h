@@ -20,9 +20,10 @@ struct app_context {
     machine machine;
     placement placement;
     weft_hal *hal;
-    int device_ranks;  /* of the job, this one too, that compute on its device; 0: the backend has none */
-    bool mixed;        /* its ranks compute on different backends */
-    char backends[64]; /* of the job's ranks: a name, or "cuda on 1 rank, cpu on 3" */
+    int device_ranks;           /* of the job, this one too, that compute on its device; 0: the backend has none */
+    bool mixed;                 /* its ranks compute on different backends */
+    char backends[64];          /* of the job's ranks: a name, or "cuda on 1 rank, cpu on 3" */
+    char road[COMM_ROAD_BYTES]; /* of rows of halos in devices' memory: comm_choose_direct */
     char host[64];
     int nodes;
 };

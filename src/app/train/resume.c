@@ -58,8 +58,9 @@ static weight weight_of(option_id id)
     /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
      * of its options, which are compared one by one; a run keeps its network, and the hash of the data says what they are. */
     static const option_id freed[] = {
-        OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT, OPT_CALIBRATE,    OPT_COMM_MODEL, OPT_RECIPE,     OPT_CHOICES,
-        OPT_NETWORK,           OPT_IMAGE_FORMAT,  OPT_CACHE_MEMORY, OPT_CACHE_DIR,  OPT_CACHE_DISK, OPT_LOADER_THREADS};
+        OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,    OPT_COMM_MODEL,   OPT_RECIPE,
+        OPT_CHOICES,           OPT_NETWORK,        OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY, OPT_CACHE_DIR,
+        OPT_CACHE_DISK,        OPT_LOADER_THREADS, OPT_GPU_DIRECT};
     static const char *const refused[] = {"model", "images", "training"};
     static const char *const named[] = {"partition", "partitioner", "aggregation", "communication"};
     const char *section = option_row_of(id)->section;

@@ -85,6 +85,9 @@ static weft_status write_manifest(const run_dir *dir, const app_context *context
     json_int(&json, "threads_per_rank", context->placement.threads);
     json_text(&json, "placement", context->placement.reason);
     json_text(&json, "backend", context->backends);
+    if (context->road[0] != '\0') {
+        json_text(&json, "gpu_rows", context->road);
+    }
     json_object(&json, dir->work->ops->data);
     dir->work->ops->describe_data(dir->work, &json);
     json_end(&json);

@@ -87,6 +87,12 @@ static void host_free(weft_hal *hal, void *host)
     weft_free(host);
 }
 
+static weft_status enter_freely(weft_hal *hal)
+{
+    (void)hal;
+    return WEFT_OK;
+}
+
 struct hal_event {
     char nothing;
 };
@@ -125,6 +131,7 @@ static void fill_memory(hal_mem_ops *mem)
         mem->alloc_host = host_alloc;
         mem->free_host = host_free;
     }
+    mem->enter = mem->enter != NULL ? mem->enter : enter_freely;
     mem->upload_async = mem->upload_async != NULL ? mem->upload_async : mem->upload;
     mem->download_async = mem->download_async != NULL ? mem->download_async : mem->download;
 }

@@ -269,6 +269,11 @@ static weft_status mem_room(weft_hal *hal, size_t *left, size_t *total)
     return cuda_check("memory of the device", cuda_device_memory(left, total));
 }
 
+static weft_status mem_enter(weft_hal *hal)
+{
+    return cuda_enter(hal);
+}
+
 /* ---- open and close ------------------------------------------------------------------------------------------------- */
 
 weft_status cuda_memory_open(weft_hal *hal)
@@ -281,6 +286,7 @@ weft_status cuda_memory_open(weft_hal *hal)
         WEFT_TRY(cuda_check("open", cuda_event_create(&state->bounced[i])));
     }
     hal->mem = (hal_mem_ops){.kind = HAL_MEM_DEVICE,
+                             .reach = cuda_device_memory_is_open() ? HAL_REACH_ALL : HAL_REACH_CUDA,
                              .alloc = mem_alloc,
                              .free = free_block,
                              .upload = mem_upload,
@@ -288,6 +294,7 @@ weft_status cuda_memory_open(weft_hal *hal)
                              .copy = mem_copy,
                              .zero = mem_zero,
                              .room = mem_room,
+                             .enter = mem_enter,
                              .alloc_host = mem_alloc_host,
                              .free_host = free_block,
                              .upload_async = mem_upload_async,

@@ -3,7 +3,12 @@
  * on memory that the host cannot touch (shadow_memory.h), run as late as the rules of hal/hal.h allow (shadow_queue.h).
  * Every operation opens its operands, as hal/ops.def names them, runs on the inner backend and closes them again. Slow
  * by design: two system calls an operand.
+ *
+ * WEFT_SHADOW_DIRECT=1, for tests: the memory is one that transports copy from and to; nothing is found but missing waits.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/log.h"
 #include "hal/shadow/shadow_queue.h"
 
@@ -189,8 +194,16 @@ static void shadow_close(weft_hal *hal)
     hal->state = NULL;
 }
 
+/* Whether others may copy from the memory and to it. */
+static bool opens_memory(void)
+{
+    const char *direct = getenv("WEFT_SHADOW_DIRECT");
+    return direct != NULL && strcmp(direct, "1") == 0;
+}
+
 static void fill_ops(weft_hal *hal)
 {
+    state_of(hal)->memory.open = opens_memory();
     hal->mem = (hal_mem_ops){.alloc = shadow_mem_alloc,
                              .free = shadow_mem_free,
                              .upload = shadow_mem_upload,
@@ -199,7 +212,8 @@ static void fill_ops(weft_hal *hal)
                              .download_async = shadow_mem_download_async,
                              .copy = shadow_mem_copy,
                              .zero = shadow_mem_zero,
-                             .kind = HAL_MEM_DEVICE};
+                             .kind = HAL_MEM_DEVICE,
+                             .reach = state_of(hal)->memory.open ? HAL_REACH_ALL : HAL_REACH_NOBODY};
     hal->stream = (hal_stream_ops){.create = shadow_event_create,
                                    .record = shadow_event_record,
                                    .wait = shadow_event_wait,

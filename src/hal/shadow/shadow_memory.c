@@ -33,6 +33,12 @@ static weft_status protect(shadow_block *block, int protection)
     return WEFT_OK;
 }
 
+/* While no operation runs. */
+static int closed(const shadow_memory *memory)
+{
+    return memory->open ? PROT_READ | PROT_WRITE : PROT_NONE;
+}
+
 /* Index of the first block that starts after `data`. */
 static int64_t blocks_up_to(const shadow_memory *memory, const void *data)
 {
@@ -103,7 +109,8 @@ weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag *tag,
         status = weft_fail(WEFT_ERR_RESOURCE, "shadow: %zu bytes could not be protected", block.page_bytes);
     } else {
         block.protection = PROT_NONE;
-        status = insert_block(memory, &block);
+        status = protect(&block, closed(memory));
+        status = status == WEFT_OK ? insert_block(memory, &block) : status;
     }
     if (status != WEFT_OK) {
         release_block(&block);
@@ -171,7 +178,8 @@ static weft_status open_block(const shadow_memory *memory, const char *op, const
 {
     WEFT_TRY(check_block(memory, op, use));
     shadow_block *block = block_of(memory, use->data);
-    return protect(block, use->access == SHADOW_READ ? block->protection | PROT_READ : PROT_READ | PROT_WRITE);
+    const bool reads = use->access == SHADOW_READ && !memory->open;
+    return protect(block, reads ? block->protection | PROT_READ : PROT_READ | PROT_WRITE);
 }
 
 static bool overlaps(const shadow_use *a, const shadow_use *b)
@@ -218,7 +226,7 @@ void shadow_end(shadow_memory *memory, const shadow_use *use, int uses)
 {
     for (int i = 0; i < uses; ++i) {
         shadow_block *block = extent(&use[i]) > 0 ? block_of(memory, use[i].data) : NULL;
-        if (block != NULL && protect(block, PROT_NONE) != WEFT_OK) {
+        if (block != NULL && protect(block, closed(memory)) != WEFT_OK) {
             log_warn("%s", weft_error_message());
         }
     }

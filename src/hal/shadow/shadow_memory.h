@@ -6,6 +6,9 @@
  * A block's pages are PROT_NONE except while an operation of the backend runs: readable when it is an input, writable
  * when it is an output. A host access faults, a write to an input faults, and running past the end meets the guard
  * page. New blocks are filled with 0xff bytes, which are NaNs, so that what was never uploaded shows.
+ *
+ * Open memory is for tests of messages that go straight from a device and to it: its pages stay as they are, between the same
+ * guards.
  */
 #ifndef WEFT_HAL_SHADOW_SHADOW_MEMORY_H
 #define WEFT_HAL_SHADOW_SHADOW_MEMORY_H
@@ -17,6 +20,7 @@ typedef struct shadow_block shadow_block;
 typedef struct shadow_memory {
     shadow_block *block; /* sorted by address */
     int64_t blocks, capacity;
+    bool open;
 } shadow_memory;
 
 typedef enum shadow_access {

@@ -407,8 +407,16 @@ static void test_devices(void **state)
     expect_cure(expect(&list, "GPU", DOCTOR_NOTE, "PCIe 8 of 16 lanes at 8 of 8 GT/s"), "8 of 16 lanes");
     expect_cure(expect(&list, "GPU", DOCTOR_WARNING, "V100"), "CMAKE_CUDA_ARCHITECTURES=70");
     expect_cure(expect(&list, "GPU", DOCTOR_NOTE, "4 ranks share 2 GPUs"), "ppr:2:node");
-    expect(&list, "GPU", DOCTOR_OK, "MPI was built without taking device memory");
-    assert_int_equal(count_of(&list, DOCTOR_OK), 1);
+    expect_cure(expect(&list, "GPU", DOCTOR_NOTE, "MPI takes no device memory"), "built with CUDA");
+    assert_int_equal(count_of(&list, DOCTOR_OK), 0);
+    doctor_list_free(&list);
+    d.mpi_takes = 1;
+    doctor_check_devices(&list, "ant", &d, 2);
+    expect(&list, "GPU", DOCTOR_OK, "rows of halos go straight to it");
+    doctor_list_free(&list);
+    snprintf(d.road, sizeof d.road, "through the post");
+    doctor_check_devices(&list, "ant", &d, 2);
+    expect(&list, "GPU", DOCTOR_OK, "rows of halos go through the post");
     doctor_list_free(&list);
     d = (doctor_devices){.built = true, .asked = true, .reason = "no driver"};
     doctor_check_devices(&list, "ant", &d, 1);

@@ -166,6 +166,83 @@ static void test_mpi_has_a_name(void **state)
     assert_true(strlen(text) > 3 && strchr(text, '\n') == NULL);
 }
 
+/* ---- messages in the memory of devices ---------------------------------------------------------------------------- */
+
+static int spoken_by_rank[2]; /* what the transports of this test say of CUDA's memory */
+
+static int say_by_rank(transport *t)
+{
+    return spoken_by_rank[t->rank];
+}
+
+/* One choice of both ranks, of which rank 1 computes on `device`. */
+typedef struct direct_case {
+    weft_hal device;
+    comm_direct wish;
+    int takes[2];
+    weft_status status;
+    const char *road; /* in what is told; NULL: nothing is */
+    bool straight;    /* rows of rank 1 go so */
+} direct_case;
+
+static weft_status choose_direct(weft_comm *comm, const direct_case *c)
+{
+    const weft_hal host = {.mem = {.kind = HAL_MEM_HOST}};
+    const weft_hal *hal = comm_rank(comm) == 1 ? &c->device : &host;
+    const transport_ops *usual = comm->transport->ops;
+    transport_ops ops = *usual;
+    char road[COMM_ROAD_BYTES];
+    ops.takes_cuda = say_by_rank;
+    comm->transport->ops = &ops;
+    weft_status status = comm_choose_direct(comm, hal, c->wish, road);
+    comm->transport->ops = usual;
+    CASE_CHECK(status == c->status, "the choice gives %s", weft_status_name(status));
+    const char *told = status == WEFT_OK ? road : weft_error_message();
+    CASE_CHECK(c->road != NULL ? strstr(told, c->road) != NULL : told[0] == '\0', "told: %.200s", told);
+    CASE_CHECK(hal == &host || status != WEFT_OK || comm->straight[hal->mem.reach] == c->straight, "not %d",
+               (int)c->straight);
+    weft_error_clear();
+    return WEFT_OK;
+}
+
+static weft_status choose_on_rank(weft_comm *comm, void *argument)
+{
+    weft_comm *group = NULL;
+    WEFT_TRY(choose_direct(comm, argument));
+    WEFT_TRY(comm_split(comm, 0, 0, &group));
+    weft_status status = memcmp(group->straight, comm->straight, sizeof comm->straight) == 0
+                             ? WEFT_OK
+                             : weft_fail(WEFT_ERR_INTERNAL, "a group does otherwise");
+    comm_destroy(group);
+    return status;
+}
+
+static void test_messages_in_device_memory(void **state)
+{
+    (void)state;
+    const weft_hal cuda = {.mem = {.kind = HAL_MEM_DEVICE, .reach = HAL_REACH_CUDA}};
+    const weft_hal imitated = {.mem = {.kind = HAL_MEM_DEVICE, .reach = HAL_REACH_ALL}};
+    const weft_hal closed = {.mem = {.kind = HAL_MEM_DEVICE}};
+    const weft_hal host = {.mem = {.kind = HAL_MEM_HOST}};
+    direct_case cases[] = {
+        {cuda, COMM_DIRECT_AUTO, {1, 1}, WEFT_OK, "straight to ", true},
+        {cuda, COMM_DIRECT_AUTO, {0, 1}, WEFT_OK, "takes no device memory; one that was built with CUDA does", false},
+        {cuda, COMM_DIRECT_AUTO, {1, -1}, WEFT_OK, "--gpu-direct on if it does", false},
+        {cuda, COMM_DIRECT_ON, {1, -1}, WEFT_OK, "straight to ", true},
+        {cuda, COMM_DIRECT_ON, {0, -1}, WEFT_ERR_UNSUPPORTED, "--gpu-direct on: ", false},
+        {cuda, COMM_DIRECT_OFF, {1, 1}, WEFT_OK, "through pinned host memory: --gpu-direct off", false},
+        {imitated, COMM_DIRECT_AUTO, {0, 0}, WEFT_OK, "straight to ", true},
+        {imitated, COMM_DIRECT_OFF, {0, 0}, WEFT_OK, "--gpu-direct off", false},
+        {closed, COMM_DIRECT_AUTO, {1, 1}, WEFT_OK, "no library reaches", false},
+        {closed, COMM_DIRECT_ON, {1, 1}, WEFT_ERR_UNSUPPORTED, "no library reaches", false},
+        {host, COMM_DIRECT_ON, {0, 0}, WEFT_OK, NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        memcpy(spoken_by_rank, cases[i].takes, sizeof spoken_by_rank);
+        ASSERT_OK(comm_thread_run(2, choose_on_rank, &cases[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_memory_shortage_is_agreed),
         cmocka_unit_test(test_choice_follows_size),
         cmocka_unit_test(test_mpi_has_a_name),
+        cmocka_unit_test(test_messages_in_device_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

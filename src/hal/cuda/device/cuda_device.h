@@ -53,6 +53,8 @@ int cuda_device_driver(void);
 const char *cuda_device_architectures(void);
 /* Of the current device, bytes. */
 int cuda_device_memory(size_t *left, size_t *total);
+/* Whether copies of the host reach its memory as they do the host's; else a library has to know CUDA. */
+bool cuda_device_memory_is_open(void);
 /* The failure of a launch, once. */
 int cuda_device_last_error(void);
 /* "out of memory" */

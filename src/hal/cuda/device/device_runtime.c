@@ -78,6 +78,11 @@ int cuda_device_memory(size_t *left, size_t *total)
     return (int)cudaMemGetInfo(left, total);
 }
 
+bool cuda_device_memory_is_open(void)
+{
+    return false;
+}
+
 int cuda_device_last_error(void)
 {
     return (int)cudaGetLastError();

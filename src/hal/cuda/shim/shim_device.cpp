@@ -6,7 +6,8 @@
  * an access past their end, and begin as NaNs; host memory that a copy is to fill holds 0xA5 bytes until the copy runs.
  *
  * WEFT_CUDA_SHIM_DEVICES: how many devices there are (1). WEFT_CUDA_SHIM_MEMORY: bytes of each (1 TiB).
- * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70).
+ * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70). WEFT_CUDA_SHIM_DIRECT=1: transports copy from and
+ * to their memory, as an MPI library that knows CUDA does.
  */
 #include "hal/cuda/shim/shim_device.h"
 
@@ -136,6 +137,11 @@ int cuda_device_memory(size_t *left, size_t *total)
     *total = memory_of_device();
     *left = *total > used ? *total - used : 0;
     return CUDA_DONE;
+}
+
+bool cuda_device_memory_is_open(void)
+{
+    return setting("WEFT_CUDA_SHIM_DIRECT", 0) != 0;
 }
 
 int cuda_device_last_error(void)
