@@ -86,6 +86,8 @@ typedef enum hal_mem_kind {
     HAL_MEM_PINNED  /* the host's own, that copies can reach while the caller goes on: what alloc_host gives */
 } hal_mem_kind;
 
+typedef struct hal_scratch_shape hal_scratch_shape; /* below */
+
 /* Who beside the backend follows addresses of its memory, where that is HAL_MEM_DEVICE. */
 typedef enum hal_mem_reach {
     HAL_REACH_NOBODY, /* what a backend has that says nothing */
@@ -105,6 +107,9 @@ typedef struct hal_mem_ops {
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
     /* Bytes that are free and that there are, of all that share the device. Left out: it is the host's memory. */
     weft_status (*room)(weft_hal *hal, size_t *left, size_t *total);
+    /* What an operation of this shape takes of the backend's own memory beside its operands, at most, with what the
+     * libraries behind it keep; operations share it, so that a job takes the largest answer. Left out: nothing. */
+    uint64_t (*scratch)(const weft_hal *hal, const hal_scratch_shape *shape);
     /* The calling thread, any one at any time, may hand addresses of this memory to who reaches it. Left out: it may. */
     weft_status (*enter)(weft_hal *hal);
 
@@ -226,6 +231,8 @@ typedef struct hal_sparse_ops {
     weft_status (*spmm_try)(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
     void (*spmm_destroy)(weft_hal *hal, hal_spmm *spmm);
     hal_spmm_info (*spmm_info)(weft_hal *hal, const hal_spmm *spmm);
+    /* Bytes that a matrix of so many rows and entries will hold, at most; 0, and left out: the backend does not tell. */
+    uint64_t (*spmm_bytes)(const weft_hal *hal, int64_t rows, int64_t entries, bool weighted);
 } hal_sparse_ops;
 
 /* The form with the least seconds, 0 being one that was not tried; the one that is expected to cost least where that is as
@@ -292,6 +299,17 @@ typedef enum hal_op {
 #include "hal/ops.def"
     HAL_OPS
 } hal_op;
+
+/* A run of an operation, for plans of memory. */
+struct hal_scratch_shape {
+    hal_op op;
+    weft_dtype dtype;   /* of what it puts out */
+    int64_t rows, cols; /* the same; of sums over rows, losses and counts: of what they are made from */
+    int64_t terms;      /* of products */
+    int64_t heads;      /* of attention */
+    int64_t sources;    /* of spmm_run: rows of x, */
+    int64_t edges;      /* and entries of the matrix, of which no two are in one place */
+};
 
 /* Run an operation: its cost is counted and its span traced. `args`: its own struct. */
 weft_status hal_run(weft_hal *hal, hal_op op, const void *args);

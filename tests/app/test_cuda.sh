@@ -84,6 +84,19 @@ if command -v mpirun >/dev/null; then
     same two-image image-cuda
 fi
 
+# ---- a device that has what the plan foretells, and no more, has enough ----
+for model in sage gcn "gat --heads 4" "gatv2 --heads 4" "sage --aggregator max"; do
+    # shellcheck disable=SC2206  # options of a model
+    tight=(train --data synth:quickstart,scale=0.02 --hidden 16 --epochs 2 --threads 1 --pin off --feature-place device
+        --backend cuda --model $model)
+    "$shim" "${tight[@]}" --dry-run >out 2>err || fail "dry run, $model: $(cat err)"
+    grep -q "scratch of operations *[0-9.]* MB" out || fail "$model: $(cat out)"
+    megabytes=$(sed -n "s/.*predicted peak of the GPU's memory *\([0-9.]*\) MB/\1/p" out)
+    memory=$(awk -v need="$megabytes" 'BEGIN {printf "%.0f", (need + 0.05) * 1e6 / 0.95}') # the plan leaves a twentieth free
+    WEFT_CUDA_SHIM_MEMORY=$memory "$shim" "${tight[@]}" --quiet --run-dir "tight-${model%% *}" --force >out 2>err ||
+        fail "$megabytes MB do not suffice for $model: $(cat err)"
+done
+
 # ---- features that a device cannot hold stay on the host, and pass through it in blocks ----
 wide=(train --data synth:quickstart,scale=0.01 --recipe default --hidden 4 --epochs 3 --threads 1 --pin off)
 streamed() { # NAME COMMAND...

@@ -133,6 +133,110 @@ static void test_long_copies(void **state)
     weft_hal_close(hal);
 }
 
+/* ---- memory that is foretold ---------------------------------------------------------------------------------------- */
+
+/* Bytes that a device which is opened for it takes beside what it is given. */
+static uint64_t workspace(void)
+{
+    return weft_mem_usage_of(WEFT_MEM_WORKSPACE).current_bytes;
+}
+
+static void *filled(weft_hal *hal, size_t bytes)
+{
+    void *device = NULL;
+    ASSERT_OK(hal->mem.alloc(hal, bytes, WEFT_MEM_GENERAL, &device));
+    ASSERT_OK(hal->mem.zero(hal, device, bytes));
+    return device;
+}
+
+enum { MANY = 1500, HUB = 1400 };
+
+/* Some rows are long, one of them of nearly all columns. */
+static hal_csr long_rows(void)
+{
+    static int64_t offset[MANY + 1];
+    static int32_t column[MANY * 4 + 4 * HUB];
+    int64_t at = 0;
+    for (int64_t r = 0; r < MANY; ++r) {
+        const int64_t length = r == 3 ? HUB : r % 500 == 7 ? 514 : r % 4;
+        for (int64_t e = 0; e < length; ++e) {
+            column[at++] = (int32_t)((r + e) % MANY);
+        }
+        offset[r + 1] = at;
+    }
+    return (hal_csr){.rows = MANY, .cols = MANY, .offset = offset, .column = column};
+}
+
+/* A run on a device of its own takes what was foretold, or less; without a factor rows are read in packs, or in strips. */
+static void expect_spmm(weft_dtype dtype, int64_t d, bool factor)
+{
+    weft_hal *hal;
+    hal_spmm *spmm = NULL;
+    const hal_csr csr = long_rows();
+    const int64_t edges = csr.offset[MANY];
+    const size_t bytes = (size_t)(MANY * d) * weft_dtype_bytes(dtype);
+    open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_AUTO, d, &spmm));
+    assert_true(hal->sparse.spmm_info(hal, spmm).bytes <= hal->sparse.spmm_bytes(hal, MANY, edges, false));
+    void *x = filled(hal, bytes), *out = filled(hal, bytes), *pre = filled(hal, MANY * weft_dtype_bytes(dtype));
+    const uint64_t before = workspace();
+    ASSERT_OK(hal_spmm_run(hal, &(hal_spmm_run_args){.matrix = spmm,
+                                                     .x = hal_mat_from(x, dtype, MANY, d, d),
+                                                     .pre = hal_column_from(pre, dtype, factor ? MANY : 0),
+                                                     .out = hal_mat_of(out, dtype, MANY, d, d)}));
+    const uint64_t took = workspace() - before;
+    const hal_scratch_shape shape = {
+        .op = HAL_OP_spmm_run, .dtype = dtype, .rows = MANY, .cols = d, .sources = MANY, .edges = edges};
+    assert_true(took > 0);
+    if (took > hal->mem.scratch(hal, &shape)) {
+        fail_msg("%ld columns: %lu bytes where %lu were foretold", (long)d, (unsigned long)took,
+                 (unsigned long)hal->mem.scratch(hal, &shape));
+    }
+    hal->sparse.spmm_destroy(hal, spmm);
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, out);
+    hal->mem.free(hal, pre);
+    weft_hal_close(hal);
+}
+
+/* Gradients of weights are cut into pieces. */
+static void expect_gemm(weft_dtype dtype, int64_t m, int64_t n)
+{
+    weft_hal *hal;
+    enum { TERMS = 5001 };
+    const size_t cell = weft_dtype_bytes(dtype);
+    open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+    void *a = filled(hal, (size_t)(TERMS * m) * cell), *b = filled(hal, (size_t)(TERMS * n) * cell);
+    void *c = filled(hal, (size_t)(m * n) * cell);
+    const uint64_t before = workspace();
+    ASSERT_OK(hal_gemm(hal, &(hal_gemm_args){.a = hal_mat_from(a, dtype, TERMS, m, m),
+                                             .b = hal_mat_from(b, dtype, TERMS, n, n),
+                                             .c = hal_mat_of(c, dtype, m, n, n),
+                                             .trans_a = true,
+                                             .alpha = 1.0}));
+    const uint64_t took = workspace() - before;
+    const hal_scratch_shape shape = {.op = HAL_OP_gemm, .dtype = dtype, .rows = m, .cols = n, .terms = TERMS};
+    assert_true(took > 0 && took <= hal->mem.scratch(hal, &shape));
+    hal->mem.free(hal, a);
+    hal->mem.free(hal, b);
+    hal->mem.free(hal, c);
+    weft_hal_close(hal);
+}
+
+static void test_foretold(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {1, 2, 3, 8, 30, 64, 131};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i) {
+        expect_spmm(WEFT_DTYPE_F32, widths[i], true);
+        expect_spmm(WEFT_DTYPE_F32, widths[i], false);
+        expect_spmm(WEFT_DTYPE_F64, widths[i], true);
+    }
+    expect_gemm(WEFT_DTYPE_F32, 16, 16); /* an odd sum of sizes: not the library's */
+    expect_gemm(WEFT_DTYPE_F32, 100, 48);
+    expect_gemm(WEFT_DTYPE_F64, 130, 70);
+}
+
 /* What code runs where, by the rules of CUDA's programming guide. */
 static void test_architectures(void **state)
 {
@@ -201,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_architectures), cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_long_copies)};
+                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_long_copies),
+                                       cmocka_unit_test(test_foretold)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

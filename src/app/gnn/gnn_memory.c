@@ -24,15 +24,34 @@ static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted)
     return 4 * (uint64_t)edges + pointers;
 }
 
+static bool is_weighted(const gnn_memory_facts *f)
+{
+    return f->graph->weight != NULL;
+}
+
+/* Of so many matrices: as the backend of this rank tells of its own memory, where it does. In parts that hide the halo each row is
+ * there twice. */
+static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_t matrices)
+{
+    const int64_t rows = f->plan->n_local;
+    const uint64_t parts = f->hides ? 2 : 1;
+    const uint64_t told =
+        f->hal != NULL ? f->hal->sparse.spmm_bytes(f->hal, rows * (int64_t)parts, edges, is_weighted(f)) : 0;
+    return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f)));
+}
+
+/* What sources are packed in and, of blocks, summed in: 64 columns of either form. */
+static uint64_t packing_bytes(const gnn_memory_facts *f)
+{
+    const uint64_t columns = f->plan->max_width < 64 ? (uint64_t)f->plan->max_width : 64;
+    const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
+    return told ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
+}
+
 static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t ab = a > b ? a : b;
     return ab > c ? ab : c;
-}
-
-static bool is_weighted(const gnn_memory_facts *f)
-{
-    return f->graph->weight != NULL;
 }
 
 /* Pages of the graph and its partition, while the part is cut out. */
@@ -51,7 +70,7 @@ static int64_t read_edges(const gnn_memory_facts *f)
     return f->plan->cuts ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
 }
 
-/* Both directions, with what sources are packed in and, of blocks, summed in: 64 columns of either form. */
+/* Both directions. */
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
     if (f->plan->max_width == 0) {
@@ -62,11 +81,9 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
         const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
         return csr * (f->symmetric ? 1 : 2) + 9 * (uint64_t)f->plan->n_local;
     }
-    const uint64_t columns = f->plan->max_width < 64 ? (uint64_t)f->plan->max_width : 64;
-    const uint64_t packing = (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
-    const uint64_t all = matrix_bytes(f->plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2);
-    const uint64_t read = f->plan->cuts ? 2 * matrix_bytes(f->plan->n_local, read_edges(f), is_weighted(f)) : 0;
-    return all + read + packing;
+    const uint64_t all = matrices_bytes(f, f->edges, f->symmetric ? 1 : 2);
+    const uint64_t read = f->plan->cuts ? matrices_bytes(f, read_edges(f), 2) : 0;
+    return all + read + packing_bytes(f);
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
@@ -102,7 +119,7 @@ static uint64_t smoothing_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t answers = 4 * (uint64_t)plan->config.outputs;
-    const uint64_t matrix = matrix_bytes(plan->n_local, f->edges, is_weighted(f)) * (f->symmetric ? 1 : 2);
+    const uint64_t matrix = matrices_bytes(f, f->edges, f->symmetric ? 1 : 2);
     return f->smooths ? matrix + (uint64_t)plan->n_local * (128 + 2 * answers) + 3 * (uint64_t)plan->n_owned * answers
                       : 0;
 }
@@ -123,8 +140,9 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t training = matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
+    const uint64_t scratch = f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0;
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
-                            communication + plan->setup_bytes;
+                            communication + plan->setup_bytes + scratch;
     const uint64_t beside =
         plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + local * 24;
     memory_plan memory = {
@@ -149,5 +167,6 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     memory_plan_add(&memory, "parameters and optimiser", plan->parameter_bytes);
     memory_plan_add(&memory, "communication buffers", communication);
     memory_plan_add(&memory, "set-up", plan->setup_bytes);
+    memory_plan_add(&memory, "scratch of operations", scratch);
     return memory;
 }

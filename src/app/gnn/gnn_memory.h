@@ -15,6 +15,7 @@
 typedef struct gnn_memory_facts {
     const weft_graph *graph;
     const gnn_plan *plan; /* for the rank's local sizes */
+    const weft_hal *hal;  /* what the rank computes on; NULL: a host */
     int parts;
     int64_t edges;       /* local */
     int64_t halo_rows;   /* rows that it sends and receives in a leg */

@@ -302,6 +302,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     gnn_plan_make(config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
     facts.graph = &job->data.graph;
     facts.plan = &plan;
+    facts.hal = context->hal;
     facts.parts = ranks;
     facts.hides = ranks == comm_size(context->comm) ? gnn_overlaps(context->comm, config->overlap)
                                                     : config->overlap != HALO_OVERLAP_OFF;

@@ -36,6 +36,12 @@ static weft_status stub_spmm_try(weft_hal *hal, const hal_csr *csr, const hal_sp
     return WEFT_OK;
 }
 
+static uint64_t stub_spmm_bytes(const weft_hal *hal, int64_t rows, int64_t entries, bool weighted)
+{
+    (void)hal, (void)rows, (void)entries, (void)weighted;
+    return 0;
+}
+
 /* Nothing was created, so there is nothing to destroy or to tell. */
 static void stub_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
 {
@@ -87,6 +93,12 @@ static void host_free(weft_hal *hal, void *host)
     weft_free(host);
 }
 
+static uint64_t take_nothing(const weft_hal *hal, const hal_scratch_shape *shape)
+{
+    (void)hal, (void)shape;
+    return 0;
+}
+
 static weft_status enter_freely(weft_hal *hal)
 {
     (void)hal;
@@ -131,6 +143,7 @@ static void fill_memory(hal_mem_ops *mem)
         mem->alloc_host = host_alloc;
         mem->free_host = host_free;
     }
+    mem->scratch = mem->scratch != NULL ? mem->scratch : take_nothing;
     mem->enter = mem->enter != NULL ? mem->enter : enter_freely;
     mem->upload_async = mem->upload_async != NULL ? mem->upload_async : mem->upload;
     mem->download_async = mem->download_async != NULL ? mem->download_async : mem->download;
@@ -164,6 +177,7 @@ void hal_fill_slots(weft_hal *hal)
         hal->op.spmm_run = from.op.spmm_run;
     }
     hal->sparse.spmm_try = hal->sparse.spmm_try != NULL ? hal->sparse.spmm_try : stub_spmm_try;
+    hal->sparse.spmm_bytes = hal->sparse.spmm_bytes != NULL ? hal->sparse.spmm_bytes : stub_spmm_bytes;
     if (hal->image.conv_create == NULL) {
         hal->image = from.image;
         hal->op.conv_forward = from.op.conv_forward;

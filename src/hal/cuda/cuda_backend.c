@@ -150,6 +150,39 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
 #define HAL_OP(group, name, flops, operands, ...) IF_##group(RUNS(name))
 #include "hal/ops.def"
 
+/* ---- scratch memory -------------------------------------------------------------------------------------------------- */
+
+/* Of one of the kernels; those that are not named take none, or a few KB. */
+static size_t kernel_scratch(const cuda_queue *queue, const hal_scratch_shape *s)
+{
+    switch (s->op) {
+    case HAL_OP_gemm:
+        return cuda_scratch_gemm(s->rows, s->cols, s->terms, true);
+    case HAL_OP_col_sum:
+    case HAL_OP_bn_stats:
+    case HAL_OP_bn_backward_stats:
+    case HAL_OP_ln_backward:
+        return cuda_scratch_columns(s->rows, s->cols);
+    case HAL_OP_softmax_xent:
+    case HAL_OP_bce_logits:
+    case HAL_OP_accuracy:
+        return cuda_scratch_loss(s->rows);
+    case HAL_OP_attention_backward_sources:
+        return cuda_scratch_attention(s->rows, s->heads, s->dtype);
+    case HAL_OP_dynamic_backward_sources:
+        return cuda_scratch_dynamic(s->rows, s->heads, s->dtype);
+    case HAL_OP_spmm_run:
+        return cuda_scratch_of_spmm(queue, s);
+    default:
+        return 0;
+    }
+}
+
+static uint64_t mem_scratch(const weft_hal *hal, const hal_scratch_shape *shape)
+{
+    return cuda_blas_workspace() + kernel_scratch(&cuda_state_of(hal)->queue, shape);
+}
+
 /* ---- open and close -------------------------------------------------------------------------------------------------- */
 
 static void cuda_close(weft_hal *hal)
@@ -234,6 +267,7 @@ weft_status hal_open_cuda(weft_hal *hal, int threads, const char *argument)
                                    .wait = event_wait,
                                    .sync = stream_sync,
                                    .destroy = event_destroy};
+    hal->mem.scratch = mem_scratch;
     cuda_sparse_ops(&hal->sparse);
     cuda_image_ops(&hal->image);
 #define FILL(name)                                hal->op.name = run_##name;

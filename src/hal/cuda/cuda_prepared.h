@@ -8,6 +8,8 @@
 #include "hal/cuda/cuda_state.h"
 
 void cuda_sparse_ops(hal_sparse_ops *ops);
+/* Of a run of a matrix that is not prepared yet (hal_mem_ops.scratch). */
+size_t cuda_scratch_of_spmm(const cuda_queue *queue, const hal_scratch_shape *shape);
 void cuda_image_ops(hal_image_ops *ops);
 
 /* The arguments of spmm_run; of convolutions and pooling, WEFT_OK for other operations. */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "hal/cuda/cuda_prepared.h"
+#include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_matrix.h"
 
 /* Rows between which short ones may change places, so that those of a warp are equally long and still neighbours. */
@@ -195,7 +196,31 @@ static hal_spmm_info spmm_info(weft_hal *hal, const hal_spmm *spmm)
         .form = HAL_SPMM_ROWS, .block_cols = spmm->cols, .bytes = spmm->bytes, .build_seconds = spmm->build_seconds};
 }
 
+/* A long row has more edges than one piece, so a piece has more than half as many on average. */
+static int64_t most_pieces(int64_t edges)
+{
+    return 2 * edges / CUDA_PIECE_EDGES;
+}
+
+static uint64_t spmm_bytes(const weft_hal *hal, int64_t rows, int64_t entries, bool weighted)
+{
+    (void)hal;
+    const uint64_t offset = entries > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t);
+    const uint64_t entry = sizeof(int32_t) + (weighted ? sizeof(float) : 0);
+    const uint64_t long_edges = sizeof(cuda_edges) + sizeof(int64_t); /* of a piece, which may be a row's only one */
+    return ((uint64_t)rows + 1) * offset + (uint64_t)entries * entry + (uint64_t)rows * sizeof(int32_t) +
+           (uint64_t)most_pieces(entries) * long_edges + sizeof(int64_t);
+}
+
+size_t cuda_scratch_of_spmm(const cuda_queue *queue, const hal_scratch_shape *shape)
+{
+    const int64_t row = shape->edges < shape->sources ? shape->edges : shape->sources;
+    return cuda_scratch_spmm(most_pieces(shape->edges), (row + CUDA_PIECE_EDGES - 1) / CUDA_PIECE_EDGES, shape->sources,
+                             shape->cols, queue->cache, shape->dtype);
+}
+
 void cuda_sparse_ops(hal_sparse_ops *ops)
 {
-    *ops = (hal_sparse_ops){.spmm_create = spmm_create, .spmm_destroy = spmm_destroy, .spmm_info = spmm_info};
+    *ops = (hal_sparse_ops){
+        .spmm_create = spmm_create, .spmm_destroy = spmm_destroy, .spmm_info = spmm_info, .spmm_bytes = spmm_bytes};
 }

@@ -34,6 +34,8 @@ typedef struct cuda_product {
 bool cuda_blas_takes(cuda_blas **blas, cuda_stream *stream, const cuda_product *product);
 int cuda_blas_multiply(cuda_blas *blas, const cuda_product *product);
 void cuda_blas_close(cuda_blas *blas);
+/* Bytes of the device that it takes for itself, once something is multiplied; 0: there is none. */
+size_t cuda_blas_workspace(void);
 /* "cuBLAS 13.1", or "no cuBLAS". */
 void cuda_blas_library(char *text, size_t bytes);
 

@@ -145,6 +145,11 @@ void cuda_blas_close(cuda_blas *blas)
     weft_free(blas); /* the library stays: its threads outlive handles */
 }
 
+size_t cuda_blas_workspace(void)
+{
+    return open_library() != NULL ? BLAS_WORKSPACE : 0;
+}
+
 void cuda_blas_library(char *text, size_t bytes)
 {
     blas_property *property = NULL;

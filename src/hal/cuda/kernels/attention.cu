@@ -399,3 +399,9 @@ int cuda_run_attention_backward_sources(cuda_queue *queue, const hal_attention_b
 {
     return cuda_empty(a->dsource) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, sources, queue, a);
 }
+
+size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_F64 ? edge_target_bytes<gradients<double>>(rows, heads)
+                                   : edge_target_bytes<gradients<float>>(rows, heads);
+}

@@ -95,6 +95,19 @@ int cuda_column_strips(cuda_queue *queue, const F &f, int64_t rows, int64_t cols
                              cuda_column_chunks<F, LANES>, f, rows, cols, chunk, partial);
 }
 
+static inline int64_t cuda_column_chunks_of(int64_t rows)
+{
+    const int64_t wanted = cuda_pieces(rows, CUDA_COLUMN_ROWS);
+    return wanted < CUDA_COLUMN_CHUNKS ? wanted : CUDA_COLUMN_CHUNKS;
+}
+
+/* Of scratch memory. */
+static inline size_t cuda_column_bytes(int64_t rows, int64_t cols, int sums)
+{
+    const int64_t chunks = cuda_column_chunks_of(rows);
+    return (size_t)((chunks > 0 ? chunks : 1) * sums * cols) * sizeof(double);
+}
+
 /* cols = 0: nothing; rows = 0: finish with zeros. Columns beyond 2 million are refused with CUDA_ERROR_SHAPE. */
 template <typename F> int cuda_columns(cuda_queue *queue, F f, int64_t rows, int64_t cols)
 {
@@ -102,13 +115,11 @@ template <typename F> int cuda_columns(cuda_queue *queue, F f, int64_t rows, int
     if (cols <= 0) {
         return CUDA_DONE;
     }
-    const int64_t wanted = cuda_pieces(rows, CUDA_COLUMN_ROWS);
-    const int64_t most = wanted < CUDA_COLUMN_CHUNKS ? wanted : CUDA_COLUMN_CHUNKS;
+    const int64_t most = cuda_column_chunks_of(rows);
     const int64_t chunk = most > 0 ? cuda_pieces(rows, most) : 1;
     const int64_t chunks = cuda_pieces(rows, chunk);
     const cuda_row_team team = cuda_row_team_of(cols < CUDA_COLUMN_FEW ? cols : CUDA_COLUMN_FEW);
-    CUDA_TRY(cuda_queue_scratch(queue, (size_t)(chunks > 0 ? chunks : 1) * F::SUMS * (size_t)cols * sizeof(double),
-                                &scratch));
+    CUDA_TRY(cuda_queue_scratch(queue, cuda_column_bytes(rows, cols, F::SUMS), &scratch));
     double *partial = static_cast<double *>(scratch);
     if (chunks > 0) {
         CUDA_TRY((cols > 2 * CUDA_COLUMN_FEW

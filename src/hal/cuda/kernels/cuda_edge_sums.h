@@ -140,6 +140,11 @@ __global__ void edge_targets_kernel(G gradients, typename G::of_target *to, int6
     }
 }
 
+template <typename G> size_t edge_target_bytes(int64_t rows, int64_t heads)
+{
+    return (size_t)(rows * heads) * sizeof(typename G::of_target);
+}
+
 /* [out] to  [rows, heads] in scratch memory. */
 template <typename G>
 int edge_targets(cuda_queue *queue, const G &gradients, int64_t rows, int heads, typename G::of_target **to)
@@ -149,7 +154,7 @@ int edge_targets(cuda_queue *queue, const G &gradients, int64_t rows, int heads,
     if (count == 0) {
         return CUDA_DONE;
     }
-    CUDA_TRY(cuda_queue_scratch(queue, (size_t)count * sizeof **to, &scratch));
+    CUDA_TRY(cuda_queue_scratch(queue, edge_target_bytes<G>(rows, heads), &scratch));
     *to = static_cast<typename G::of_target *>(scratch);
     return cuda_launch(queue, cuda_lines(queue, count), edge_targets_kernel<G>, gradients, *to, count, heads);
 }

@@ -15,6 +15,17 @@ extern "C" {
 #define HAL_OP(group, name, flops, operands, ...) int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a);
 #include "hal/ops.def"
 
+/* Scratch memory that runs of these shapes take, at most; dtype: of what is put out. Of sums by column, losses and counts: of
+ * what they are made from. */
+size_t cuda_scratch_gemm(int64_t rows, int64_t cols, int64_t terms, bool in_f64);
+size_t cuda_scratch_columns(int64_t rows, int64_t cols);
+size_t cuda_scratch_loss(int64_t rows);
+size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype);
+size_t cuda_scratch_dynamic(int64_t rows, int64_t heads, weft_dtype dtype);
+/* pieces: of all long rows (cuda_matrix.h), most_pieces: of one; sources: rows of x; cache: of the second level. */
+size_t cuda_scratch_spmm(int64_t pieces, int64_t most_pieces, int64_t sources, int64_t cols, int64_t cache,
+                         weft_dtype dtype);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,6 +28,12 @@ template <typename cell> static int col_sum(cuda_queue *queue, const hal_col_sum
     return cuda_columns(queue, sum, a->x.rows, a->x.cols);
 }
 
+/* Moments and gradients of a norm are two sums a column. */
+size_t cuda_scratch_columns(int64_t rows, int64_t cols)
+{
+    return cuda_column_bytes(rows, cols, 2);
+}
+
 int cuda_run_col_sum(cuda_queue *queue, const hal_col_sum_args *a)
 {
     return CUDA_BY_DATA(a->x.dtype, col_sum, queue, a);

@@ -304,3 +304,9 @@ int cuda_run_dynamic_backward_sources(cuda_queue *queue, const hal_dynamic_backw
 {
     return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, sources, queue, a);
 }
+
+size_t cuda_scratch_dynamic(int64_t rows, int64_t heads, weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_F64 ? edge_target_bytes<dynamic_gradients<double>>(rows, heads)
+                                   : edge_target_bytes<dynamic_gradients<float>>(rows, heads);
+}

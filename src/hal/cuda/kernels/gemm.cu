@@ -8,6 +8,8 @@
  * Where c has few tiles and many terms, the gradient of a weight over all vertices, terms are cut into pieces whose sums
  * are added in their order by a second kernel. Tiles and pieces are functions of the shape alone. Transposes are strides.
  */
+#include <assert.h>
+
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_walk.h"
@@ -110,6 +112,16 @@ __global__ void gemm_rest(result<C, sum_type> to, int pieces, const sum_type *pa
     }
 }
 
+enum { TILE_ELEMENTS = 64 * 64 /* of every shape of tiles */ };
+
+/* As many pieces as make enough blocks, each of so many terms at least. */
+size_t cuda_scratch_gemm(int64_t rows, int64_t cols, int64_t terms, bool in_f64)
+{
+    const double by_blocks = (double)ENOUGH_BLOCKS * TILE_ELEMENTS;
+    const double by_terms = (double)rows * (double)cols * (double)(terms / PIECE_TERMS);
+    return (size_t)(by_blocks < by_terms ? by_blocks : by_terms) * (in_f64 ? sizeof(double) : sizeof(float));
+}
+
 template <int M, int N, typename A, typename B, typename C, typename sum_type>
 static int gemm_tiles(cuda_queue *queue, const hal_gemm_args *a)
 {
@@ -125,12 +137,14 @@ static int gemm_tiles(cuda_queue *queue, const hal_gemm_args *a)
     const result<C, sum_type> to = {cuda_mat_of<C>(a->c), cuda_data<cuda_real<C>>(a->bias), (sum_type)a->alpha,
                                     (sum_type)a->beta};
     void *scratch = nullptr;
+    static_assert(M * N == TILE_ELEMENTS, "scratch memory is foretold by the size of tiles");
     if (across > 65535) {
         return CUDA_ERROR_SHAPE;
     }
     if (pieces > 1) {
-        const size_t elements = (size_t)(a->c.rows * a->c.cols);
-        CUDA_TRY(cuda_queue_scratch(queue, (size_t)pieces * elements * sizeof(sum_type), &scratch));
+        const size_t bytes = (size_t)(pieces * a->c.rows * a->c.cols) * sizeof(sum_type);
+        assert(bytes <= cuda_scratch_gemm(a->c.rows, a->c.cols, terms, sizeof(sum_type) == sizeof(double)));
+        CUDA_TRY(cuda_queue_scratch(queue, bytes, &scratch));
     }
     CUDA_TRY(cuda_launch_teams(queue, {down, CUDA_BLOCK, (unsigned)across, (unsigned)pieces},
                                gemm_kernel<M, N, A, B, C, sum_type>, left, right, to, terms, piece,

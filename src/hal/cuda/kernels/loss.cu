@@ -48,11 +48,16 @@ struct tally_fold {
 };
 
 /* Scratch memory: what each row has, then the fold's. */
+template <typename fold_type, typename row_type> static size_t loss_bytes(int64_t rows)
+{
+    return (size_t)rows * sizeof(row_type) + cuda_fold_bytes<fold_type>();
+}
+
 template <typename fold_type, typename row_type>
 static int take_scratch(cuda_queue *queue, int64_t rows, row_type **row, void **fold)
 {
     void *scratch = nullptr;
-    CUDA_TRY(cuda_queue_scratch(queue, (size_t)rows * sizeof(row_type) + cuda_fold_bytes<fold_type>(), &scratch));
+    CUDA_TRY(cuda_queue_scratch(queue, (loss_bytes<fold_type, row_type>(rows)), &scratch));
     *row = static_cast<row_type *>(scratch);
     *fold = *row + rows;
     return CUDA_DONE;
@@ -251,4 +256,11 @@ template <typename real> static int accuracy(cuda_queue *queue, const hal_accura
 int cuda_run_accuracy(cuda_queue *queue, const hal_accuracy_args *a)
 {
     return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, accuracy, queue, a);
+}
+
+size_t cuda_scratch_loss(int64_t rows)
+{
+    const size_t loss = loss_bytes<loss_fold, row_loss>(rows);
+    const size_t counts = loss_bytes<tally_fold, tally>(rows);
+    return loss > counts ? loss : counts;
 }

@@ -7,6 +7,8 @@
  * Where x has factors (pre) or rows without packs, and a strip fits the cache, strips are copied to scratch memory first,
  * multiplied and in whole packs: a factor costs an edge 32 bytes of the cache otherwise, and single cells a third of its rate.
  */
+#include <assert.h>
+
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_matrix.h"
@@ -209,13 +211,17 @@ template <typename cell> static int64_t long_rows_at_once(const hal_spmm *m, int
     return next;
 }
 
-/* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. */
-template <typename cell> static size_t partial_bytes(const hal_spmm *m, int64_t d)
+/* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. piece: its bytes. */
+static size_t partial_bytes(int64_t pieces, int64_t most_pieces, int64_t piece)
 {
-    const int64_t piece = d * (int64_t)sizeof(cuda_real<cell>);
-    const int64_t bytes = m->most_pieces * piece;
-    const int64_t all = m->first_piece[m->longs] * piece;
+    const int64_t bytes = most_pieces * piece;
+    const int64_t all = pieces * piece;
     return (size_t)(bytes > PARTIAL_BYTES ? bytes : all < PARTIAL_BYTES ? all : PARTIAL_BYTES);
+}
+
+template <typename cell> static size_t partial_bytes_of(const hal_spmm *m, int64_t d)
+{
+    return partial_bytes(m->first_piece[m->longs], m->most_pieces, d * (int64_t)sizeof(cuda_real<cell>));
 }
 
 template <typename cell, int N, int TIMES>
@@ -227,7 +233,7 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
     if (m->longs == 0) {
         return CUDA_DONE;
     }
-    CUDA_TRY(cuda_queue_scratch(queue, partial_bytes<cell>(m, s.d), &scratch));
+    CUDA_TRY(cuda_queue_scratch(queue, partial_bytes_of<cell>(m, s.d), &scratch));
     s.partial = static_cast<cuda_real<cell> *>(scratch);
     for (int64_t begin = rows.begin; begin < rows.end;) {
         const int64_t end = long_rows_at_once<cell>(m, s.d, begin, rows.end);
@@ -316,14 +322,31 @@ template <typename real> static int64_t strip_columns(const cuda_queue *queue, i
     return cuda_pieces(d, PACK) * PACK <= most ? d : most / line * line;
 }
 
+static size_t on_border(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Partial sums, and a strip, which fits the cache. */
+size_t cuda_scratch_spmm(int64_t pieces, int64_t most_pieces, int64_t sources, int64_t cols, int64_t cache,
+                         weft_dtype dtype)
+{
+    const int64_t cell = dtype == WEFT_DTYPE_F64 ? sizeof(double) : sizeof(float);
+    const int64_t whole = sources * cuda_pieces(cols, PACK) * PACK * cell;
+    return on_border(partial_bytes(pieces, most_pieces, cols * cell)) + (size_t)(whole < cache ? whole : cache);
+}
+
 template <typename real>
 static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<real> &all, int64_t columns)
 {
     const hal_spmm *m = a->matrix;
-    const size_t before = (partial_bytes<real>(m, columns) + 255) / 256 * 256; /* the partial sums' */
+    const size_t before = on_border(partial_bytes_of<real>(m, columns));
     const int64_t ld = cuda_pieces(columns, PACK) * PACK;
     void *scratch = nullptr;
-    CUDA_TRY(cuda_queue_scratch(queue, before + (size_t)(m->cols * ld) * sizeof(real), &scratch));
+    const size_t bytes = before + (size_t)(m->cols * ld) * sizeof(real);
+    assert(bytes <= cuda_scratch_spmm(m->first_piece[m->longs], m->most_pieces, m->cols, all.d, queue->cache,
+                                      a->out.dtype));
+    CUDA_TRY(cuda_queue_scratch(queue, bytes, &scratch));
     real *strip = reinterpret_cast<real *>(static_cast<char *>(scratch) + before);
     for (int64_t first = 0; first < all.d; first += columns) {
         spmm_call<real> s = all;

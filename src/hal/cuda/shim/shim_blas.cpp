@@ -65,6 +65,11 @@ void cuda_blas_close(cuda_blas *blas)
     delete blas;
 }
 
+size_t cuda_blas_workspace(void)
+{
+    return 0;
+}
+
 void cuda_blas_library(char *text, size_t bytes)
 {
     snprintf(text, bytes, "cuBLAS imitated too");
