@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/permutation.h"
 #include "base/philox.h"
+#include "machine/thread_ranges.h"
 #include "partition/expand/vertex_queue.h"
 #include "partition/partition.h"
 #include "partition/shares.h"
@@ -16,7 +17,7 @@ enum { PROGRESS_STEPS = 4096 }; /* between two looks at the clock */
 typedef struct expansion {
     const pair_list *list;
     const adjacency *adjacent;
-    int parts, words;
+    int parts, words, threads;
     const double *share; /* [parts], or NULL */
     int64_t hub_degree;
     uint64_t *held;        /* [vertices, words] bit p: part p holds v */
@@ -228,16 +229,19 @@ static uint16_t only_part(const expansion *state, int64_t u, int64_t v)
 static void place_pairs(expansion *state, uint16_t *pair_part)
 {
     const pair_list *list = state->list;
-    for (int p = 0; p < state->parts; ++p) {
-        state->load[p] = 0;
+    const int parts = state->parts;
+    int64_t *load = state->load;
+    for (int p = 0; p < parts; ++p) {
+        load[p] = 0;
     }
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(state->threads) reduction(+ : load[:parts])
     for (int64_t u = 0; u < list->vertices; ++u) {
         const bool hub = is_hub(state, u);
         for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
             bool last = hub && is_hub(state, list->other[e]);
             pair_part[e] = last ? PARTITION_NO_PART : only_part(state, u, list->other[e]);
             if (pair_part[e] != PARTITION_NO_PART) {
-                ++state->load[pair_part[e]];
+                ++load[pair_part[e]];
             }
         }
     }
@@ -257,19 +261,21 @@ static void place_pairs(expansion *state, uint16_t *pair_part)
 
 /* ---- both ------------------------------------------------------------------------------------------------------- */
 
+/* Open pairs are all of a vertex, but for those of hubs between each other. */
 static void count_open(expansion *state)
 {
-    const pair_list *list = state->list;
-    for (int64_t u = 0; u < list->vertices; ++u) {
-        const bool hub = is_hub(state, u);
-        for (int64_t e = list->offset[u]; e < list->offset[u + 1]; ++e) {
-            if (!hub || !is_hub(state, list->other[e])) {
-                ++state->open[u];
-                ++state->open[list->other[e]];
-                ++state->total;
-            }
+    const adjacency *adjacent = state->adjacent;
+    int64_t closed = 0;
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(state->threads) reduction(+ : closed)
+    for (int64_t v = 0; v < adjacent->vertices; ++v) {
+        int64_t hubs = 0;
+        for (int64_t i = adjacent->offset[v]; is_hub(state, v) && i < adjacent->offset[v + 1]; ++i) {
+            hubs += is_hub(state, adjacent->neighbour[i]) ? 1 : 0;
         }
+        state->open[v] = (int32_t)(degree_of(state, v) - hubs);
+        closed += hubs;
     }
+    state->total = state->list->pairs - closed / 2;
 }
 
 static weft_status expansion_create(const pair_list *list, const adjacency *adjacent, const expand_options *options,
@@ -280,6 +286,7 @@ static weft_status expansion_create(const pair_list *list, const adjacency *adja
                          .adjacent = adjacent,
                          .parts = options->parts,
                          .words = (options->parts + 63) / 64,
+                         .threads = split_threads(2 * list->pairs, options->threads),
                          .share = options->share,
                          .hub_degree = (int64_t)(options->hub * 2.0 * (double)list->pairs / (double)(n + 1))};
     WEFT_TRY(WEFT_NEW_ZERO(&state->held, n * state->words, WEFT_MEM_PARTITION));

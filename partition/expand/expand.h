@@ -18,7 +18,7 @@
  * Growth decides which parts hold a vertex, and nothing else: a pair is open while no part holds both of its ends. A
  * pair with several parts to choose from goes to the one with the fewest pairs.
  *
- * Time: O(sum over vertices of degree x parts that hold it), sequential. Memory: parts / 8 + 16 bytes a vertex, 2 KiB a
+ * Time: O(sum over vertices of degree x parts that hold it), sequential but for counting and for pairs without a choice. Memory: parts / 8 + 16 bytes a vertex, 2 KiB a
  * part; nothing for pairs.
  *
  * C. Zhang, F. Wei, Q. Liu, Z. Tang, Z. Li: Graph edge partitioning via neighborhood heuristic. KDD'17,
@@ -31,7 +31,7 @@
 #include "partition/cover/adjacency.h"
 
 typedef struct expand_options {
-    int parts;
+    int parts, threads;
     uint64_t seed;
     double hub;          /* a hub has more than so many times the mean degree */
     double balance;      /* allowed pairs of a part over the mean while all grow */

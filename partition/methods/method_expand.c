@@ -45,6 +45,7 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
 {
     expand_result grown;
     expand_options options = {.parts = job->parts,
+                              .threads = job->threads,
                               .seed = job->options->seed,
                               .hub = hub,
                               .balance = partition_pair_balance(job->options),

@@ -174,7 +174,7 @@ static void cut_free(grown_cut *cut)
 static expand_options plain_options(int parts)
 {
     return (expand_options){
-        .parts = parts, .seed = 3, .hub = 1e9, .balance = 1.05, .rows = INT64_MAX, .finished = INT64_MAX};
+        .threads = 2, .parts = parts, .seed = 3, .hub = 1e9, .balance = 1.05, .rows = INT64_MAX, .finished = INT64_MAX};
 }
 
 /* The zoo at any number of parts: what growth says it holds covers what pairs need, and no part is overfull by more than
