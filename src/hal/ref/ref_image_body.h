@@ -117,14 +117,17 @@ static double TYPED(conv_weight_at)(const hal_conv_backward_weights_args *args, 
     const cell *x = args->x.source;
     const cell *dy = args->dy.source;
     int64_t channel = o / (s->out / s->groups) * (s->in / s->groups) + c;
+    const int64_t lines = args->dy.rows / extent[1]; /* of all images */
     double sum = 0.0;
-    for (int64_t row = 0; row < args->dy.rows; ++row) {
-        int64_t image = row / (extent[0] * extent[1]);
-        int64_t iy = input_at(row / extent[1] % extent[0], s->stride[0], s->pad[0][0], ky * s->dilation[0], s->height);
-        int64_t ix = input_at(row % extent[1], s->stride[1], s->pad[1][0], kx * s->dilation[1], s->width);
-        if (iy >= 0 && ix >= 0) {
-            const cell *pixel = x + ((image * s->height + iy) * s->width + ix) * s->in;
-            sum += (double)LOAD(dy[row * s->out + o]) * TYPED(conv_input)(s, &args->norm, pixel, channel);
+    for (int64_t line = 0; line < lines; ++line) {
+        int64_t iy = input_at(line % extent[0], s->stride[0], s->pad[0][0], ky * s->dilation[0], s->height);
+        int64_t first = (line / extent[0] * s->height + iy) * s->width;
+        for (int64_t ox = 0; ox < extent[1] && iy >= 0; ++ox) {
+            int64_t ix = input_at(ox, s->stride[1], s->pad[1][0], kx * s->dilation[1], s->width);
+            if (ix >= 0) {
+                sum += (double)LOAD(dy[(line * extent[1] + ox) * s->out + o]) *
+                       TYPED(conv_input)(s, &args->norm, x + (first + ix) * s->in, channel);
+            }
         }
     }
     return sum;
