@@ -259,8 +259,10 @@ weft_status hal_pool_check(const hal_pool_shape *shape);
 
 typedef struct hal_conv_info {
     char forward[64], backward_data[64], backward_weights[64]; /* implementations; "" where there is none */
-    bool slow;     /* a product of matrices or the reference was all there is for one of them */
-    bool winograd; /* what the shape allows is taken */
+    bool slow;            /* a product of matrices or the reference was all there is for one of them */
+    bool winograd;        /* what the shape allows is taken */
+    bool rounds_sums;     /* to the type of x, before a bias is added */
+    bool rounds_gradient; /* of weights: to the type of x, before it is added */
 } hal_conv_info;
 
 typedef struct hal_image_ops {

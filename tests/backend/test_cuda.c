@@ -237,6 +237,68 @@ static void test_foretold(void **state)
     expect_gemm(WEFT_DTYPE_F64, 130, 70);
 }
 
+/* A library that refuses what it was prepared for is left out: the same bits as without it, and the name says so. */
+static void test_refusing_library(void **state)
+{
+    (void)state;
+    enum { PIXELS = 2 * 5 * 4, CHANNELS = 3, OUT = 7, TERMS = CHANNELS * 3 * 3 };
+    static const char *const settings[][2] = {{"takes", "off"}, {"refuses", "on"}, {"takes", "on"}};
+    const hal_conv_shape shape = {.height = 5,
+                                  .width = 4,
+                                  .in = CHANNELS,
+                                  .out = OUT,
+                                  .groups = 1,
+                                  .kernel = {3, 3},
+                                  .stride = {1, 1},
+                                  .dilation = {1, 1},
+                                  .pad = {{1, 1}, {1, 1}},
+                                  .dtype = WEFT_DTYPE_F32,
+                                  .add = true};
+    float x[PIXELS * CHANNELS], weight[OUT * TERMS], y[3][PIXELS * OUT];
+    const int64_t images = 2; /* an even sum: the imitation takes it */
+    for (int i = 0; i < PIXELS * CHANNELS; ++i) {
+        x[i] = sinf((float)i);
+    }
+    for (int i = 0; i < OUT * TERMS; ++i) {
+        weight[i] = cosf((float)i);
+    }
+    for (int s = 0; s < 3; ++s) {
+        weft_hal *hal;
+        hal_conv *conv;
+        void *on[3];
+        const float *const from[3] = {x, weight, y[s]};
+        const size_t bytes[3] = {sizeof x, sizeof weight, sizeof y[s]};
+        assert_int_equal(setenv("WEFT_CUDA_SHIM_DNN", settings[s][0], 1), 0);
+        assert_int_equal(setenv("WEFT_CUDNN", settings[s][1], 1), 0);
+        open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+        ASSERT_OK(hal->image.conv_create(hal, &shape, &images, 1, &conv));
+        assert_int_equal(strcmp(hal->image.conv_info(hal, conv).forward, "cuDNN imitated") == 0, s > 0);
+        memset(y[s], 0, sizeof y[s]);
+        for (int i = 0; i < 3; ++i) {
+            ASSERT_OK(hal->mem.alloc(hal, bytes[i], WEFT_MEM_GENERAL, &on[i]));
+            ASSERT_OK(hal->mem.upload(hal, on[i], from[i], bytes[i]));
+        }
+        ASSERT_OK(hal_conv_forward(
+            hal, &(hal_conv_forward_args){.x = hal_mat_of(on[0], WEFT_DTYPE_F32, PIXELS, CHANNELS, CHANNELS),
+                                          .weight = hal_mat_of(on[1], WEFT_DTYPE_F32, OUT, TERMS, TERMS),
+                                          .y = hal_mat_of(on[2], WEFT_DTYPE_F32, PIXELS, OUT, OUT),
+                                          .conv = conv}));
+        ASSERT_OK(hal->mem.download(hal, y[s], on[2], sizeof y[s]));
+        assert_int_equal(strcmp(hal->image.conv_info(hal, conv).forward, "cuDNN imitated") == 0, s == 2);
+        for (int i = 0; i < 3; ++i) {
+            hal->mem.free(hal, on[i]);
+        }
+        hal->image.conv_destroy(hal, conv);
+        weft_hal_close(hal);
+    }
+    assert_memory_equal(y[1], y[0], sizeof y[0]);
+    for (int i = 0; i < PIXELS * OUT; ++i) {
+        assert_true(fabsf(y[2][i] - y[0][i]) < 1e-5F);
+    }
+    assert_int_equal(unsetenv("WEFT_CUDA_SHIM_DNN"), 0);
+    assert_int_equal(unsetenv("WEFT_CUDNN"), 0);
+}
+
 /* What code runs where, by the rules of CUDA's programming guide. */
 static void test_architectures(void **state)
 {
@@ -305,7 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_architectures), cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_long_copies),
-                                       cmocka_unit_test(test_foretold)};
+                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_refusing_library),
+                                       cmocka_unit_test(test_long_copies),   cmocka_unit_test(test_foretold)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,7 +200,11 @@ static weft_status check(dense_case *c, dense_result *result)
     const weft_tensor *const given[DENSE_PASSES] = {&c->y, &c->dx, &c->dweight};
     const dense_operands operands = {.x = c->host[0], .weight = c->host[1], .bias = c->host[2], .dy = c->host[3]};
     dense_question asked = *c->question;
-    asked.shape.winograd = c->conv != NULL && c->hal->image.conv_info(c->hal, c->conv).winograd;
+    const hal_conv_info info =
+        c->conv != NULL ? c->hal->image.conv_info(c->hal, c->conv) : (hal_conv_info){.slow = false};
+    asked.shape.winograd = info.winograd;
+    asked.rounds_sums = info.rounds_sums;
+    asked.rounds_gradient = info.rounds_gradient;
     WEFT_TRY(tensor_download(given[c->pass], c->given));
     result->worst = bench_dense_error(&asked, c->pass, &operands, c->given);
     result->valid = result->worst <= 1.0;

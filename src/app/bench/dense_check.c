@@ -156,7 +156,10 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
     for (int64_t i = 0; i < SAMPLES; ++i) {
         const int64_t at = i * (count[pass] - 1) / (SAMPLES - 1);
         const sampled wanted = rule[pass](&l, at);
-        const double narrow = dtype == WEFT_DTYPE_BF16 ? 0x1p-8 * fabs(wanted.exact) : 0.0;
+        const bool rounded = dtype == WEFT_DTYPE_BF16 || (pass == DENSE_BACKWARD_WEIGHTS && question->rounds_gradient);
+        const bool twice = pass == DENSE_FORWARD && question->rounds_sums && operands->bias != NULL;
+        const double sum = twice ? fabs(wanted.exact) + fabs((double)operands->bias[at % s->out]) : 0.0;
+        const double narrow = rounded ? 0x1p-8 * (fabs(wanted.exact) + sum) : 0.0;
         const double factor = s->dtype == WEFT_DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
         const double terms = sqrt((double)wanted.terms + 4.0);
         const double factors = s->winograd ? FACTORS * factor * wanted.magnitude / terms : 0.0;

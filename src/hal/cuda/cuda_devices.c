@@ -7,6 +7,7 @@
 
 #include "hal/cuda/cuda_state.h"
 #include "hal/cuda/device/cuda_blas.h"
+#include "hal/cuda/device/cuda_dnn.h"
 
 weft_status cuda_check_present(int code)
 {
@@ -124,7 +125,9 @@ void cuda_devices_build(char *text, size_t bytes)
         list += strspn(list, " ");
     }
     if (used > 0 && (size_t)used < bytes) {
+        char convolutions[64];
         cuda_blas_library(library, sizeof library);
-        snprintf(text + used, bytes - (size_t)used, ", %s", library);
+        cuda_dnn_library(convolutions, sizeof convolutions);
+        snprintf(text + used, bytes - (size_t)used, ", %s, %s", library, convolutions);
     }
 }

@@ -1,7 +1,9 @@
-/* hal/cuda/cuda_image.c: prepares convolutions for kernels/image.cu: their shape and scratch memory. */
+/* hal/cuda/cuda_image.c: prepares convolutions for kernels/image.cu and for libraries: their shape, who makes them,
+ * and scratch memory. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "hal/cuda/cuda_prepared.h"
 #include "hal/cuda/kernels/cuda_conv.h"
@@ -60,8 +62,8 @@ weft_status cuda_check_image(hal_op op, const void *args)
     return WEFT_OK;
 }
 
-/* For weights in the order that is read, and for sums of pieces of pixels. */
-static size_t scratch_bytes(const cuda_conv *conv)
+/* For kernels of our own: weights in the order that is read, and sums of pieces of pixels. */
+static size_t own_bytes(const cuda_conv *conv)
 {
     const hal_conv_shape *s = &conv->common.shape;
     const int64_t weights = s->out * hal_conv_terms(s);
@@ -76,6 +78,21 @@ static size_t scratch_bytes(const cuda_conv *conv)
     return (size_t)most;
 }
 
+/* For libraries: a filter and a workspace behind it, and sums of columns. */
+static size_t library_bytes(const cuda_conv *conv)
+{
+    const size_t columns = (size_t)conv->common.shape.out * CUDA_CONV_CHUNKS * sizeof(double);
+    size_t most = 0;
+    for (int i = 0; i < conv->common.sizes; ++i) {
+        for (int pass = 0; pass < CUDA_CONV_PASSES; ++pass) {
+            const size_t bytes = cuda_dnn_workspace(conv->dnn[i], (cuda_conv_pass)pass);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    most += cuda_conv_filter_bytes(&conv->common.shape);
+    return conv->common.shape.bias && columns > most ? columns : most;
+}
+
 static weft_status check_sizes(const cuda_conv *conv)
 {
     const hal_conv_shape *s = &conv->common.shape;
@@ -87,16 +104,92 @@ static weft_status check_sizes(const cuda_conv *conv)
     return WEFT_OK;
 }
 
+/* ---- who makes it ---------------------------------------------------------------------------------------------------- */
+
+/* Whether cuBLAS makes a pass of the i-th number of images. */
+static bool is_product(cuda_queue *queue, const cuda_conv *conv, cuda_conv_pass pass, int i)
+{
+    cuda_product product;
+    return cuda_conv_product(conv, pass, conv->common.images[i] * conv->made[0] * conv->made[1], &product) &&
+           cuda_blas_takes(&queue->blas, queue->stream, &product);
+}
+
+/* What is no product is cuDNN's as far as it makes it; the rest is left to kernels of our own. */
+static void ask_libraries(cuda_queue *queue, cuda_conv *conv)
+{
+    for (int i = 0; i < conv->common.sizes; ++i) {
+        if (!is_product(queue, conv, CUDA_CONV_FORWARD, i) && cuda_dnn_wanted()) {
+            cuda_dnn_prepare(&queue->dnn, queue->stream, &conv->common.shape, conv->made, conv->common.images[i],
+                             &conv->dnn[i]);
+        }
+    }
+}
+
+static const char *maker_of(cuda_queue *queue, const cuda_conv *conv, cuda_conv_pass pass, int i)
+{
+    const char *library = cuda_dnn_name(conv->dnn[i], pass);
+    return is_product(queue, conv, pass, i) ? "cuBLAS product" : library != NULL ? library : "implicit product";
+}
+
+/* All that make a pass, each once. */
+static void tell(char *text, size_t bytes, cuda_queue *queue, const cuda_conv *conv, cuda_conv_pass pass)
+{
+    size_t used = (size_t)snprintf(text, bytes, "%s", conv->common.sizes > 0 ? "" : "implicit product");
+    for (int i = 0; i < conv->common.sizes && used < bytes; ++i) {
+        const char *maker = maker_of(queue, conv, pass, i);
+        bool told = false;
+        for (int other = 0; other < i; ++other) {
+            told = told || strcmp(maker, maker_of(queue, conv, pass, other)) == 0;
+        }
+        if (!told) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? "; " : "", maker);
+        }
+    }
+}
+
+static hal_conv_info conv_info(weft_hal *hal, const hal_conv *conv)
+{
+    const cuda_conv *own = (const cuda_conv *)conv;
+    cuda_queue *queue = &cuda_state_of(hal)->queue;
+    hal_conv_info info = {.slow = false};
+    tell(info.forward, sizeof info.forward, queue, own, CUDA_CONV_FORWARD);
+    if (conv->shape.training) {
+        tell(info.backward_weights, sizeof info.backward_weights, queue, own, CUDA_CONV_WEIGHTS);
+    }
+    if (conv->shape.training && conv->shape.backward_data) {
+        tell(info.backward_data, sizeof info.backward_data, queue, own, CUDA_CONV_DATA);
+    }
+    const bool narrow = weft_dtype_bytes(conv->shape.dtype) == 2;
+    for (int i = 0; i < conv->sizes; ++i) {
+        for (int pass = 0; pass < CUDA_CONV_PASSES; ++pass) {
+            info.winograd = info.winograd || cuda_dnn_is_winograd(own->dnn[i], (cuda_conv_pass)pass);
+        }
+        const bool library =
+            is_product(queue, own, CUDA_CONV_FORWARD, i) || cuda_dnn_name(own->dnn[i], CUDA_CONV_FORWARD) != NULL;
+        info.rounds_sums = info.rounds_sums || (narrow && conv->shape.bias && library);
+        info.rounds_gradient =
+            info.rounds_gradient || (narrow && cuda_dnn_name(own->dnn[i], CUDA_CONV_WEIGHTS) != NULL);
+    }
+    return info;
+}
+
+/* ---- preparing ------------------------------------------------------------------------------------------------------- */
+
 static void conv_destroy(weft_hal *hal, hal_conv *conv)
 {
+    cuda_conv *own = (cuda_conv *)conv;
     (void)hal;
-    weft_free(conv);
+    for (int i = 0; own != NULL && i < HAL_CONV_SIZES; ++i) {
+        cuda_dnn_release(own->dnn[i]);
+    }
+    weft_free(own);
 }
 
 static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
                                hal_conv **out)
 {
     weft_status status = WEFT_OK;
+    cuda_queue *queue = &cuda_state_of(hal)->queue;
     cuda_conv *conv = NULL;
     void *scratch = NULL;
     *out = NULL;
@@ -109,29 +202,17 @@ static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const
                     "convolution: backend cuda takes no norm; run bn_apply before it");
     hal_conv_extent(shape, conv->made);
     WEFT_TRY_GOTO(check_sizes(conv), status, failed);
-    conv->scratch_bytes = scratch_bytes(conv);
     WEFT_TRY_GOTO(cuda_enter(hal), status, failed);
-    WEFT_TRY_GOTO(
-        cuda_check("convolution", cuda_queue_scratch(&cuda_state_of(hal)->queue, conv->scratch_bytes, &scratch)),
-        status, failed);
+    ask_libraries(queue, conv);
+    const size_t own = own_bytes(conv);
+    const size_t library = library_bytes(conv);
+    conv->scratch_bytes = own > library ? own : library;
+    WEFT_TRY_GOTO(cuda_check("convolution", cuda_queue_scratch(queue, conv->scratch_bytes, &scratch)), status, failed);
     *out = &conv->common;
     return WEFT_OK;
 failed:
     conv_destroy(hal, &conv->common);
     return status;
-}
-
-static hal_conv_info conv_info(weft_hal *hal, const hal_conv *conv)
-{
-    static const char name[] = "implicit product";
-    (void)hal;
-    hal_conv_info info = {.slow = false};
-    snprintf(info.forward, sizeof info.forward, "%s", name);
-    if (conv->shape.training) {
-        snprintf(info.backward_weights, sizeof info.backward_weights, "%s", name);
-        snprintf(info.backward_data, sizeof info.backward_data, "%s", conv->shape.backward_data ? name : "");
-    }
-    return info;
 }
 
 void cuda_image_ops(hal_image_ops *ops)

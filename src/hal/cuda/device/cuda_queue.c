@@ -38,4 +38,6 @@ void cuda_queue_close(cuda_queue *queue)
     free_scratch(queue);
     cuda_blas_close(queue->blas);
     queue->blas = NULL;
+    cuda_dnn_close(queue->dnn);
+    queue->dnn = NULL;
 }

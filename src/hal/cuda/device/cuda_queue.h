@@ -8,6 +8,7 @@
 #define WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
 
 #include "hal/cuda/device/cuda_blas.h"
+#include "hal/cuda/device/cuda_dnn.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +17,7 @@ extern "C" {
 typedef struct cuda_queue {
     cuda_stream *stream;
     cuda_blas *blas; /* NULL before the first product */
+    cuda_dnn *dnn;   /* NULL before the first convolution */
     int processors;
     int64_t cache; /* bytes of the second level, which all processors share */
     void *scratch;

@@ -1,6 +1,7 @@
 /*
- * hal/cuda/kernels/image.cu: convolutions as products of matrices (cuda_tile.h) whose one side is gathered from images on the way;
- * groups are products of their own. Weights are first put in the order that is read, rounded to the type of x.
+ * hal/cuda/kernels/image.cu: convolutions as products of matrices (cuda_tile.h) whose one side is gathered from images on
+ * the way; groups are products of their own. Weights are first put in the order that is read, rounded to the type of x. What
+ * libraries make is theirs (image_library.cu).
  *
  *      forward            c[pixel, o]   = sum over (ky, kx, c)  x    * weight
  *      backward, data     c[pixel, c]   = sum over (ky, kx, o)  dy   * weight
@@ -162,7 +163,8 @@ template <typename cell> static int conv_forward(cuda_queue *queue, const hal_co
 
 int cuda_run_conv_forward(cuda_queue *queue, const hal_conv_forward_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, conv_forward, queue, a);
+    const int code = cuda_empty(a->y) ? CUDA_DONE : cuda_library_conv_forward(queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->y.dtype, conv_forward, queue, a);
 }
 
 template <typename cell> static int conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
@@ -186,7 +188,8 @@ template <typename cell> static int conv_backward_data(cuda_queue *queue, const 
 
 int cuda_run_conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
 {
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, conv_backward_data, queue, a);
+    const int code = cuda_empty(a->dx) ? CUDA_DONE : cuda_library_conv_backward_data(queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->dx.dtype, conv_backward_data, queue, a);
 }
 
 /* ---- backward to weights --------------------------------------------------------------------------------------------- */
@@ -304,5 +307,6 @@ template <typename cell> static int conv_backward_weights(cuda_queue *queue, con
 
 int cuda_run_conv_backward_weights(cuda_queue *queue, const hal_conv_backward_weights_args *a)
 {
-    return CUDA_BY_DATA(a->dy.dtype, conv_backward_weights, queue, a);
+    const int code = cuda_empty(a->dy) ? CUDA_REFUSED : cuda_library_conv_backward_weights(queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->dy.dtype, conv_backward_weights, queue, a);
 }
