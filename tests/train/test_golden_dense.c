@@ -347,7 +347,7 @@ static void test_narrow(void **state)
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         golden g = {.name = nets[i].name,
                     .size = nets[i].size,
-                    .backend = "cpu",
+                    .backend = test_any_device("cpu"),
                     .dtype = WEFT_DTYPE_F32,
                     .narrow = true,
                     .winograd = nets[i].winograd,
@@ -364,19 +364,19 @@ static void test_wide(void **state)
     (void)state;
     /* PyTorch in float32 is up to 4e-7 off the losses in float64, and 3e-5 off the weights, on the steps of resnet-20. */
     static const struct {
-        const char *name, *backend;
+        const char *name;
         net_size size;
         weft_dtype dtype;
         double tolerance;
         bool winograd;
-    } runs[] = {{"lenet", "ref", {28, 28, 1}, WEFT_DTYPE_F64, 1e-9, false},
-                {"lenet", "cpu", {28, 28, 1}, WEFT_DTYPE_F32, 1e-5, false},
-                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, false},
-                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, true}};
+    } runs[] = {{"lenet", {28, 28, 1}, WEFT_DTYPE_F64, 1e-9, false},
+                {"lenet", {28, 28, 1}, WEFT_DTYPE_F32, 1e-5, false},
+                {"resnet-20", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, false},
+                {"resnet-20", {32, 32, 3}, WEFT_DTYPE_F32, 1e-4, true}};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
         golden g = {.name = runs[i].name,
                     .size = runs[i].size,
-                    .backend = runs[i].backend,
+                    .backend = runs[i].dtype == WEFT_DTYPE_F32 ? test_any_device("cpu") : "ref",
                     .dtype = runs[i].dtype,
                     .winograd = runs[i].winograd,
                     .steps = STEPS,
