@@ -48,7 +48,7 @@ int cuda_device_describe(int device, cuda_device_info *info)
         info->memory_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);
         info->cache = attribute(cudaDevAttrL2CacheSize, device);
         info->ecc = attribute(cudaDevAttrEccEnabled, device) != 0;
-        info->native_bf16 = false; /* our kernels multiply in float32 */
+        info->native_bf16 = info->major >= 8; /* by cuBLAS and cuDNN; our kernels multiply in float32, as fast */
     }
     (void)cudaGetLastError(); /* told here, and not again by the next launch */
     return (int)code;

@@ -111,6 +111,7 @@ int cuda_device_describe(int device, cuda_device_info *info)
     snprintf(info->place, sizeof info->place, "0000:%02X:00.0", 10 + device);
     info->major = (int)(capability / 10);
     info->minor = (int)(capability % 10);
+    info->native_bf16 = info->major >= 8;
     info->processors = 2;
     info->cache = 16384; /* a strip of x in it, or not, by the size of the test */
     return CUDA_DONE;
