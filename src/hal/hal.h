@@ -17,8 +17,8 @@
  *     does not). Scalars and the arrays named "host" are host memory.
  *   - Every operand has its own type. What a backend does not support is WEFT_ERR_UNSUPPORTED, naming the operation and
  *     the types. ref and cpu support HAL_REAL operands that are all float32 or all float64 (for gradient checks),
- *     HAL_DATA operands also of bfloat16, HAL_OWN operands each of float32 or bfloat16, computed in float32 and rounded
- *     when stored, and HAL_ANY operands as the operation's row in hal/ops.def says.
+ *     HAL_DATA operands also of bfloat16 and in a HAL_VALUE_OP of float16, HAL_OWN operands each of float32 or bfloat16,
+ *     computed in float32 and rounded when stored, and HAL_ANY operands as the operation's row in hal/ops.def says.
  *   - Ops and copies are ordered in the backend's stream and may return early; download and sync wait. Losses and
  *     counts are operands too, so that nothing waits until somebody reads them.
  *   - An empty matrix (rows or columns 0) is valid and does nothing.
@@ -144,10 +144,16 @@ static inline bool hal_reduces(weft_dtype dtype, hal_reduction reduction)
            (dtype == WEFT_DTYPE_U8 && reduction != HAL_SUM);
 }
 
+/* Rows of 16-bit floats are computed in float32, of which parameters and sums beside them are. */
+static inline bool hal_is_half(weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_BF16 || dtype == WEFT_DTYPE_F16;
+}
+
 /* Whether numbers of this type can be converted: float32 and the 16-bit floats, into each other. */
 static inline bool hal_casts(weft_dtype dtype)
 {
-    return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_BF16 || dtype == WEFT_DTYPE_F16;
+    return dtype == WEFT_DTYPE_F32 || hal_is_half(dtype);
 }
 
 /* Bytes of a row of `cols` numbers. */
@@ -344,6 +350,7 @@ struct weft_hal {
     hal_sparse_ops sparse;
     hal_image_ops image;
     bool native_bf16; /* products of bfloat16 have instructions of their own; else they are slower than of float32 */
+    bool native_f16;  /* the same of float16; ref, of which nobody expects speed, says so too */
     void *state;      /* the backend's own */
     void (*close)(weft_hal *hal);
 };

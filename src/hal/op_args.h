@@ -33,7 +33,7 @@ typedef struct hal_mat {
 
 typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
 /* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
- * float32, float64 or bfloat16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
+ * float32, float64, bfloat16 or float16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
  * of float32 or bfloat16, each operand's own, or all of float64 */
 enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4, HAL_OWN = -5 };
 

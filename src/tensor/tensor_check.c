@@ -32,7 +32,7 @@ weft_status tensor_check_shape(const char *op, const char *name, const weft_tens
 
 weft_dtype tensor_param_type(weft_dtype rows)
 {
-    return rows == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : rows;
+    return hal_is_half(rows) ? WEFT_DTYPE_F32 : rows;
 }
 
 weft_status tensor_check_vector(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols,

@@ -150,6 +150,8 @@ static inline void store_real(void *array, weft_dtype dtype, int64_t i, double v
         ((float *)array)[i] = (float)value;
     } else if (dtype == WEFT_DTYPE_BF16) {
         ((uint16_t *)array)[i] = bf16_from_float((float)value);
+    } else if (dtype == WEFT_DTYPE_F16) {
+        ((uint16_t *)array)[i] = fp16_from_float((float)value);
     } else {
         ((double *)array)[i] = value;
     }
@@ -159,6 +161,7 @@ static inline double load_real(const void *array, weft_dtype dtype, int64_t i)
 {
     return dtype == WEFT_DTYPE_F32    ? (double)((const float *)array)[i]
            : dtype == WEFT_DTYPE_BF16 ? (double)bf16_to_float(((const uint16_t *)array)[i])
+           : dtype == WEFT_DTYPE_F16  ? (double)fp16_to_float(((const uint16_t *)array)[i])
                                       : ((const double *)array)[i];
 }
 
@@ -195,7 +198,7 @@ static inline operand operand_own(env *e, bool narrow, int64_t rows, int64_t col
 /* The type of parameters and sums of rows of the case's type. */
 static inline weft_dtype env_param(const env *e)
 {
-    return e->dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : e->dtype;
+    return hal_is_half(e->dtype) ? WEFT_DTYPE_F32 : e->dtype;
 }
 
 static inline operand operand_vector(env *e, int64_t count, fill how)
@@ -241,7 +244,10 @@ static inline void compare_values(const env *e, int b, const char *what, int64_t
 
 static inline double epsilon_of(weft_dtype dtype)
 {
-    return dtype == WEFT_DTYPE_F32 ? 0x1.0p-23 : dtype == WEFT_DTYPE_BF16 ? 0x1.0p-7 : 0x1.0p-52;
+    return dtype == WEFT_DTYPE_F32    ? 0x1.0p-23
+           : dtype == WEFT_DTYPE_BF16 ? 0x1.0p-7
+           : dtype == WEFT_DTYPE_F16  ? 0x1.0p-10
+                                      : 0x1.0p-52;
 }
 
 static inline void *download(const env *e, int b, const void *device, size_t bytes)
@@ -285,10 +291,10 @@ static inline double order_of_sums(const env *e)
     return sums_in_trees(e) && e->dtype == WEFT_DTYPE_F64 ? 0.5 * (double)e->m : 0.0;
 }
 
-/* Tolerance in units of the type's epsilon. Bfloat16 is computed in float32 and rounded once: to a neighbour at most. */
+/* Tolerance in units of the type's epsilon. 16-bit floats are computed in float32 and rounded once: to a neighbour at most. */
 static inline void operand_compare(const env *e, const operand *x, double epsilons)
 {
-    const double units = x->dtype == WEFT_DTYPE_BF16 && epsilons > 1.0 ? 1.0 : epsilons;
+    const double units = hal_is_half(x->dtype) && epsilons > 1.0 ? 1.0 : epsilons;
     operand_compare_as(e, x, units * epsilon_of(x->dtype));
 }
 

@@ -669,40 +669,40 @@ static void case_spmm(env *e)
 static const struct test_case {
     const char *name;
     void (*run)(env *e);
-    bool bf16; /* rows may be of bfloat16 */
+    enum { WHOLE, DATA, VALUE } rows; /* of float32 and float64, of bfloat16 too, and of float16 */
     hal_op op; /* that it is about: a device may lack it */
 } cases[] = {
-    {"axpby", case_axpby, true, HAL_OP_axpby},
-    {"scale_rows", case_scale_rows, false, HAL_OP_scale_rows},
-    {"col_sum", case_col_sum, true, HAL_OP_col_sum},
-    {"gather_scatter", case_gather_scatter, true, HAL_OP_scatter_rows},
-    {"reduce", case_reduce, false, HAL_OP_reduce},
-    {"cast", case_cast, false, HAL_OP_cast},
-    {"select_largest", case_select_largest, false, HAL_OP_select_largest},
-    {"sum_magnitudes", case_sum_magnitudes, false, HAL_OP_sum_magnitudes},
-    {"coded_rows", case_coded_rows, false, HAL_OP_encode_rows},
-    {"act", case_act, true, HAL_OP_act_forward},
-    {"batch_norm", case_batch_norm, true, HAL_OP_bn_apply},
-    {"batch_norm_fused", case_batch_norm_fused, true, HAL_OP_bn_apply},
-    {"batch_norm_backward", case_batch_norm_backward, true, HAL_OP_bn_backward_apply},
-    {"layer_norm", case_layer_norm, true, HAL_OP_ln_backward},
-    {"softmax_xent", case_softmax_xent, false, HAL_OP_softmax_xent},
-    {"bce_logits", case_bce_logits, false, HAL_OP_bce_logits},
-    {"accuracy", case_accuracy, false, HAL_OP_accuracy},
-    {"adam", case_adam, false, HAL_OP_adam},
-    {"sgd", case_sgd, false, HAL_OP_sgd},
-    {"conv", case_conv, true, HAL_OP_conv_forward},
-    {"pool", case_pool, true, HAL_OP_pool_forward},
-    {"lars", case_lars, false, HAL_OP_lars},
-    {"spmm", case_spmm, true, HAL_OP_spmm_run},
-    {"features", case_features, true, HAL_OP_feature_product},
-    {"attention", case_attention, false, HAL_OP_attention_forward},
-    {"max", case_max, true, HAL_OP_max_forward},
-    {"heads", case_heads, false, HAL_OP_head_dot},
-    {"elu", case_elu, false, HAL_OP_elu_forward},
-    {"gemm", case_gemm, true, HAL_OP_gemm},
-    {"gemm_gradient", case_gemm_gradient, true, HAL_OP_gemm},
-    {"gemm_large", case_gemm_large, true, HAL_OP_gemm},
+    {"axpby", case_axpby, VALUE, HAL_OP_axpby},
+    {"scale_rows", case_scale_rows, WHOLE, HAL_OP_scale_rows},
+    {"col_sum", case_col_sum, VALUE, HAL_OP_col_sum},
+    {"gather_scatter", case_gather_scatter, VALUE, HAL_OP_scatter_rows},
+    {"reduce", case_reduce, WHOLE, HAL_OP_reduce},
+    {"cast", case_cast, WHOLE, HAL_OP_cast},
+    {"select_largest", case_select_largest, WHOLE, HAL_OP_select_largest},
+    {"sum_magnitudes", case_sum_magnitudes, WHOLE, HAL_OP_sum_magnitudes},
+    {"coded_rows", case_coded_rows, WHOLE, HAL_OP_encode_rows},
+    {"act", case_act, VALUE, HAL_OP_act_forward},
+    {"batch_norm", case_batch_norm, VALUE, HAL_OP_bn_apply},
+    {"batch_norm_fused", case_batch_norm_fused, VALUE, HAL_OP_bn_apply},
+    {"batch_norm_backward", case_batch_norm_backward, VALUE, HAL_OP_bn_backward_apply},
+    {"layer_norm", case_layer_norm, VALUE, HAL_OP_ln_backward},
+    {"softmax_xent", case_softmax_xent, WHOLE, HAL_OP_softmax_xent},
+    {"bce_logits", case_bce_logits, WHOLE, HAL_OP_bce_logits},
+    {"accuracy", case_accuracy, WHOLE, HAL_OP_accuracy},
+    {"adam", case_adam, WHOLE, HAL_OP_adam},
+    {"sgd", case_sgd, WHOLE, HAL_OP_sgd},
+    {"conv", case_conv, VALUE, HAL_OP_conv_forward},
+    {"pool", case_pool, VALUE, HAL_OP_pool_forward},
+    {"lars", case_lars, WHOLE, HAL_OP_lars},
+    {"spmm", case_spmm, DATA, HAL_OP_spmm_run},
+    {"features", case_features, DATA, HAL_OP_feature_product},
+    {"attention", case_attention, WHOLE, HAL_OP_attention_forward},
+    {"max", case_max, DATA, HAL_OP_max_forward},
+    {"heads", case_heads, WHOLE, HAL_OP_head_dot},
+    {"elu", case_elu, WHOLE, HAL_OP_elu_forward},
+    {"gemm", case_gemm, DATA, HAL_OP_gemm},
+    {"gemm_gradient", case_gemm_gradient, DATA, HAL_OP_gemm},
+    {"gemm_large", case_gemm_large, DATA, HAL_OP_gemm},
 };
 
 static const struct shape {
@@ -783,10 +783,11 @@ static void run_shape(const env *all, const struct test_case *c, size_t s)
 static void run_cases(const backend_group *group)
 {
     env all = {.dtype = group->dtype};
+    const unsigned rows = group->dtype == WEFT_DTYPE_F16 ? VALUE : group->dtype == WEFT_DTYPE_BF16 ? DATA : WHOLE;
     all.backends = open_backends(group, all.hal);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
-            if (group->dtype != WEFT_DTYPE_BF16 || cases[c].bf16) {
+            if (cases[c].rows >= rows) {
                 run_shape(&all, &cases[c], s);
             }
         }
@@ -826,11 +827,13 @@ static void test_sums_repeat(void **state)
 static backend_group groups[] = {
     {"f32", WEFT_DTYPE_F32, {"cpu", "cpu:base", TEST_SANITIZED ? NULL : "cpu:avx2", "shadow"}},
     {"bf16", WEFT_DTYPE_BF16, {"cpu", "cpu:avx2", "shadow", TEST_SANITIZED ? NULL : "cpu:base"}},
+    {"f16", WEFT_DTYPE_F16, {"cpu", "shadow"}},
     {"f64", WEFT_DTYPE_F64, {"shadow:ref", TEST_SANITIZED ? NULL : "cpu"}},
 #if WEFT_HAVE_CUDA
     {"cuda f32", WEFT_DTYPE_F32, {"cuda"}},
     {"cuda f64", WEFT_DTYPE_F64, {"cuda"}},
     {"cuda bf16", WEFT_DTYPE_BF16, {"cuda"}},
+    {"cuda f16", WEFT_DTYPE_F16, {"cuda"}},
 #endif
 };
 enum { GROUPS = sizeof groups / sizeof *groups };

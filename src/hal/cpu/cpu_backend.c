@@ -141,6 +141,15 @@ void cpu_mem_ops(hal_mem_ops *ops)
         bool here = dtype != WEFT_DTYPE_F64 && state->own.name != NULL;                                                \
         return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
     }
+#define HAL_VALUE_OP(group, name, flops, operands, ...)                                                                \
+    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
+    {                                                                                                                  \
+        const cpu_state *state = cpu_state_of(hal);                                                                    \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        bool here = dtype != WEFT_DTYPE_F64 && dtype != WEFT_DTYPE_F16 && state->own.name != NULL;                     \
+        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
+    }
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
     {                                                                                                                  \

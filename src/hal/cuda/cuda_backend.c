@@ -232,6 +232,7 @@ static weft_status open_streams(weft_hal *hal)
     state->queue.processors = info.processors;
     state->queue.cache = info.cache;
     hal->native_bf16 = info.native_bf16;
+    hal->native_f16 = info.major >= 7; /* tensor cores, from V100 on */
     cuda_device_library(library, sizeof library);
     WEFT_CHECK(
         cuda_list_runs(cuda_device_architectures(), info.major, info.minor), WEFT_ERR_UNSUPPORTED,

@@ -76,6 +76,17 @@ void ref_mem_ops(hal_mem_ops *ops)
                : dtype == WEFT_DTYPE_F64 ? ref_##name##_f64(args)                                                      \
                                          : ref_##name##_bf16(args);                                                    \
     }
+#define HAL_VALUE_OP(group, name, flops, operands, ...)                                                                \
+    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
+    {                                                                                                                  \
+        (void)hal;                                                                                                     \
+        weft_dtype dtype;                                                                                              \
+        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
+        return dtype == WEFT_DTYPE_F32    ? ref_##name##_f32(args)                                                     \
+               : dtype == WEFT_DTYPE_F64  ? ref_##name##_f64(args)                                                     \
+               : dtype == WEFT_DTYPE_BF16 ? ref_##name##_bf16(args)                                                    \
+                                          : ref_##name##_f16(args);                                                    \
+    }
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
     {                                                                                                                  \
@@ -101,5 +112,6 @@ weft_status hal_open_ref(weft_hal *hal, int threads, const char *argument)
     (void)threads;
     WEFT_CHECK(argument[0] == '\0', WEFT_ERR_USAGE, "backend ref takes no argument, not \"%s\"", argument);
     ref_fill_ops(hal);
+    hal->native_f16 = true;
     return WEFT_OK;
 }

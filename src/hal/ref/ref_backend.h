@@ -4,7 +4,8 @@
  * Plain C on one thread, one loop nest an operation, sums in double: the definition that other backends are tested
  * against and the fallback for what they leave out. Each file of typed operations includes its *_body.h twice, once
  * with real = float and once with real = double; what chooses between the two is made of hal/ops.def. Operations on
- * HAL_DATA (ref_cells.c, ref_image.c) come a third time, with cells of bfloat16 and real = float.
+ * HAL_DATA (ref_cells.c, ref_image.c, ref_max.c) come a third time, with cells of bfloat16 and real = float, and those of
+ * HAL_VALUE_OP (ref_cells.c, ref_image.c) a fourth time, with cells of float16.
  */
 #ifndef WEFT_HAL_REF_REF_BACKEND_H
 #define WEFT_HAL_REF_REF_BACKEND_H
@@ -79,6 +80,9 @@ void ref_image_ops(hal_image_ops *ops);
     weft_status ref_##name##_f32(const hal_##name##_args *args);                                                       \
     weft_status ref_##name##_f64(const hal_##name##_args *args);                                                       \
     weft_status ref_##name##_bf16(const hal_##name##_args *args);
+#define HAL_VALUE_OP(group, name, flops, operands, ...)                                                                \
+    HAL_DATA_OP(group, name, flops, operands, __VA_ARGS__)                                                             \
+    weft_status ref_##name##_f16(const hal_##name##_args *args);
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     weft_status ref_##name##_mixed(const hal_##name##_args *args);
 #include "hal/ops.def"

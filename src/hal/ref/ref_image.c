@@ -30,6 +30,7 @@ static int64_t output_at(int64_t input, int64_t stride, int64_t pad, int64_t off
 #define ROUND(x) LOAD(STORE(x))
 
 #define REF_BODY "hal/ref/ref_image_body.h"
+#define REF_F16
 #include "hal/ref/ref_typed.h"
 
 static void ref_conv_destroy(weft_hal *hal, hal_conv *conv)
@@ -46,9 +47,9 @@ static weft_status ref_conv_create(weft_hal *hal, const hal_conv_shape *shape, c
     hal_conv *conv = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, conv), status, failed);
-    WEFT_CHECK_GOTO(shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || shape->dtype == WEFT_DTYPE_BF16,
-                    status, failed, WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s",
-                    weft_dtype_name(shape->dtype));
+    WEFT_CHECK_GOTO(
+        shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || hal_is_half(shape->dtype), status, failed,
+        WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s", weft_dtype_name(shape->dtype));
     *out = conv;
     return WEFT_OK;
 failed:

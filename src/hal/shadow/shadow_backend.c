@@ -243,6 +243,7 @@ weft_status hal_open_shadow(weft_hal *hal, int threads, const char *argument)
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state, 1, WEFT_MEM_GENERAL), status, failed);
     state->inner = inner;
     hal->native_bf16 = inner->native_bf16;
+    hal->native_f16 = inner->native_f16;
     WEFT_TRY_GOTO(shadow_queue_open(&state->queue, inner, &state->memory), status, failed);
     hal->state = state;
     hal->close = shadow_close;

@@ -50,6 +50,7 @@ static double hal_conv_flops(const hal_conv *conv, const hal_mat *y)
     }
 #define HAL_OP(group, name, flops, operands, ...)              OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_DATA_OP(group, name, flops, operands, ...)         OP_FUNCTIONS(name, true, flops, operands)
+#define HAL_VALUE_OP(group, name, flops, operands, ...)        OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...) OP_FUNCTIONS(name, types, flops, operands)
 #include "hal/ops.def"
 #undef HAL_OPERAND
@@ -57,14 +58,18 @@ static double hal_conv_flops(const hal_conv *conv, const hal_mat *y)
 
 static const struct op_row {
     const char *group, *name;
+    bool takes_f16; /* HAL_VALUE_OP */
     size_t args_bytes;
     int (*operands)(const void *args, hal_operand *operand);
     bool (*types_fit)(const void *args); /* beyond what each operand says */
     double (*flops)(const void *args);
     weft_status (*call)(weft_hal *hal, const void *args);
 } rows[HAL_OPS] = {
-#define HAL_OP(group, name, flops, operands, ...)                                                                      \
-    {#group, #name, sizeof(hal_##name##_args), operands_of_##name, types_fit_##name, flops_of_##name, call_##name},
+#define OP_ROW(group, name, takes_f16)                                                                                 \
+    {#group,           #name,           takes_f16,  sizeof(hal_##name##_args), operands_of_##name,                     \
+     types_fit_##name, flops_of_##name, call_##name},
+#define HAL_OP(group, name, flops, operands, ...)       OP_ROW(group, name, false)
+#define HAL_VALUE_OP(group, name, flops, operands, ...) OP_ROW(group, name, true)
 #include "hal/ops.def"
 };
 
@@ -120,7 +125,7 @@ static bool operand_fits(const hal_operand *operand, weft_dtype real)
     if (operand->type == HAL_OWN) {
         return real == WEFT_DTYPE_F64 ? own == real : own == WEFT_DTYPE_F32 || own == WEFT_DTYPE_BF16;
     }
-    const int type = operand->type == HAL_PARAM && real == WEFT_DTYPE_BF16 ? (int)WEFT_DTYPE_F32 : operand->type;
+    const int type = operand->type == HAL_PARAM && hal_is_half(real) ? (int)WEFT_DTYPE_F32 : operand->type;
     return (int)own == (type < 0 ? (int)real : type);
 }
 
@@ -131,7 +136,8 @@ weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
     assert(count > 0);
     *dtype = operand[0].mat->dtype;
     bool fits = (operand[0].type != HAL_REAL && operand[0].type != HAL_DATA) || *dtype == WEFT_DTYPE_F32 ||
-                *dtype == WEFT_DTYPE_F64 || (operand[0].type == HAL_DATA && *dtype == WEFT_DTYPE_BF16);
+                *dtype == WEFT_DTYPE_F64 || (operand[0].type == HAL_DATA && *dtype == WEFT_DTYPE_BF16) ||
+                (rows[op].takes_f16 && *dtype == WEFT_DTYPE_F16);
     for (int i = 0; i < count; ++i) {
         fits = fits && operand_fits(&operand[i], *dtype);
     }

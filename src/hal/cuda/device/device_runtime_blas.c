@@ -90,7 +90,10 @@ static void open_handle(cuda_blas *blas, cuda_stream *stream)
 
 static cudaDataType type_of(weft_dtype dtype)
 {
-    return dtype == WEFT_DTYPE_F64 ? CUDA_R_64F : dtype == WEFT_DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    return dtype == WEFT_DTYPE_F64    ? CUDA_R_64F
+           : dtype == WEFT_DTYPE_BF16 ? CUDA_R_16BF
+           : dtype == WEFT_DTYPE_F16  ? CUDA_R_16F
+                                      : CUDA_R_32F;
 }
 
 static bool fits(const cuda_product *p)

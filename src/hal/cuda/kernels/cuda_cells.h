@@ -1,6 +1,6 @@
 /*
  * hal/cuda/kernels/cuda_cells.h: elements of matrices by type. Kernels are templates of the type of their cells; rows of
- * bfloat16 are computed in float32 and rounded when stored.
+ * bfloat16 and float16 are computed in float32 and rounded when stored.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
@@ -13,11 +13,18 @@ struct cuda_bf16 {
     uint16_t bits;
 };
 
+struct cuda_f16 {
+    uint16_t bits;
+};
+
 /* real: what a cell is computed in, and what its parameters and sums are. */
 template <typename cell> struct cuda_cell {
     typedef cell real;
 };
 template <> struct cuda_cell<cuda_bf16> {
+    typedef float real;
+};
+template <> struct cuda_cell<cuda_f16> {
     typedef float real;
 };
 template <typename cell> using cuda_real = typename cuda_cell<cell>::real;
@@ -37,6 +44,19 @@ static __device__ inline float cuda_load(cuda_bf16 x)
     return bf16_to_float(x.bits);
 }
 
+/* By the instructions that every card from Pascal on has; the bits are those of base/half.h, but of a NaN, whose sign and
+ * payload storing drops. */
+static __device__ inline float cuda_load(cuda_f16 x)
+{
+#if WEFT_CUDA_SHIM
+    return fp16_to_float(x.bits);
+#else
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+    return wide;
+#endif
+}
+
 static __device__ inline void cuda_store(float *to, float x)
 {
     *to = x;
@@ -50,6 +70,15 @@ static __device__ inline void cuda_store(double *to, double x)
 static __device__ inline void cuda_store(cuda_bf16 *to, float x)
 {
     to->bits = bf16_from_float(x);
+}
+
+static __device__ inline void cuda_store(cuda_f16 *to, float x)
+{
+#if WEFT_CUDA_SHIM
+    to->bits = fp16_from_float(x);
+#else
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
+#endif
 }
 
 /* What storing makes of a number. */
@@ -86,9 +115,11 @@ static inline bool cuda_empty(const hal_mat &mat)
     return mat.rows <= 0 || mat.cols <= 0;
 }
 
-/* Calls f<cell>(queue, args) for the type of an operand: HAL_REAL, and HAL_DATA. */
+/* Calls f<cell>(queue, args) for the type of an operand: HAL_REAL, HAL_DATA, and HAL_DATA of a HAL_VALUE_OP. */
 #define CUDA_BY_REAL(dtype, f, ...) ((dtype) == WEFT_DTYPE_F32 ? f<float>(__VA_ARGS__) : f<double>(__VA_ARGS__))
 #define CUDA_BY_DATA(dtype, f, ...)                                                                                    \
     ((dtype) == WEFT_DTYPE_BF16 ? f<cuda_bf16>(__VA_ARGS__) : CUDA_BY_REAL(dtype, f, __VA_ARGS__))
+#define CUDA_BY_VALUE(dtype, f, ...)                                                                                   \
+    ((dtype) == WEFT_DTYPE_F16 ? f<cuda_f16>(__VA_ARGS__) : CUDA_BY_DATA(dtype, f, __VA_ARGS__))
 
 #endif

@@ -36,7 +36,7 @@ size_t cuda_scratch_columns(int64_t rows, int64_t cols)
 
 int cuda_run_col_sum(cuda_queue *queue, const hal_col_sum_args *a)
 {
-    return CUDA_BY_DATA(a->x.dtype, col_sum, queue, a);
+    return CUDA_BY_VALUE(a->x.dtype, col_sum, queue, a);
 }
 
 /* ---- sums and scaling ----------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ template <typename cell> static int axpby(cuda_queue *queue, const hal_axpby_arg
 
 int cuda_run_axpby(cuda_queue *queue, const hal_axpby_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, axpby, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, axpby, queue, a);
 }
 
 template <typename real> struct scaled_rows {
@@ -119,7 +119,7 @@ template <typename cell> static int gather_rows(cuda_queue *queue, const hal_gat
 
 int cuda_run_gather_rows(cuda_queue *queue, const hal_gather_rows_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, gather_rows, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, gather_rows, queue, a);
 }
 
 /* Indices are distinct: no element is written twice. */
@@ -157,5 +157,5 @@ template <typename cell> static int scatter_rows(cuda_queue *queue, const hal_sc
 
 int cuda_run_scatter_rows(cuda_queue *queue, const hal_scatter_rows_args *a)
 {
-    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, scatter_rows, queue, a);
+    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_VALUE(a->x.dtype, scatter_rows, queue, a);
 }

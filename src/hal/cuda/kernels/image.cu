@@ -164,7 +164,7 @@ template <typename cell> static int conv_forward(cuda_queue *queue, const hal_co
 int cuda_run_conv_forward(cuda_queue *queue, const hal_conv_forward_args *a)
 {
     const int code = cuda_empty(a->y) ? CUDA_DONE : cuda_library_conv_forward(queue, a);
-    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->y.dtype, conv_forward, queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_VALUE(a->y.dtype, conv_forward, queue, a);
 }
 
 template <typename cell> static int conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
@@ -189,7 +189,7 @@ template <typename cell> static int conv_backward_data(cuda_queue *queue, const 
 int cuda_run_conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
 {
     const int code = cuda_empty(a->dx) ? CUDA_DONE : cuda_library_conv_backward_data(queue, a);
-    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->dx.dtype, conv_backward_data, queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_VALUE(a->dx.dtype, conv_backward_data, queue, a);
 }
 
 /* ---- backward to weights --------------------------------------------------------------------------------------------- */
@@ -308,5 +308,5 @@ template <typename cell> static int conv_backward_weights(cuda_queue *queue, con
 int cuda_run_conv_backward_weights(cuda_queue *queue, const hal_conv_backward_weights_args *a)
 {
     const int code = cuda_empty(a->dy) ? CUDA_REFUSED : cuda_library_conv_backward_weights(queue, a);
-    return code != CUDA_REFUSED ? code : CUDA_BY_DATA(a->dy.dtype, conv_backward_weights, queue, a);
+    return code != CUDA_REFUSED ? code : CUDA_BY_VALUE(a->dy.dtype, conv_backward_weights, queue, a);
 }

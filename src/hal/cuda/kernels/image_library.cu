@@ -191,7 +191,7 @@ template <typename cell> static int forward(cuda_queue *queue, const hal_conv_fo
 
 int cuda_library_conv_forward(cuda_queue *queue, const hal_conv_forward_args *a)
 {
-    return CUDA_BY_DATA(a->y.dtype, forward, queue, a);
+    return CUDA_BY_VALUE(a->y.dtype, forward, queue, a);
 }
 
 /* ---- backward -------------------------------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ template <typename cell> static int backward_data(cuda_queue *queue, const hal_c
 
 int cuda_library_conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
 {
-    return CUDA_BY_DATA(a->dx.dtype, backward_data, queue, a);
+    return CUDA_BY_VALUE(a->dx.dtype, backward_data, queue, a);
 }
 
 template <typename cell> struct bias_gradient {
@@ -250,5 +250,5 @@ template <typename cell> static int backward_weights(cuda_queue *queue, const ha
 
 int cuda_library_conv_backward_weights(cuda_queue *queue, const hal_conv_backward_weights_args *a)
 {
-    return CUDA_BY_DATA(a->dy.dtype, backward_weights, queue, a);
+    return CUDA_BY_VALUE(a->dy.dtype, backward_weights, queue, a);
 }

@@ -40,7 +40,7 @@ template <typename cell> static int act_forward(cuda_queue *queue, const hal_act
 
 int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, act_forward, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, act_forward, queue, a);
 }
 
 /* The mask is drawn again without ReLU; with it the sign of y tells. */
@@ -79,7 +79,7 @@ template <typename cell> static int act_backward(cuda_queue *queue, const hal_ac
 
 int cuda_run_act_backward(cuda_queue *queue, const hal_act_backward_args *a)
 {
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, act_backward, queue, a);
+    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, act_backward, queue, a);
 }
 
 template <typename real> struct elu {
@@ -161,7 +161,7 @@ template <typename cell> static int bn_stats(cuda_queue *queue, const hal_bn_sta
 
 int cuda_run_bn_stats(cuda_queue *queue, const hal_bn_stats_args *a)
 {
-    return CUDA_BY_DATA(a->x.dtype, bn_stats, queue, a);
+    return CUDA_BY_VALUE(a->x.dtype, bn_stats, queue, a);
 }
 
 template <typename real>
@@ -300,7 +300,7 @@ template <typename cell> static int bn_apply(cuda_queue *queue, const hal_bn_app
 
 int cuda_run_bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, bn_apply, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, bn_apply, queue, a);
 }
 
 template <typename cell> struct norm_sums {
@@ -348,7 +348,7 @@ template <typename cell> static int bn_backward_stats(cuda_queue *queue, const h
 
 int cuda_run_bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_args *a)
 {
-    return CUDA_BY_DATA(a->x.dtype, bn_backward_stats, queue, a);
+    return CUDA_BY_VALUE(a->x.dtype, bn_backward_stats, queue, a);
 }
 
 template <typename cell> struct normalisation_gradient {
@@ -392,5 +392,5 @@ template <typename cell> static int bn_backward_apply(cuda_queue *queue, const h
 
 int cuda_run_bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)
 {
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, bn_backward_apply, queue, a);
+    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, bn_backward_apply, queue, a);
 }

@@ -50,7 +50,7 @@ template <typename cell> static int ln_forward(cuda_queue *queue, const hal_ln_f
 
 int cuda_run_ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, ln_forward, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, ln_forward, queue, a);
 }
 
 template <typename cell> struct row_norm_sums {
@@ -115,5 +115,5 @@ template <typename cell> static int ln_backward(cuda_queue *queue, const hal_ln_
 
 int cuda_run_ln_backward(cuda_queue *queue, const hal_ln_backward_args *a)
 {
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, ln_backward, queue, a);
+    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, ln_backward, queue, a);
 }

@@ -81,20 +81,6 @@ int cuda_run_reduce(cuda_queue *queue, const hal_reduce_args *a)
 
 /* ---- cast ------------------------------------------------------------------------------------------------------------- */
 
-struct cuda_f16 {
-    uint16_t bits;
-};
-
-static __device__ inline float cuda_load(cuda_f16 x)
-{
-    return fp16_to_float(x.bits);
-}
-
-static __device__ inline void cuda_store(cuda_f16 *to, float x)
-{
-    to->bits = fp16_from_float(x);
-}
-
 enum { CAST = 8 /* cells at once: 16 bytes of the narrow ones */ };
 
 template <typename X, typename Y> struct converted {

@@ -57,7 +57,7 @@ template <typename cell> static int pool_forward(cuda_queue *queue, const hal_po
 
 int cuda_run_pool_forward(cuda_queue *queue, const hal_pool_forward_args *a)
 {
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->y.dtype, pool_forward, queue, a);
+    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, pool_forward, queue, a);
 }
 
 template <typename cell>
@@ -87,5 +87,5 @@ template <typename cell> static int pool_backward(cuda_queue *queue, const hal_p
 
 int cuda_run_pool_backward(cuda_queue *queue, const hal_pool_backward_args *a)
 {
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, pool_backward, queue, a);
+    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, pool_backward, queue, a);
 }

@@ -56,6 +56,10 @@ int cuda_blas_multiply(cuda_blas *blas, const cuda_product *product)
     if (product->from == WEFT_DTYPE_F32) {
         return cuda_launch(queue, grid, multiply_cell<float, float>, *product);
     }
+    if (product->from == WEFT_DTYPE_F16) {
+        return product->to == WEFT_DTYPE_F32 ? cuda_launch(queue, grid, multiply_cell<cuda_f16, float>, *product)
+                                             : cuda_launch(queue, grid, multiply_cell<cuda_f16, cuda_f16>, *product);
+    }
     return product->to == WEFT_DTYPE_F32 ? cuda_launch(queue, grid, multiply_cell<cuda_bf16, float>, *product)
                                          : cuda_launch(queue, grid, multiply_cell<cuda_bf16, cuda_bf16>, *product);
 }

@@ -200,6 +200,7 @@ int cuda_dnn_run(cuda_dnn_conv *conv, cuda_conv_pass pass, const void *a, const 
     const int code = cuda_fill(conv->dnn->queue.stream, workspace, 0xff, cuda_dnn_workspace(conv, pass));
     return code != CUDA_DONE                       ? code
            : conv->shape.dtype == WEFT_DTYPE_BF16 ? run<cuda_bf16>(conv, pass, a, b, c, add)
+           : conv->shape.dtype == WEFT_DTYPE_F16  ? run<cuda_f16>(conv, pass, a, b, c, add)
                                                    : run<float>(conv, pass, a, b, c, add);
 }
 
