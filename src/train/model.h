@@ -52,6 +52,7 @@ typedef struct train_model {
     param_store *params;
     int64_t
         staleness; /* epochs since the oldest row of another rank that the last pass used was sent; 0: none is old */
+    bool scaled; /* gradients pass through float16: the loop scales the loss (train/loop/loss_scale.h) */
     /* [out] logits  view [rows of the batch, outputs], valid until the next forward. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
     /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.
@@ -78,7 +79,8 @@ typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 /* The type of what stands between layers, and of its gradients, beside parameters of float32. */
 #define TRAIN_PRECISIONS(X)                                                                                            \
     X(TRAIN_PRECISION_F32, "f32")                                                                                      \
-    X(TRAIN_PRECISION_BF16, "bf16")
+    X(TRAIN_PRECISION_BF16, "bf16")                                                                                    \
+    X(TRAIN_PRECISION_F16, "f16")
 typedef enum train_precision { TRAIN_PRECISIONS(CHOICE_VALUE) } train_precision;
 
 /* Where a row belongs: train, valid, test, or nowhere. */

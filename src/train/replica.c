@@ -1,6 +1,7 @@
 /* train/replica.c: see train/replica.h. */
 #include "train/replica.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,12 @@
 static bool alone(const train_replica *r)
 {
     return comm_size(r->comm) == 1;
+}
+
+/* Whether the mode sees no gradient of a guarded step before all ranks' are known to be finite. */
+static bool waits(const train_replica *r)
+{
+    return r->guarded && !alone(r) && sync_running(r->sync) != SYNC_ALLREDUCE;
 }
 
 /* ---- staging --------------------------------------------------------------------------------------------- */
@@ -74,12 +81,27 @@ static weft_status add_kept(train_replica *r, int64_t begin, int64_t count)
     return tensor_axpby(1.0, &kept, 1.0, &grad);
 }
 
+/* The scale of the loss comes off. */
+static weft_status unscale(const train_replica *r, weft_tensor grad)
+{
+    return r->scale == 1.0 || grad.cols == 0 ? WEFT_OK : tensor_axpby(1.0 / r->scale, &grad, 0.0, &grad);
+}
+
+/* Elements [begin, begin + count) as they are once all parts are there. */
+static weft_status finish_share(train_replica *r, int64_t begin, int64_t count)
+{
+    WEFT_TRY(add_kept(r, begin, count));
+    return unscale(r, tensor_view(&r->params->grad, 0, 1, begin, count));
+}
+
 static weft_status hand_in(train_replica *r, int b)
 {
     const sync_bucket *bucket = &r->buckets.bucket[b];
     WEFT_CHECK(!sync_owes(r->sync, b), WEFT_ERR_INTERNAL,
                "bucket %d has a new gradient before the last was applied: the forward pass did not call train_need", b);
-    WEFT_TRY(add_kept(r, bucket->offset, bucket->count));
+    if (!waits(r)) {
+        WEFT_TRY(finish_share(r, bucket->offset, bucket->count));
+    }
     return sync_ready(r->sync, b);
 }
 
@@ -106,7 +128,7 @@ static weft_status on_ready_part(void *self, int block)
 
 const train_hooks *replica_hooks(train_replica *r, bool last)
 {
-    return alone(r) ? NULL : last ? &r->hooks : &r->part_hooks;
+    return alone(r) ? NULL : last && !waits(r) ? &r->hooks : &r->part_hooks;
 }
 
 /* ---- local state ------------------------------------------------------------------------------------------- */
@@ -225,6 +247,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     r->comm = comm;
     r->params = params;
     r->preconditioner = preconditioner;
+    r->scale = 1.0;
     r->hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready};
     r->part_hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready_part};
     options.second_moments = optimizer_rule_of(rule.kind)->second_moments > 0;
@@ -268,6 +291,8 @@ void replica_destroy(train_replica *r)
     buckets_destroy(&r->buckets);
     tensor_destroy(&r->kept_grad);
     tensor_destroy(&r->kept_own);
+    tensor_destroy(&r->state_before);
+    tensor_destroy(&r->magnitudes);
     weft_free(r->name);
     weft_free(r->own_state);
     weft_free(r->mean_state);
@@ -287,14 +312,34 @@ weft_status replica_reset(train_replica *r)
     return stage_moments(r, false);
 }
 
+weft_status replica_guard(train_replica *r)
+{
+    const param_store *params = r->params;
+    const int64_t state = params->elements - params->trained;
+    r->guarded = true;
+    WEFT_TRY(tensor_create(params->hal, params->dtype, 1, state, WEFT_MEM_PARAMETER, &r->state_before));
+    return tensor_create(params->hal, WEFT_DTYPE_F64, 1, 2, WEFT_MEM_WORKSPACE, &r->magnitudes);
+}
+
+void replica_scale(train_replica *r, double scale)
+{
+    r->scale = scale;
+}
+
 weft_status replica_begin(train_replica *r, double lr, double weight)
 {
     WEFT_TRY(sync_resume(r->sync)); /* second moments travel in modes only where an average stays */
     WEFT_TRY(resume_state(r));
+    if (r->guarded && r->state_before.cols > 0) {
+        const weft_tensor state = state_of(r);
+        WEFT_TRY(tensor_axpby(1.0, &state, 0.0, &r->state_before));
+    }
     buckets_begin(&r->buckets);
     r->step_lr = lr;
+    r->weight = weight;
     r->kept = false;
-    return sync_begin(r->sync, lr, weight);
+    r->unsound = false;
+    return waits(r) ? WEFT_OK : sync_begin(r->sync, lr, weight);
 }
 
 weft_status replica_keep(train_replica *r)
@@ -305,13 +350,63 @@ weft_status replica_keep(train_replica *r)
     return tensor_axpby(1.0, &r->params->own_grad, before, &r->kept_own);
 }
 
+/* Whether all of a gradient is finite. */
+static weft_status check_finite(train_replica *r, const weft_tensor *grad, bool *finite)
+{
+    double magnitudes[2] = {0.0};
+    *finite = true;
+    if (grad->cols == 0) {
+        return WEFT_OK;
+    }
+    const hal_sum_magnitudes_args args = {.x = tensor_mat(grad), .out = tensor_mat(&r->magnitudes)};
+    WEFT_TRY(hal_sum_magnitudes(r->params->hal, &args));
+    WEFT_TRY(tensor_download(&r->magnitudes, magnitudes));
+    *finite = isfinite(magnitudes[1]);
+    return WEFT_OK;
+}
+
+/* What this rank made, where nobody looks at it on its way to the others. */
+static weft_status inspect(train_replica *r)
+{
+    bool replicated = true, own = true;
+    if (!r->guarded || r->weight == 0.0) {
+        return WEFT_OK;
+    }
+    if (alone(r) || waits(r)) {
+        WEFT_TRY(check_finite(r, &r->params->grad, &replicated));
+    }
+    WEFT_TRY(check_finite(r, &r->params->own_grad, &own));
+    r->unsound = !replicated || !own;
+    return WEFT_OK;
+}
+
+/* A step of a mode that waits begins for it here, or never. */
+static weft_status begin_late(train_replica *r)
+{
+    int32_t unsound = r->unsound;
+    WEFT_TRY(comm_allreduce(r->comm, &unsound, 1, WEFT_DTYPE_I32, COMM_MAX));
+    r->unsound = unsound != 0;
+    return r->unsound ? WEFT_OK : sync_begin(r->sync, r->step_lr, r->weight);
+}
+
 weft_status replica_gradients(train_replica *r)
 {
     if (r->kept) {
         WEFT_TRY(tensor_axpby(1.0, &r->kept_own, 1.0, &r->params->own_grad));
     }
+    WEFT_TRY(unscale(r, tensor_view(&r->params->own_grad, 0, 1, 0, r->params->own)));
+    if (alone(r) || waits(r)) {
+        WEFT_TRY(finish_share(r, 0, r->params->trained));
+    }
+    WEFT_TRY(inspect(r));
     if (alone(r)) {
-        return add_kept(r, 0, r->params->trained);
+        return WEFT_OK;
+    }
+    if (waits(r)) {
+        WEFT_TRY(begin_late(r));
+        if (r->unsound) {
+            return WEFT_OK;
+        }
     }
     for (int b = 0; b < r->buckets.buckets; ++b) {
         if (r->buckets.missing[b] > 0) { /* the model told nobody */
@@ -319,6 +414,35 @@ weft_status replica_gradients(train_replica *r)
         }
     }
     return sync_gradients(r->sync);
+}
+
+bool replica_diverged(const train_replica *r)
+{
+    const char *tensor = NULL;
+    return r->unsound || sync_diverged(r->sync, &tensor);
+}
+
+weft_status replica_blame(train_replica *r, const char **tensor)
+{
+    const param_store *params = r->params;
+    *tensor = "";
+    if (sync_diverged(r->sync, tensor) || !r->unsound) {
+        return WEFT_OK;
+    }
+    for (int i = 0; i < r->buckets.blocks; ++i) {
+        const param_block *block = &params->block[i];
+        const weft_tensor grad = tensor_view(&params->grad, 0, 1, block->offset, block->rows * block->cols);
+        bool finite = true;
+        WEFT_TRY(check_finite(r, &grad, &finite));
+        if (!finite) {
+            *tensor = r->name[i];
+            return WEFT_OK;
+        }
+    }
+    bool finite = true;
+    WEFT_TRY(check_finite(r, &params->own_grad, &finite));
+    *tensor = finite ? "" : "parameters of its own";
+    return WEFT_OK;
 }
 
 static bool owes_any(const train_replica *r)
@@ -357,6 +481,18 @@ weft_status replica_update(train_replica *r)
     WEFT_TRY(stage_moments(r, true));
     WEFT_TRY(sync_parameters(r->sync));
     return stage_moments(r, false);
+}
+
+weft_status replica_skip(train_replica *r)
+{
+    for (int b = 0; b < r->buckets.buckets; ++b) { /* sums that are still on their way end here, and are dropped */
+        WEFT_TRY(sync_owes(r->sync, b) ? sync_need(r->sync, b) : WEFT_OK);
+    }
+    if (r->state_before.cols == 0) {
+        return WEFT_OK;
+    }
+    weft_tensor state = state_of(r);
+    return tensor_axpby(1.0, &r->state_before, 0.0, &state);
 }
 
 weft_status replica_average(train_replica *r, bool last)

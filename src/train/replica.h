@@ -10,6 +10,12 @@
  *      replica_gradients                   the reduction ends
  *      replica_update                      preconditioner, optimiser, averages; a split reduction updates in the next
  *                                          forward pass, unless a preconditioner or a rule by block wants it whole
+ *      or replica_skip                     a step that was guarded has not been
+ *
+ * A loss that was scaled leaves gradients that are: replica_scale takes the scale off them, in float32, when they are final and
+ * before they are sent. Guarded steps may be skipped: then nothing but rows of data is gone. Modes that remember gradients
+ * (all but SYNC_ALLREDUCE) get those of a guarded step once all ranks have said that theirs are finite: one more message of
+ * one number, and nothing to hide their own behind.
  */
 #ifndef WEFT_TRAIN_REPLICA_H
 #define WEFT_TRAIN_REPLICA_H
@@ -39,6 +45,13 @@ typedef struct train_replica {
     weft_tensor kept_grad, kept_own;
     bool kept;
     train_hooks hooks, part_hooks; /* of the last part of a batch, and of those before */
+    /* Where losses are scaled: replica_guard. */
+    double scale; /* of the gradients that the passes leave; 1 */
+    bool guarded;
+    bool unsound;           /* a gradient of this rank, or in modes that wait of some rank, was not finite */
+    double weight;          /* of the step */
+    weft_tensor state_before; /* [1, elements - trained] before the step */
+    weft_tensor magnitudes;   /* [1, 2] float64 */
 } train_replica;
 
 /* in_parts: batches come in parts. SGD's momentum moves into the mode where the mode corrects it (topk). preconditioner: as long as the
@@ -50,13 +63,23 @@ void replica_destroy(train_replica *replica);
 
 /* A run begins from the parameters of rank 0. Collective. */
 weft_status replica_reset(train_replica *replica);
+/* Steps from now on may be skipped. Once, before the first. */
+weft_status replica_guard(train_replica *replica);
+/* Of the loss from the next replica_begin on. */
+void replica_scale(train_replica *replica, double scale);
 weft_status replica_begin(train_replica *replica, double lr, double weight);
 /* last: of the batch's parts, that whose gradients are final. */
 const train_hooks *replica_hooks(train_replica *replica, bool last);
 /* After the backward pass of a part that is not the last. */
 weft_status replica_keep(train_replica *replica);
 weft_status replica_gradients(train_replica *replica);
+/* Whether a gradient that this rank made in the step is not finite. On a rank alone only guarded steps are looked at. */
+bool replica_diverged(const train_replica *replica);
+/* Then: in which tensor, of this rank; "" where it is another's. */
+weft_status replica_blame(train_replica *replica, const char **tensor);
 weft_status replica_update(train_replica *replica);
+/* In the place of replica_update, by all ranks: parameters, state and moments are as before the step. */
+weft_status replica_skip(train_replica *replica);
 /* All ranks hold the same parameters, everything owed included: before evaluation. The next replica_begin goes on from
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);

@@ -19,6 +19,7 @@
 #include "app/bench/bench_dense.h"
 #include "app/bench/team.h"
 #include "app/table/grid.h"
+#include "app/workload/precision.h"
 #include "base/log.h"
 #include "dense/dense_options.def"
 #include "dense/engine/dense_model.h"
@@ -238,8 +239,9 @@ static weft_status check_memory(const dense_bench *b)
 static weft_status run_team(dense_bench *b)
 {
     dense_sums sums = {.valid = true};
-    WEFT_CHECK(b->config.values == WEFT_DTYPE_F32 || b->team.hal->native_bf16, WEFT_ERR_UNSUPPORTED,
-               "%s bf16: backend %s on this processor has no products of bf16", FLAG_PRECISION, b->team.hal->name);
+    const char *word = option_value_text(b->options, OPT_PRECISION);
+    WEFT_CHECK(precision_is_native(b->team.hal, b->config.values), WEFT_ERR_UNSUPPORTED,
+               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, b->team.hal->name, word);
     WEFT_TRY(check_memory(b));
     for (int i = 0; i < b->kinds; ++i) {
         WEFT_TRY(run_layers(b, &b->layers[i], &sums));
@@ -261,8 +263,7 @@ static weft_status begin(dense_bench *b)
                                .images = &b->images,
                                .sizes = 1,
                                .training = true,
-                               .values = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_BF16 ? WEFT_DTYPE_BF16
-                                                                                                 : WEFT_DTYPE_F32,
+                               .values = precision_asked(o),
                                .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     WEFT_TRY(find_layers(b));
     b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};

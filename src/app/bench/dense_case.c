@@ -36,12 +36,12 @@ static weft_status upload(weft_tensor *t, const float *values)
 {
     const int64_t count = t->rows * t->cols;
     uint16_t *narrow = NULL;
-    if (t->dtype != WEFT_DTYPE_BF16) {
+    if (!hal_is_half(t->dtype)) {
         return tensor_upload(t, values);
     }
     WEFT_TRY(WEFT_NEW(&narrow, count, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < count; ++i) {
-        narrow[i] = bf16_from_float(values[i]);
+        narrow[i] = t->dtype == WEFT_DTYPE_BF16 ? bf16_from_float(values[i]) : fp16_from_float(values[i]);
     }
     const weft_status status = tensor_upload(t, narrow);
     weft_free(narrow);

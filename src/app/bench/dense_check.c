@@ -134,7 +134,16 @@ static double element(const void *values, weft_dtype dtype, int64_t at)
     if (dtype == WEFT_DTYPE_BF16) {
         return (double)bf16_to_float(((const uint16_t *)values)[at]);
     }
+    if (dtype == WEFT_DTYPE_F16) {
+        return (double)fp16_to_float(((const uint16_t *)values)[at]);
+    }
     return (double)((const float *)values)[at];
+}
+
+/* Half of the distance between neighbours, relative: what storing costs beside a sum in float32. */
+static double unit_of(weft_dtype dtype)
+{
+    return dtype == WEFT_DTYPE_BF16 ? 0x1p-8 : dtype == WEFT_DTYPE_F16 ? 0x1p-11 : 0x1p-24;
 }
 
 double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
@@ -156,13 +165,12 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
     for (int64_t i = 0; i < SAMPLES; ++i) {
         const int64_t at = i * (count[pass] - 1) / (SAMPLES - 1);
         const sampled wanted = rule[pass](&l, at);
-        const bool rounded = dtype == WEFT_DTYPE_BF16 || (pass == DENSE_BACKWARD_WEIGHTS && question->rounds_gradient);
+        const bool rounded = hal_is_half(dtype) || (pass == DENSE_BACKWARD_WEIGHTS && question->rounds_gradient);
         const bool twice = pass == DENSE_FORWARD && question->rounds_sums && operands->bias != NULL;
         const double sum = twice ? fabs(wanted.exact) + fabs((double)operands->bias[at % s->out]) : 0.0;
-        const double narrow = rounded ? 0x1p-8 * (fabs(wanted.exact) + sum) : 0.0;
-        const double factor = s->dtype == WEFT_DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
+        const double narrow = rounded ? unit_of(s->dtype) * (fabs(wanted.exact) + sum) : 0.0;
         const double terms = sqrt((double)wanted.terms + 4.0);
-        const double factors = s->winograd ? FACTORS * factor * wanted.magnitude / terms : 0.0;
+        const double factors = s->winograd ? FACTORS * unit_of(s->dtype) * wanted.magnitude / terms : 0.0;
         const double bound = TOLERANCE * terms * 0x1p-24 * wanted.magnitude + narrow + factors;
         const double error = fabs(element(given, dtype, at) - wanted.exact) / (bound + 0x1p-100);
         worst = isnan(error) ? (double)INFINITY : fmax(worst, error);

@@ -83,7 +83,10 @@ static weft_status gnn_begin(workload *work)
 /* What has no kernels for rows of bfloat16. */
 static weft_status check_precision(const weft_options *o)
 {
-    if (option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32) {
+    const train_precision precision = option_choice(o, OPT_PRECISION);
+    WEFT_CHECK(precision != TRAIN_PRECISION_F16, WEFT_ERR_USAGE,
+               FLAG_PRECISION " f16 is for networks on images: take bf16, or leave it out");
+    if (precision == TRAIN_PRECISION_F32) {
         return WEFT_OK;
     }
     WEFT_CHECK(!gnn_ops_asked(o)->heads, WEFT_ERR_USAGE,

@@ -43,9 +43,8 @@ const option_foreign option_foreigns[] = {
     {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat and gatv2 with ELU"},
     {"attention", "--model gat and gatv2 are those with attention"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
-     "--precision bf16 halves what stands between layers, --wire bf16|fp16 the gradients that cross the network; "
-     "weights "
-     "and sums are float32"},
+     "--precision bf16 halves what stands between layers, of networks on images f16 too, --wire bf16|fp16 the gradients that "
+     "cross the network; weights and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"
      "model-dir,work-dir,exp-name",
@@ -75,6 +74,7 @@ const option_foreign option_foreigns[] = {
 const option_synonym option_synonyms[] = {
     {OPT_PRECISION, "fp32,float32,float,32", "f32"},
     {OPT_PRECISION, "bfloat16,bf16-mixed", "bf16"},
+    {OPT_PRECISION, "fp16,float16,half,16,16-mixed,fp16-mixed", "f16"},
     {OPT_WIRE, "bfloat16", "bf16"},
     {OPT_WIRE, "f16,float16,half", "fp16"},
     {OPT_MODEL, "graphsage", "sage"},

@@ -276,6 +276,10 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
     json_int(&json, "halo_bytes", (int64_t)epoch->halo_bytes);
     json_int(&json, "staleness", epoch->staleness);
+    if (epoch->scaling.scale > 0.0) {
+        json_real(&json, "loss_scale", epoch->scaling.scale);
+        json_int(&json, "skipped_steps", epoch->scaling.skipped);
+    }
     json_object(&json, "lanes");
     for (int lane = 0; lane < COMM_LANES; ++lane) {
         write_traffic(&json, comm_lane_name((comm_lane)lane), epoch->traffic.bytes[lane],

@@ -53,6 +53,7 @@ static weft_status loop_options(const weft_options *o, const workload *work, con
         log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
                  FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
     }
+    WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
     char line[SCHEDULE_LINE_BYTES];
     WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
     schedule_find_unreached(&options->schedule, line);

@@ -357,6 +357,10 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_int(&json, "ranks", comm_size(report->context->comm));
     json_int(&json, "threads_per_rank", report->context->placement.threads);
     json_real(&json, "replica_drift", result->drift);
+    if (result->scaling.scale > 0.0) {
+        json_real(&json, "loss_scale", result->scaling.scale);
+        json_int(&json, "skipped_steps", result->scaling.skipped);
+    }
     json_int(&json, "parameters", work->model->params->weights);
     json_real(&json, "replication_factor", work->replication);
     json_real(&json, "sent_bytes_avg", s->avg.bytes);

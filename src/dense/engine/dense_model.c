@@ -321,6 +321,7 @@ weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype,
     model->interface = (train_model){.name = config->net->name,
                                      .self = model,
                                      .params = &model->params,
+                                     .scaled = config->values == WEFT_DTYPE_F16,
                                      .forward = dense_forward,
                                      .backward = dense_backward};
     return WEFT_OK;

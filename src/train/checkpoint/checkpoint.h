@@ -35,6 +35,13 @@ typedef struct train_run {
     int64_t best_epoch, epochs;
 } train_run;
 
+/* The scale of the loss (train/loop/loss_scale.h). */
+typedef struct train_scaling {
+    double scale;    /* 0: none */
+    int64_t clean;   /* steps since it last changed */
+    int64_t skipped; /* steps over all runs */
+} train_scaling;
+
 /* How far a training has come. */
 typedef struct train_progress {
     int run;              /* from 0 */
@@ -45,6 +52,7 @@ typedef struct train_progress {
     int64_t loss_entries; /* over so many terms */
     bool run_ended;       /* `run` is over: the next one begins, if there is one */
     int64_t since_best;   /* evaluations without a better validation score */
+    train_scaling scaling;
     train_run *result;    /* [run + 1] finished runs, then this one */
 } train_progress;
 

@@ -97,6 +97,20 @@ static weft_status read_step(const char *name, const json_value *root, train_pro
     return WEFT_OK;
 }
 
+/* Of a training with --precision f16; other manifests have none of the keys. */
+static weft_status read_scaling(const char *name, const json_value *root, train_scaling *scaling)
+{
+    const json_value *scale = json_find(root, "loss_scale");
+    if (scale == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(scale->kind == JSON_NUMBER && scale->number > 0.0, WEFT_ERR_DATA,
+               "%s: \"loss_scale\" is no number above 0", name);
+    scaling->scale = scale->number;
+    WEFT_TRY(json_get_int(name, root, "loss_scale_steps", 0, INT64_MAX / 2, &scaling->clean));
+    return json_get_int(name, root, "skipped_steps", 0, INT64_MAX / 2, &scaling->skipped);
+}
+
 static weft_status read_progress(const char *name, const json_value *root, train_progress *p)
 {
     int run = 0;
@@ -105,6 +119,7 @@ static weft_status read_progress(const char *name, const json_value *root, train
     WEFT_TRY(json_get_int(name, root, "epoch", 0, INT64_MAX / 2, &p->epoch));
     WEFT_TRY(json_get_int(name, root, "trained_epochs", p->epoch, INT64_MAX / 2, &p->trained));
     WEFT_TRY(json_get_bool(name, root, "run_ended", &p->run_ended));
+    WEFT_TRY(read_scaling(name, root, &p->scaling));
     if (json_find(root, "step") != NULL) {
         WEFT_TRY(read_step(name, root, p));
     }

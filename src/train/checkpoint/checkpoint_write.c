@@ -125,6 +125,11 @@ static weft_status write_body(json_writer *json, const char *folder, const check
     json_bool(json, "run_ended", p->run_ended);
     json_int(json, "evaluations_since_best", p->since_best);
     json_int(json, "optimizer_steps", facts->optimizer_steps);
+    if (p->scaling.scale > 0.0) {
+        json_real(json, "loss_scale", p->scaling.scale);
+        json_int(json, "loss_scale_steps", p->scaling.clean);
+        json_int(json, "skipped_steps", p->scaling.skipped);
+    }
     json_text(json, "dtype", weft_dtype_name(facts->dtype));
     json_text(json, CHECKPOINT_KEY_DATA, facts->data_hash);
     json_int(json, "ranks", facts->ranks);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/sample.h"
 #include "base/trace/trace.h"
@@ -177,7 +178,7 @@ static progress_words say_step(const train_epoch *record)
 }
 
 /* A batch in which nothing is labelled has loss and gradient 0. */
-static double loss_scale(const train_targets *targets)
+static double mean_of(const train_targets *targets)
 {
     return targets->loss_entries > 0 ? 1.0 / (double)targets->loss_entries : 0.0;
 }
@@ -185,7 +186,9 @@ static double loss_scale(const train_targets *targets)
 /* The local share of the loss, on the device, its gradient written over the logits. */
 static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
-    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = loss_scale(t), .smoothing = l->options->smoothing};
+    const double scale = l->model->scaled ? l->progress.scaling.scale : 1.0;
+    const tensor_loss_rows rows = {
+        .mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
@@ -195,10 +198,9 @@ static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tenso
 /* The loss, whether any rank's gradient is not finite, and who wants a checkpoint, in one message. */
 static weft_status sum_up(loop *l, const train_targets *targets, bool *diverged)
 {
-    const char *tensor = NULL;
     double sum = 0;
     WEFT_TRY(tensor_download(&l->loss, &sum));
-    double sums[2 + KEEPER_WISHES] = {sum * loss_scale(targets), sync_diverged(l->replica.sync, &tensor) ? 1.0 : 0.0};
+    double sums[2 + KEEPER_WISHES] = {sum * mean_of(targets), replica_diverged(&l->replica) ? 1.0 : 0.0};
     keeper_wish(&l->keeper, place_of(l), sums + 2);
     WEFT_TRY(comm_allreduce(l->comm, sums, 2 + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
     keeper_hear(&l->keeper, sums + 2);
@@ -210,22 +212,38 @@ static weft_status sum_up(loop *l, const train_targets *targets, bool *diverged)
 /* Every rank ends in this step; the message names a rank and tensor. */
 static weft_status fail_diverged(loop *l, const train_epoch *record)
 {
-    const char *tensor = NULL;
-    weft_status mine = WEFT_OK;
-    if (sync_diverged(l->replica.sync, &tensor)) {
+    const char *tensor = "";
+    weft_status mine = replica_blame(&l->replica, &tensor);
+    if (mine == WEFT_OK && tensor[0] != '\0') {
         mine = weft_fail(WEFT_ERR_DIVERGED,
-                         "%s: the gradient of %s is not finite: lower " FLAG_LR " (now %g) or check the features",
-                         say_step(record).text, tensor, record->lr);
+                         "%s: the gradient of %s is not finite: lower " FLAG_LR " (now %g)%s or check the features",
+                         say_step(record).text, tensor, record->lr,
+                         l->options->loss_scale > 1.0 ? " or " FLAG_LOSS_SCALE "," : "");
     }
     return comm_agree(l->comm, mine);
 }
 
-static weft_status reduce(loop *l, const train_targets *targets, const train_epoch *record)
+/* Whether the step shall be as if it had not been; all ranks say the same. A loss that is not finite is no matter of scale. */
+static bool is_overflow(loop *l, const train_epoch *record, bool diverged)
+{
+    train_scaling *scaling = &l->progress.scaling;
+    const bool over = l->model->scaled && diverged && isfinite(l->step_loss) &&
+                      loss_scale_overflowed(scaling, l->options->loss_scale);
+    if (over) {
+        log_debug("%s: a gradient is too large for f16: skipped; the loss is scaled by %g from now on",
+                  say_step(record).text, scaling->scale);
+    }
+    return over;
+}
+
+/* [out] skip  there shall be no update */
+static weft_status reduce(loop *l, const train_targets *targets, const train_epoch *record, bool *skip)
 {
     bool diverged = false;
     WEFT_TRY(replica_gradients(&l->replica));
     WEFT_TRY(sum_up(l, targets, &diverged));
-    if (diverged) {
+    *skip = is_overflow(l, record, diverged);
+    if (diverged && !*skip) {
         WEFT_TRY(fail_diverged(l, record));
     }
     WEFT_CHECK(isfinite(l->step_loss), WEFT_ERR_DIVERGED,
@@ -263,18 +281,25 @@ static weft_status train_parts(loop *l, train_pass *pass, train_batch *batch)
 static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
 {
     train_batch batch = {.input = NULL};
+    bool skip = false;
     record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, pass->step, l->source->steps);
+    if (l->model->scaled) {
+        replica_scale(&l->replica, l->progress.scaling.scale);
+    }
     /* A rank whose own epochs are over takes part in the others' with weight 0. */
     WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
     WEFT_TRY(tensor_zero(&l->loss));
     WEFT_TRY(train_parts(l, pass, &batch));
     activity_begin(ACTIVITY_ALLREDUCE);
-    weft_status status = reduce(l, batch.targets, record);
+    weft_status status = reduce(l, batch.targets, record, &skip);
     activity_end(ACTIVITY_ALLREDUCE);
     WEFT_TRY(status);
     activity_begin(ACTIVITY_OPTIMIZER);
-    status = replica_update(&l->replica);
+    status = skip ? replica_skip(&l->replica) : replica_update(&l->replica);
     activity_end(ACTIVITY_OPTIMIZER);
+    if (l->model->scaled && !skip) {
+        loss_scale_passed(&l->progress.scaling, l->options->loss_scale);
+    }
     add_loss(&l->progress, l->step_loss, batch.targets->loss_entries);
     return status;
 }
@@ -370,6 +395,7 @@ static weft_status one_epoch(loop *l, uint64_t seed, train_epoch *record)
     double trained = clock_seconds();
     record->halo_bytes = comm_lane_stats(l->comm, COMM_LANE_HALO).bytes_sent - sent.bytes[COMM_LANE_HALO];
     record->staleness = l->model->staleness;
+    record->scaling = l->progress.scaling;
     record->epoch_s = trained - start;
     if (whole) {
         l->times[l->timed++ % TIMES_KEPT] = record->epoch_s;
@@ -417,6 +443,9 @@ static weft_status go_on(loop *l)
 {
     l->resumed = false;
     l->ended = false;
+    if (l->model->scaled) {
+        loss_scale_resume(&l->progress.scaling, l->options->loss_scale);
+    }
     WEFT_TRY(replica_reset(&l->replica));
     return keeper_restore(&l->keeper, &l->progress);
 }
@@ -432,6 +461,9 @@ static weft_status begin_run(loop *l, int number, uint64_t seed)
     begin_epoch(&l->progress, l->source);
     l->progress.since_best = 0;
     l->progress.run_ended = false;
+    if (l->model->scaled) {
+        loss_scale_begin(&l->progress.scaling, l->options->loss_scale);
+    }
     WEFT_TRY(param_initialise(params, seed));
     WEFT_TRY(tensor_axpby(1.0, &l->first_own, 0.0, &params->own_value));
     if (l->options->init_weights != NULL) {
@@ -519,6 +551,7 @@ static void summarise_times(loop *l, train_result *result)
     result->sync = sync_running(l->replica.sync);
     result->tracking = sync_running_tracking(l->replica.sync);
     result->figures = sync_get_figures(l->replica.sync);
+    result->scaling = l->progress.scaling;
     if (count > 0) {
         sample_sort(l->times, count);
         result->epoch_s_median = sample_quantile(l->times, count, 0.5);
@@ -601,6 +634,9 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     if (status == WEFT_OK) {
         status = replica_create(comm, model->params, &sync, &options->optimizer, options->preconditioner,
                                 parts_of(options) > 1, &l.replica);
+    }
+    if (status == WEFT_OK && model->scaled) {
+        status = comm_agree(comm, replica_guard(&l.replica));
     }
     if (status == WEFT_OK) {
         status = sync_agree_steps(comm, options->epochs, &l.epochs);

@@ -5,7 +5,8 @@
  * `epochs`, each the steps of a source (train/source.h); the score of a run is the test score at its best validation
  * score, and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an
  * epoch allocates nothing. A loss or gradient that is not finite stops all ranks at the same step, before the
- * update.
+ * update; where gradients pass through float16 a step whose gradient is not finite is skipped first, with another scale of
+ * the loss from then on (train/loop/loss_scale.h). Its batch counts as done, and so does the step for schedule and mean loss.
  *
  * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
  * parameters are such an average; training goes on as comm/sync/sync.h says.
@@ -15,6 +16,7 @@
 
 #include "comm/comm.h"
 #include "train/checkpoint/keeper.h"
+#include "train/loop/loss_scale.h"
 #include "train/lr_schedule.h"
 #include "train/metrics.h"
 #include "train/model.h"
@@ -29,6 +31,7 @@ typedef struct train_options {
     int accumulate;     /* parts of a batch (train/source.h); 0: 1 */
     int64_t eval_every; /* 0: after the last epoch only */
     int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
+    double loss_scale;  /* of models that need one (train/loop/loss_scale.h): 0, which finds it, or fixed */
     double smoothing;   /* of the labels of TRAIN_LOSS_XENT in training passes, 0 to less than 1 */
     train_metric metric;
     sync_options sync; /* momentum is the optimiser's; warmup counts epochs */
@@ -59,6 +62,7 @@ typedef struct train_epoch {
     train_traffic traffic; /* the same by lane */
     uint64_t halo_bytes;   /* of those, rows of replicas in the training steps: no evaluation */
     int64_t staleness;     /* train_model's, after the training steps */
+    train_scaling scaling; /* after the training steps */
     double comm_exposed_s; /* this rank stood still for communication, evaluation included */
     sync_mode sync;        /* that runs */
     sync_figures figures;  /* of the synchronisation, since the start */
@@ -86,6 +90,7 @@ typedef struct train_result {
     sync_mode sync;         /* that ran */
     sync_tracking tracking; /* what travelled beside the parameters */
     sync_figures figures;
+    train_scaling scaling; /* at the end */
     double
         drift; /* of the parameters at the end of a run, the largest over the runs (replica_drift); 0: the same bits on all ranks */
 } train_result;
