@@ -17,7 +17,7 @@ typedef struct half_case {
     const char *text, *backend; /* the network */
     int ranks;
     weft_dtype values;
-    int64_t epochs, steps, loss_entries;
+    int64_t epochs, steps, eval_every, loss_entries;
     double loss_scale, lr;
     sync_options sync;
     const char *folder;
@@ -174,7 +174,7 @@ static weft_status train(weft_comm *comm, half_rank *r)
         .epochs = c->epochs,
         .runs = 1,
         .seed = 3,
-        .eval_every = 0, /* an evaluation makes the replicas of some modes equal */
+        .eval_every = c->eval_every,
         .loss_scale = c->loss_scale,
         .metric = TRAIN_METRIC_ACCURACY,
         .sync = c->sync,
@@ -238,6 +238,7 @@ static half_case *make_case(const char *text, int ranks, weft_dtype values)
     c->values = values;
     c->epochs = EPOCHS;
     c->steps = STEPS;
+    c->eval_every = 1;
     c->loss_entries = IMAGES;
     c->lr = 0.02;
     c->sync = sync_options_default();
@@ -328,6 +329,7 @@ static half_case *make_steep(int ranks, sync_mode mode)
     half_case *c = make_case(steep, ranks, WEFT_DTYPE_F16);
     c->steps = 1;
     c->epochs = 6;
+    c->eval_every = 0; /* an evaluation makes the replicas of some modes equal */
     c->lr = 1e-3;
     c->loss_entries = 1;
     c->sync.mode = mode;

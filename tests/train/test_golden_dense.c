@@ -39,9 +39,10 @@ typedef struct golden {
     net_size size;
     const char *backend;
     weft_dtype dtype;
-    bool narrow;      /* values of bfloat16 */
-    bool winograd;    /* allowed */
-    double smoothing; /* of the labels */
+    weft_dtype narrow; /* type of the values, where it is a shorter one */
+    bool winograd;     /* allowed */
+    double scale;      /* of the loss; 0: 1 */
+    double smoothing;  /* of the labels */
     double tolerance; /* of logits and losses */
     double of_weights;
     sync_options sync;
@@ -142,7 +143,7 @@ static weft_status trainee_open(weft_comm *comm, const golden *g, trainee *t)
                                  .images = &t->images,
                                  .sizes = 1,
                                  .training = true,
-                                 .values = g->narrow ? WEFT_DTYPE_BF16 : g->dtype,
+                                 .values = hal_is_half(g->narrow) ? g->narrow : g->dtype,
                                  .winograd = g->winograd};
     WEFT_TRY(dense_model_create(comm, t->hal, g->dtype, &config, &t->model));
     WEFT_TRY(replica_create(comm, &t->model.params, &g->sync, &sgd, NULL, false, &t->replica));
@@ -201,11 +202,13 @@ static weft_status one_step(weft_comm *comm, golden *g, trainee *t, int step)
     const train_batch batch = {.input = &input, .targets = &targets};
     const train_pass pass = {
         .training = true, .step = step, .batch = &batch, .hooks = replica_hooks(&t->replica, true)};
-    const tensor_loss_rows rows = {.scale = 1.0 / IMAGES, .smoothing = g->smoothing};
+    const double scale = g->scale > 0.0 ? g->scale : 1.0;
+    const tensor_loss_rows rows = {.scale = scale / IMAGES, .smoothing = g->smoothing};
     const train_model *model = &t->model.interface;
     weft_tensor logits;
     double loss = 0.0;
     WEFT_TRY(fill(g, t, step));
+    replica_scale(&t->replica, scale);
     WEFT_TRY(replica_begin(&t->replica, 0.001, 1.0));
     WEFT_TRY(model->forward(model->self, &pass, &logits));
     if (step == 0) {
@@ -335,25 +338,31 @@ static void against_pytorch(golden *g)
     release(g);
 }
 
-/* bfloat16 between the layers: 8 bits of a number. */
+/* bfloat16 between the layers: 8 bits of a number; float16: 11 of them, where they suffice. */
 static void test_narrow(void **state)
 {
     (void)state;
     static const struct {
-        const char *name;
+        const char *name, *backend;
         net_size size;
+        weft_dtype values;
         bool winograd;
-    } nets[] = {{"lenet", {28, 28, 1}, false}, {"resnet-20", {32, 32, 3}, false}, {"resnet-20", {32, 32, 3}, true}};
+        double tolerance;
+    } nets[] = {{"lenet", "cpu", {28, 28, 1}, WEFT_DTYPE_BF16, false, 2e-2},
+                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_BF16, false, 2e-2},
+                {"resnet-20", "cpu", {32, 32, 3}, WEFT_DTYPE_BF16, true, 2e-2},
+                {"lenet", "shadow:ref", {28, 28, 1}, WEFT_DTYPE_F16, false, 2e-3}};
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         golden g = {.name = nets[i].name,
                     .size = nets[i].size,
-                    .backend = test_any_device("cpu"),
+                    .backend = test_any_device(nets[i].backend),
                     .dtype = WEFT_DTYPE_F32,
-                    .narrow = true,
+                    .narrow = nets[i].values,
                     .winograd = nets[i].winograd,
+                    .scale = nets[i].values == WEFT_DTYPE_F16 ? 1024.0 : 1.0,
                     .steps = STEPS,
-                    .tolerance = 2e-2,
-                    .of_weights = 2e-2,
+                    .tolerance = nets[i].tolerance,
+                    .of_weights = nets[i].tolerance,
                     .sync = sync_options_default()};
         against_pytorch(&g);
     }

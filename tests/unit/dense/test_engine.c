@@ -15,7 +15,7 @@ typedef struct bench_case {
     const char *what, *text;
     net_size size;
     weft_dtype dtype;
-    bool narrow; /* values of bfloat16 */
+    weft_dtype narrow; /* type of the values, where it is a shorter one: WEFT_DTYPE_BF16, WEFT_DTYPE_F16 */
 } bench_case;
 
 /* One rank's model and its share of a batch. */
@@ -84,7 +84,7 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
                                  .images = &images,
                                  .sizes = images > 0,
                                  .training = true,
-                                 .values = c->narrow ? WEFT_DTYPE_BF16 : c->dtype,
+                                 .values = hal_is_half(c->narrow) ? c->narrow : c->dtype,
                                  .winograd = convs->winograd};
     WEFT_TRY(dense_model_create(comm, b->hal, c->dtype, &config, &b->model));
     WEFT_TRY(param_initialise(&b->model.params, 5));
@@ -405,29 +405,35 @@ static void test_backends(void **state)
     }
 }
 
-/* Values of bfloat16 against those of float32: what rounding to 8 bits leaves; and any number of ranks as one. */
-static void test_narrow_values(void **state)
+/* Values of 16 bits against those of float32: what rounding leaves; and any number of ranks as one. */
+static void check_narrow_values(weft_dtype values, double tolerance)
 {
-    (void)state;
     static step_result wide, narrow, many;
     for (size_t i = 0; i < NETWORKS; ++i) {
         bench_case c = networks[i];
         c.dtype = WEFT_DTYPE_F32;
         ranks_run run = {.c = &c, .backend = "ref", .images = 6, .result = &wide};
         ASSERT_OK(comm_thread_run(1, run_rank, &run));
-        c.narrow = true;
+        c.narrow = values;
         run.result = &narrow;
         ASSERT_OK(comm_thread_run(1, run_rank, &run));
-        compare(c.what, wide.logits, narrow.logits, MOST_IMAGES * CLASSES, 0.06);
+        compare(c.what, wide.logits, narrow.logits, MOST_IMAGES * CLASSES, tolerance);
         assert_true(wide.logits[0] != narrow.logits[0]);
         static const char *const backends[] = {"cpu", "shadow:ref"};
         for (size_t b = 0; b < 2; ++b) {
             run.backend = backends[b];
             run.result = &many;
             ASSERT_OK(comm_thread_run(3, run_rank, &run));
-            compare(c.what, narrow.logits, many.logits, MOST_IMAGES * CLASSES, 0.06);
+            compare(c.what, narrow.logits, many.logits, MOST_IMAGES * CLASSES, tolerance);
         }
     }
+}
+
+static void test_narrow_values(void **state)
+{
+    (void)state;
+    check_narrow_values(WEFT_DTYPE_BF16, 0.06);
+    check_narrow_values(WEFT_DTYPE_F16, 0.0075);
 }
 
 static uint64_t allocations(void)

@@ -39,6 +39,12 @@ static const checkpoint_piece pieces[] = {{.name = "parameters", .item_bytes = 8
                                           {.name = "residual of bucket 0", .item_bytes = 1, .bytes = 3},
                                           {.name = "nothing", .item_bytes = 1, .bytes = 0}};
 
+/* Of a training in float16, from the second epoch on. */
+static train_scaling scaling_at(int64_t epoch)
+{
+    return epoch > 1 ? (train_scaling){.scale = 96.5, .clean = 1999, .skipped = epoch} : (train_scaling){.scale = 0.0};
+}
+
 static weft_status write_place(void **state, small_model *m, checkpoint_place place)
 {
     int64_t epoch = place.trained;
@@ -54,6 +60,7 @@ static weft_status write_place(void **state, small_model *m, checkpoint_place pl
                                      .loss = 1.0 / 3.0,
                                      .loss_entries = 8 * place.step,
                                      .since_best = 2,
+                                     .scaling = scaling_at(epoch),
                                      .result = runs};
     const checkpoint_facts facts = {.data_hash = "0123",
                                     .sync = "topk",
@@ -284,6 +291,8 @@ static void test_within_an_epoch(void **state)
         assert_int_equal(p->step, places[i].step);
         assert_int_equal(p->steps, places[i].step > 0 ? STEPS : 0);
         assert_int_equal(p->loss_entries, 8 * places[i].step);
+        const train_scaling wanted = scaling_at(places[i].trained);
+        assert_memory_equal(&p->scaling, &wanted, sizeof wanted);
         assert_true(p->loss == (places[i].step > 0 ? 1.0 / 3.0 : 0.0));
         checkpoint_close(ck);
     }
