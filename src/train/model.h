@@ -52,7 +52,7 @@ typedef struct train_model {
     param_store *params;
     int64_t
         staleness; /* epochs since the oldest row of another rank that the last pass used was sent; 0: none is old */
-    bool scaled; /* gradients pass through float16: the loop scales the loss (train/loop/loss_scale.h) */
+    bool scaled;   /* gradients pass through float16: the loop scales the loss (train/loop/loss_scale.h) */
     /* [out] logits  view [rows of the batch, outputs], valid until the next forward. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
     /* dlogits: the loss gradient, usually in the logits' own memory. Overwrites every gradient of params. Collective.

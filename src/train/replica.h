@@ -48,8 +48,8 @@ typedef struct train_replica {
     /* Where losses are scaled: replica_guard. */
     double scale; /* of the gradients that the passes leave; 1 */
     bool guarded;
-    bool unsound;           /* a gradient of this rank, or in modes that wait of some rank, was not finite */
-    double weight;          /* of the step */
+    bool unsound;             /* a gradient of this rank, or in modes that wait of some rank, was not finite */
+    double weight;            /* of the step */
     weft_tensor state_before; /* [1, elements - trained] before the step */
     weft_tensor magnitudes;   /* [1, 2] float64 */
 } train_replica;

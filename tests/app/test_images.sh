@@ -321,6 +321,21 @@ done
 train --epochs 2 --precision bf16 --run-dir narrow
 train --epochs 2 --precision bf16 --backend cpu:avx2 --run-dir narrow2
 grep -q "f32 is used" err || fail "bf16 without its instructions: $(cat err)"
+train --epochs 1 --precision half --backend ref --run-dir half
+train --epochs 1 --precision f32 --backend ref --run-dir whole
+grep -q '"loss_scale": *32768, *"skipped_steps": *0' half/metrics.jsonl || fail "f16: $(cat half/metrics.jsonl)"
+grep -q '"loss_scale": *32768' half/summary.json || fail "f16: $(cat half/summary.json)"
+grep -q loss_scale whole/metrics.jsonl && fail "f32 with a scale: $(cat whole/metrics.jsonl)"
+paste <(losses half) <(losses whole) | awk '{d = $1 - $2; if (d < 0) d = -d; exit !(d > 0 && d <= 2e-3 * $2)}' ||
+    fail "f16: other losses: $(losses half) | $(losses whole)"
+train --epochs 1 --precision f16 --loss-scale 1024 --backend ref --run-dir half1024
+grep -q '"loss_scale": *1024, *"skipped_steps": *0' half1024/metrics.jsonl || fail "--loss-scale: $(cat half1024/metrics.jsonl)"
+train --epochs 1 --precision f16 --backend cpu --run-dir half2
+grep -q "no products of f16 there; f32 is used" err || fail "f16 without its instructions: $(cat err)"
+"$weft" train "${options[@]}" --precision f16 --loss-scale 1e9 --dry-run >out 2>err
+[ $? -eq 2 ] && grep -q "such as 1024" err || fail "--loss-scale 1e9: $(cat err)"
+"$weft" train "${options[@]}" --loss-scale 64 --dry-run >out 2>err || fail "--loss-scale without f16: $(cat err)"
+grep -q -e "--loss-scale" err || fail "--loss-scale without f16: $(cat err)"
 "$weft" train "${options[@]}" --dry-run >out 2>err || fail "--dry-run: $(cat err)"
 grep -q "parameters" out || fail "--dry-run: $(cat out)"
 

@@ -670,7 +670,7 @@ static const struct test_case {
     const char *name;
     void (*run)(env *e);
     enum { WHOLE, DATA, VALUE } rows; /* of float32 and float64, of bfloat16 too, and of float16 */
-    hal_op op; /* that it is about: a device may lack it */
+    hal_op op;                        /* that it is about: a device may lack it */
 } cases[] = {
     {"axpby", case_axpby, VALUE, HAL_OP_axpby},
     {"scale_rows", case_scale_rows, WHOLE, HAL_OP_scale_rows},

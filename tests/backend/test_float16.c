@@ -9,7 +9,9 @@
 enum { COLS = 32, ROWS = 0x10000 / COLS };
 
 static const char *const resources[] = {
-    "ref", "cpu", "shadow",
+    "ref",
+    "cpu",
+    "shadow",
 #if WEFT_HAVE_CUDA
     "cuda",
 #endif

@@ -32,8 +32,9 @@ typedef struct half_case {
     float value[MOST_RANKS][MOST_ELEMENTS];
 } half_case;
 
-static const char plain[] = "conv 8 3 pad=1 bias=off\nnorm\na: relu\nconv 8 3 pad=1 bias=off\nnorm\nadd a\nrelu\nmaxpool 2\n"
-                            "linear 16\nrelu\nlinear classes\n";
+static const char plain[] =
+    "conv 8 3 pad=1 bias=off\nnorm\na: relu\nconv 8 3 pad=1 bias=off\nnorm\nadd a\nrelu\nmaxpool 2\n"
+    "linear 16\nrelu\nlinear classes\n";
 
 /* A rank's share of a batch, the same at every step. */
 typedef struct half_rank {
@@ -113,12 +114,8 @@ static weft_status open_rank(weft_comm *comm, half_rank *r)
     WEFT_TRY(weft_hal_open(test_device(c->backend), 1, &r->hal));
     WEFT_TRY(net_parse(c->text, "test", &r->net));
     WEFT_TRY(net_fit(&r->net, (net_size){SIDE, SIDE, CHANNELS}, CLASSES));
-    const dense_config config = {.net = &r->net,
-                                 .norm = NORM_BATCH,
-                                 .images = &r->images,
-                                 .sizes = 1,
-                                 .training = true,
-                                 .values = c->values};
+    const dense_config config = {
+        .net = &r->net, .norm = NORM_BATCH, .images = &r->images, .sizes = 1, .training = true, .values = c->values};
     WEFT_TRY(dense_model_create(comm, r->hal, WEFT_DTYPE_F32, &config, &r->model));
     WEFT_CHECK(r->model.params.elements <= MOST_ELEMENTS, WEFT_ERR_INTERNAL, "the test's model is too large");
     return fill(r);
@@ -478,10 +475,13 @@ static void test_scales_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows_float32), cmocka_unit_test(test_small_gradients),
-        cmocka_unit_test(test_overflow_leaves_no_trace), cmocka_unit_test(test_ranks_agree),
+        cmocka_unit_test(test_follows_float32),
+        cmocka_unit_test(test_small_gradients),
+        cmocka_unit_test(test_overflow_leaves_no_trace),
+        cmocka_unit_test(test_ranks_agree),
         cmocka_unit_test(test_fixed_scale_ends),
         cmocka_unit_test_setup_teardown(test_goes_on_to_the_bit, folder_setup, folder_teardown),
-        cmocka_unit_test(test_scale_is_found), cmocka_unit_test(test_scales_are_read)};
+        cmocka_unit_test(test_scale_is_found),
+        cmocka_unit_test(test_scales_are_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

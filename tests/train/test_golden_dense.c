@@ -43,7 +43,7 @@ typedef struct golden {
     bool winograd;     /* allowed */
     double scale;      /* of the loss; 0: 1 */
     double smoothing;  /* of the labels */
-    double tolerance; /* of logits and losses */
+    double tolerance;  /* of logits and losses */
     double of_weights;
     sync_options sync;
     int steps;

@@ -241,7 +241,8 @@ static weft_status run_team(dense_bench *b)
     dense_sums sums = {.valid = true};
     const char *word = option_value_text(b->options, OPT_PRECISION);
     WEFT_CHECK(precision_is_native(b->team.hal, b->config.values), WEFT_ERR_UNSUPPORTED,
-               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, b->team.hal->name, word);
+               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, b->team.hal->name,
+               word);
     WEFT_TRY(check_memory(b));
     for (int i = 0; i < b->kinds; ++i) {
         WEFT_TRY(run_layers(b, &b->layers[i], &sums));

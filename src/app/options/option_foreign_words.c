@@ -43,7 +43,8 @@ const option_foreign option_foreigns[] = {
     {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat and gatv2 with ELU"},
     {"attention", "--model gat and gatv2 are those with attention"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
-     "--precision bf16 halves what stands between layers, of networks on images f16 too, --wire bf16|fp16 the gradients that "
+     "--precision bf16 halves what stands between layers, of networks on images f16 too, --wire bf16|fp16 the "
+     "gradients that "
      "cross the network; weights and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"

@@ -12,6 +12,7 @@
 
 #include "app/options/app_options.h"
 #include "base/log.h"
+#include "train/loop/loss_scale.h"
 
 const option_need option_needs[] = {
 #define OPTION(...)
@@ -212,9 +213,11 @@ weft_status option_check_rules(const weft_options *options)
     bool training = option_section_used(command, "training"), conversion = option_section_used(command, "convert");
     const rule_view view = {.asked = options, .now = options};
     train_schedule schedule;
+    double scale = 0.0;
     if (training) {
         WEFT_TRY(check_training(&view));
         WEFT_TRY(schedule_read_decays(option_text(options, OPT_SCHEDULE_AT), &schedule));
+        WEFT_TRY(loss_scale_read(option_text(options, OPT_LOSS_SCALE), &scale));
     }
     if (conversion) {
         WEFT_TRY(check_conversion(options));

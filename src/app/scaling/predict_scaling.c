@@ -310,7 +310,8 @@ static weft_status check_options(const weft_options *o)
     WEFT_CHECK(option_choice(o, OPT_SYNC) == SYNC_ALLREDUCE, WEFT_ERR_USAGE,
                FLAG_SYNC " %s: predict-scaling knows what allreduce takes; leave it out", option_text(o, OPT_SYNC));
     WEFT_CHECK(option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32, WEFT_ERR_USAGE,
-               FLAG_PRECISION " %s: predict-scaling measures float32; leave it out", option_value_text(o, OPT_PRECISION));
+               FLAG_PRECISION " %s: predict-scaling measures float32; leave it out",
+               option_value_text(o, OPT_PRECISION));
     WEFT_CHECK(option_choice(o, OPT_FEATURE_FORM) != GNN_FEATURES_SPARSE, WEFT_ERR_USAGE,
                FLAG_FEATURE_FORM " sparse: predict-scaling measures products with whole features; leave it out");
     return WEFT_OK;

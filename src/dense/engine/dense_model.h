@@ -26,7 +26,7 @@ typedef struct dense_config {
     int sizes;
     bool training; /* backward passes happen too */
     weft_dtype
-        values; /* of what stands between layers, and its gradients: that of the parameters, or WEFT_DTYPE_BF16 or
+        values;    /* of what stands between layers, and its gradients: that of the parameters, or WEFT_DTYPE_BF16 or
                           WEFT_DTYPE_F16 beside float32. Linear layers on single pixels, losses, sums and updates are those of parameters. */
     bool winograd; /* see hal_conv_shape */
 } dense_config;

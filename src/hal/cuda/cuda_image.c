@@ -195,9 +195,9 @@ static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const
     *out = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
-    WEFT_CHECK_GOTO(
-        shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || hal_is_half(shape->dtype), status, failed,
-        WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s", weft_dtype_name(shape->dtype));
+    WEFT_CHECK_GOTO(shape->dtype == WEFT_DTYPE_F32 || shape->dtype == WEFT_DTYPE_F64 || hal_is_half(shape->dtype),
+                    status, failed, WEFT_ERR_UNSUPPORTED, "convolution: no operation on %s",
+                    weft_dtype_name(shape->dtype));
     WEFT_CHECK_GOTO(!shape->norm, status, failed, WEFT_ERR_UNSUPPORTED,
                     "convolution: backend cuda takes no norm; run bn_apply before it");
     hal_conv_extent(shape, conv->made);

@@ -53,7 +53,7 @@ typedef struct train_progress {
     bool run_ended;       /* `run` is over: the next one begins, if there is one */
     int64_t since_best;   /* evaluations without a better validation score */
     train_scaling scaling;
-    train_run *result;    /* [run + 1] finished runs, then this one */
+    train_run *result; /* [run + 1] finished runs, then this one */
 } train_progress;
 
 /* The place in words: "run 1, epoch 3", or "run 1, epoch 4, step 17 of 200" within the epoch after it. */

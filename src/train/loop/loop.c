@@ -187,8 +187,7 @@ static double mean_of(const train_targets *targets)
 static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
     const double scale = l->model->scaled ? l->progress.scaling.scale : 1.0;
-    const tensor_loss_rows rows = {
-        .mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
+    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
