@@ -231,7 +231,7 @@ def check_needs():
     assert len(needs) >= 25
     for option, need in needs:
         other = options[need["option"]]
-        value = largest_but(option) if "max" in option else {"flag": "on", "text": "3,5"}.get(option["type"]) or \
+        value = largest_but(option) if "max" in option else {"flag": "on", "text": "64" if option["default"] == "auto" else "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
         absent = {"convert": ["convert", "absent", "--out", "none"],
