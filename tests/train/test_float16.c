@@ -292,7 +292,7 @@ static void test_small_gradients(void **state)
     for (int i = 0; i < 4; ++i) {
         half_case *c = cases[i];
         c->loss_entries = (int64_t)1 << 25;
-        c->lr = i == 0 ? 0.0 : 0.02 * (double)(c->loss_entries / IMAGES);
+        c->lr = i == 0 ? 0.0 : 0.02 * (double)c->loss_entries / IMAGES;
         c->epochs = c->steps = 1;
         ASSERT_OK(run_case(c));
     }
