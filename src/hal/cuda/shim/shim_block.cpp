@@ -18,7 +18,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-thread_local shim_place shim_at;
+__thread shim_place shim_at;
 
 /* *save = the top of this stack, with registers; go on at the top of the other. x86-64, System V. */
 extern "C" void shim_switch(void **save, void *other);
@@ -80,23 +80,41 @@ struct team {
     }
 };
 
-thread_local team here;
+/* Of this host thread, made by its first grid; a plain pointer, as what has a destructor is asked for by a call each time. */
+__thread team *here;
+
+struct team_owner {
+    ~team_owner()
+    {
+        delete here;
+        here = nullptr;
+    }
+};
+
+void enter_team()
+{
+    thread_local team_owner owner;
+    if (here == nullptr) {
+        (void)&owner; /* ends with the thread */
+        here = new team{};
+    }
+}
 
 [[noreturn]] void give_up(const char *what)
 {
-    fprintf(stderr, "shim of CUDA: block (%u, %u), thread %u: %s\n", shim_at.block.x, shim_at.block.y, here.current, what);
+    fprintf(stderr, "shim of CUDA: block (%u, %u), thread %u: %s\n", shim_at.block.x, shim_at.block.y, here->current, what);
     abort();
 }
 
 /* ---- orders -------------------------------------------------------------------------------------------------------- */
 
-/* i -> (factor * i + start) mod count visits each once when the factor shares no divisor with the count. */
+/* i -> (factor * i + start) mod count visits each once when the factor shares no divisor with the count, of less than 2^32. */
 struct order {
     uint64_t factor, start, count;
 
     uint64_t operator()(uint64_t i) const
     {
-        return (uint64_t)(((unsigned __int128)factor * i + start) % count);
+        return (factor * i + start) % count;
     }
 };
 
@@ -112,8 +130,8 @@ uint64_t divisor(uint64_t a, uint64_t b)
 
 uint64_t draw()
 {
-    here.random = here.random * 6364136223846793005u + 1442695040888963407u;
-    return here.random >> 33;
+    here->random = here->random * 6364136223846793005u + 1442695040888963407u;
+    return here->random >> 33;
 }
 
 order order_of(uint64_t count)
@@ -154,24 +172,24 @@ void after_switch(void *kept, const void **stack, size_t *bytes)
 
 void to_scheduler(state is)
 {
-    fiber &f = here.fibers[here.current];
+    fiber &f = here->fibers[here->current];
     f.is = is;
-    before_switch(is == ENDED ? nullptr : &f.asan, here.scheduler_stack, here.scheduler_bytes);
-    shim_switch(&f.top, here.scheduler);
+    before_switch(is == ENDED ? nullptr : &f.asan, here->scheduler_stack, here->scheduler_bytes);
+    shim_switch(&f.top, here->scheduler);
     after_switch(f.asan, nullptr, nullptr);
 }
 
 [[noreturn]] void fiber_main()
 {
-    after_switch(nullptr, &here.scheduler_stack, &here.scheduler_bytes);
-    here.kernel->run_thread();
+    after_switch(nullptr, &here->scheduler_stack, &here->scheduler_bytes);
+    here->kernel->run_thread();
     to_scheduler(ENDED);
     abort(); /* an ended fiber is never run again */
 }
 
 void make_fiber(unsigned i)
 {
-    fiber &f = here.fibers[i];
+    fiber &f = here->fibers[i];
     if (f.stack == nullptr) {
         f.stack = static_cast<char *>(aligned_alloc(64, STACK));
     }
@@ -189,43 +207,52 @@ void make_fiber(unsigned i)
 
 void run_fiber(unsigned i)
 {
-    fiber &f = here.fibers[i];
-    here.current = i;
+    fiber &f = here->fibers[i];
+    here->current = i;
     shim_at = f.at;
-    before_switch(&here.scheduler_asan, f.stack, STACK);
-    shim_switch(&here.scheduler, f.top);
-    after_switch(here.scheduler_asan, nullptr, nullptr);
+    before_switch(&here->scheduler_asan, f.stack, STACK);
+    shim_switch(&here->scheduler, f.top);
+    after_switch(here->scheduler_asan, nullptr, nullptr);
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------------------ */
+
+/* The lanes of a mask go on, each with the words of all. */
+void hand_out(unsigned first, unsigned mask)
+{
+    const unsigned left = here->threads - first, lanes = left < (unsigned)SHIM_WARP ? left : (unsigned)SHIM_WARP;
+    uint64_t words[SHIM_WARP] = {0};
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        words[lane] = here->fibers[first + lane].word;
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        fiber &f = here->fibers[first + lane];
+        if ((mask >> lane & 1u) != 0) {
+            memcpy(f.seen, words, sizeof words);
+            f.is = RUNS;
+        }
+    }
+}
 
 /* Let the lanes of a warp go on whose whole mask has come. */
 bool release_warp(unsigned first)
 {
     bool released = false;
-    for (unsigned i = first; i < first + SHIM_WARP && i < here.threads; ++i) {
-        fiber &f = here.fibers[i];
+    for (unsigned i = first; i < first + SHIM_WARP && i < here->threads; ++i) {
+        fiber &f = here->fibers[i];
         if (f.is != WAITS_FOR_WARP) {
             continue;
         }
         bool complete = true;
         for (unsigned lane = 0; lane < SHIM_WARP; ++lane) {
-            if ((f.mask >> lane & 1u) == 0 || first + lane >= here.threads) {
+            if ((f.mask >> lane & 1u) == 0 || first + lane >= here->threads) {
                 continue;
             }
-            const fiber &other = here.fibers[first + lane];
+            const fiber &other = here->fibers[first + lane];
             complete = complete && other.is == WAITS_FOR_WARP && other.mask == f.mask;
         }
-        const unsigned mask = f.mask;
-        for (unsigned lane = 0; complete && lane < SHIM_WARP && first + lane < here.threads; ++lane) {
-            fiber &other = here.fibers[first + lane];
-            if ((mask >> lane & 1u) == 0) {
-                continue;
-            }
-            for (unsigned from = 0; from < SHIM_WARP && first + from < here.threads; ++from) {
-                other.seen[from] = here.fibers[first + from].word;
-            }
-            other.is = RUNS;
+        if (complete) {
+            hand_out(first, f.mask);
             released = true;
         }
     }
@@ -235,14 +262,14 @@ bool release_warp(unsigned first)
 bool release_block()
 {
     bool some = false;
-    for (unsigned i = 0; i < here.threads; ++i) {
-        if (here.fibers[i].is != WAITS_FOR_BLOCK && here.fibers[i].is != ENDED) {
+    for (unsigned i = 0; i < here->threads; ++i) {
+        if (here->fibers[i].is != WAITS_FOR_BLOCK && here->fibers[i].is != ENDED) {
             return false;
         }
-        some = some || here.fibers[i].is == WAITS_FOR_BLOCK;
+        some = some || here->fibers[i].is == WAITS_FOR_BLOCK;
     }
-    for (unsigned i = 0; i < here.threads; ++i) {
-        here.fibers[i].is = here.fibers[i].is == WAITS_FOR_BLOCK ? RUNS : here.fibers[i].is;
+    for (unsigned i = 0; i < here->threads; ++i) {
+        here->fibers[i].is = here->fibers[i].is == WAITS_FOR_BLOCK ? RUNS : here->fibers[i].is;
     }
     return some;
 }
@@ -250,7 +277,7 @@ bool release_block()
 bool release()
 {
     bool released = false;
-    for (unsigned first = 0; first < here.threads; first += SHIM_WARP) {
+    for (unsigned first = 0; first < here->threads; first += SHIM_WARP) {
         released = release_warp(first) || released;
     }
     return released || release_block();
@@ -259,16 +286,16 @@ bool release()
 void run_team(const order &threads)
 {
     do {
-        for (unsigned i = 0; i < here.threads; ++i) {
+        for (unsigned i = 0; i < here->threads; ++i) {
             const unsigned thread = (unsigned)threads(i);
-            if (here.fibers[thread].is == RUNS) {
+            if (here->fibers[thread].is == RUNS) {
                 run_fiber(thread);
             }
         }
     } while (release());
-    for (unsigned i = 0; i < here.threads; ++i) {
-        if (here.fibers[i].is != ENDED) {
-            here.current = i;
+    for (unsigned i = 0; i < here->threads; ++i) {
+        if (here->fibers[i].is != ENDED) {
+            here->current = i;
             give_up("waits at a barrier that others of its block or warp never reach");
         }
     }
@@ -281,23 +308,23 @@ shim_index place_of(uint64_t i, shim_index shape)
 
 void run_block(shim_place at, bool barriers)
 {
-    const order threads = order_of(here.threads);
-    for (unsigned i = 0; i < here.threads; ++i) {
+    const order threads = order_of(here->threads);
+    for (unsigned i = 0; i < here->threads; ++i) {
         const unsigned thread = (unsigned)threads(i);
         at.thread = place_of(thread, at.block_dim);
         if (barriers) {
             make_fiber(thread);
-            here.fibers[thread].at = at;
+            here->fibers[thread].at = at;
         } else {
-            here.current = thread;
+            here->current = thread;
             shim_at = at;
-            here.kernel->run_thread();
+            here->kernel->run_thread();
         }
     }
     if (barriers) {
-        here.running = true;
+        here->running = true;
         run_team(threads);
-        here.running = false;
+        here->running = false;
     }
 }
 
@@ -306,9 +333,10 @@ void run_block(shim_place at, bool barriers)
 void shim_run_grid(shim_kernel &kernel, shim_index grid, shim_index block, bool barriers)
 {
     const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    enter_team();
     const order turns = order_of(blocks);
-    here.kernel = &kernel;
-    here.threads = block.x * block.y * block.z;
+    here->kernel = &kernel;
+    here->threads = block.x * block.y * block.z;
     for (uint64_t i = 0; i < blocks; ++i) {
         run_block({{0, 0, 0}, place_of(turns(i), grid), block, grid}, barriers);
     }
@@ -316,7 +344,7 @@ void shim_run_grid(shim_kernel &kernel, shim_index grid, shim_index block, bool 
 
 void shim_wait_block()
 {
-    if (!here.running) {
+    if (!here->running) {
         give_up("waits at a barrier, and was launched as a kernel without any");
     }
     to_scheduler(WAITS_FOR_BLOCK);
@@ -324,11 +352,11 @@ void shim_wait_block()
 
 const uint64_t *shim_wait_warp(unsigned mask, uint64_t word)
 {
-    fiber &f = here.fibers[here.current];
-    if (!here.running) {
+    fiber &f = here->fibers[here->current];
+    if (!here->running) {
         give_up("meets its warp, and was launched as a kernel that does not");
     }
-    if ((mask >> here.current % SHIM_WARP & 1u) == 0) {
+    if ((mask >> here->current % SHIM_WARP & 1u) == 0) {
         give_up("is no lane of the mask that it waits with");
     }
     f.word = word;

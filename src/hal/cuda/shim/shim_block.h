@@ -23,7 +23,7 @@ struct shim_index {
 struct shim_place {
     shim_index thread, block, block_dim, grid_dim;
 };
-extern thread_local shim_place shim_at;
+extern __thread shim_place shim_at; /* not thread_local, which may be asked for by a call */
 
 #define threadIdx (shim_at.thread)
 #define blockIdx  (shim_at.block)
