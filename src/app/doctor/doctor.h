@@ -43,10 +43,10 @@ typedef struct doctor_devices {
     int count;
     hal_device device[HAL_DEVICES_MOST];
     pci_link link[HAL_DEVICES_MOST];
-    char reason[320];  /* why there is none */
-    bool built, asked; /* the program has a backend for them; the job's backend is that one */
-    int mpi_takes;     /* MPI sends from their memory: 1, 0, -1: it does not say, or was not asked */
-    char road[320];    /* of rows of halos in their memory (comm_choose_direct); "": the job has none */
+    char reason[320];           /* why there is none */
+    bool built, asked;          /* the program has a backend for them; the job's backend is that one */
+    int mpi_takes;              /* MPI sends from their memory: 1, 0, -1: it does not say, or was not asked */
+    char road[COMM_ROAD_BYTES]; /* of rows of halos in their memory (comm_choose_direct); "": the job has none */
 } doctor_devices;
 
 typedef enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WARNING } doctor_verdict;

@@ -123,41 +123,19 @@ void cpu_mem_ops(hal_mem_ops *ops)
 
 /* ---- operations: what has a version here, the rest on ref ------------------------------------------------------------------- */
 
-#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+/* here: the types that the version here, where there is one, takes. */
+#define CPU_OP(name, here)                                                                                             \
     static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
     {                                                                                                                  \
         const cpu_state *state = cpu_state_of(hal);                                                                    \
         weft_dtype dtype;                                                                                              \
         WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        bool here = dtype == WEFT_DTYPE_F32 && state->own.name != NULL;                                                \
-        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
+        return (here) && state->own.name != NULL ? state->own.name(hal, args) : state->ref.op.name(hal, args);         \
     }
-#define HAL_DATA_OP(group, name, flops, operands, ...)                                                                 \
-    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
-    {                                                                                                                  \
-        const cpu_state *state = cpu_state_of(hal);                                                                    \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        bool here = dtype != WEFT_DTYPE_F64 && state->own.name != NULL;                                                \
-        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
-    }
-#define HAL_VALUE_OP(group, name, flops, operands, ...)                                                                \
-    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
-    {                                                                                                                  \
-        const cpu_state *state = cpu_state_of(hal);                                                                    \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        bool here = dtype != WEFT_DTYPE_F64 && dtype != WEFT_DTYPE_F16 && state->own.name != NULL;                     \
-        return here ? state->own.name(hal, args) : state->ref.op.name(hal, args);                                      \
-    }
-#define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
-    static weft_status by_type_##name(weft_hal *hal, const hal_##name##_args *args)                                    \
-    {                                                                                                                  \
-        const cpu_state *state = cpu_state_of(hal);                                                                    \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        return state->own.name != NULL ? state->own.name(hal, args) : state->ref.op.name(hal, args);                   \
-    }
+#define HAL_OP(group, name, flops, operands, ...)              CPU_OP(name, dtype == WEFT_DTYPE_F32)
+#define HAL_DATA_OP(group, name, flops, operands, ...)         CPU_OP(name, dtype != WEFT_DTYPE_F64)
+#define HAL_VALUE_OP(group, name, flops, operands, ...)        CPU_OP(name, dtype != WEFT_DTYPE_F64 && dtype != WEFT_DTYPE_F16)
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...) CPU_OP(name, true)
 #include "hal/ops.def"
 
 static void fill_ops(weft_hal *hal)

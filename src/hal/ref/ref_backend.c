@@ -58,43 +58,22 @@ void ref_mem_ops(hal_mem_ops *ops)
 
 /* ---- operations: by the type of the operands ---------------------------------------------------------------------- */
 
-#define HAL_OP(group, name, flops, operands, ...)                                                                      \
+/* run: what is called for the type. */
+#define REF_OP(name, run)                                                                                              \
     static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
     {                                                                                                                  \
         (void)hal;                                                                                                     \
         weft_dtype dtype;                                                                                              \
         WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        return dtype == WEFT_DTYPE_F32 ? ref_##name##_f32(args) : ref_##name##_f64(args);                              \
+        return run;                                                                                                    \
     }
-#define HAL_DATA_OP(group, name, flops, operands, ...)                                                                 \
-    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
-    {                                                                                                                  \
-        (void)hal;                                                                                                     \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        return dtype == WEFT_DTYPE_F32   ? ref_##name##_f32(args)                                                      \
-               : dtype == WEFT_DTYPE_F64 ? ref_##name##_f64(args)                                                      \
-                                         : ref_##name##_bf16(args);                                                    \
-    }
+#define REF_REAL(name)                                 (dtype == WEFT_DTYPE_F32 ? ref_##name##_f32(args) : ref_##name##_f64(args))
+#define REF_DATA(name)                                 (dtype == WEFT_DTYPE_BF16 ? ref_##name##_bf16(args) : REF_REAL(name))
+#define HAL_OP(group, name, flops, operands, ...)      REF_OP(name, REF_REAL(name))
+#define HAL_DATA_OP(group, name, flops, operands, ...) REF_OP(name, REF_DATA(name))
 #define HAL_VALUE_OP(group, name, flops, operands, ...)                                                                \
-    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
-    {                                                                                                                  \
-        (void)hal;                                                                                                     \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        return dtype == WEFT_DTYPE_F32    ? ref_##name##_f32(args)                                                     \
-               : dtype == WEFT_DTYPE_F64  ? ref_##name##_f64(args)                                                     \
-               : dtype == WEFT_DTYPE_BF16 ? ref_##name##_bf16(args)                                                    \
-                                          : ref_##name##_f16(args);                                                    \
-    }
-#define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
-    static weft_status ref_##name(weft_hal *hal, const hal_##name##_args *args)                                        \
-    {                                                                                                                  \
-        (void)hal;                                                                                                     \
-        weft_dtype dtype;                                                                                              \
-        WEFT_TRY(hal_op_type(HAL_OP_##name, args, &dtype));                                                            \
-        return ref_##name##_mixed(args);                                                                               \
-    }
+    REF_OP(name, dtype == WEFT_DTYPE_F16 ? ref_##name##_f16(args) : REF_DATA(name))
+#define HAL_MIXED_OP(group, name, types, flops, operands, ...) REF_OP(name, ref_##name##_mixed(args))
 #include "hal/ops.def"
 
 void ref_fill_ops(weft_hal *hal)

@@ -11,6 +11,7 @@
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
 #include "hal/cuda/kernels/cuda_conv.h"
+#include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
 static_assert(CUDA_CONV_CHUNKS == CUDA_COLUMN_CHUNKS, "scratch memory of sums of columns");
@@ -209,22 +210,6 @@ int cuda_library_conv_backward_data(cuda_queue *queue, const hal_conv_backward_d
     return CUDA_BY_VALUE(a->dx.dtype, backward_data, queue, a);
 }
 
-template <typename cell> struct bias_gradient {
-    enum { SUMS = 1 };
-    cuda_mat<cell> dy;
-    cuda_real<cell> *out;
-    bool adds;
-
-    __device__ void take(int64_t i, int64_t j, double *sum) const
-    {
-        sum[0] += (double)cuda_load(*dy.at(i, j));
-    }
-    __device__ void finish(int64_t j, const double *sum) const
-    {
-        out[j] = (cuda_real<cell>)((adds ? (double)out[j] : 0.0) + sum[0]);
-    }
-};
-
 /* A product is in the type of sums, and of one pixel in the weight's order too: it goes where it belongs. */
 template <typename cell> static int backward_weights(cuda_queue *queue, const hal_conv_backward_weights_args *a)
 {
@@ -244,8 +229,11 @@ template <typename cell> static int backward_weights(cuda_queue *queue, const ha
     if (!s.bias) {
         return CUDA_DONE;
     }
-    const bias_gradient<cell> sum = {cuda_mat_of<cell>(a->dy), cuda_data<real>(a->dbias), adds};
-    return cuda_columns(queue, sum, a->dy.rows, a->dy.cols);
+    hal_col_sum_args sum = {};
+    sum.x = a->dy;
+    sum.out = a->dbias;
+    sum.beta = a->beta;
+    return cuda_run_col_sum(queue, &sum);
 }
 
 int cuda_library_conv_backward_weights(cuda_queue *queue, const hal_conv_backward_weights_args *a)
