@@ -45,5 +45,8 @@ weft_status best_cut_finish(const best_cut *best, const partition_job *job, cons
 /* The ways of method expand, offered to best. edge_part [edges]: scratch. */
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                          uint16_t *edge_part, best_cut *best);
+/* That of them which serves graphs whose vertices have neighbours everywhere, where this is one: else offered is false. */
+weft_status expand_offer_design(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                                uint16_t *edge_part, best_cut *best, bool *offered);
 
 #endif

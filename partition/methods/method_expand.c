@@ -2,16 +2,17 @@
  * partition/methods/method_expand.c: a vertex-cut by growth, pairs and vertices balanced, without METIS.
  *
  *   communities   the stream's cut, whose homes of vertices are communities that grew           edge_stream.h
+ *   or a design   the same, where most vertices have neighbours everywhere                       block_design.h
  *   growth        parts grow freely, which tells how many replicas this graph asks for          expand.h
  *                 -> again, none beyond ROWS_SLACK times their mean
  *   either        -> balance, then refinement at prices that rise with a part's vertices        refine.h
  *                 -> replicas with few pairs go as a whole                                       evict.h
  *
- * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where it finds COMMUNITIES of the edges with
- * both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how evenly
+ * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where that is a design, or finds COMMUNITIES of
+ * the edges with both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how evenly
  * vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes and
  * citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 12 more
- * where the graph is not symmetric and simple already): 58 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then
+ * where the graph is not symmetric and simple already): 60 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then
  * the counts of refinement (counts.h).
  */
 #include "base/alloc.h"
@@ -60,34 +61,57 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     return improve(job, list, adjacent, best, result);
 }
 
+/* What the stream makes of the edges, improved. [out] offered: it was worth it. */
+static weft_status try_stream(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                              edge_stream_way way, uint16_t *edge_part, best_cut *best, bool *offered)
+{
+    const row_team alone = row_team_alone(job->graph);
+    const edge_stream_options options = {.parts = job->parts,
+                                         .share = job->options->share,
+                                         .threads = job->threads,
+                                         .way = way,
+                                         .balance = partition_pair_balance(job->options),
+                                         .first = true};
+    edge_stream_result streamed;
+    refine_result result = {0};
+    WEFT_TRY(edge_stream_assign(&alone, &options, edge_part, NULL, &streamed));
+    *offered = streamed.by_design || (way == STREAM_BEST ? streamed.at_home >= COMMUNITIES : way == STREAM_BY_SCORES);
+    if (*offered) {
+        pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
+        WEFT_TRY(improve(job, list, adjacent, best, &result));
+        best_cut_offer(best, streamed.by_design ? "from a design" : "from a stream", list, &result, job);
+    }
+    return WEFT_OK;
+}
+
+static weft_status try_growth(const partition_job *job, const pair_list *list, const adjacency *adjacent, double hub,
+                              int64_t finished, const char *name, best_cut *best)
+{
+    refine_result result = {0};
+    WEFT_TRY(try_hubs(job, list, adjacent, hub, finished, best, &result));
+    best_cut_offer(best, name, list, &result, job);
+    return WEFT_OK;
+}
+
+weft_status expand_offer_design(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                                uint16_t *edge_part, best_cut *best, bool *offered)
+{
+    return try_stream(job, list, adjacent, STREAM_BY_DESIGN, edge_part, best, offered);
+}
+
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                          uint16_t *edge_part, best_cut *best)
 {
-    const bool small = list->pairs <= BEST_CUT_PAIRS;
-    const row_team alone = row_team_alone(job->graph);
-    double at_home = 0;
-    refine_result result = {0};
-    const edge_stream_options stream = {.parts = job->parts,
-                                        .share = job->options->share,
-                                        .threads = job->threads,
-                                        .balance = partition_pair_balance(job->options),
-                                        .first = true};
-    WEFT_TRY(edge_stream_assign(&alone, &stream, edge_part, NULL, &at_home));
-    if (small || at_home >= COMMUNITIES) {
-        pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
-        WEFT_TRY(improve(job, list, adjacent, best, &result));
-        best_cut_offer(best, "from a stream", list, &result, job);
+    bool offered = false;
+    if (list->pairs > BEST_CUT_PAIRS) {
+        WEFT_TRY(try_stream(job, list, adjacent, STREAM_BEST, edge_part, best, &offered));
+        return offered ? WEFT_OK : try_growth(job, list, adjacent, HUB, INT64_MAX, "grown", best);
     }
-    if (small || at_home < COMMUNITIES) {
-        WEFT_TRY(try_hubs(job, list, adjacent, HUB, INT64_MAX, best, &result));
-        best_cut_offer(best, "grown", list, &result, job);
-    }
-    if (small) {
-        const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
-        WEFT_TRY(try_hubs(job, list, adjacent, HUB_AGAIN, finished, best, &result));
-        best_cut_offer(best, "grown, few hubs", list, &result, job);
-    }
-    return WEFT_OK;
+    const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
+    WEFT_TRY(try_stream(job, list, adjacent, STREAM_BY_SCORES, edge_part, best, &offered));
+    WEFT_TRY(expand_offer_design(job, list, adjacent, edge_part, best, &offered));
+    WEFT_TRY(try_growth(job, list, adjacent, HUB, INT64_MAX, "grown", best));
+    return try_growth(job, list, adjacent, HUB_AGAIN, finished, "grown, few hubs", best);
 }
 
 weft_status method_expand(const partition_job *job, weft_partition *partition)

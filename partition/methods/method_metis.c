@@ -10,7 +10,8 @@
  * of the two is kept (best_cut.h): graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
  * vertices a part) get the second one alone.
  *
- * auto: of graphs of that size the ways of method expand are tried too. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
+ * auto: of graphs of that size the ways of method expand are tried too; of larger ones that by a design, and METIS where none
+ * applies. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
  * once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial sums back). Where
  * nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few ranks, H is below
  * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
@@ -69,23 +70,29 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
     return WEFT_OK;
 }
 
-/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's parts. */
+/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's parts
+ * where parted is true. */
 static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
-                             best_cut *best)
+                             best_cut *best, bool *parted)
 {
     weft_status status = WEFT_OK;
     adjacency adjacent = {0};
     const bool several = list->pairs <= BEST_CUT_PAIRS,
-               metis = metis_takes(list->vertices, job->parts, job->options->share);
+               takes = metis_takes(list->vertices, job->parts, job->options->share);
+    bool designed = false;
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
     WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
-    if (metis) {
+    if (either && !several) {
+        WEFT_TRY_GOTO(expand_offer_design(job, list, &adjacent, partition->edge_part, best, &designed), status, done);
+    }
+    *parted = takes && !designed;
+    if (*parted) {
         WEFT_TRY_GOTO(offer_metis(job, list, &adjacent, partition->root, best), status, done);
-    } else {
+    } else if (!designed) {
         log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
                  (long long)list->vertices, job->parts);
     }
-    if (several || !metis) {
+    if (several || !takes) {
         WEFT_TRY_GOTO(offer_libra(job, list, &adjacent, best), status, done);
     }
     if (several && either) {
@@ -215,9 +222,10 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
 {
     weft_status status = WEFT_OK;
     best_cut best = {.found = false};
+    bool parted = false;
     WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
-    WEFT_TRY_GOTO(find_best(job, either, list, partition, &best), status, done);
-    if (either && metis_takes(list->vertices, job->parts, job->options->share)) {
+    WEFT_TRY_GOTO(find_best(job, either, list, partition, &best, &parted), status, done);
+    if (either && parted) {
         WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {

@@ -9,6 +9,7 @@
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
 #include "partition/shares.h"
+#include "partition/stream/design_pairs.h"
 #include "partition/stream/homes.h"
 #include "partition/stream/row_pairs.h"
 
@@ -18,6 +19,8 @@ enum { TEAM_BLOCKS = 32 };                /* of a rank's rows, with a word to th
 #define EVEN_EDGES 0.5
 #define EVEN_ROWS  0.5
 #define ROWS_LIMIT 1.10
+#define DESIGN_WORTH                                                                                                   \
+    0.88 /* replicas that a design promises over those of homes: above it, scores and refinement get below */
 #define ROWS_FIRST 8 /* vertices that a part may hold in any case */
 
 /* A part that holds a vertex since the others heard last. */
@@ -397,7 +400,7 @@ uint64_t edge_stream_memory(const row_team *team, int parts)
 {
     const uint64_t words = (uint64_t)(parts + 63) / 64, later = words * sizeof(uint64_t);
     const uint64_t most = later > HOMES_BYTES_PER_VERTEX ? later : HOMES_BYTES_PER_VERTEX;
-    return (uint64_t)team->graph->vertices * (sizeof(int64_t) + sizeof(uint16_t) + most) + row_pairs_memory(team);
+    return (uint64_t)team->graph->vertices * (sizeof(int64_t) + 2 * sizeof(uint16_t) + most) + row_pairs_memory(team);
 }
 
 /* Threads of the last step, whose memory homes have had: beside what parts hold. Ranks of a team are threads enough. */
@@ -444,12 +447,61 @@ static void state_free(stream_state *state)
     weft_free(state->degree);
 }
 
+/* [out] worth: a design promises fewer replicas than homes do. */
+static weft_status is_design_worth(const stream_state *state, const block_design *design, bool *worth)
+{
+    design_forecast forecast;
+    WEFT_TRY(design_foresee(state->team, state->degree, state->home, design, &forecast));
+    log_debug("stream: %.3f replicas a vertex by homes, %.3f by a design", forecast.by_homes, forecast.by_design);
+    *worth = forecast.by_design <= DESIGN_WORTH * forecast.by_homes;
+    return WEFT_OK;
+}
+
+/* [out] placed: all pairs are, by a design, which is worth it. */
+static weft_status try_design(stream_state *state, const edge_stream_options *options, bool *placed)
+{
+    const row_team *team = state->team;
+    block_design design;
+    uint16_t *point = NULL;
+    bool worth = false;
+    *placed = false;
+    if (options->way == STREAM_BY_SCORES || options->share != NULL || !block_design_find(options->parts, &design)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(is_design_worth(state, &design, &worth));
+    if (!worth) {
+        return WEFT_OK;
+    }
+    weft_status status = WEFT_NEW(&point, state->graph->vertices, WEFT_MEM_PARTITION);
+    status =
+        status == WEFT_OK ? design_group(state->graph->vertices, state->degree, state->home, &design, point) : status;
+    WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
+    status = design_assign(team, state->degree, &design, options->threads, state->most_load[0], point, state->edge_part,
+                           placed);
+done:
+    weft_free(point);
+    return status;
+}
+
+static weft_status place_by_scores(stream_state *state, const edge_stream_options *options, double *at_home)
+{
+    WEFT_TRY(row_pairs_open(state->team, &state->pairs));
+    WEFT_TRY(share_room_at_home(state));
+    WEFT_TRY(tell(state, place_at_home(state)));
+    *at_home = (double)sum_of(state->load, state->parts) / (double)(state->graph->edges > 0 ? state->graph->edges : 1);
+    WEFT_TRY(place_others(state));
+    return options->first ? WEFT_OK
+                          : row_pairs_follow(&state->pairs, threads_to_follow(state, options->threads),
+                                             state->edge_part, state->degree);
+}
+
 weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
-                               uint64_t **held, double *at_home)
+                               uint64_t **held, edge_stream_result *result)
 {
     weft_status status = WEFT_OK;
     const weft_graph *graph = team->graph;
     const int parts = options->parts;
+    edge_stream_result found = {.by_design = false};
     assert(!options->first || team->size == 1);
     stream_state state = {.team = team,
                           .graph = graph,
@@ -465,19 +517,17 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
     }
     WEFT_TRY_GOTO(count_degrees(&state), status, done);
     WEFT_TRY_GOTO(homes_find(team, state.degree, parts, options->share, state.home), status, done);
+    WEFT_TRY_GOTO(try_design(&state, options, &found.by_design), status, done);
     status = WEFT_NEW_ZERO(&state.held, graph->vertices * state.words, WEFT_MEM_PARTITION);
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
-    WEFT_TRY_GOTO(row_pairs_open(team, &state.pairs), status, done);
-    WEFT_TRY_GOTO(share_room_at_home(&state), status, done);
-    WEFT_TRY_GOTO(tell(&state, place_at_home(&state)), status, done);
-    if (at_home != NULL) {
-        *at_home = (double)sum_of(state.load, parts) / (double)(graph->edges > 0 ? graph->edges : 1);
+    if (!found.by_design && options->way != STREAM_BY_DESIGN) {
+        WEFT_TRY_GOTO(place_by_scores(&state, options, &found.at_home), status, done);
+    } else if (found.by_design && held != NULL) {
+        WEFT_TRY_GOTO(design_tell_held(team, edge_part, state.held), status, done);
     }
-    WEFT_TRY_GOTO(place_others(&state), status, done);
-    status = options->first
-                 ? WEFT_OK
-                 : row_pairs_follow(&state.pairs, threads_to_follow(&state, options->threads), edge_part, state.degree);
-    WEFT_TRY_GOTO(status, status, done);
+    if (result != NULL) {
+        *result = found;
+    }
     if (held != NULL) {
         *held = state.held;
         state.held = NULL;

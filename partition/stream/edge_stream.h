@@ -14,7 +14,7 @@
  *      another can. Of parts with shares, edges and vertices are counted beside a part's share.
  *
  * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
- * number of parts. All counts have 64 bits. Memory: at most 58 bytes a vertex (homes.h), or parts / 8 + 10 where that is more;
+ * number of parts. All counts have 64 bits. Memory: at most 60 bytes a vertex (homes.h), or parts / 8 + 12 where that is more;
  * for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Pairs are placed one by one; threads,
  * as many as that memory is enough for, lead their second directions after them: any number of threads gives the same.
  *
@@ -35,18 +35,27 @@
 /* Bytes that edge_stream_assign takes at most, without messages and what becomes the result. */
 uint64_t edge_stream_memory(const row_team *team, int parts);
 
+/* By a design where that promises fewer replicas, and else by scores; or only one of the two. */
+typedef enum edge_stream_way { STREAM_BEST, STREAM_BY_SCORES, STREAM_BY_DESIGN } edge_stream_way;
+
 typedef struct edge_stream_options {
     int parts, threads;
+    edge_stream_way way;
     double balance;      /* allowed edges of a part over the mean */
     const double *share; /* [parts] or NULL: partition/shares.h */
     bool first; /* of a team of one: pairs are told where they are met first, the rest stays PARTITION_NO_PART */
 } edge_stream_options;
+
+typedef struct edge_stream_result {
+    bool by_design; /* else nothing is placed by STREAM_BY_DESIGN */
+    double at_home; /* of scores: the share of edges with both ends at home, which tells communities */
+} edge_stream_result;
 
 /* [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
  * self-loops are PARTITION_NO_PART; held [n, (parts + 63) / 64] (weft_free): bit p of v's words: part p has an edge of v, on all
  * ranks, or NULL; at_home: the share of edges with both ends at home, which tells communities, or NULL.
  * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or its rows do not ascend. Collective over the team. */
 weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
-                               uint64_t **held, double *at_home);
+                               uint64_t **held, edge_stream_result *result);
 
 #endif

@@ -377,8 +377,14 @@ static weft_status stream_by(int threads, const weft_graph *graph, int parts, do
                              double *at_home)
 {
     const row_team alone = row_team_alone(graph);
-    const edge_stream_options options = {.parts = parts, .threads = threads, .balance = balance};
-    return edge_stream_assign(&alone, &options, edge_part, NULL, at_home);
+    const edge_stream_options options = {
+        .parts = parts, .threads = threads, .balance = balance, .way = STREAM_BY_SCORES};
+    edge_stream_result result = {.at_home = 0};
+    weft_status status = edge_stream_assign(&alone, &options, edge_part, NULL, &result);
+    if (at_home != NULL) {
+        *at_home = result.at_home;
+    }
+    return status;
 }
 
 static weft_status stream_alone(const weft_graph *graph, int parts, double balance, uint16_t *edge_part,

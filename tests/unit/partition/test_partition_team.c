@@ -187,6 +187,24 @@ static void test_as_good_and_as_even(void **state)
     check_good_and_even(false);
 }
 
+/* Of graphs that are cut by a design, whose pairs need no word between ranks. */
+static void test_dense(void **state)
+{
+    (void)state;
+    for (int symmetric = 0; symmetric < 2; ++symmetric) {
+        test_graph g = test_graph_random(300, 20000, symmetric != 0, 31);
+        for (int ranks = 1; ranks <= RANKS_MOST; ++ranks) {
+            team_job job;
+            job_begin(&g.graph, 7, &job);
+            ASSERT_OK(comm_thread_run(ranks, team_rank, &job));
+            assert_true(job.report.replication_factor <= 3.05);
+            job_end(&job);
+            run_team(&g.graph, 7, ranks);
+        }
+        test_graph_free(&g);
+    }
+}
+
 static void expect_failure(team_job *job, int ranks, weft_status expected)
 {
     ASSERT_OK(comm_thread_run(ranks, team_rank, job));
@@ -242,6 +260,6 @@ int main(void)
 {
     log_set_level(LOG_WARN);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_graph), cmocka_unit_test(test_as_good_and_as_even),
-                                       cmocka_unit_test(test_failures_are_shared)};
+                                       cmocka_unit_test(test_dense), cmocka_unit_test(test_failures_are_shared)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
