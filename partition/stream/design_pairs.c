@@ -207,6 +207,7 @@ static void renumber(const block_design *from, int turn, block_design *to)
     for (int g = 0; g < from->points; ++g) {
         const uint64_t any = scattered((int64_t)turn * BLOCK_DESIGN_POINTS + g) >> 32;
         const int at = turn > 0 ? (int)(any % (uint64_t)(g + 1)) : g;
+        order[g] = g;
         order[g] = order[at];
         order[at] = g;
     }

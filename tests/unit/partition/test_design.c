@@ -76,14 +76,16 @@ static int64_t count_held(const weft_graph *g, int parts, const uint16_t *edge_p
 
 static void check_both_directions(const weft_graph *g, const uint16_t *edge_part)
 {
+    bool together = true;
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
             const int64_t u = graph_source(g, e);
             for (int64_t back = g->offset[u]; back < g->offset[u + 1]; ++back) {
-                assert_true(graph_source(g, back) != v || edge_part[back] == edge_part[e]);
+                together = together && (graph_source(g, back) != v || edge_part[back] == edge_part[e]);
             }
         }
     }
+    assert_true(together);
 }
 
 static void check_cut(const weft_graph *g, int parts)
@@ -140,8 +142,8 @@ static void test_pairs_lie_with_their_groups(void **state)
 {
     (void)state;
     for (int symmetric = 0; symmetric < 2; ++symmetric) {
-        test_graph g = test_graph_random(500, 50000, symmetric != 0, 21);
-        for (int parts = LEAST_PARTS; parts <= BLOCK_DESIGN_PARTS; ++parts) {
+        test_graph g = test_graph_random(400, 30000, symmetric != 0, 21);
+        for (int parts = LEAST_PARTS; parts <= BLOCK_DESIGN_PARTS; parts += symmetric ? 1 : 5) {
             check_cut(&g.graph, parts);
         }
         test_graph_free(&g);
