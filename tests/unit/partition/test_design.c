@@ -123,11 +123,13 @@ static void check_cut(const weft_graph *g, int parts)
     ASSERT_OK(design_group(n, degree, home, &design, point));
     ASSERT_OK(design_assign(&alone, degree, &design, 4, even + even / 20, point, again, &fits));
     assert_memory_equal(part, again, (size_t)g->edges * sizeof *part);
-    memset(again, 7, (size_t)g->edges * sizeof *again);
-    ASSERT_OK(design_group(n, degree, home, &design, point));
-    ASSERT_OK(design_assign(&alone, degree, &design, 2, even / 2, point, again, &fits));
-    assert_false(fits);
-    assert_int_equal(again[g->edges - 1], 0x0707);
+    if (parts % 8 == 0) { /* a limit that no numbering of the groups keeps */
+        memset(again, 7, (size_t)g->edges * sizeof *again);
+        ASSERT_OK(design_group(n, degree, home, &design, point));
+        ASSERT_OK(design_assign(&alone, degree, &design, 2, even / 2, point, again, &fits));
+        assert_false(fits);
+        assert_int_equal(again[g->edges - 1], 0x0707);
+    }
     free(held);
     free(word);
     free(again);
