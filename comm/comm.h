@@ -175,8 +175,9 @@ typedef struct comm_allreduce_desc {
     comm_half half;
     const char *name; /* the tensor or bucket, for messages and traces; NULL: none */
     /* Local work on the vector before it is read, the first step of every post, by whoever drives: behind the caller's
-     * back where there is a communication thread. A failure is the operation's. NULL: none. */
-    weft_status (*before)(void *argument, uint64_t post);
+     * back where there is a communication thread. A failure is the operation's. [out] done  false: the vector is not there yet,
+     * and it is called again. NULL: none. */
+    weft_status (*before)(void *argument, bool *done);
     void *argument;
 } comm_allreduce_desc;
 

@@ -100,12 +100,13 @@ static void local_work(const schedule_step *step)
     case STEP_SEND:
     case STEP_RECEIVE:
     case STEP_CALL:
+    case STEP_TRY:
     case STEP_AWAIT:
         break;
     }
 }
 
-/* *blocked: a flag is not there yet. */
+/* *blocked: a flag, or what is to be worked on, is not there yet. */
 static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
 {
     *blocked = false;
@@ -118,6 +119,13 @@ static weft_status phase_local(comm_schedule *s, bool *moved, bool *blocked)
                 return window_look_again(s->comm, &s->blocked);
             }
             s->missing = -1;
+        } else if (step->kind == STEP_TRY) {
+            bool done = false;
+            WEFT_TRY(step->fn.attempt(step->argument, &done));
+            if (!done) {
+                *blocked = true;
+                return WEFT_OK;
+            }
         } else if (step->kind == STEP_CALL) {
             WEFT_TRY(step->fn.call(step->argument, s->posts));
         } else {
@@ -172,8 +180,12 @@ static void schedule_describe(const comm_operation *op, char *text, size_t bytes
 {
     const comm_schedule *s = (const comm_schedule *)op;
     char missing[OPERATION_MESSAGE_BYTES / 2];
-    bool awaits = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps && s->step[s->cursor].kind == STEP_AWAIT;
-    if (awaits) {
+    const bool local = s->phase == SCHEDULE_LOCAL && s->cursor < s->steps;
+    const bool late = local && s->step[s->cursor].kind == STEP_TRY;
+    const bool awaits = late || (local && s->step[s->cursor].kind == STEP_AWAIT);
+    if (late) {
+        snprintf(missing, sizeof missing, "the vector has not come from the device");
+    } else if (awaits) {
         snprintf(missing, sizeof missing, "rank %d has not come",
                  s->missing >= 0 ? s->missing : s->step[s->cursor].peer);
     } else {
@@ -332,6 +344,11 @@ void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t
 void schedule_call(comm_schedule *s, schedule_fn fn, void *argument)
 {
     append(s, (schedule_step){.kind = STEP_CALL, .fn.call = fn, .argument = argument, .amount = 1});
+}
+
+void schedule_try(comm_schedule *s, schedule_try_fn fn, void *argument)
+{
+    append(s, (schedule_step){.kind = STEP_TRY, .fn.attempt = fn, .argument = argument, .amount = 1});
 }
 
 void schedule_await(comm_schedule *s, int peer, schedule_ready_fn fn, void *argument)

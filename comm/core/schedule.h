@@ -32,11 +32,14 @@ typedef enum schedule_step_kind {
     STEP_DECODE,
     STEP_DECODE_ADD,
     STEP_CALL,
+    STEP_TRY,
     STEP_AWAIT
 } schedule_step_kind;
 
 /* Local work of an algorithm; runs on whichever thread drives. post: 1 for the first time the schedule was posted. */
 typedef weft_status (*schedule_fn)(void *argument, uint64_t post);
+/* The same where what it works on may come late: *done false, and it is called again; never blocks. */
+typedef weft_status (*schedule_try_fn)(void *argument, bool *done);
 /* Whether what a step waits for has happened (a flag in shared memory); never blocks. */
 typedef bool (*schedule_ready_fn)(void *argument, uint64_t post);
 
@@ -54,6 +57,7 @@ typedef struct schedule_step {
     const int64_t *late_bytes;
     union {
         schedule_fn call;
+        schedule_try_fn attempt;
         schedule_ready_fn ready;
     } fn;
     void *argument;
@@ -113,6 +117,7 @@ void schedule_send_late(comm_schedule *s, int peer, const void *data, const int6
 void schedule_receive_late(comm_schedule *s, int peer, void *data, const int64_t *bytes, int64_t most);
 /* Local work: a failure ends the operation with its status. */
 void schedule_call(comm_schedule *s, schedule_fn fn, void *argument);
+void schedule_try(comm_schedule *s, schedule_try_fn fn, void *argument);
 /* Wait, without blocking the driver, until fn says so. peer: who is named when it never does, unless fn sets
  * s->missing.
  */

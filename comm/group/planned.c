@@ -153,7 +153,7 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
     schedule_begin(&plan->schedule, comm, desc->lane, text);
     if (desc->before != NULL) {
         schedule_round(&plan->schedule, "before");
-        schedule_call(&plan->schedule, desc->before, desc->argument);
+        schedule_try(&plan->schedule, desc->before, desc->argument);
     }
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);

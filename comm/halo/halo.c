@@ -21,7 +21,9 @@
  *                                                                                   peer in rank order)
  *
  * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
- * and the caller computes with it while the driver, which may be another thread, moves the messages. Unpacking starts
+ * and the caller computes with it while the driver, which may be another thread, moves the messages. A device packs when its
+ * stream comes to it, and nobody stands still for that: the driver starts the messages once it has come past an event behind
+ * the last pack operation and copy, where the backend lets it ask (hal_stream_ops.reached); else the post waits. Unpacking starts
  * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
  * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
@@ -85,6 +87,7 @@ struct comm_halo {
     /* the exchange under way */
     bool posted;        /* and not waited for */
     bool through;       /* the window, where it reaches */
+    bool late;          /* the driver asks whether the stream has come past what was packed; else the post waits for it */
     atomic_int arrived; /* pieces that are complete; the driver's */
     int looked_at;      /* of those, how many the caller has seen */
     int awaited;        /* pieces in the window that are not there yet; the driver's */
@@ -98,7 +101,7 @@ struct comm_halo {
     int64_t packed_bytes, row_bytes; /* of a packed row, and of the room for a row in a message */
     int next_peer;                   /* REVERSE: lowest peer that is not added yet */
     double span_begin;               /* for the trace */
-    hal_event *packed;               /* the stream has come past what was packed */
+    hal_event *packed;               /* behind what was packed, in the stream */
 };
 
 static const char *const direction_name[] = {"halo forward", "halo reverse", "halo reverse max"};
@@ -290,12 +293,24 @@ static weft_status pack_pieces(comm_halo *halo)
     return WEFT_OK;
 }
 
-/* Messages and peers touch memory of the host, or the device's by themselves, from here on: what is sent has been written, and
- * what the last exchange uploaded or unpacked out of the memory that is received into has been read. */
+/* Messages and peers touch memory of the host, or the device's by themselves, once the stream has come here: what is sent has
+ * been written, and what the last exchange uploaded or unpacked out of the memory that is received into has been read. */
+static weft_status mark_stream(comm_halo *halo)
+{
+    return halo->hal->stream.record(halo->hal, halo->packed);
+}
+
 static weft_status wait_for_stream(comm_halo *halo)
 {
-    WEFT_TRY(halo->hal->stream.record(halo->hal, halo->packed));
+    WEFT_TRY(mark_stream(halo));
     return halo->hal->stream.wait(halo->hal, halo->packed);
+}
+
+/* Whether messages may start; the driver's. */
+static weft_status ask_stream(comm_halo *halo, bool *reached)
+{
+    *reached = true;
+    return halo->late ? halo->hal->stream.reached(halo->hal, halo->packed, reached) : WEFT_OK;
 }
 
 /* Peers are served from the next rank on, so that no rank is everybody's first target. */
@@ -421,7 +436,7 @@ static weft_status unpack_arrived(comm_halo *halo)
     return WEFT_OK;
 }
 
-/* The exchange from post to end, for the trace. */
+/* The messages from first to last, for the trace. */
 static void span_end(const comm_halo *halo)
 {
     const halo_side *side = halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
@@ -441,6 +456,12 @@ static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
         WEFT_TRY(halo->hal->mem.enter(halo->hal)); /* the driver may be another thread each time */
     }
     if (halo->phase == HALO_START) {
+        bool reached = false;
+        WEFT_TRY(ask_stream(halo, &reached));
+        if (!reached) {
+            return WEFT_OK;
+        }
+        halo->span_begin = trace_begin();
         WEFT_TRY(start_messages(halo));
         count_shared(halo);
         *moved = true;
@@ -462,7 +483,7 @@ static void halo_cancel(comm_operation *op)
 {
     comm_halo *halo = (comm_halo *)op;
     transfers_cancel(&halo->transfers);
-    if (halo->through) {
+    if (halo->through || halo->phase == HALO_START) { /* peers wait for what was never sent */
         halo->comm->transport->ops->abandon(halo->comm->transport);
     }
 }
@@ -472,7 +493,9 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
     const comm_halo *halo = (const comm_halo *)op;
     const int awaited = next_awaited(halo, 0);
     const int unread = halo->through ? halo_window_unread(halo->window) : -1;
-    if (!transfers_done(&halo->transfers) || (awaited < 0 && unread < 0)) {
+    if (halo->phase == HALO_START) {
+        snprintf(text, bytes, "the device has not come past the packing of its rows");
+    } else if (!transfers_done(&halo->transfers) || (awaited < 0 && unread < 0)) {
         transfers_describe(&halo->transfers, text, bytes);
     } else if (awaited >= 0) {
         snprintf(text, bytes, "rank %d has not come: %lld rows of it are awaited in shared memory", awaited,
@@ -548,6 +571,7 @@ static void aim(comm_halo *halo, halo_direction direction, const comm_halo_code 
                       : is_coded(halo) ? hal_row_bytes(code->codec, width)
                                        : halo->packed_bytes;
     halo->through = halo_window_takes(halo->window, halo->row_bytes);
+    halo->late = halo->hal->stream.reached != NULL && !halo->through;
 }
 
 /* What whole matrices of float32 of the largest width need both ways. */
@@ -767,16 +791,16 @@ weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, cons
     expect_pieces(halo);
     double begin = trace_begin();
     WEFT_TRY(pack_pieces(halo));
-    WEFT_TRY(wait_for_stream(halo));
+    WEFT_TRY(halo->late ? mark_stream(halo) : wait_for_stream(halo));
     if (halo->through) {
         halo_window_say_here(halo->window);
     }
     trace_end(begin, TRACE_COMM, "pack", -1);
     halo->transfers.tag = comm_next_tag(halo->comm, COMM_LANE_HALO);
-    halo->span_begin = trace_begin();
     halo->phase = HALO_START;
+    begin = trace_begin();
     progress_post(halo->comm->progress, &halo->operation);
-    trace_end(halo->span_begin, TRACE_SYNC, "submit", -1);
+    trace_end(begin, TRACE_SYNC, "submit", -1);
     halo->posted = operation_active(&halo->operation) || halo->operation.status == WEFT_OK;
     return halo->posted ? WEFT_OK : progress_status(&halo->operation);
 }

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "comm/sync/sync.h"
+#include "comm/sync/staging.h"
 
 typedef enum bucket_phase { BUCKET_IDLE, BUCKET_REDUCING, BUCKET_OWED } bucket_phase;
 
@@ -47,12 +47,14 @@ static void name_bucket(const comm_sync *sync, int b, char *text, size_t bytes)
     }
 }
 
-/* On the communication thread. */
-static weft_status admit(void *argument, uint64_t post)
+/* On the communication thread, once the bucket is here. */
+static weft_status admit(void *argument, bool *done)
 {
     const allreduce_bucket *bucket = argument;
-    (void)post;
-    sync_admit(bucket->sync, bucket->number, 1);
+    WEFT_TRY(staging_gradient_here(bucket->sync, bucket->number, done));
+    if (*done) {
+        sync_admit(bucket->sync, bucket->number, 1);
+    }
     return WEFT_OK;
 }
 

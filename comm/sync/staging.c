@@ -55,6 +55,29 @@ static weft_status create_narrow(comm_sync *sync)
     return hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, &s->narrow);
 }
 
+/* Whether gradients are asked for on the communication thread: the mode's operations begin there, with all of a bucket. */
+static bool comes_late(const comm_sync *sync)
+{
+    const bool narrow = sync->desc.dtype == WEFT_DTYPE_F32 && sync->options.wire != COMM_WIRE_SAME;
+    return sync->mode == SYNC_ALLREDUCE && sync->admits_aside && !narrow && sync->desc.hal->stream.reached != NULL;
+}
+
+/* Where gradients come to. */
+static weft_status create_gradients(comm_sync *sync)
+{
+    sync_staging *s = &sync->staging;
+    weft_hal *hal = sync->desc.hal;
+    const size_t bytes = (size_t)sync->desc.trained * element_bytes(sync);
+    if (!comes_late(sync)) {
+        return weft_malloc(bytes, 1, WEFT_MEM_COMM, &s->grad_host);
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&s->event, sync->desc.buckets, WEFT_MEM_COMM));
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        WEFT_TRY(hal->stream.create(hal, &s->event[b]));
+    }
+    return hal->mem.alloc_host(hal, bytes, WEFT_MEM_COMM, &s->grad_host);
+}
+
 weft_status staging_create(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
@@ -64,7 +87,7 @@ weft_status staging_create(comm_sync *sync)
         return WEFT_OK;
     }
     WEFT_TRY(weft_malloc((size_t)desc->elements, element_bytes(sync), WEFT_MEM_COMM, &s->value_host));
-    WEFT_TRY(weft_malloc((size_t)desc->trained, element_bytes(sync), WEFT_MEM_COMM, &s->grad_host));
+    WEFT_TRY(create_gradients(sync));
     WEFT_TRY(hal->mem.alloc(hal, 2 * sizeof(double), WEFT_MEM_COMM, &s->magnitudes));
     s->elements = desc->elements;
     s->value = desc->value;
@@ -82,11 +105,30 @@ weft_status staging_compare(comm_sync *sync)
     return device != 0 ? comm_agree(sync->comm, create_narrow(sync)) : WEFT_OK;
 }
 
+static void destroy_gradients(comm_sync *sync)
+{
+    sync_staging *s = &sync->staging;
+    weft_hal *hal = sync->desc.hal;
+    if (s->event == NULL) {
+        weft_free(s->grad_host);
+        return;
+    }
+    if (s->grad_host != NULL) {
+        hal->mem.free_host(hal, s->grad_host);
+    }
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        if (s->event[b] != NULL) {
+            hal->stream.destroy(hal, s->event[b]);
+        }
+    }
+    weft_free(s->event);
+}
+
 void staging_destroy(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
+    destroy_gradients(sync);
     weft_free(s->value_host);
-    weft_free(s->grad_host);
     weft_free(s->narrow_host);
     void *const device[] = {s->magnitudes, s->narrow};
     for (int i = 0; i < 2; ++i) {
@@ -151,6 +193,16 @@ static weft_status narrow_out(const comm_sync *sync, const sync_bucket *bucket)
     return cast(sync, bucket, false);
 }
 
+/* Its operation asks staging_gradient_here before it reads the copy. */
+static weft_status late_in(const comm_sync *sync, const sync_bucket *bucket, hal_event *event)
+{
+    const sync_staging *s = &sync->staging;
+    weft_hal *hal = sync->desc.hal;
+    WEFT_TRY(hal->mem.download_async(hal, at(sync, s->grad_host, bucket->offset), at(sync, s->grad, bucket->offset),
+                                     (size_t)bucket->count * element_bytes(sync)));
+    return hal->stream.record(hal, event);
+}
+
 weft_status staging_gradient_in(comm_sync *sync, int b)
 {
     const sync_staging *s = &sync->staging;
@@ -164,6 +216,9 @@ weft_status staging_gradient_in(comm_sync *sync, int b)
     }
     if (s->narrow != NULL) {
         return narrow_in(sync, bucket);
+    }
+    if (s->event != NULL) {
+        return late_in(sync, bucket, s->event[b]);
     }
     return hal->mem.download(hal, at(sync, s->grad_host, bucket->offset), at(sync, s->grad, bucket->offset),
                              (size_t)bucket->count * element_bytes(sync));
@@ -180,8 +235,16 @@ weft_status staging_gradient_out(comm_sync *sync, int b)
     if (s->narrow != NULL) {
         return narrow_out(sync, bucket);
     }
-    return hal->mem.upload(hal, at(sync, s->grad, bucket->offset), at(sync, s->grad_host, bucket->offset),
+    /* The next gradient that comes into the host memory of a late one comes behind this in the stream. */
+    return (s->event != NULL ? hal->mem.upload_async : hal->mem.upload)(hal, at(sync, s->grad, bucket->offset), at(sync, s->grad_host, bucket->offset),
                            (size_t)bucket->count * element_bytes(sync));
+}
+
+weft_status staging_gradient_here(const comm_sync *sync, int b, bool *here)
+{
+    const sync_staging *s = &sync->staging;
+    *here = true;
+    return s->event != NULL ? sync->desc.hal->stream.reached(sync->desc.hal, s->event[b], here) : WEFT_OK;
 }
 
 weft_status staging_admit(comm_sync *sync, int b)

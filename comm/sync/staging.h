@@ -4,7 +4,8 @@
  * The modes work on host memory. Where the host sees the backend's they work on that, once the stream has run dry; else
  * on copies of their own:
  *
- *      allreduce, wire float32      a bucket's gradient, down when it is handed in, up when it is reduced
+ *      allreduce, wire float32      a bucket's gradient, down when it is handed in, up when it is reduced; with a communication
+ *                                   thread the caller goes on computing, and the reduction starts once the copy is here
  *      allreduce, wire of 16 bits   the same, cast on the device: half the bytes each way. What a rank keeps of its own
  *                                   share is rounded as well then, which between hosts it is not: where some ranks have
  *                                   no device, float32 crosses
@@ -12,7 +13,7 @@
  *                                   some ranks have no device
  *      the others                   all gradients, and all parameters around what moves them
  *
- * All calls are made by the thread that owns the backend, and do nothing on one rank.
+ * All calls but one are made by the thread that owns the backend, and do nothing on one rank.
  */
 #ifndef WEFT_COMM_SYNC_STAGING_H
 #define WEFT_COMM_SYNC_STAGING_H
@@ -33,6 +34,8 @@ weft_status staging_values_out(comm_sync *sync);
 /* A bucket's gradient comes to desc.grad, and goes back; nothing where the mode takes it itself (staging.by_mode). */
 weft_status staging_gradient_in(comm_sync *sync, int bucket);
 weft_status staging_gradient_out(comm_sync *sync, int bucket);
+/* Whether a gradient that was let in is in desc.grad. Any thread; never waits. */
+weft_status staging_gradient_here(const comm_sync *sync, int bucket, bool *here);
 /* sync_admit of a bucket that stays on the device. */
 weft_status staging_admit(comm_sync *sync, int bucket);
 

@@ -256,7 +256,8 @@ typedef struct sync_staging {
     bool by_mode;                 /* the mode takes gradients from the device, and puts the sums there */
     void *narrow, *narrow_host; /* [longest bucket] of narrow_dtype, on the device and here; NULL: all of it crosses */
     weft_dtype narrow_dtype;
-    void *magnitudes; /* double [2] on the device */
+    void *magnitudes;  /* double [2] on the device */
+    hal_event **event; /* [buckets] behind the copy of a gradient, whose reduction asks for it; NULL: copies are waited for */
 } sync_staging;
 
 /* What travels beside the parameters: comm/sync/tracking.c. */

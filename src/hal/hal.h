@@ -124,7 +124,8 @@ typedef struct hal_mem_ops {
 
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 /* A backend has one stream: operations and copies run in the order of the calls, and may return before they have run.
- * download, wait and sync return when what was called before has; a failure of something that ran late is told there.
+ * download, wait and sync return when what was called before has; a failure of something that ran late is told there, and
+ * by reached.
  * Left out: everything has run when its call returns, and waiting is free. */
 typedef struct hal_event hal_event; /* a place in the stream */
 
@@ -132,6 +133,10 @@ typedef struct hal_stream_ops {
     weft_status (*create)(weft_hal *hal, hal_event **event);
     weft_status (*record)(weft_hal *hal, hal_event *event); /* behind what was called so far */
     weft_status (*wait)(weft_hal *hal, hal_event *event);   /* the host waits until the stream has come there */
+    /* [out] yes  whether it has come there; never waits. Any thread asks, beside calls of others, but for one that records or
+     * destroys the event. NULL: ask nothing, wait. So it is with ref and cpu, where everything has run when its call returns,
+     * and with shadow, whose queue runs when somebody waits and not before. */
+    weft_status (*reached)(weft_hal *hal, hal_event *event, bool *yes);
     weft_status (*sync)(weft_hal *hal);                     /* until it has run dry */
     void (*destroy)(weft_hal *hal, hal_event *event);
 } hal_stream_ops;

@@ -103,6 +103,16 @@ static weft_status event_wait(weft_hal *hal, hal_event *event)
     return WEFT_OK;
 }
 
+static weft_status event_reached(weft_hal *hal, hal_event *event, bool *yes)
+{
+    *yes = true;
+    WEFT_TRY(cuda_enter(hal));
+    for (int i = 0; i < 3 && *yes; ++i) {
+        WEFT_TRY(cuda_check("wait", cuda_event_query(event->on[i], yes)));
+    }
+    return WEFT_OK;
+}
+
 static weft_status stream_sync(weft_hal *hal)
 {
     WEFT_TRY(cuda_enter(hal));
@@ -266,6 +276,7 @@ weft_status hal_open_cuda(weft_hal *hal, int threads, const char *argument)
     hal->stream = (hal_stream_ops){.create = event_create,
                                    .record = event_record,
                                    .wait = event_wait,
+                                   .reached = event_reached,
                                    .sync = stream_sync,
                                    .destroy = event_destroy};
     hal->mem.scratch = mem_scratch;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/half.h"
+#include "base/log.h"
 #include "comm/sync/sync.h"
 #include "support/test.h"
 
@@ -23,6 +24,13 @@ static weft_status counted_download(weft_hal *hal, void *host, const void *devic
 {
     downloaded += (int64_t)bytes;
     return shadow_download(hal, host, device, bytes);
+}
+
+static weft_status always(weft_hal *hal, hal_event *event, bool *yes)
+{
+    (void)hal, (void)event;
+    *yes = true;
+    return WEFT_OK;
 }
 
 /* The same replica twice: in host memory, and on a device. */
@@ -48,7 +56,7 @@ static void twins_free(twins *t)
     weft_free(t->seen);
 }
 
-static weft_status twins_make(weft_comm *comm, const sync_options *options, twins *t)
+static weft_status twins_make(weft_comm *comm, const sync_options *options, bool hasty, twins *t)
 {
     sync_desc desc = {.dtype = WEFT_DTYPE_F32,
                       .trained = TRAINED,
@@ -60,6 +68,7 @@ static weft_status twins_make(weft_comm *comm, const sync_options *options, twin
     WEFT_TRY(weft_hal_open(test_device("shadow:ref"), 1, &t->hal));
     shadow_download = t->hal->mem.download;
     t->hal->mem.download = counted_download;
+    t->hal->stream.reached = hasty ? always : t->hal->stream.reached;
     WEFT_TRY(WEFT_NEW(&t->value, ELEMENTS, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW(&t->grad, TRAINED, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW(&t->seen, ELEMENTS, WEFT_MEM_COMM));
@@ -86,6 +95,8 @@ typedef struct device_case {
     int zeros;         /* all but one in so many elements of the matrix are zeros */
     bool equal_values; /* the others are one number, or its negative */
     bool narrow;       /* the wire's type is that of the gradients, so that a cast loses nothing */
+    bool threaded;     /* a communication thread looks at buckets, and at whether they are there */
+    bool hasty;        /* and takes every copy for done */
 } device_case;
 
 static float gradient(const device_case *c, int rank, int64_t step, int64_t i)
@@ -192,7 +203,8 @@ static weft_status compare_state(const device_case *c, const twins *t)
 
 static weft_status run_case(weft_comm *comm, const device_case *c, twins *t)
 {
-    WEFT_TRY(twins_make(comm, &c->options, t));
+    WEFT_TRY(c->threaded ? comm_thread_start(comm, -1) : WEFT_OK);
+    WEFT_TRY(twins_make(comm, &c->options, c->hasty, t));
     for (int64_t step = 1; step <= STEPS; ++step) {
         WEFT_TRY(step_of(comm, c, t, step));
         if (step == 3) {
@@ -252,6 +264,35 @@ static void test_modes_have_the_bits_of_host_memory(void **state)
     run(&tracked);
     run(&shadow);
     run(&asp);
+}
+
+/* Whether the device that is tested is an imitated one that a thread asks: its copies run late. */
+static bool device_is_asked(void)
+{
+    weft_hal *hal = NULL;
+    setenv("WEFT_CUDA_SHIM_DIRECT", "1", 1);
+    ASSERT_OK(weft_hal_open(test_device("shadow:ref"), 1, &hal));
+    const bool asked = hal->stream.reached != NULL && hal->mem.reach == HAL_REACH_ALL;
+    weft_hal_close(hal);
+    unsetenv("WEFT_CUDA_SHIM_DIRECT");
+    return asked;
+}
+
+/* Buckets that the communication thread starts, once they have come; and one that is started before. */
+static void test_allreduce_that_a_thread_starts(void **state)
+{
+    static const sync_overlap overlaps[] = {OVERLAP_BACKWARD, OVERLAP_SPLIT, OVERLAP_OFF};
+    (void)state;
+    device_case c = {.name = "allreduce, thread", .options = options_of(SYNC_ALLREDUCE), .threaded = true};
+    for (int i = 0; i < 3; ++i) {
+        c.options.overlap = overlaps[i];
+        run(&c);
+    }
+    if (device_is_asked()) {
+        c.hasty = true;
+        log_set_level(LOG_QUIET);
+        assert_int_not_equal(comm_thread_run(RANKS, case_rank, &c), WEFT_OK);
+    }
 }
 
 static void test_topk_has_the_bits_of_host_memory(void **state)
@@ -315,7 +356,7 @@ static weft_status volume_rank(weft_comm *comm, void *argument)
 {
     const volume_case *v = argument;
     twins t = {0};
-    weft_status status = twins_make(comm, &v->base.options, &t);
+    weft_status status = twins_make(comm, &v->base.options, false, &t);
     for (int64_t step = 1; step <= 3 && status == WEFT_OK; ++step) {
         for (int64_t i = 0; i < TRAINED; ++i) {
             t.grad[i] = gradient(&v->base, comm_rank(comm), step, i);
@@ -366,7 +407,8 @@ static weft_status diverging_rank(weft_comm *comm, void *argument)
     const device_case *c = argument;
     const char *tensor = NULL;
     twins t = {0};
-    weft_status status = twins_make(comm, &c->options, &t);
+    weft_status status = c->threaded ? comm_thread_start(comm, -1) : WEFT_OK;
+    status = status == WEFT_OK ? twins_make(comm, &c->options, false, &t) : status;
     for (int64_t i = 0; status == WEFT_OK && i < TRAINED; ++i) {
         t.grad[i] = comm_rank(comm) == 1 && i == MATRIX + 7 ? NAN : 1.0f;
     }
@@ -387,10 +429,11 @@ static void test_tensors_that_are_not_finite_are_named(void **state)
     (void)state;
     device_case c[] = {{.name = "topk", .options = options_of(SYNC_TOPK)},
                        {.name = "allreduce", .options = options_of(SYNC_ALLREDUCE)},
-                       {.name = "bf16", .options = options_of(SYNC_ALLREDUCE)}};
+                       {.name = "bf16", .options = options_of(SYNC_ALLREDUCE)},
+                       {.name = "allreduce, thread", .options = options_of(SYNC_ALLREDUCE), .threaded = true}};
     c[2].options.algorithm = COMM_ALGO_AUTO;
     c[2].options.wire = COMM_WIRE_BF16;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         ASSERT_OK(comm_thread_run(RANKS, diverging_rank, &c[i]));
     }
 }
@@ -399,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modes_have_the_bits_of_host_memory),
+        cmocka_unit_test(test_allreduce_that_a_thread_starts),
         cmocka_unit_test(test_topk_has_the_bits_of_host_memory),
         cmocka_unit_test(test_topk_of_equal_magnitudes),
         cmocka_unit_test(test_topk_that_comes_down_whole),

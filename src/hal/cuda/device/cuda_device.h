@@ -87,6 +87,8 @@ int cuda_event_create(cuda_event **event);
 int cuda_event_destroy(cuda_event *event);
 int cuda_event_record(cuda_event *event, cuda_stream *stream);
 int cuda_event_sync(cuda_event *event);
+/* [out] passed  whether its stream has come past it; on any thread. Never waits. */
+int cuda_event_query(cuda_event *event, bool *passed);
 
 #ifdef __cplusplus
 }

@@ -201,3 +201,14 @@ int cuda_event_sync(cuda_event *event)
 {
     return (int)cudaEventSynchronize(event_of(event));
 }
+
+int cuda_event_query(cuda_event *event, bool *passed)
+{
+    const cudaError_t code = cudaEventQuery(event_of(event));
+    *passed = code == cudaSuccess;
+    if (code == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* an answer, which is kept like a failure: not for the next launch */
+        return CUDA_DONE;
+    }
+    return (int)code;
+}

@@ -4,6 +4,8 @@
  * A stream is a queue of tasks, and an event a place in one. Waiting for a place runs the tasks before it; a task that
  * waits for another stream's event runs that stream first. Blocks have exact extents, so that the address sanitizer names
  * an access past their end, and begin as NaNs; host memory that a copy is to fill holds 0xA5 bytes until the copy runs.
+ * Who asks for an event without waiting hears "not yet" a few times, then what is before it runs on the asking thread: the
+ * streams of a device are behind one lock, which is held while their tasks run.
  *
  * WEFT_CUDA_SHIM_DEVICES: how many devices there are (1). WEFT_CUDA_SHIM_MEMORY: bytes of each (1 TiB).
  * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70). WEFT_CUDA_SHIM_DIRECT=1: transports copy from and
@@ -17,8 +19,15 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 
+/* Tasks wait for streams by themselves, so that a thread comes to hold it twice. */
+using shim_lock = std::recursive_mutex;
+using shim_hold = std::lock_guard<shim_lock>;
+
+/* Under its lock. */
 struct cuda_stream {
+    std::shared_ptr<shim_lock> lock;
     std::deque<std::function<void()>> tasks;
     uint64_t done = 0;
 
@@ -41,12 +50,13 @@ struct cuda_stream {
 struct cuda_event {
     cuda_stream *stream = nullptr;
     uint64_t until = 0;
+    int asked = 0; /* in vain, since it was recorded */
 };
 
 namespace
 {
 
-enum { POISON = 0xA5, ALIGNMENT = 256, LATEST = 4096 };
+enum { POISON = 0xA5, ALIGNMENT = 256, LATEST = 4096, NOT_YET = 3 };
 
 std::atomic<size_t> used;
 
@@ -61,9 +71,17 @@ size_t memory_of_device()
     return setting("WEFT_CUDA_SHIM_MEMORY", (size_t)1 << 40);
 }
 
+/* Of the device that this thread opens: its streams are made by one thread. */
+std::shared_ptr<shim_lock> lock_of_thread()
+{
+    thread_local const std::shared_ptr<shim_lock> lock = std::make_shared<shim_lock>();
+    return lock;
+}
+
 /* A stream that nobody ever waits for does not grow for ever. */
 int submit(cuda_stream *stream, std::function<void()> task)
 {
+    const shim_hold hold(*stream->lock);
     if (stream->tasks.size() >= LATEST) {
         stream->run(stream->done + LATEST / 2);
     }
@@ -234,18 +252,20 @@ int cuda_stream_create(cuda_stream **stream, bool urgent)
 {
     (void)urgent;
     *stream = new cuda_stream;
+    (*stream)->lock = lock_of_thread();
     return CUDA_DONE;
 }
 
 int cuda_stream_destroy(cuda_stream *stream)
 {
-    stream->run(stream->submitted());
+    (void)cuda_stream_sync(stream);
     delete stream;
     return CUDA_DONE;
 }
 
 int cuda_stream_sync(cuda_stream *stream)
 {
+    const shim_hold hold(*stream->lock);
     stream->run(stream->submitted());
     return CUDA_DONE;
 }
@@ -256,6 +276,9 @@ int cuda_stream_wait(cuda_stream *stream, cuda_event *event)
     const uint64_t until = event->until;
     if (other == nullptr || other == stream) {
         return CUDA_DONE;
+    }
+    if (other->lock != stream->lock) {
+        return CUDA_ERROR_VALUE; /* of two devices that were opened by two threads: each would wait for the other's lock */
     }
     return submit(stream, [=] { other->run(until); });
 }
@@ -274,15 +297,31 @@ int cuda_event_destroy(cuda_event *event)
 
 int cuda_event_record(cuda_event *event, cuda_stream *stream)
 {
+    const shim_hold hold(*stream->lock);
     event->stream = stream;
     event->until = stream->submitted();
+    event->asked = 0;
     return CUDA_DONE;
 }
 
 int cuda_event_sync(cuda_event *event)
 {
     if (event->stream != nullptr) {
+        const shim_hold hold(*event->stream->lock);
         event->stream->run(event->until);
+    }
+    return CUDA_DONE;
+}
+
+int cuda_event_query(cuda_event *event, bool *passed)
+{
+    *passed = event->stream == nullptr;
+    if (!*passed) {
+        const shim_hold hold(*event->stream->lock);
+        *passed = event->stream->done >= event->until || event->asked++ >= NOT_YET;
+        if (*passed) {
+            event->stream->run(event->until);
+        }
     }
     return CUDA_DONE;
 }
