@@ -15,7 +15,8 @@
  * share any; in fewer bits, as hal_row_bytes says. Between ranks of one node the rows lie in memory that both see, and
  * there is no message. In messages, leaf rows that are one ascending run are sent and received in place, without packing, and
  * rows in a device's memory pass through the host's, unless comm_choose_direct found that the transport takes them where they
- * are. Each rank does as it can: the bytes of messages are the same.
+ * are. Each rank does as it can: the bytes of messages are the same. A post does not wait for a device that packs, where the
+ * backend lets the driver ask for it: messages start when the rows are there.
  */
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H

@@ -85,9 +85,9 @@ struct comm_halo {
     halo_window *window; /* NULL: messages alone */
     halo_mixer *mixer;   /* NULL until rows are mixed for the first time */
     /* the exchange under way */
-    bool posted;        /* and not waited for */
-    bool through;       /* the window, where it reaches */
-    bool late;          /* the driver asks whether the stream has come past what was packed; else the post waits for it */
+    bool posted;  /* and not waited for */
+    bool through; /* the window, where it reaches */
+    bool late;    /* the driver asks whether the stream has come past what was packed; else the post waits for it */
     atomic_int arrived; /* pieces that are complete; the driver's */
     int looked_at;      /* of those, how many the caller has seen */
     int awaited;        /* pieces in the window that are not there yet; the driver's */

@@ -235,9 +235,11 @@ weft_status staging_gradient_out(comm_sync *sync, int b)
     if (s->narrow != NULL) {
         return narrow_out(sync, bucket);
     }
-    /* The next gradient that comes into the host memory of a late one comes behind this in the stream. */
-    return (s->event != NULL ? hal->mem.upload_async : hal->mem.upload)(hal, at(sync, s->grad, bucket->offset), at(sync, s->grad_host, bucket->offset),
-                           (size_t)bucket->count * element_bytes(sync));
+    void *to = at(sync, s->grad, bucket->offset);
+    const void *from = at(sync, s->grad_host, bucket->offset);
+    const size_t bytes = (size_t)bucket->count * element_bytes(sync);
+    /* What comes late comes the next time behind this in the stream, so that the sum stays until it is up. */
+    return s->event != NULL ? hal->mem.upload_async(hal, to, from, bytes) : hal->mem.upload(hal, to, from, bytes);
 }
 
 weft_status staging_gradient_here(const comm_sync *sync, int b, bool *here)

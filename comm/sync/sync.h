@@ -257,7 +257,7 @@ typedef struct sync_staging {
     void *narrow, *narrow_host; /* [longest bucket] of narrow_dtype, on the device and here; NULL: all of it crosses */
     weft_dtype narrow_dtype;
     void *magnitudes;  /* double [2] on the device */
-    hal_event **event; /* [buckets] behind the copy of a gradient, whose reduction asks for it; NULL: copies are waited for */
+    hal_event **event; /* [buckets] behind the copy of a gradient, for its reduction; NULL: copies are waited for */
 } sync_staging;
 
 /* What travels beside the parameters: comm/sync/tracking.c. */

@@ -46,5 +46,8 @@ bool hal_backend_is_auto(const char *resource);
 
 /* What the build has for them: "13.0, compiled for 75 80 90", "none". Returns text. */
 const char *hal_devices_build(char *text, size_t bytes);
+/* [out] text  the version of the machine's NCCL, "": it has none. False: the build has no devices. Opens the library, which
+ * takes a moment. */
+bool hal_devices_nccl(char *text, size_t bytes);
 
 #endif

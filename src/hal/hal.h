@@ -137,7 +137,7 @@ typedef struct hal_stream_ops {
      * destroys the event. NULL: ask nothing, wait. So it is with ref and cpu, where everything has run when its call returns,
      * and with shadow, whose queue runs when somebody waits and not before. */
     weft_status (*reached)(weft_hal *hal, hal_event *event, bool *yes);
-    weft_status (*sync)(weft_hal *hal);                     /* until it has run dry */
+    weft_status (*sync)(weft_hal *hal); /* until it has run dry */
     void (*destroy)(weft_hal *hal, hal_event *event);
 } hal_stream_ops;
 

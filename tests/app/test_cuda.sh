@@ -14,6 +14,7 @@ quickstart=synth:quickstart,scale=0.004
 
 # A program that was built with WEFT_CUDA=ON, on a machine without a card.
 if "$weft" --version --verbose | grep -q '^CUDA: [1-9]' && ! nvidia-smi >/dev/null 2>&1; then
+    "$weft" --version --verbose | grep -Eq '^NCCL: (not found$|.* found; not used: .* --gpu-direct$)' || fail "no word of NCCL"
     "$weft" train --data $quickstart --backend cuda >out 2>err
     [ $? -eq 69 ] || fail "no device: $(cat err)"
     grep -q "nvidia-smi.* or take the backend cpu" err || fail "no cure: $(cat err)"
@@ -24,6 +25,7 @@ fi
 shim=$weft
 [ ! -x "$(dirname "$weft")/tests/weft_shim" ] || shim=$(dirname "$weft")/tests/weft_shim
 "$shim" --version --verbose | grep -q '^CUDA: imitated' || skip "no program with the imitated device (WEFT_CUDA=SHIM)"
+"$shim" --version --verbose | grep -q '^NCCL: not found$' || fail "NCCL: $("$shim" --version --verbose)"
 
 losses() { sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p' "$1/metrics.jsonl"; }
 same() { # FOLDER FOLDER: the same losses, of as many epochs

@@ -46,6 +46,7 @@ for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN hwloc l
     says "^$name: ."
 done
 "$weft" --version --verbose >version
+[ "$(grep -c '^NCCL: ' out)" -eq "$(grep -c '^CUDA: [^n]' out)" ] || fail "NCCL and builds without devices: $(cat out)"
 [ "$(tail -n +2 version)" = "$(cat out)" ] || fail "weft --version -v differs from weft info build: $(cat version)"
 
 # ---- a run folder ----

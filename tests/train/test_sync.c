@@ -14,6 +14,7 @@ typedef struct sync_case {
     const labelled_graph *graph;
     const char *backend;
     const char *odd; /* of ranks 1, 3, ...; NULL: as the others */
+    bool threaded;   /* every rank has a communication thread */
     train_options options;
     /* Make the gradient of this block NaN on this rank at this epoch. */
     int poisoned_rank, poisoned_block;
@@ -149,6 +150,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
                                .norm = NORM_BATCH,
                                .dropout = 0.2f};
     weft_status status = train_rank_partition(&c->graph->graph, comm_size(comm), &partition);
+    status = status == WEFT_OK && c->threaded ? comm_thread_start(comm, -1) : status;
     const char *backend = c->odd != NULL && comm_rank(comm) % 2 != 0 ? c->odd : c->backend;
     if (status == WEFT_OK) {
         status = train_rank_open(comm, backend, &c->graph->graph, &partition, &config, HAL_SPMM_ROWS, &rank);
@@ -217,10 +219,11 @@ static void check_same(const sync_case *a, const sync_case *b, int ranks, const 
 }
 
 /* Every gradient whole, when all are there. */
-static sync_case *run_base(optimizer_kind optimizer, int ranks, const char *backend)
+static sync_case *run_base(optimizer_kind optimizer, int ranks, const char *backend, bool threaded)
 {
     sync_case *base = make_case(optimizer);
     base->backend = backend;
+    base->threaded = threaded;
     base->options.sync.algorithm = COMM_ALGO_FIXED_ORDER;
     base->options.sync.overlap = OVERLAP_OFF;
     base->options.sync.bucket_bytes = 0;
@@ -229,17 +232,18 @@ static sync_case *run_base(optimizer_kind optimizer, int ranks, const char *back
     return base;
 }
 
-/* The imitated device has the bits of the cpu; a device that is tested in its place has bits of its own. */
+/* The imitated device has the bits of the cpu; a device that is tested in its place has bits of its own, and so have
+ * sums with a communication thread: rows of other ranks are added behind the rank's own then. */
 static void bits_do_not_depend(optimizer_kind optimizer, int ranks)
 {
     static const int64_t sizes[] = {0, 4096, 64};
-    static const char *const backends[] = {"cpu", "shadow"};
+    static const char *const backends[] = {"cpu", "shadow", "shadow"};
     const bool own_bits = strcmp(test_device("shadow"), "shadow") != 0;
-    sync_case *base = run_base(optimizer, ranks, "cpu");
-    for (int i = 0; i < 12; ++i) {
-        if (i == 6 && own_bits) {
+    sync_case *base = run_base(optimizer, ranks, "cpu", false);
+    for (int i = 0; i < 18; ++i) {
+        if ((i == 6 && own_bits) || i == 12) {
             free(base);
-            base = run_base(optimizer, ranks, "shadow");
+            base = run_base(optimizer, ranks, "shadow", i == 12);
         }
         sync_case *c = make_case(optimizer);
         char what[160];
@@ -247,8 +251,10 @@ static void bits_do_not_depend(optimizer_kind optimizer, int ranks)
         c->options.sync.overlap = i % 2 == 0 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
         c->options.sync.bucket_bytes = sizes[i / 2 % 3];
         c->backend = backends[i / 6];
-        snprintf(what, sizeof what, "overlap %d, buckets of %lld bytes, backend %s, optimiser %d",
-                 (int)c->options.sync.overlap, (long long)c->options.sync.bucket_bytes, c->backend, (int)optimizer);
+        c->threaded = i / 6 == 2;
+        snprintf(what, sizeof what, "overlap %d, buckets of %lld bytes, backend %s%s, optimiser %d",
+                 (int)c->options.sync.overlap, (long long)c->options.sync.bucket_bytes, c->backend,
+                 c->threaded ? ", threads" : "", (int)optimizer);
         ASSERT_OK(comm_thread_run(ranks, case_rank, c));
         check_same(c, base, ranks, what);
         free(c);

@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "comm/comm.h"
+#include "comm/comm_options.def"
 #include "dense/data/image_decode.h"
 #include "hal/devices.h"
 #include "hal/hal.h"
@@ -77,6 +78,21 @@ static void print_instruction_sets(FILE *out)
     fputs(" (of this machine)\n", out);
 }
 
+/* For people alone: a training does not open a library that it does not use. */
+static void print_nccl(FILE *out)
+{
+    char version[VERSION_TEXT_BYTES];
+    if (!hal_devices_nccl(version, sizeof version)) {
+        return;
+    }
+    if (version[0] == '\0') {
+        fputs("NCCL: not found\n", out);
+    } else {
+        fprintf(out, "NCCL: %s found; not used: messages go by MPI, from device memory with " FLAG_GPU_DIRECT "\n",
+                version);
+    }
+}
+
 void versions_print(FILE *out)
 {
     version_row row[VERSIONS_MOST];
@@ -84,5 +100,6 @@ void versions_print(FILE *out)
     for (int i = 0; i < count; i++) {
         fprintf(out, "%s: %s\n", row[i].name, row[i].text);
     }
+    print_nccl(out);
     print_instruction_sets(out);
 }

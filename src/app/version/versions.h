@@ -21,7 +21,7 @@ int versions_collect(version_row row[VERSIONS_MOST]);
 
 /* An object "versions" with a key a row. */
 void versions_write(json_writer *json);
-/* A line a row, "name: text", and the instruction sets of this machine. */
+/* A line a row, "name: text", then NCCL, where the build has devices, and the instruction sets of this machine. */
 void versions_print(FILE *out);
 
 #endif

@@ -6,6 +6,7 @@
 
 #if WEFT_HAVE_CUDA
 #include "hal/cuda/cuda_devices.h"
+#include "hal/cuda/device/cuda_device.h"
 #else
 static weft_status fail_none(void)
 {
@@ -53,4 +54,16 @@ const char *hal_devices_build(char *text, size_t bytes)
     snprintf(text, bytes, "none");
 #endif
     return text;
+}
+
+bool hal_devices_nccl(char *text, size_t bytes)
+{
+#if WEFT_HAVE_CUDA
+    cuda_device_nccl(text, bytes);
+    return true;
+#else
+    (void)bytes;
+    text[0] = '\0';
+    return false;
+#endif
 }

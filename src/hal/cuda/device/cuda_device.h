@@ -61,6 +61,8 @@ int cuda_device_last_error(void);
 const char *cuda_device_error(int code);
 /* What stands behind the calls: "CUDA 12.8", "CUDA imitated on this CPU". */
 void cuda_device_library(char *text, size_t bytes);
+/* "2.21.5", of the NCCL that the machine has; "": none. */
+void cuda_device_nccl(char *text, size_t bytes);
 
 /* bytes > 0. Freeing does not wait for what may use the memory. */
 int cuda_device_alloc(void **device, size_t bytes);

@@ -1,6 +1,8 @@
 /* hal/cuda/device/device_runtime.c: the calls of cuda_device.h, of the CUDA runtime. */
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "hal/cuda/device/cuda_device.h"
 
@@ -98,6 +100,28 @@ void cuda_device_library(char *text, size_t bytes)
     int version = 0;
     (void)cudaRuntimeGetVersion(&version);
     snprintf(text, bytes, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+}
+
+/* Opened for its version alone. Before 2.9 that is a number of four digits. */
+void cuda_device_nccl(char *text, size_t bytes)
+{
+    int (*ask)(int *version) = NULL;
+    int version = 0;
+    void *library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_LOCAL);
+    text[0] = '\0';
+    if (library == NULL) {
+        return;
+    }
+    void *found = dlsym(library, "ncclGetVersion");
+    memcpy(&ask, &found, sizeof found); /* function pointers are not objects: copied as what they are */
+    if (ask != NULL && ask(&version) == 0 && version > 0) {
+        const int major = version < 10000 ? version / 1000 : version / 10000;
+        const int minor = version < 10000 ? version % 1000 / 100 : version % 10000 / 100;
+        snprintf(text, bytes, "%d.%d.%d", major, minor, version % 100);
+    } else {
+        snprintf(text, bytes, "of unknown version");
+    }
+    (void)dlclose(library);
 }
 
 int cuda_device_alloc(void **device, size_t bytes)

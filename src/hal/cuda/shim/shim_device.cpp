@@ -189,6 +189,12 @@ void cuda_device_library(char *text, size_t bytes)
     snprintf(text, bytes, "CUDA imitated on this CPU");
 }
 
+void cuda_device_nccl(char *text, size_t bytes)
+{
+    (void)bytes;
+    text[0] = '\0'; /* one that the machine has knows nothing of this device */
+}
+
 /* The block begins with its length, out of the caller's reach. */
 int cuda_device_alloc(void **device, size_t bytes)
 {
