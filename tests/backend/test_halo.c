@@ -215,21 +215,23 @@ static weft_status scale_rows(weft_hal *hal, void *x, int64_t rows, double scale
 }
 
 /* Nothing is looked at on the way, and the matrix is written again at once: buffers are used for the next rows while copies of
- * the last ones may be to come. */
+ * the last ones may be to come. Between post and wait the caller works on another matrix, as the driver asks. */
 static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *local, float (*host)[CHAIN_WIDTH])
 {
     const size_t bytes = (size_t)local->n * sizeof host[0];
     const comm_halo_desc desc = halo_desc_of(local);
     weft_status status = WEFT_OK;
     comm_halo *halo = NULL;
-    void *device = NULL;
+    void *device = NULL, *other = NULL;
     for (int64_t i = 0; i < local->n * CHAIN_WIDTH; ++i) {
         host[i / CHAIN_WIDTH][i % CHAIN_WIDTH] =
             case_noise(comm_rank(comm), local->vertex[i / CHAIN_WIDTH] * 1000 + i % CHAIN_WIDTH);
     }
     WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CHAIN_WIDTH, &halo), status, done);
     WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &device), status, done);
+    WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, bytes), status, done);
+    WEFT_TRY_GOTO(hal->mem.zero(hal, other, bytes), status, done);
     for (int k = 0; k < 24; ++k) {
         const comm_halo_code code = {.codec = k % 4 == 3 ? HAL_ROWS_INT8 : HAL_ROWS_NONE,
                                      .mean_bits = k % 8 == 6 ? 4.0 : 0.0,
@@ -237,6 +239,9 @@ static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *lo
         const halo_direction direction = k / 2 % 2 == 0 ? HALO_FORWARD : HALO_REVERSE;
         WEFT_TRY_GOTO(comm_halo_post_coded(halo, direction, &code, WEFT_DTYPE_F32, device, CHAIN_WIDTH, CHAIN_WIDTH),
                       status, done);
+        for (int i = 0; i < 64 && !comm_halo_arrived(halo); ++i) {
+            WEFT_TRY_GOTO(scale_rows(hal, other, local->n, 2.0), status, done);
+        }
         WEFT_TRY_GOTO(comm_halo_wait(halo), status, done);
         WEFT_TRY_GOTO(scale_rows(hal, device, local->n, 0.5), status, done);
     }
@@ -244,6 +249,7 @@ static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *lo
 done:
     comm_halo_destroy(halo);
     hal->mem.free(hal, device);
+    hal->mem.free(hal, other);
     return status;
 }
 

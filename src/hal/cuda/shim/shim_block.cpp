@@ -1,6 +1,6 @@
 /*
  * hal/cuda/shim/shim_block.cpp: see shim_block.h. A fiber is a stack and a place in it: switching saves the registers that
- * calls keep, without the system calls of swapcontext, and is told to the address sanitizer.
+ * calls keep, without the system calls of swapcontext, and is told to the sanitizers of addresses and threads.
  */
 #include "hal/cuda/shim/shim_block.h"
 
@@ -9,13 +9,23 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SHIM_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define SHIM_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SHIM_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define SHIM_TSAN 1
 #endif
 #endif
 #ifdef SHIM_ASAN
 #include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef SHIM_TSAN
+#include <sanitizer/tsan_interface.h>
+#define SHIM_UNSEEN __attribute__((no_sanitize("thread"))) /* calls that one fiber enters and another leaves */
+#else
+#define SHIM_UNSEEN
 #endif
 
 __thread shim_place shim_at;
@@ -53,6 +63,7 @@ struct fiber {
     void *top; /* of the stack, while another one runs */
     char *stack;
     void *asan; /* its shadow stack, while another one runs */
+    void *tsan; /* the thread that it is */
     state is;
     unsigned mask;            /* of the warp's lanes that it waits with */
     uint64_t word;            /* what it hands in */
@@ -67,6 +78,7 @@ struct team {
     void *scheduler_asan;
     const void *scheduler_stack;
     size_t scheduler_bytes;
+    void *scheduler_tsan;
     shim_kernel *kernel;
     unsigned threads, current;
     bool running;
@@ -76,6 +88,11 @@ struct team {
     {
         for (fiber &f : fibers) {
             free(f.stack);
+#ifdef SHIM_TSAN
+            if (f.tsan != nullptr) {
+                __tsan_destroy_fiber(f.tsan);
+            }
+#endif
         }
     }
 };
@@ -152,16 +169,20 @@ order order_of(uint64_t count)
 
 /* ---- fibers -------------------------------------------------------------------------------------------------------- */
 
-void before_switch(void **keep, const void *stack, size_t bytes)
+SHIM_UNSEEN void before_switch(void **keep, const void *stack, size_t bytes, void *tsan)
 {
-#ifdef SHIM_ASAN
+#if defined(SHIM_ASAN)
+    (void)tsan;
     __sanitizer_start_switch_fiber(keep, stack, bytes);
-#else
+#elif defined(SHIM_TSAN)
     (void)keep, (void)stack, (void)bytes;
+    __tsan_switch_to_fiber(tsan, 0);
+#else
+    (void)keep, (void)stack, (void)bytes, (void)tsan;
 #endif
 }
 
-void after_switch(void *kept, const void **stack, size_t *bytes)
+SHIM_UNSEEN void after_switch(void *kept, const void **stack, size_t *bytes)
 {
 #ifdef SHIM_ASAN
     __sanitizer_finish_switch_fiber(kept, stack, bytes);
@@ -170,16 +191,16 @@ void after_switch(void *kept, const void **stack, size_t *bytes)
 #endif
 }
 
-void to_scheduler(state is)
+SHIM_UNSEEN void to_scheduler(state is)
 {
     fiber &f = here->fibers[here->current];
     f.is = is;
-    before_switch(is == ENDED ? nullptr : &f.asan, here->scheduler_stack, here->scheduler_bytes);
+    before_switch(is == ENDED ? nullptr : &f.asan, here->scheduler_stack, here->scheduler_bytes, here->scheduler_tsan);
     shim_switch(&f.top, here->scheduler);
     after_switch(f.asan, nullptr, nullptr);
 }
 
-[[noreturn]] void fiber_main()
+[[noreturn]] SHIM_UNSEEN void fiber_main()
 {
     after_switch(nullptr, &here->scheduler_stack, &here->scheduler_bytes);
     here->kernel->run_thread();
@@ -196,6 +217,10 @@ void make_fiber(unsigned i)
     if (f.stack == nullptr) {
         give_up("no memory for its stack");
     }
+#ifdef SHIM_TSAN
+    f.tsan = f.tsan != nullptr ? f.tsan : __tsan_create_fiber(0);
+    here->scheduler_tsan = __tsan_get_current_fiber();
+#endif
     /* As if fiber_main had been about to be called: its address above the registers, the stack as calls align it. */
     void **top = reinterpret_cast<void **>(f.stack + STACK) - 2;
     *top = reinterpret_cast<void *>(fiber_main);
@@ -205,12 +230,12 @@ void make_fiber(unsigned i)
     f.is = RUNS;
 }
 
-void run_fiber(unsigned i)
+SHIM_UNSEEN void run_fiber(unsigned i)
 {
     fiber &f = here->fibers[i];
     here->current = i;
     shim_at = f.at;
-    before_switch(&here->scheduler_asan, f.stack, STACK);
+    before_switch(&here->scheduler_asan, f.stack, STACK, f.tsan);
     shim_switch(&here->scheduler, f.top);
     after_switch(here->scheduler_asan, nullptr, nullptr);
 }
