@@ -61,7 +61,7 @@ int cuda_device_last_error(void);
 const char *cuda_device_error(int code);
 /* What stands behind the calls: "CUDA 12.8", "CUDA imitated on this CPU". */
 void cuda_device_library(char *text, size_t bytes);
-/* "2.21.5", of the NCCL that the machine has; "": none. */
+/* "2.21.5", of the NCCL that the machine has, or "an unknown version"; "": none. */
 void cuda_device_nccl(char *text, size_t bytes);
 
 /* bytes > 0. Freeing does not wait for what may use the memory. */

@@ -119,7 +119,7 @@ void cuda_device_nccl(char *text, size_t bytes)
         const int minor = version < 10000 ? version % 1000 / 100 : version % 10000 / 100;
         snprintf(text, bytes, "%d.%d.%d", major, minor, version % 100);
     } else {
-        snprintf(text, bytes, "of unknown version");
+        snprintf(text, bytes, "an unknown version");
     }
     (void)dlclose(library);
 }
