@@ -71,7 +71,7 @@ static weft_status create_gradients(comm_sync *sync)
     if (!comes_late(sync)) {
         return weft_malloc(bytes, 1, WEFT_MEM_COMM, &s->grad_host);
     }
-    WEFT_TRY(WEFT_NEW_ZERO(&s->event, sync->desc.buckets, WEFT_MEM_COMM));
+    WEFT_TRY(weft_calloc((size_t)sync->desc.buckets, sizeof(hal_event *), WEFT_MEM_COMM, (void **)&s->event));
     for (int b = 0; b < sync->desc.buckets; ++b) {
         WEFT_TRY(hal->stream.create(hal, &s->event[b]));
     }

@@ -206,28 +206,26 @@ static weft_status run_coded_rank(weft_comm *comm, void *argument)
 
 /* ---- exchanges that follow each other while the device is behind ------------------------------------------------- */
 
-enum { CHAIN_WIDTH = 7 };
-
 static weft_status scale_rows(weft_hal *hal, void *x, int64_t rows, double scale)
 {
-    const hal_mat mat = hal_mat_of(x, WEFT_DTYPE_F32, rows, CHAIN_WIDTH, CHAIN_WIDTH);
+    const hal_mat mat = hal_mat_of(x, WEFT_DTYPE_F32, rows, CODED_WIDTH, CODED_WIDTH);
     return hal_axpby(hal, &(hal_axpby_args){.x = mat, .y = mat, .alpha = scale, .beta = 0.0});
 }
 
 /* Nothing is looked at on the way, and the matrix is written again at once: buffers are used for the next rows while copies of
  * the last ones may be to come. Between post and wait the caller works on another matrix, as the driver asks. */
-static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *local, float (*host)[CHAIN_WIDTH])
+static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *local, float (*host)[CODED_WIDTH])
 {
     const size_t bytes = (size_t)local->n * sizeof host[0];
     const comm_halo_desc desc = halo_desc_of(local);
     weft_status status = WEFT_OK;
     comm_halo *halo = NULL;
     void *device = NULL, *other = NULL;
-    for (int64_t i = 0; i < local->n * CHAIN_WIDTH; ++i) {
-        host[i / CHAIN_WIDTH][i % CHAIN_WIDTH] =
-            case_noise(comm_rank(comm), local->vertex[i / CHAIN_WIDTH] * 1000 + i % CHAIN_WIDTH);
+    for (int64_t i = 0; i < local->n * CODED_WIDTH; ++i) {
+        host[i / CODED_WIDTH][i % CODED_WIDTH] =
+            case_noise(comm_rank(comm), local->vertex[i / CODED_WIDTH] * 1000 + i % CODED_WIDTH);
     }
-    WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CHAIN_WIDTH, &halo), status, done);
+    WEFT_TRY_GOTO(comm_halo_create(comm, hal, &desc, CODED_WIDTH, &halo), status, done);
     WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &device), status, done);
     WEFT_TRY_GOTO(hal->mem.alloc(hal, bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     WEFT_TRY_GOTO(hal->mem.upload(hal, device, host, bytes), status, done);
@@ -237,7 +235,7 @@ static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *lo
                                      .mean_bits = k % 8 == 6 ? 4.0 : 0.0,
                                      .rounding = {.seed = 3, .purpose = 130, .epoch = (uint32_t)k}};
         const halo_direction direction = k / 2 % 2 == 0 ? HALO_FORWARD : HALO_REVERSE;
-        WEFT_TRY_GOTO(comm_halo_post_coded(halo, direction, &code, WEFT_DTYPE_F32, device, CHAIN_WIDTH, CHAIN_WIDTH),
+        WEFT_TRY_GOTO(comm_halo_post_coded(halo, direction, &code, WEFT_DTYPE_F32, device, CODED_WIDTH, CODED_WIDTH),
                       status, done);
         for (int i = 0; i < 64 && !comm_halo_arrived(halo); ++i) {
             WEFT_TRY_GOTO(scale_rows(hal, other, local->n, 2.0), status, done);
@@ -256,7 +254,7 @@ done:
 /* The same on ref. */
 static weft_status chained_rank(weft_comm *comm, weft_hal *hal)
 {
-    static _Thread_local float rows[HALO_VERTICES][CHAIN_WIDTH], expected[HALO_VERTICES][CHAIN_WIDTH];
+    static _Thread_local float rows[HALO_VERTICES][CODED_WIDTH], expected[HALO_VERTICES][CODED_WIDTH];
     const halo_setting setting = {.shuffled = true};
     weft_hal *ref = NULL;
     halo_local *local = malloc(sizeof *local);
@@ -265,7 +263,7 @@ static weft_status chained_rank(weft_comm *comm, weft_hal *hal)
     status = status == WEFT_OK ? chain_of(comm, ref, local, expected) : status;
     status = status == WEFT_OK ? chain_of(comm, hal, local, rows) : status;
     for (int64_t i = 0; status == WEFT_OK && i < local->n; ++i) {
-        if (memcmp(rows[i], expected[i], sizeof rows[i]) != 0) {
+        if (!same_row(rows[i], expected[i])) {
             status = weft_fail(WEFT_ERR_INTERNAL, "a chain of exchanges: vertex %d begins with %.9g, not %.9g",
                                local->vertex[i], (double)rows[i][0], (double)expected[i][0]);
         }
