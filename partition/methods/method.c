@@ -6,14 +6,17 @@
 #include "partition/given/given_parts.h"
 
 static const partition_method methods[] = {
-    {"auto", "the better of metis and expand, of large graphs metis; edgecut where that moves fewer rows",
+    {"auto",
+     "the better of metis and expand, of large graphs a covering design or metis; edgecut where that moves fewer rows",
      PARTITION_VERTEX_CUT, true, method_auto},
     {"metis", "vertex-cut, METIS, minimum vertex covers of the cuts, refinement", PARTITION_VERTEX_CUT, true,
      method_metis},
-    {"expand", "vertex-cut, parts that grow by neighbourhood expansion, refinement", PARTITION_VERTEX_CUT, true,
-     method_expand},
+    {"expand", "vertex-cut, parts that grow by neighbourhood expansion, or by a covering design, refinement",
+     PARTITION_VERTEX_CUT, true, method_expand},
     {"stream",
-     "vertex-cut, edges read as they lie, in little memory: clusters of vertices, then a score for every pair",
+     "vertex-cut, edges read as they lie, in little memory: clusters of vertices, then a covering design, or a score "
+     "for every "
+     "pair",
      PARTITION_VERTEX_CUT, true, method_stream},
     {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, true, method_libra},
     {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, true, method_random},

@@ -28,14 +28,14 @@ enum { PASSES = 4 };
 #define ROWS_SLACK  1.1
 #define PRICE_POWER 1.0
 
-static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, best_cut *best,
-                           refine_result *result)
+static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                           double price_power, best_cut *best, refine_result *result)
 {
     const refine_options options = {.parts = job->parts,
                                     .threads = job->threads,
                                     .passes = PASSES,
                                     .balance = partition_pair_balance(job->options),
-                                    .price_power = PRICE_POWER,
+                                    .price_power = price_power,
                                     .share = job->options->share};
     return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
@@ -58,7 +58,7 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     if (grown.largest > options.rows) {
         WEFT_TRY(expand_assign(list, adjacent, &options, best->other, &grown));
     }
-    return improve(job, list, adjacent, best, result);
+    return improve(job, list, adjacent, PRICE_POWER, best, result);
 }
 
 /* What the stream makes of the edges, improved. [out] offered: it was worth it. */
@@ -78,7 +78,8 @@ static weft_status try_stream(const partition_job *job, const pair_list *list, c
     *offered = streamed.by_design || (way == STREAM_BEST ? streamed.at_home >= COMMUNITIES : way == STREAM_BY_SCORES);
     if (*offered) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
-        WEFT_TRY(improve(job, list, adjacent, best, &result));
+        /* Parts of a design hold as many vertices each already. */
+        WEFT_TRY(improve(job, list, adjacent, streamed.by_design ? 0 : PRICE_POWER, best, &result));
         best_cut_offer(best, streamed.by_design ? "from a design" : "from a stream", list, &result, job);
     }
     return WEFT_OK;

@@ -3,6 +3,7 @@
  * copied.
  *
  *   homes of vertices                                           homes.h
+ *   -> where a design promises fewer replicas than homes, pairs go by it, and that is all      design_pairs.h
  *   -> pairs whose ends have the same home go there, while it has room
  *   -> every other pair {u, v} goes, in the order of rows, to the part with the highest
  *
