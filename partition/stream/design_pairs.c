@@ -378,7 +378,9 @@ weft_status design_tell_held(const row_team *team, const uint16_t *edge_part, ui
     }
     WEFT_TRY_GOTO(talk->alltoallv(talk->self, held, bytes, from, bytes + team->size), status, done);
     unite(team, from, held);
-    memcpy(from, held + team->begin, (size_t)bytes[team->rank]);
+    if (rows > 0) { /* else there may be no arrays */
+        memcpy(from, held + team->begin, (size_t)bytes[team->rank]);
+    }
     status = talk->allgatherv(talk->self, from, bytes[team->rank], held, bytes);
 done:
     weft_free(from);

@@ -453,7 +453,7 @@ static weft_status is_design_worth(const stream_state *state, const block_design
     design_forecast forecast;
     WEFT_TRY(design_foresee(state->team, state->degree, state->home, design, &forecast));
     log_debug("stream: %.3f replicas a vertex by homes, %.3f by a design", forecast.by_homes, forecast.by_design);
-    *worth = forecast.by_design <= DESIGN_WORTH * forecast.by_homes;
+    *worth = forecast.by_design < DESIGN_WORTH * forecast.by_homes;
     return WEFT_OK;
 }
 
