@@ -14,9 +14,8 @@ static const partition_method methods[] = {
     {"expand", "vertex-cut, parts that grow by neighbourhood expansion, or by a covering design, refinement",
      PARTITION_VERTEX_CUT, true, method_expand},
     {"stream",
-     "vertex-cut, edges read as they lie, in little memory: clusters of vertices, then a covering design, or a score "
-     "for every "
-     "pair",
+     "vertex-cut, edges read as they lie, in little memory: clusters of vertices, then a covering design, or a "
+     "score for every pair",
      PARTITION_VERTEX_CUT, true, method_stream},
     {"libra", "vertex-cut, one greedy pass over the edges (Libra)", PARTITION_VERTEX_CUT, true, method_libra},
     {"random", "vertex-cut, every pair of neighbours to a random part", PARTITION_VERTEX_CUT, true, method_random},

@@ -9,9 +9,9 @@
  *                 -> replicas with few pairs go as a whole                                       evict.h
  *
  * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where that is a design, or finds COMMUNITIES of
- * the edges with both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how evenly
- * vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes and
- * citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 12 more
+ * the edges with both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how
+ * evenly vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes
+ * and citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 12 more
  * where the graph is not symmetric and simple already): 60 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then
  * the counts of refinement (counts.h).
  */
@@ -61,9 +61,10 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     return improve(job, list, adjacent, PRICE_POWER, best, result);
 }
 
-/* What the stream makes of the edges, improved. [out] offered: it was worth it. */
+/* What the stream makes of the edges, improved where it is a design, or has at least this share of them at home. [out] streamed. */
 static weft_status try_stream(const partition_job *job, const pair_list *list, const adjacency *adjacent,
-                              edge_stream_way way, uint16_t *edge_part, best_cut *best, bool *offered)
+                              edge_stream_way way, double at_home, uint16_t *edge_part, best_cut *best,
+                              edge_stream_result *streamed)
 {
     const row_team alone = row_team_alone(job->graph);
     const edge_stream_options options = {.parts = job->parts,
@@ -72,15 +73,13 @@ static weft_status try_stream(const partition_job *job, const pair_list *list, c
                                          .way = way,
                                          .balance = partition_pair_balance(job->options),
                                          .first = true};
-    edge_stream_result streamed;
     refine_result result = {0};
-    WEFT_TRY(edge_stream_assign(&alone, &options, edge_part, NULL, &streamed));
-    *offered = streamed.by_design || (way == STREAM_BEST ? streamed.at_home >= COMMUNITIES : way == STREAM_BY_SCORES);
-    if (*offered) {
+    WEFT_TRY(edge_stream_assign(&alone, &options, edge_part, NULL, streamed));
+    if (streamed->by_design || streamed->at_home >= at_home) {
         pair_list_collect(list, edge_part, job->graph, job->threads, best->other);
         /* Parts of a design hold as many vertices each already. */
-        WEFT_TRY(improve(job, list, adjacent, streamed.by_design ? 0 : PRICE_POWER, best, &result));
-        best_cut_offer(best, streamed.by_design ? "from a design" : "from a stream", list, &result, job);
+        WEFT_TRY(improve(job, list, adjacent, streamed->by_design ? 0 : PRICE_POWER, best, &result));
+        best_cut_offer(best, streamed->by_design ? "from a design" : "from a stream", list, &result, job);
     }
     return WEFT_OK;
 }
@@ -97,20 +96,25 @@ static weft_status try_growth(const partition_job *job, const pair_list *list, c
 weft_status expand_offer_design(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                                 uint16_t *edge_part, best_cut *best, bool *offered)
 {
-    return try_stream(job, list, adjacent, STREAM_BY_DESIGN, edge_part, best, offered);
+    edge_stream_result streamed;
+    WEFT_TRY(try_stream(job, list, adjacent, STREAM_BY_DESIGN, COMMUNITIES, edge_part, best, &streamed));
+    *offered = streamed.by_design;
+    return WEFT_OK;
 }
 
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                          uint16_t *edge_part, best_cut *best)
 {
-    bool offered = false;
+    edge_stream_result streamed;
     if (list->pairs > BEST_CUT_PAIRS) {
-        WEFT_TRY(try_stream(job, list, adjacent, STREAM_BEST, edge_part, best, &offered));
-        return offered ? WEFT_OK : try_growth(job, list, adjacent, HUB, INT64_MAX, "grown", best);
+        WEFT_TRY(try_stream(job, list, adjacent, STREAM_BEST, COMMUNITIES, edge_part, best, &streamed));
+        return best->found ? WEFT_OK : try_growth(job, list, adjacent, HUB, INT64_MAX, "grown", best);
     }
     const int64_t finished = (int64_t)(ROWS_SLACK * (double)list->vertices / job->parts) + 1;
-    WEFT_TRY(try_stream(job, list, adjacent, STREAM_BY_SCORES, edge_part, best, &offered));
-    WEFT_TRY(expand_offer_design(job, list, adjacent, edge_part, best, &offered));
+    WEFT_TRY(try_stream(job, list, adjacent, STREAM_BEST, 0, edge_part, best, &streamed));
+    if (streamed.by_design) {
+        WEFT_TRY(try_stream(job, list, adjacent, STREAM_BY_SCORES, 0, edge_part, best, &streamed));
+    }
     WEFT_TRY(try_growth(job, list, adjacent, HUB, INT64_MAX, "grown", best));
     return try_growth(job, list, adjacent, HUB_AGAIN, finished, "grown, few hubs", best);
 }

@@ -92,7 +92,7 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
         log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
                  (long long)list->vertices, job->parts);
     }
-    if (several || !takes) {
+    if (several || !best->found) {
         WEFT_TRY_GOTO(offer_libra(job, list, &adjacent, best), status, done);
     }
     if (several && either) {

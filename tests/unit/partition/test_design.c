@@ -6,9 +6,9 @@
 #include <math.h>
 
 #include "base/log.h"
-#include "partition/partition.h"
 #include "partition/stream/design_pairs.h"
 #include "partition/stream/edge_stream.h"
+#include "support/edge_parts.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -49,29 +49,6 @@ static void test_every_two_groups_meet(void **state)
         const double plane = 0.5 + sqrt((double)parts - 0.75);
         assert_true((double)replicas / design.points < 1.12 * plane);
     }
-}
-
-/* held [n, parts]; load [parts]. Returns the replicas. */
-static int64_t count_held(const weft_graph *g, int parts, const uint16_t *edge_part, char *held, int64_t *load)
-{
-    int64_t replicas = 0;
-    memset(held, 0, (size_t)(g->vertices * parts));
-    memset(load, 0, (size_t)parts * sizeof *load);
-    for (int64_t v = 0; v < g->vertices; ++v) {
-        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(g, e);
-            assert_int_equal(edge_part[e] == PARTITION_NO_PART, u == v);
-            if (u != v) {
-                assert_true(edge_part[e] < parts);
-                held[u * parts + edge_part[e]] = held[v * parts + edge_part[e]] = 1;
-                ++load[edge_part[e]];
-            }
-        }
-    }
-    for (int64_t i = 0; i < g->vertices * parts; ++i) {
-        replicas += held[i];
-    }
-    return replicas;
 }
 
 static void check_both_directions(const weft_graph *g, const uint16_t *edge_part)

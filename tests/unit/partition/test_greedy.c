@@ -8,6 +8,7 @@
 #include "partition/methods/libra.h"
 #include "partition/partition.h"
 #include "partition/stream/edge_stream.h"
+#include "support/edge_parts.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -351,22 +352,12 @@ static void test_counts_follow_moves(void **state)
 /* Replicas of edge_part, self-loops left out; the most edges of a part. */
 static int64_t count_streamed(const weft_graph *g, int parts, const uint16_t *edge_part, int64_t *most)
 {
-    char *held = calloc((size_t)(g->vertices * parts) + 1, 1);
-    int64_t *load = calloc((size_t)parts, sizeof *load), replicas = 0;
+    char *held = malloc((size_t)(g->vertices * parts) + 1);
+    int64_t *load = calloc((size_t)parts, sizeof *load);
+    const int64_t replicas = count_held(g, parts, edge_part, held, load);
     *most = 0;
-    for (int64_t v = 0; v < g->vertices; ++v) {
-        for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
-            const int64_t u = graph_source(g, e);
-            assert_int_equal(edge_part[e] == PARTITION_NO_PART, u == v);
-            if (u != v) {
-                assert_true(edge_part[e] < parts);
-                held[u * parts + edge_part[e]] = held[v * parts + edge_part[e]] = 1;
-                *most = ++load[edge_part[e]] > *most ? load[edge_part[e]] : *most;
-            }
-        }
-    }
-    for (int64_t i = 0; i < g->vertices * parts; ++i) {
-        replicas += held[i];
+    for (int p = 0; p < parts; ++p) {
+        *most = load[p] > *most ? load[p] : *most;
     }
     free(held);
     free(load);
