@@ -83,14 +83,17 @@ weft_status sparse_all_gather_create(sparse_plan *plan)
 {
     comm_schedule *s = &plan->schedule;
     plan->count = plan->desc.count;
-    WEFT_TRY(slots_create(&plan->slots, plan->senders,
-                          sparse_capacity(&plan->desc.select, plan->desc.most, plan->desc.count)));
-    if (plan->desc.hal != NULL) { /* the caller selects before it posts, and adds after it has waited */
+    const int64_t most = sparse_capacity(&plan->desc.select, plan->desc.most, plan->desc.count);
+    if (plan->desc.hal != NULL) { /* it selects when its stream comes to it, and adds once the caller has waited */
+        WEFT_TRY(slots_create(&plan->slots, plan->desc.hal, plan->senders, most > 0 ? most : 1));
+        schedule_round(s, "select");
+        schedule_try(s, sparse_device_taken, plan);
         build_ring(plan);
         schedule_round(s, "unpack");
         schedule_call(s, blame_senders, plan);
         return WEFT_OK;
     }
+    WEFT_TRY(slots_create(&plan->slots, NULL, plan->senders, most));
     schedule_round(s, "select");
     schedule_call(s, add_vector, plan);
     schedule_call(s, sparse_select, plan);

@@ -8,33 +8,6 @@
 #include "comm/sparse/sparse_internal.h"
 #include "hal/pack.h"
 
-weft_status dense_create(sparse_plan *plan)
-{
-    comm_allreduce_desc flag = {.lane = plan->desc.lane,
-                                .algorithm = COMM_ALGO_AUTO,
-                                .dtype = WEFT_DTYPE_I64,
-                                .op = COMM_MAX,
-                                .count = 1,
-                                .buffer = &plan->flag_value,
-                                .name = "finite"};
-    comm_allreduce_desc dense = {.lane = plan->desc.lane,
-                                 .algorithm = COMM_ALGO_AUTO,
-                                 .preferred = plan->desc.preferred.allreduce,
-                                 .dtype = WEFT_DTYPE_F32,
-                                 .op = COMM_SUM,
-                                 .count = plan->desc.count,
-                                 .buffer = plan->desc.buffer,
-                                 .name = "dense"};
-    WEFT_TRY(comm_allreduce_plan(plan->comm, &flag, &plan->flag));
-    return comm_allreduce_plan(plan->comm, &dense, &plan->dense);
-}
-
-void dense_free(sparse_plan *plan)
-{
-    comm_plan_destroy(plan->flag);
-    comm_plan_destroy(plan->dense);
-}
-
 /* This rank's number for the flag: 0 when its vector is finite. */
 static int64_t flag_of(const sparse_plan *plan)
 {
@@ -50,6 +23,58 @@ static int64_t flag_of(const sparse_plan *plan)
     return (int64_t)(comm_size(plan->comm) - comm_rank(plan->comm)) << 32 | (INT32_MAX - i);
 }
 
+/* What the flag's all-reduce begins with. A vector of a device may still be under way. */
+static weft_status find_flag(void *argument, bool *done)
+{
+    sparse_plan *plan = argument;
+    *done = true;
+    WEFT_TRY(plan->device != NULL ? sparse_device_here(plan, done) : WEFT_OK);
+    if (*done) {
+        plan->flag_value = flag_of(plan);
+        plan->flag_found = true;
+    }
+    return WEFT_OK;
+}
+
+/* The vector is this rank's own until then. */
+static weft_status await_flag(void *argument, bool *done)
+{
+    const sparse_plan *plan = argument;
+    *done = plan->flag_found;
+    return WEFT_OK;
+}
+
+weft_status dense_create(sparse_plan *plan)
+{
+    comm_allreduce_desc flag = {.lane = plan->desc.lane,
+                                .algorithm = COMM_ALGO_AUTO,
+                                .dtype = WEFT_DTYPE_I64,
+                                .op = COMM_MAX,
+                                .count = 1,
+                                .buffer = &plan->flag_value,
+                                .name = "finite",
+                                .before = find_flag,
+                                .argument = plan};
+    comm_allreduce_desc dense = {.lane = plan->desc.lane,
+                                 .algorithm = COMM_ALGO_AUTO,
+                                 .preferred = plan->desc.preferred.allreduce,
+                                 .dtype = WEFT_DTYPE_F32,
+                                 .op = COMM_SUM,
+                                 .count = plan->desc.count,
+                                 .buffer = plan->desc.buffer,
+                                 .name = "dense",
+                                 .before = await_flag,
+                                 .argument = plan};
+    WEFT_TRY(comm_allreduce_plan(plan->comm, &flag, &plan->flag));
+    return comm_allreduce_plan(plan->comm, &dense, &plan->dense);
+}
+
+void dense_free(sparse_plan *plan)
+{
+    comm_plan_destroy(plan->flag);
+    comm_plan_destroy(plan->dense);
+}
+
 weft_status dense_post(sparse_plan *plan)
 {
     float *to = plan->desc.buffer + plan->begin;
@@ -57,8 +82,8 @@ weft_status dense_post(sparse_plan *plan)
         to[i] += plan->residual[i];
         plan->residual[i] = 0.0f;
     }
-    plan->flag_value = flag_of(plan);
     plan->runs_dense = true;
+    plan->flag_found = false;
     WEFT_TRY(comm_post(plan->flag));
     return comm_post(plan->dense);
 }

@@ -1,11 +1,13 @@
 /*
- * comm/sparse/sparse_device.c: selections from a vector that lies on a device; only they cross.
+ * comm/sparse/sparse_device.c: selections from a vector that lies on a device; only they cross, and nobody stands still.
  *
  *      residual += vector                     on the device
  *      the k largest of it                    select_largest (hal/ops.def); k places and values come down
  *      zeros into the residual at their places
- *      ... the exchange, in host memory ...
+ *      ... the exchange, in host memory, whose first step asks whether they are there (hal_stream_ops.reached) ...
  *      vector = 0; vector += slot, each       places and values go up, P k of both
+ *
+ * What goes up is overwritten by the next exchange, which begins behind the next selection, and that is behind it in the stream.
  *
  * The selection is the one that the host makes of the same numbers, ties by lowest index, and slots are added in the
  * same order: the same bits. What is not finite is larger than every number, so that a selection tells of it.
@@ -30,6 +32,7 @@ struct sparse_device {
     int32_t *selected; /* [WORDS_OF_ENTRY * capacity] this rank's last selection */
     int32_t *arrived;  /* [WORDS_OF_ENTRY * capacity] a slot */
     float *zero;       /* [capacity] */
+    hal_event *taken;  /* behind the last selection, or the vector, on its way down */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
@@ -51,6 +54,7 @@ weft_status sparse_device_create(sparse_plan *plan)
     WEFT_TRY(device_words(hal, WORDS_OF_ENTRY * d->capacity, (void **)&d->selected));
     WEFT_TRY(device_words(hal, WORDS_OF_ENTRY * d->capacity, (void **)&d->arrived));
     WEFT_TRY(device_words(hal, d->capacity, (void **)&d->zero));
+    WEFT_TRY(hal->stream.create(hal, &d->taken));
     return hal->mem.zero(hal, d->zero, (size_t)d->capacity * sizeof *d->zero);
 }
 
@@ -65,6 +69,9 @@ void sparse_device_free(sparse_plan *plan)
         if (array[i] != NULL) {
             d->hal->mem.free(d->hal, array[i]);
         }
+    }
+    if (d->taken != NULL) {
+        d->hal->stream.destroy(d->hal, d->taken);
     }
     mirror_free(&d->residual);
     weft_free(d);
@@ -110,7 +117,7 @@ static weft_status accumulate(const sparse_plan *plan, float *to)
     return hal_reduce(d->hal, &args);
 }
 
-/* The k largest of the residual, to host memory as well: places, then values. */
+/* The k largest of the residual; places, then values, come to `entries`. */
 static weft_status select_largest(const sparse_plan *plan, int64_t k, int32_t *entries)
 {
     const sparse_device *d = plan->device;
@@ -118,59 +125,87 @@ static weft_status select_largest(const sparse_plan *plan, int64_t k, int32_t *e
                                           .index = hal_row_of(d->selected, WEFT_DTYPE_I32, k),
                                           .value = hal_row_of(d->selected + k, WEFT_DTYPE_F32, k)};
     WEFT_TRY(hal_select_largest(d->hal, &args));
-    return d->hal->mem.download(d->hal, entries, d->selected, (size_t)k * ENTRY_BYTES);
+    return d->hal->mem.download_async(d->hal, entries, d->selected, (size_t)k * ENTRY_BYTES);
 }
 
-/* The first place of the residual that is not finite. */
-static weft_status blame(sparse_plan *plan, sparse_note *note)
+static weft_status clear_selected(const sparse_plan *plan, int64_t entries, float *device)
 {
     const sparse_device *d = plan->device;
-    const float *x = plan->desc.buffer;
-    WEFT_TRY(d->hal->mem.download(d->hal, plan->desc.buffer, d->residual.device, (size_t)plan->count * sizeof *x));
-    *note = (sparse_note){.rank = comm_rank(plan->comm)};
-    while (note->index < plan->count - 1 && hal_magnitude(x[note->index]) < HAL_MAGNITUDE_INFINITY) {
-        ++note->index;
-    }
-    return WEFT_OK;
+    return scatter(d->hal, d->zero, d->selected, entries, device, plan->count, HAL_SCATTER_REPLACE);
 }
 
-static bool all_finite(const float *x, int64_t count)
+/* Elements that a selection has: the largest is looked at where nothing is sent. */
+static int64_t looked_at(const sparse_plan *plan)
 {
-    return hal_pack_best()->count(x, 0, count, HAL_MAGNITUDE_INFINITY) == 0;
+    return plan->share > 0 ? plan->share : 1;
 }
 
 static weft_status take_selection(sparse_plan *plan)
 {
     sparse_device *d = plan->device;
-    sparse_note *note = slots_note(&plan->slots, plan->sender);
-    int32_t largest[WORDS_OF_ENTRY]; /* looked at where nothing is sent */
-    const int64_t k = plan->share > 0 ? plan->share : 1;
-    int32_t *entries = plan->share > 0 ? slots_index(&plan->slots, plan->sender) : largest;
     WEFT_TRY(accumulate(plan, d->residual.device));
-    WEFT_TRY(select_largest(plan, k, entries));
-    if (!all_finite((const float *)(const void *)(entries + k), k)) {
-        return blame(plan, note);
-    }
-    *note = (sparse_note){.rank = -1, .amount = plan->share};
-    plan->sent_count = plan->share;
-    memcpy(plan->sent, entries, (size_t)plan->share * sizeof *entries);
-    return sparse_clear_sent(plan, d->residual.device);
+    WEFT_TRY(select_largest(plan, looked_at(plan), slots_index(&plan->slots, plan->sender)));
+    return clear_selected(plan, plan->share, d->residual.device);
+}
+
+static weft_status take_everything(sparse_plan *plan)
+{
+    sparse_device *d = plan->device;
+    const size_t bytes = (size_t)plan->count * sizeof(float);
+    WEFT_TRY(accumulate(plan, plan->desc.device));
+    WEFT_TRY(d->hal->mem.download_async(d->hal, plan->desc.buffer, plan->desc.device, bytes));
+    return d->hal->mem.zero(d->hal, d->residual.device, bytes);
 }
 
 weft_status sparse_device_take(sparse_plan *plan, bool everything)
 {
     sparse_device *d = plan->device;
-    const size_t bytes = (size_t)plan->count * sizeof(float);
+    weft_hal *hal = d->hal;
     WEFT_TRY(mirror_to_device(&d->residual));
-    if (plan->count == 0) {
+    if (plan->count > 0) {
+        WEFT_TRY(everything ? take_everything(plan) : take_selection(plan));
+    }
+    WEFT_TRY(hal->stream.record(hal, d->taken));
+    return hal->stream.reached != NULL ? WEFT_OK : hal->stream.wait(hal, d->taken);
+}
+
+weft_status sparse_device_here(const sparse_plan *plan, bool *here)
+{
+    weft_hal *hal = plan->device->hal;
+    *here = true;
+    return hal->stream.reached != NULL ? hal->stream.reached(hal, plan->device->taken, here) : WEFT_OK;
+}
+
+/* Entries are in the order of their places, and what is not finite is above every number: the first of these that was
+ * selected, or entries. */
+static int64_t first_not_finite(const float *x, int64_t entries)
+{
+    int64_t e = 0;
+    while (e < entries && hal_magnitude(x[e]) < HAL_MAGNITUDE_INFINITY) {
+        ++e;
+    }
+    return e;
+}
+
+weft_status sparse_device_taken(void *argument, bool *done)
+{
+    sparse_plan *plan = argument;
+    sparse_note *note = slots_note(&plan->slots, plan->sender);
+    const int32_t *entries = slots_index(&plan->slots, plan->sender);
+    const int64_t k = plan->count > 0 ? looked_at(plan) : 0;
+    WEFT_TRY(sparse_device_here(plan, done));
+    if (!*done) {
         return WEFT_OK;
     }
-    if (!everything) {
-        return take_selection(plan);
+    const int64_t trouble = first_not_finite((const float *)(const void *)(entries + k), k);
+    if (trouble < k) {
+        *note = (sparse_note){.rank = comm_rank(plan->comm), .index = entries[trouble]};
+        return WEFT_OK;
     }
-    WEFT_TRY(accumulate(plan, plan->desc.device));
-    WEFT_TRY(d->hal->mem.download(d->hal, plan->desc.buffer, plan->desc.device, bytes));
-    return d->hal->mem.zero(d->hal, d->residual.device, bytes);
+    *note = (sparse_note){.rank = -1, .amount = plan->share};
+    plan->sent_count = plan->share;
+    memcpy(plan->sent, entries, (size_t)plan->share * sizeof *entries);
+    return WEFT_OK;
 }
 
 static weft_status add_slot(const sparse_plan *plan, int i)
@@ -187,7 +222,7 @@ static weft_status add_slot(const sparse_plan *plan, int i)
                    (long long)plan->count);
     }
     const float *value = (const float *)(const void *)(d->arrived + amount);
-    WEFT_TRY(d->hal->mem.upload(d->hal, d->arrived, index, (size_t)amount * ENTRY_BYTES));
+    WEFT_TRY(d->hal->mem.upload_async(d->hal, d->arrived, index, (size_t)amount * ENTRY_BYTES));
     return scatter(d->hal, value, d->arrived, amount, plan->desc.device, plan->count, HAL_SCATTER_ADD);
 }
 
@@ -199,7 +234,7 @@ weft_status sparse_device_put(sparse_plan *plan, bool everything)
         return WEFT_OK;
     }
     if (everything) {
-        return hal->mem.upload(hal, plan->desc.device, plan->desc.buffer, bytes);
+        return hal->mem.upload_async(hal, plan->desc.device, plan->desc.buffer, bytes);
     }
     WEFT_TRY(hal->mem.zero(hal, plan->desc.device, bytes));
     for (int i = 0; i < plan->slots.count; ++i) {
@@ -210,6 +245,5 @@ weft_status sparse_device_put(sparse_plan *plan, bool everything)
 
 weft_status sparse_clear_sent(sparse_plan *plan, float *device)
 {
-    const sparse_device *d = plan->device;
-    return scatter(d->hal, d->zero, d->selected, plan->sent_count, device, plan->count, HAL_SCATTER_REPLACE);
+    return clear_selected(plan, plan->sent_count, device);
 }

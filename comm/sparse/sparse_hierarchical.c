@@ -22,7 +22,7 @@ weft_status sparse_hierarchical_create(sparse_plan *plan)
     comm_schedule *s = &plan->schedule;
     WEFT_TRY(node_create(plan));
     if (plan->at.mine >= 0) {
-        WEFT_TRY(slots_create(&plan->slots, plan->nodes, plan->at.shard[plan->at.mine].capacity));
+        WEFT_TRY(slots_create(&plan->slots, NULL, plan->nodes, plan->at.shard[plan->at.mine].capacity));
     }
     node_build_sum(plan);
     if (plan->at.mine >= 0) {

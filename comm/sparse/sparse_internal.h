@@ -27,13 +27,14 @@ enum { NOTE_BYTES = 16, ENTRY_BYTES = 8 };
 _Static_assert(sizeof(sparse_note) == NOTE_BYTES, "a note has no padding");
 
 typedef struct sparse_slots {
+    weft_hal *hal; /* whose copies reach them; NULL: none */
     int count;
     int64_t capacity, stride; /* entries and bytes of a slot */
     char *data;               /* [count] slots */
     int64_t *bytes;           /* [count] what travels of each, read when its round begins */
 } sparse_slots;
 
-weft_status slots_create(sparse_slots *slots, int count, int64_t capacity);
+weft_status slots_create(sparse_slots *slots, weft_hal *hal, int count, int64_t capacity);
 void slots_free(sparse_slots *slots);
 sparse_note *slots_note(const sparse_slots *slots, int i);
 int32_t *slots_index(const sparse_slots *slots, int i);
@@ -106,6 +107,7 @@ struct sparse_plan {
     int64_t dense_from; /* smallest k that is sent dense */
     comm_plan *dense, *flag;
     int64_t flag_value;
+    bool flag_found; /* the driver's */
     bool runs_dense;
 };
 
@@ -165,8 +167,12 @@ weft_status sparse_all_gather_create(sparse_plan *plan);
 weft_status sparse_device_create(sparse_plan *plan);
 void sparse_device_free(sparse_plan *plan);
 /* Select into slot `sender`, or with everything == true bring vector and residual to desc.buffer; the residual keeps the
- * rest. Trouble is noted, not returned. */
+ * rest. What comes down may be under way on return. */
 weft_status sparse_device_take(sparse_plan *plan, bool everything);
+/* Whether it is there; never waits. Steps that begin an exchange ask, on whichever thread drives: */
+weft_status sparse_device_here(const sparse_plan *plan, bool *here);
+/* ... this one, and the slot gets its note then: trouble is noted, not returned. */
+weft_status sparse_device_taken(void *plan, bool *done);
 /* The sum of the slots, or desc.buffer, becomes the vector on the device. */
 weft_status sparse_device_put(sparse_plan *plan, bool everything);
 float *sparse_device_residual(const sparse_plan *plan); /* in host memory */

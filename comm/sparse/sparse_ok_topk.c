@@ -105,10 +105,10 @@ static weft_status ok_create(sparse_plan *plan)
     ok->state_bytes = (int64_t)sizeof *ok->state + (m + 1) * (int64_t)sizeof ok->state->bound[0];
     WEFT_TRY(weft_calloc(1, (size_t)ok->state_bytes, WEFT_MEM_COMM, (void **)&ok->state));
     ok->state->bound[m] = plan->count;
-    WEFT_TRY(slots_create(&ok->local, 1, capacity));
-    WEFT_TRY(slots_create(&ok->out, m, capacity));
-    WEFT_TRY(slots_create(&ok->in, m, capacity));
-    WEFT_TRY(slots_create(&plan->slots, 1, m * capacity));
+    WEFT_TRY(slots_create(&ok->local, NULL, 1, capacity));
+    WEFT_TRY(slots_create(&ok->out, NULL, m, capacity));
+    WEFT_TRY(slots_create(&ok->in, NULL, m, capacity));
+    WEFT_TRY(slots_create(&plan->slots, NULL, 1, m * capacity));
     WEFT_TRY(WEFT_NEW_ZERO(&ok->sum, plan->count, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&ok->touched, plan->count / 64 + 1, WEFT_MEM_COMM));
     WEFT_TRY(list_create(&ok->list, m * capacity));

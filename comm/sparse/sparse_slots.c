@@ -2,12 +2,15 @@
 #include "base/alloc.h"
 #include "comm/sparse/sparse_internal.h"
 
-weft_status slots_create(sparse_slots *slots, int count, int64_t capacity)
+weft_status slots_create(sparse_slots *slots, weft_hal *hal, int count, int64_t capacity)
 {
     weft_status status = WEFT_OK;
-    *slots = (sparse_slots){.count = count, .capacity = capacity, .stride = NOTE_BYTES + capacity * ENTRY_BYTES};
-    WEFT_TRY_GOTO(weft_malloc((size_t)count, (size_t)slots->stride, WEFT_MEM_COMM, (void **)&slots->data), status,
-                  done);
+    void **data = (void **)&slots->data;
+    *slots =
+        (sparse_slots){.hal = hal, .count = count, .capacity = capacity, .stride = NOTE_BYTES + capacity * ENTRY_BYTES};
+    WEFT_TRY_GOTO(hal != NULL ? hal->mem.alloc_host(hal, (size_t)count * (size_t)slots->stride, WEFT_MEM_COMM, data)
+                              : weft_malloc((size_t)count, (size_t)slots->stride, WEFT_MEM_COMM, data),
+                  status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&slots->bytes, count, WEFT_MEM_COMM), status, done);
     for (int i = 0; i < count; ++i) {
         *slots_note(slots, i) = (sparse_note){.rank = -1};
@@ -21,7 +24,11 @@ done:
 
 void slots_free(sparse_slots *slots)
 {
-    weft_free(slots->data);
+    if (slots->hal == NULL) {
+        weft_free(slots->data);
+    } else if (slots->data != NULL) {
+        slots->hal->mem.free_host(slots->hal, slots->data);
+    }
     weft_free(slots->bytes);
     *slots = (sparse_slots){0};
 }

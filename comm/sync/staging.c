@@ -1,8 +1,6 @@
 /* comm/sync/staging.c: see comm/sync/staging.h. */
 #include "comm/sync/staging.h"
 
-#include <math.h>
-
 #include "base/alloc.h"
 #include "comm/core/wire.h"
 #include "hal/pack.h"
@@ -31,35 +29,31 @@ static weft_status wait_for_stream(const comm_sync *sync)
 
 /* ---- creation ------------------------------------------------------------------------------------------- */
 
-static int64_t longest_bucket(const sync_desc *desc)
-{
-    int64_t most = 0;
-    for (int b = 0; b < desc->buckets; ++b) {
-        most = desc->bucket[b].count > most ? desc->bucket[b].count : most;
-    }
-    return most;
-}
-
 static weft_status create_narrow(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
     weft_hal *hal = sync->desc.hal;
-    const int64_t count = longest_bucket(&sync->desc);
     if (sync->mode != SYNC_ALLREDUCE || sync->desc.dtype != WEFT_DTYPE_F32 || sync->options.wire == COMM_WIRE_SAME ||
-        count == 0) {
+        sync->desc.trained == 0) {
         return WEFT_OK;
     }
     s->narrow_dtype = wire_dtype(sync->options.wire);
-    const size_t bytes = (size_t)count * weft_dtype_bytes(s->narrow_dtype);
-    WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_COMM, &s->narrow_host));
+    const size_t bytes = (size_t)sync->desc.trained * weft_dtype_bytes(s->narrow_dtype);
+    WEFT_TRY(hal->mem.alloc_host(hal, bytes, WEFT_MEM_COMM, &s->narrow_host));
     return hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, &s->narrow);
 }
 
 /* Whether gradients are asked for on the communication thread: the mode's operations begin there, with all of a bucket. */
 static bool comes_late(const comm_sync *sync)
 {
-    const bool narrow = sync->desc.dtype == WEFT_DTYPE_F32 && sync->options.wire != COMM_WIRE_SAME;
-    return sync->mode == SYNC_ALLREDUCE && sync->admits_aside && !narrow && sync->desc.hal->stream.reached != NULL;
+    return sync->mode == SYNC_ALLREDUCE && sync->admits_aside && sync->desc.hal->stream.reached != NULL;
+}
+
+/* Modes that move parameters alone. */
+static bool sends_none(const comm_sync *sync)
+{
+    return sync->ops->local_updates && sync->ops->ready == NULL && sync->ops->gradients == NULL &&
+           sync_tracking_of(&sync->options, sync->mode) != SYNC_TRACKING_ON;
 }
 
 /* Where gradients come to. */
@@ -67,15 +61,28 @@ static weft_status create_gradients(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
     weft_hal *hal = sync->desc.hal;
-    const size_t bytes = (size_t)sync->desc.trained * element_bytes(sync);
+    if (s->stays) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(hal->mem.alloc_host(hal, (size_t)sync->desc.trained * element_bytes(sync), WEFT_MEM_COMM, &s->grad_host));
     if (!comes_late(sync)) {
-        return weft_malloc(bytes, 1, WEFT_MEM_COMM, &s->grad_host);
+        return WEFT_OK;
     }
     WEFT_TRY(weft_calloc((size_t)sync->desc.buckets, sizeof(hal_event *), WEFT_MEM_COMM, (void **)&s->event));
     for (int b = 0; b < sync->desc.buckets; ++b) {
         WEFT_TRY(hal->stream.create(hal, &s->event[b]));
     }
-    return hal->mem.alloc_host(hal, bytes, WEFT_MEM_COMM, &s->grad_host);
+    return WEFT_OK;
+}
+
+static weft_status create_places(comm_sync *sync)
+{
+    sync_staging *s = &sync->staging;
+    weft_hal *hal = sync->desc.hal;
+    const size_t bytes = (size_t)sync->desc.buckets * sizeof *s->place;
+    WEFT_TRY(hal->stream.create(hal, &s->admitted));
+    WEFT_TRY(hal->mem.alloc_host(hal, bytes, WEFT_MEM_COMM, (void **)&s->place_host));
+    return hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&s->place);
 }
 
 weft_status staging_create(comm_sync *sync)
@@ -86,9 +93,10 @@ weft_status staging_create(comm_sync *sync)
     if (hal == NULL || hal_host_visible(hal) || comm_size(sync->comm) == 1 || desc->elements == 0) {
         return WEFT_OK;
     }
+    s->stays = sends_none(sync);
     WEFT_TRY(weft_malloc((size_t)desc->elements, element_bytes(sync), WEFT_MEM_COMM, &s->value_host));
     WEFT_TRY(create_gradients(sync));
-    WEFT_TRY(hal->mem.alloc(hal, 2 * sizeof(double), WEFT_MEM_COMM, &s->magnitudes));
+    WEFT_TRY(s->stays || sync->mode == SYNC_TOPK ? create_places(sync) : WEFT_OK);
     s->elements = desc->elements;
     s->value = desc->value;
     s->grad = desc->grad;
@@ -105,35 +113,37 @@ weft_status staging_compare(comm_sync *sync)
     return device != 0 ? comm_agree(sync->comm, create_narrow(sync)) : WEFT_OK;
 }
 
-static void destroy_gradients(comm_sync *sync)
+static void destroy_events(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
     weft_hal *hal = sync->desc.hal;
-    if (s->event == NULL) {
-        weft_free(s->grad_host);
-        return;
-    }
-    if (s->grad_host != NULL) {
-        hal->mem.free_host(hal, s->grad_host);
-    }
-    for (int b = 0; b < sync->desc.buckets; ++b) {
+    for (int b = 0; s->event != NULL && b < sync->desc.buckets; ++b) {
         if (s->event[b] != NULL) {
             hal->stream.destroy(hal, s->event[b]);
         }
     }
     weft_free(s->event);
+    if (s->admitted != NULL) {
+        hal->stream.destroy(hal, s->admitted);
+    }
 }
 
 void staging_destroy(comm_sync *sync)
 {
     sync_staging *s = &sync->staging;
-    destroy_gradients(sync);
+    weft_hal *hal = sync->desc.hal;
+    destroy_events(sync);
     weft_free(s->value_host);
-    weft_free(s->narrow_host);
-    void *const device[] = {s->magnitudes, s->narrow};
-    for (int i = 0; i < 2; ++i) {
+    void *const host[] = {s->grad_host, s->narrow_host, s->place_host};
+    void *const device[] = {s->narrow, s->place};
+    for (size_t i = 0; i < sizeof host / sizeof *host; ++i) {
+        if (host[i] != NULL) {
+            hal->mem.free_host(hal, host[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof device / sizeof *device; ++i) {
         if (device[i] != NULL) {
-            sync->desc.hal->mem.free(sync->desc.hal, device[i]);
+            hal->mem.free(hal, device[i]);
         }
     }
     *s = (sync_staging){0};
@@ -163,44 +173,53 @@ weft_status staging_values_out(comm_sync *sync)
 
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
+/* What crosses of a bucket: its gradient, or that in fewer bits, of `bytes` on the device and here. */
+typedef struct crossing {
+    void *device, *host;
+    size_t bytes;
+} crossing;
+
+static crossing crossing_of(const comm_sync *sync, const sync_bucket *bucket)
+{
+    const sync_staging *s = &sync->staging;
+    const bool narrow = s->narrow != NULL;
+    const size_t bytes = narrow ? weft_dtype_bytes(s->narrow_dtype) : element_bytes(sync);
+    const size_t offset = (size_t)bucket->offset * bytes;
+    return (crossing){.device = (unsigned char *)(narrow ? s->narrow : s->grad) + offset,
+                      .host = (unsigned char *)(narrow ? s->narrow_host : s->grad_host) + offset,
+                      .bytes = (size_t)bucket->count * bytes};
+}
+
+/* On the device; nothing where whole gradients cross. */
 static weft_status cast(const comm_sync *sync, const sync_bucket *bucket, bool narrower)
 {
     const sync_staging *s = &sync->staging;
+    if (s->narrow == NULL) {
+        return WEFT_OK;
+    }
     const hal_mat wide = hal_row_of(at(sync, s->grad, bucket->offset), WEFT_DTYPE_F32, bucket->count);
-    const hal_mat narrow = hal_row_of(s->narrow, s->narrow_dtype, bucket->count);
+    const hal_mat narrow = hal_row_of(crossing_of(sync, bucket).device, s->narrow_dtype, bucket->count);
     const hal_cast_args args = {.x = narrower ? wide : narrow, .y = narrower ? narrow : wide};
     return hal_cast(sync->desc.hal, &args);
 }
 
-static weft_status narrow_in(const comm_sync *sync, const sync_bucket *bucket)
+/* Here: what came becomes the gradient, or what goes is made of it. */
+static void decode(const comm_sync *sync, const sync_bucket *bucket)
 {
     const sync_staging *s = &sync->staging;
-    weft_hal *hal = sync->desc.hal;
-    const size_t bytes = (size_t)bucket->count * weft_dtype_bytes(s->narrow_dtype);
-    WEFT_TRY(cast(sync, bucket, true));
-    WEFT_TRY(hal->mem.download(hal, s->narrow_host, s->narrow, bytes));
-    hal_pack_decode(s->narrow_dtype, s->narrow_host, at(sync, s->grad_host, bucket->offset), bucket->count);
-    return WEFT_OK;
+    if (s->narrow != NULL) {
+        hal_pack_decode(s->narrow_dtype, crossing_of(sync, bucket).host, at(sync, s->grad_host, bucket->offset),
+                        bucket->count);
+    }
 }
 
-static weft_status narrow_out(const comm_sync *sync, const sync_bucket *bucket)
+static void encode(const comm_sync *sync, const sync_bucket *bucket)
 {
     const sync_staging *s = &sync->staging;
-    weft_hal *hal = sync->desc.hal;
-    const size_t bytes = (size_t)bucket->count * weft_dtype_bytes(s->narrow_dtype);
-    hal_pack_encode(s->narrow_dtype, at(sync, s->grad_host, bucket->offset), s->narrow_host, bucket->count);
-    WEFT_TRY(hal->mem.upload(hal, s->narrow, s->narrow_host, bytes));
-    return cast(sync, bucket, false);
-}
-
-/* Its operation asks staging_gradient_here before it reads the copy. */
-static weft_status late_in(const comm_sync *sync, const sync_bucket *bucket, hal_event *event)
-{
-    const sync_staging *s = &sync->staging;
-    weft_hal *hal = sync->desc.hal;
-    WEFT_TRY(hal->mem.download_async(hal, at(sync, s->grad_host, bucket->offset), at(sync, s->grad, bucket->offset),
-                                     (size_t)bucket->count * element_bytes(sync)));
-    return hal->stream.record(hal, event);
+    if (s->narrow != NULL) {
+        hal_pack_encode(s->narrow_dtype, at(sync, s->grad_host, bucket->offset), crossing_of(sync, bucket).host,
+                        bucket->count);
+    }
 }
 
 weft_status staging_gradient_in(comm_sync *sync, int b)
@@ -211,17 +230,18 @@ weft_status staging_gradient_in(comm_sync *sync, int b)
     if (!on_device(sync)) {
         return wait_for_stream(sync);
     }
-    if (s->by_mode) {
+    if (s->stays) {
         return WEFT_OK;
     }
-    if (s->narrow != NULL) {
-        return narrow_in(sync, bucket);
+    const crossing down = crossing_of(sync, bucket);
+    WEFT_TRY(cast(sync, bucket, true));
+    if (s->event != NULL) { /* the bucket's operation asks staging_gradient_here before it reads it */
+        WEFT_TRY(hal->mem.download_async(hal, down.host, down.device, down.bytes));
+        return hal->stream.record(hal, s->event[b]);
     }
-    if (s->event != NULL) {
-        return late_in(sync, bucket, s->event[b]);
-    }
-    return hal->mem.download(hal, at(sync, s->grad_host, bucket->offset), at(sync, s->grad, bucket->offset),
-                             (size_t)bucket->count * element_bytes(sync));
+    WEFT_TRY(hal->mem.download(hal, down.host, down.device, down.bytes));
+    decode(sync, bucket);
+    return WEFT_OK;
 }
 
 weft_status staging_gradient_out(comm_sync *sync, int b)
@@ -229,25 +249,31 @@ weft_status staging_gradient_out(comm_sync *sync, int b)
     const sync_staging *s = &sync->staging;
     const sync_bucket *bucket = &sync->desc.bucket[b];
     weft_hal *hal = sync->desc.hal;
-    if (!on_device(sync) || s->by_mode) {
+    if (!on_device(sync) || s->stays) {
         return WEFT_OK;
     }
-    if (s->narrow != NULL) {
-        return narrow_out(sync, bucket);
-    }
-    void *to = at(sync, s->grad, bucket->offset);
-    const void *from = at(sync, s->grad_host, bucket->offset);
-    const size_t bytes = (size_t)bucket->count * element_bytes(sync);
+    const crossing up = crossing_of(sync, bucket);
+    encode(sync, bucket);
     /* What comes late comes the next time behind this in the stream, so that the sum stays until it is up. */
-    return s->event != NULL ? hal->mem.upload_async(hal, to, from, bytes) : hal->mem.upload(hal, to, from, bytes);
+    WEFT_TRY((s->event != NULL ? hal->mem.upload_async : hal->mem.upload)(hal, up.device, up.host, up.bytes));
+    return cast(sync, bucket, false);
 }
 
 weft_status staging_gradient_here(const comm_sync *sync, int b, bool *here)
 {
     const sync_staging *s = &sync->staging;
     *here = true;
-    return s->event != NULL ? sync->desc.hal->stream.reached(sync->desc.hal, s->event[b], here) : WEFT_OK;
+    if (s->event == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sync->desc.hal->stream.reached(sync->desc.hal, s->event[b], here));
+    if (*here) {
+        decode(sync, &sync->desc.bucket[b]);
+    }
+    return WEFT_OK;
 }
+
+/* ---- gradients that stay ----------------------------------------------------------- */
 
 weft_status staging_admit(comm_sync *sync, int b)
 {
@@ -255,18 +281,35 @@ weft_status staging_admit(comm_sync *sync, int b)
     const sync_bucket *bucket = &sync->desc.bucket[b];
     weft_hal *hal = sync->desc.hal;
     void *grad = at(sync, s->grad, bucket->offset);
-    double magnitudes[2] = {0};
-    if (sync->weight != 0) {
-        const hal_sum_magnitudes_args args = {.x = hal_row_of(grad, WEFT_DTYPE_F32, bucket->count),
-                                              .out = hal_row_of(s->magnitudes, WEFT_DTYPE_F64, 2)};
-        WEFT_TRY(hal_sum_magnitudes(hal, &args));
-        WEFT_TRY(hal->mem.download(hal, magnitudes, s->magnitudes, sizeof magnitudes));
-        if (isfinite(magnitudes[1])) {
-            return WEFT_OK;
-        }
-        WEFT_TRY(hal->mem.download(hal, at(sync, s->grad_host, bucket->offset), grad,
-                                   (size_t)bucket->count * element_bytes(sync)));
-        sync_admit(sync, b, sync->options.select.threads); /* finds the tensor */
+    const hal_zero_unless_finite_args args = {.x = hal_row_of(grad, WEFT_DTYPE_F32, bucket->count),
+                                              .place = hal_row_of(s->place + b, WEFT_DTYPE_I64, 1)};
+    if (sync->weight == 0) {
+        WEFT_TRY(hal->mem.zero(hal, grad, (size_t)bucket->count * element_bytes(sync)));
     }
-    return hal->mem.zero(hal, grad, (size_t)bucket->count * element_bytes(sync));
+    WEFT_TRY(hal_zero_unless_finite(hal, &args));
+    WEFT_TRY(hal->mem.download_async(hal, s->place_host + b, s->place + b, sizeof *s->place));
+    return hal->stream.record(hal, s->admitted);
+}
+
+weft_status staging_admitted(comm_sync *sync)
+{
+    const sync_staging *s = &sync->staging;
+    const sync_desc *desc = &sync->desc;
+    if (!s->stays || desc->buckets == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(desc->hal->stream.wait(desc->hal, s->admitted));
+    for (int b = 0; b < desc->buckets; ++b) {
+        if (s->place_host[b] >= 0) {
+            sync_blame(sync, desc->bucket[b].offset + s->place_host[b]);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status staging_scale(const comm_sync *sync, float factor)
+{
+    const hal_mat grad = hal_row_of(sync->staging.grad, WEFT_DTYPE_F32, sync->desc.trained);
+    const hal_axpby_args args = {.x = grad, .y = grad, .alpha = (double)factor, .beta = 0.0};
+    return hal_axpby(sync->desc.hal, &args);
 }

@@ -4,14 +4,16 @@
  * The modes work on host memory. Where the host sees the backend's they work on that, once the stream has run dry; else
  * on copies of their own:
  *
- *      allreduce, wire float32      a bucket's gradient, down when it is handed in, up when it is reduced; with a communication
+ *      allreduce                    a bucket's gradient, down when it is handed in, up when it is reduced; with a communication
  *                                   thread the caller goes on computing, and the reduction starts once the copy is here
- *      allreduce, wire of 16 bits   the same, cast on the device: half the bytes each way. What a rank keeps of its own
- *                                   share is rounded as well then, which between hosts it is not: where some ranks have
- *                                   no device, float32 crosses
+ *      the same, wire of 16 bits    cast on the device: half the bytes each way. What a rank keeps of its own share is
+ *                                   rounded as well then, which between hosts it is not: where some ranks have no device,
+ *                                   float32 crosses
  *      topk                         only selections (comm/sparse/sparse_device.c); small tensors whole; everything where
  *                                   some ranks have no device
- *      the others                   all gradients, and all parameters around what moves them
+ *      divide_shuffle, shadow       no gradient, but for the tracking of them: it is admitted and scaled on the device; all
+ *                                   parameters around what moves them
+ *      asp                          all gradients, and all parameters
  *
  * All calls but one are made by the thread that owns the backend, and do nothing on one rank.
  */
@@ -31,12 +33,16 @@ void staging_destroy(comm_sync *sync);
 /* The parameters come to desc.value, and go back. */
 weft_status staging_values_in(comm_sync *sync);
 weft_status staging_values_out(comm_sync *sync);
-/* A bucket's gradient comes to desc.grad, and goes back; nothing where the mode takes it itself (staging.by_mode). */
+/* A bucket's gradient comes to desc.grad, and goes back; nothing where it stays (staging.stays). */
 weft_status staging_gradient_in(comm_sync *sync, int bucket);
 weft_status staging_gradient_out(comm_sync *sync, int bucket);
-/* Whether a gradient that was let in is in desc.grad. Any thread; never waits. */
+/* Whether a gradient that was let in is in desc.grad; not asked again once it was. Any thread; never waits. */
 weft_status staging_gradient_here(const comm_sync *sync, int bucket, bool *here);
-/* sync_admit of a bucket that stays on the device. */
+/* sync_admit of a bucket that stays on the device; once the mode has waited for its exchanges, staging_admitted tells the sync
+ * of what was not finite. */
 weft_status staging_admit(comm_sync *sync, int bucket);
+weft_status staging_admitted(comm_sync *sync);
+/* Gradients that stay, times `factor`. */
+weft_status staging_scale(const comm_sync *sync, float factor);
 
 #endif

@@ -150,17 +150,18 @@ static bool all_finite(weft_dtype dtype, const void *x, int64_t count, int threa
     return good == parts;
 }
 
-/* Which tensor is to blame: called for a bucket that is known to be bad. */
-static int first_bad_tensor(const sync_desc *desc, const sync_bucket *bucket)
+static bool is_finite(const sync_desc *desc, int64_t element)
 {
-    for (int64_t i = bucket->offset; i < bucket->offset + bucket->count; ++i) {
-        double value =
-            desc->dtype == WEFT_DTYPE_F64 ? ((const double *)desc->grad)[i] : (double)((const float *)desc->grad)[i];
-        if (!isfinite(value)) {
-            return sync_tensor_of(desc, i);
-        }
+    return desc->dtype == WEFT_DTYPE_F64 ? isfinite(((const double *)desc->grad)[element])
+                                         : isfinite(((const float *)desc->grad)[element]);
+}
+
+void sync_blame(comm_sync *sync, int64_t element)
+{
+    const int tensor = sync_tensor_of(&sync->desc, element);
+    if (sync->diverged < 0) {
+        sync->diverged = tensor >= 0 ? tensor : sync->desc.tensors;
     }
-    return -1;
 }
 
 void sync_admit(comm_sync *sync, int b, int threads)
@@ -171,8 +172,11 @@ void sync_admit(comm_sync *sync, int b, int threads)
     unsigned char *grad = (unsigned char *)desc->grad + (size_t)bucket->offset * bytes;
     bool zero = sync->weight == 0;
     if (!zero && !all_finite(desc->dtype, grad, bucket->count, threads)) {
-        int tensor = first_bad_tensor(desc, bucket);
-        sync->diverged = sync->diverged >= 0 ? sync->diverged : (tensor >= 0 ? tensor : desc->tensors);
+        int64_t first = bucket->offset;
+        while (is_finite(desc, first)) {
+            ++first;
+        }
+        sync_blame(sync, first);
         zero = true;
     }
     if (zero) {
@@ -183,7 +187,7 @@ void sync_admit(comm_sync *sync, int b, int threads)
 /* A bucket as the mode takes it: here, or on the device, and finite. */
 static weft_status take_in(comm_sync *sync, int bucket)
 {
-    if (sync->staging.by_mode) {
+    if (sync->staging.stays) {
         return staging_admit(sync, bucket);
     }
     WEFT_TRY(staging_gradient_in(sync, bucket));
@@ -210,13 +214,17 @@ weft_status sync_ready(comm_sync *sync, int bucket)
     return status;
 }
 
-static void scale_gradient(comm_sync *sync)
+static weft_status scale_gradient(comm_sync *sync)
 {
     float *grad = sync->desc.grad;
     float ranks = (float)comm_size(sync->comm);
+    if (sync->staging.stays) {
+        return staging_scale(sync, ranks);
+    }
     for (int64_t i = 0; i < sync->desc.trained; ++i) {
         grad[i] *= ranks;
     }
+    return WEFT_OK;
 }
 
 weft_status sync_gradients(comm_sync *sync)
@@ -228,9 +236,10 @@ weft_status sync_gradients(comm_sync *sync)
         WEFT_TRY(sync_ready(sync, b));
     }
     if (sync->ops->local_updates && sync->ops->ready == NULL) {
-        scale_gradient(sync);
+        WEFT_TRY(scale_gradient(sync));
     }
     WEFT_TRY(call(sync, sync->ops->gradients, "sync gradients"));
+    WEFT_TRY(staging_admitted(sync));
     tracking_update(sync);
     for (int b = 0; b < sync->desc.buckets; ++b) {
         WEFT_TRY(sync_owes(sync, b) ? WEFT_OK : staging_gradient_out(sync, b));

@@ -253,11 +253,13 @@ typedef struct sync_staging {
     void *value_host, *grad_host; /* what stands in the modes' desc instead */
     int64_t elements;             /* of value */
     bool everywhere;              /* every rank has its own on a device */
-    bool by_mode;                 /* the mode takes gradients from the device, and puts the sums there */
-    void *narrow, *narrow_host; /* [longest bucket] of narrow_dtype, on the device and here; NULL: all of it crosses */
+    bool stays;                   /* gradients stay on the device: the mode takes them there, or sends none */
+    void *narrow, *narrow_host;   /* [trained] of narrow_dtype, on the device and here; NULL: all of it crosses */
     weft_dtype narrow_dtype;
-    void *magnitudes;  /* double [2] on the device */
     hal_event **event; /* [buckets] behind the copy of a gradient, for its reduction; NULL: copies are waited for */
+    /* Of gradients that stay: [buckets] the first element that was not finite, or -1, on the device and here behind the event. */
+    int64_t *place, *place_host;
+    hal_event *admitted;
 } sync_staging;
 
 /* What travels beside the parameters: comm/sync/tracking.c. */
@@ -293,6 +295,8 @@ extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops
 
 /* A bucket that is not finite, or of a rank without data, becomes zeros before it takes part. threads: of the caller. */
 void sync_admit(comm_sync *sync, int bucket, int threads);
+/* An element of the flat gradient is not finite in this step: the first one names its tensor. */
+void sync_blame(comm_sync *sync, int64_t element);
 /* For the modes: end the timed section that began at `start`: the caller stood still. */
 void sync_expose(comm_sync *sync, double start);
 /* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */

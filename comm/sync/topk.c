@@ -57,6 +57,7 @@ typedef struct topk {
     comm_mirror device_velocity; /* [trained] */
     float *side;                 /* [whole] */
     int64_t whole;               /* elements of tensors that go whole */
+    hal_event *aside;            /* of hal: behind the copies into the side buffer */
     comm_plan *dense;
     bool dense_posted;
 } topk;
@@ -118,6 +119,29 @@ static weft_status cut_bucket(const comm_sync *sync, topk *t, int b, topk_run *f
     return WEFT_OK;
 }
 
+static weft_status allocate_side(topk *t)
+{
+    if (t->hal == NULL) {
+        return WEFT_NEW_ZERO(&t->side, t->whole, WEFT_MEM_COMM);
+    }
+    WEFT_TRY(t->hal->stream.create(t->hal, &t->aside));
+    return t->hal->mem.alloc_host(t->hal, (size_t)t->whole * sizeof *t->side, WEFT_MEM_COMM, (void **)&t->side);
+}
+
+static void free_side(topk *t)
+{
+    if (t->hal == NULL) {
+        weft_free(t->side);
+        return;
+    }
+    if (t->side != NULL) {
+        t->hal->mem.free_host(t->hal, t->side);
+    }
+    if (t->aside != NULL) {
+        t->hal->stream.destroy(t->hal, t->aside);
+    }
+}
+
 static weft_status allocate(comm_sync *sync)
 {
     weft_status status = WEFT_OK;
@@ -136,14 +160,14 @@ static weft_status allocate(comm_sync *sync)
     }
     if (sync->staging.everywhere && sparse_fits_device(sync->options.exchange, sync->options.select.method)) {
         t->hal = desc->hal;
-        sync->staging.by_mode = true;
+        sync->staging.stays = true;
     }
     if (sync->options.momentum > 0 && t->hal != NULL) {
         WEFT_TRY_GOTO(mirror_create(t->hal, desc->trained, &t->device_velocity), status, done);
     } else if (sync->options.momentum > 0) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&t->velocity, desc->trained, WEFT_MEM_COMM), status, done);
     }
-    status = WEFT_NEW_ZERO(&t->side, t->whole, WEFT_MEM_COMM);
+    WEFT_TRY_GOTO(allocate_side(t), status, done);
 done:
     weft_free(found);
     return status;
@@ -189,6 +213,14 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
     return sparse_create(sync->comm, &desc, &out->plan);
 }
 
+/* Whether the side buffer holds what was put aside on the device. */
+static weft_status side_is_here(void *argument, bool *done)
+{
+    const topk *t = argument;
+    *done = true;
+    return t->hal->stream.reached != NULL ? t->hal->stream.reached(t->hal, t->aside, done) : WEFT_OK;
+}
+
 static weft_status plan_dense(comm_sync *sync, topk *t)
 {
     if (t->whole == 0) {
@@ -202,7 +234,9 @@ static weft_status plan_dense(comm_sync *sync, topk *t)
                                       .count = t->whole,
                                       .buffer = t->side,
                                       .wire = sync->options.wire,
-                                      .name = "small tensors"};
+                                      .name = "small tensors",
+                                      .before = t->hal != NULL ? side_is_here : NULL,
+                                      .argument = t};
     return comm_allreduce_plan(sync->comm, &desc, &t->dense);
 }
 
@@ -230,7 +264,7 @@ static void destroy(comm_sync *sync)
     weft_free(t->run);
     weft_free(t->velocity);
     mirror_free(&t->device_velocity);
-    weft_free(t->side);
+    free_side(t);
     weft_free(t);
     sync->self = NULL;
 }
@@ -279,7 +313,7 @@ static weft_status put_aside(const comm_sync *sync, topk *t, const topk_run *run
     weft_hal *hal = t->hal;
     const size_t bytes = (size_t)run->count * sizeof *t->side;
     if (hal != NULL) {
-        WEFT_TRY(hal->mem.download(hal, t->side + run->side, device_grad(sync, run->offset), bytes));
+        WEFT_TRY(hal->mem.download_async(hal, t->side + run->side, device_grad(sync, run->offset), bytes));
         return hal->mem.zero(hal, device_grad(sync, run->offset), bytes);
     }
     float *grad = (float *)sync->desc.grad + run->offset;
@@ -370,7 +404,7 @@ static weft_status unpack(const comm_sync *sync, topk *t)
             continue;
         }
         if (t->hal != NULL) {
-            WEFT_TRY(t->hal->mem.upload(t->hal, device_grad(sync, run->offset), t->side + run->side, bytes));
+            WEFT_TRY(t->hal->mem.upload_async(t->hal, device_grad(sync, run->offset), t->side + run->side, bytes));
         } else {
             memcpy((float *)sync->desc.grad + run->offset, t->side + run->side, bytes);
         }
@@ -396,6 +430,20 @@ static void note_density(comm_sync *sync, const topk *t)
     sync->figures.density = sync->desc.trained > 0 ? sent / (double)sync->desc.trained : 0.0;
 }
 
+static weft_status post_dense(topk *t)
+{
+    if (t->dense == NULL) {
+        return WEFT_OK;
+    }
+    if (t->hal != NULL) {
+        WEFT_TRY(t->hal->stream.record(t->hal, t->aside));
+        WEFT_TRY(t->hal->stream.reached != NULL ? WEFT_OK : t->hal->stream.wait(t->hal, t->aside));
+    }
+    WEFT_TRY(comm_post(t->dense));
+    t->dense_posted = true;
+    return WEFT_OK;
+}
+
 static weft_status gradients(comm_sync *sync)
 {
     topk *t = sync->self;
@@ -404,10 +452,7 @@ static weft_status gradients(comm_sync *sync)
             WEFT_TRY(post(sync, &t->bucket[b]));
         }
     }
-    if (t->dense != NULL) {
-        WEFT_TRY(comm_post(t->dense));
-        t->dense_posted = true;
-    }
+    WEFT_TRY(post_dense(t));
     for (int b = 0; b < t->buckets; ++b) {
         WEFT_TRY(await(sync, &t->bucket[b]));
         WEFT_TRY(mask(sync, t, &t->bucket[b], sync->desc.bucket[b].offset));

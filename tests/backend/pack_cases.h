@@ -116,6 +116,29 @@ static void case_sum_magnitudes(env *e)
     operand_compare_as(e, &sums, 1e-13 * (double)(n + 1));
 }
 
+/* Nothing, one element or several that are not finite, the first anywhere. */
+static void case_zero_unless_finite(env *e)
+{
+    static const uint32_t not_finite[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00001u};
+    const int64_t n = e->m * e->n;
+    for (int how = 0; how < 6; ++how) {
+        int_operand x = int_operand_make(e, n, WEFT_DTYPE_F32);
+        int_operand place = int_operand_make(e, 1, WEFT_DTYPE_I64);
+        for (int64_t i = 0; i < n; ++i) {
+            ((float *)x.host)[i] = (float)fill_value(e, COARSE);
+        }
+        for (int i = 0; i < how - 1 && n > 0; ++i) {
+            const int64_t at = how == 2 ? n - 1 : (int64_t)(env_random(e) * (double)n);
+            memcpy((float *)x.host + at, &not_finite[i], sizeof(float));
+        }
+        int_operand_upload(e, &x);
+        int_operand_upload(e, &place);
+        RUN(e, zero_unless_finite, .x = VECTOR(x, n), .place = VECTOR(place, 1));
+        int_operand_compare(e, &x);
+        int_operand_compare(e, &place);
+    }
+}
+
 typedef enum crowd {
     DISTINCT, /* of many sizes */
     FEW_TIES, /* a dozen distinct magnitudes */

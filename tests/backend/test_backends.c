@@ -491,6 +491,7 @@ static const struct test_case {
     {"cast", case_cast, WHOLE, HAL_OP_cast},
     {"select_largest", case_select_largest, WHOLE, HAL_OP_select_largest},
     {"sum_magnitudes", case_sum_magnitudes, WHOLE, HAL_OP_sum_magnitudes},
+    {"zero_unless_finite", case_zero_unless_finite, WHOLE, HAL_OP_zero_unless_finite},
     {"coded_rows", case_coded_rows, WHOLE, HAL_OP_encode_rows},
     {"act", case_act, VALUE, HAL_OP_act_forward},
     {"batch_norm", case_batch_norm, VALUE, HAL_OP_bn_apply},

@@ -129,3 +129,23 @@ weft_status ref_sum_magnitudes_mixed(const hal_sum_magnitudes_args *args)
     out[1] = top;
     return WEFT_OK;
 }
+
+weft_status ref_zero_unless_finite_mixed(const hal_zero_unless_finite_args *args)
+{
+    float *x = args->x.data;
+    int64_t *place = args->place.data;
+    const int64_t n = args->x.rows * args->x.cols;
+    assert(args->x.rows <= 1);
+    *place = 0;
+    while (*place < n && isfinite(x[*place])) {
+        ++*place;
+    }
+    if (*place == n) {
+        *place = -1;
+        return WEFT_OK;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        x[i] = 0.0f;
+    }
+    return WEFT_OK;
+}

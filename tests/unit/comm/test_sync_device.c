@@ -18,12 +18,19 @@ static const sync_bucket buckets[] = {{MATRIX / 2, TRAINED - MATRIX / 2}, {0, MA
 
 /* Bytes that this rank's backend handed to the host. */
 static _Thread_local int64_t downloaded;
-static _Thread_local weft_status (*shadow_download)(weft_hal *hal, void *host, const void *device, size_t bytes);
+typedef weft_status download_fn(weft_hal *hal, void *host, const void *device, size_t bytes);
+static _Thread_local download_fn *device_download, *device_download_async;
 
 static weft_status counted_download(weft_hal *hal, void *host, const void *device, size_t bytes)
 {
     downloaded += (int64_t)bytes;
-    return shadow_download(hal, host, device, bytes);
+    return device_download(hal, host, device, bytes);
+}
+
+static weft_status counted_download_async(weft_hal *hal, void *host, const void *device, size_t bytes)
+{
+    downloaded += (int64_t)bytes;
+    return device_download_async(hal, host, device, bytes);
 }
 
 static weft_status always(weft_hal *hal, hal_event *event, bool *yes)
@@ -66,8 +73,10 @@ static weft_status twins_make(weft_comm *comm, const sync_options *options, bool
                       .tensor = tensors,
                       .tensors = 3};
     WEFT_TRY(weft_hal_open(test_device("shadow:ref"), 1, &t->hal));
-    shadow_download = t->hal->mem.download;
+    device_download = t->hal->mem.download;
+    device_download_async = t->hal->mem.download_async;
     t->hal->mem.download = counted_download;
+    t->hal->mem.download_async = counted_download_async;
     t->hal->stream.reached = hasty ? always : t->hal->stream.reached;
     WEFT_TRY(WEFT_NEW(&t->value, ELEMENTS, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW(&t->grad, TRAINED, WEFT_MEM_COMM));
@@ -116,7 +125,7 @@ static float gradient(const device_case *c, int rank, int64_t step, int64_t i)
 
 static weft_status look(twins *t, const float *device, int64_t count)
 {
-    return shadow_download(t->hal, t->seen, device, (size_t)count * sizeof(float));
+    return device_download(t->hal, t->seen, device, (size_t)count * sizeof(float));
 }
 
 static weft_status compare(twins *t, const float *device, const float *host, int64_t count, const char *what,
@@ -278,6 +287,16 @@ static bool device_is_asked(void)
     return asked;
 }
 
+/* Where copies run late the case fails once they are not waited for. */
+static void assert_waits(device_case *c)
+{
+    if (device_is_asked()) {
+        c->hasty = true;
+        log_set_level(LOG_QUIET);
+        assert_int_not_equal(comm_thread_run(RANKS, case_rank, c), WEFT_OK);
+    }
+}
+
 /* Buckets that the communication thread starts, once they have come; and one that is started before. */
 static void test_allreduce_that_a_thread_starts(void **state)
 {
@@ -288,23 +307,25 @@ static void test_allreduce_that_a_thread_starts(void **state)
         c.options.overlap = overlaps[i];
         run(&c);
     }
-    if (device_is_asked()) {
-        c.hasty = true;
-        log_set_level(LOG_QUIET);
-        assert_int_not_equal(comm_thread_run(RANKS, case_rank, &c), WEFT_OK);
-    }
+    assert_waits(&c);
 }
 
+/* Whole tensors, selections, everything; exchanges begin in the wait, or on the communication thread. */
 static void test_topk_has_the_bits_of_host_memory(void **state)
 {
     static const double densities[] = {0.01, 0.2, 1.0};
     (void)state;
     for (int i = 0; i < 12; ++i) {
-        device_case c = {.name = "topk", .options = options_of(SYNC_TOPK)};
+        device_case c = {.name = "topk", .options = options_of(SYNC_TOPK), .threaded = i % 2 == 1};
         c.options.density = densities[i % 3];
         c.options.momentum = i / 3 % 2 == 0 ? 0.0 : 0.9;
         c.options.warmup = i >= 6 ? 3 : 0;
         run(&c);
+    }
+    for (int i = 0; i < 3; ++i) {
+        device_case c = {.name = "topk, too early", .options = options_of(SYNC_TOPK), .threaded = true};
+        c.options.density = densities[i];
+        assert_waits(&c);
     }
 }
 
@@ -343,6 +364,9 @@ static void test_narrow_wire_of_narrow_gradients(void **state)
     c.options.algorithm = COMM_ALGO_AUTO;
     c.options.wire = COMM_WIRE_BF16;
     run(&c);
+    c.threaded = true;
+    run(&c);
+    assert_waits(&c);
 }
 
 /* ---- what comes down ------------------------------------------------------------------------------------------ */
@@ -376,13 +400,12 @@ static weft_status volume_rank(weft_comm *comm, void *argument)
 static void test_only_what_is_sent_comes_down(void **state)
 {
     (void)state;
-    /* Of each bucket a hundredth, a place and a value an element, and a look for numbers that are not finite; the bias
-     * whole. */
+    /* Of each bucket a hundredth, a place and a value an element, and where it is not finite; the bias whole. */
     const int64_t selected = (TRAINED - BIAS) / 100;
     const int64_t bias = BIAS * (int64_t)sizeof(float);
     volume_case topk = {.base = {.name = "topk", .options = options_of(SYNC_TOPK)},
                         .least = bias + 8 * selected,
-                        .most = bias + 8 * (selected + 2) + 2 * 16};
+                        .most = bias + 8 * (selected + 2) + 2 * 8};
     volume_case zeros = topk;
     volume_case whole = {.base = {.name = "all", .options = options_of(SYNC_ALLREDUCE)},
                          .least = TRAINED * (int64_t)sizeof(float),
@@ -390,6 +413,10 @@ static void test_only_what_is_sent_comes_down(void **state)
     volume_case narrow = {.base = {.name = "bf16", .options = options_of(SYNC_ALLREDUCE)},
                           .least = TRAINED * (int64_t)sizeof(uint16_t),
                           .most = TRAINED * (int64_t)sizeof(uint16_t)};
+    /* Parameters travel alone: of a gradient comes down where it is not finite. */
+    volume_case shuffle = {
+        .base = {.name = "divide-shuffle", .options = options_of(SYNC_DIVIDE_SHUFFLE)}, .least = 0, .most = 2 * 8};
+    volume_case shadow = {.base = {.name = "shadow", .options = options_of(SYNC_SHADOW)}, .least = 0, .most = 2 * 8};
     zeros.base.zeros = 300; /* fewer than a hundredth are not zeros */
     narrow.base.options.algorithm = COMM_ALGO_AUTO;
     narrow.base.options.wire = COMM_WIRE_BF16;
@@ -398,6 +425,8 @@ static void test_only_what_is_sent_comes_down(void **state)
     ASSERT_OK(comm_thread_run(RANKS, volume_rank, &zeros));
     ASSERT_OK(comm_thread_run(RANKS, volume_rank, &whole));
     ASSERT_OK(comm_thread_run(RANKS, volume_rank, &narrow));
+    ASSERT_OK(comm_thread_run(RANKS, volume_rank, &shuffle));
+    ASSERT_OK(comm_thread_run(RANKS, volume_rank, &shadow));
 }
 
 /* ---- what is not finite ----------------------------------------------------------------------------------------- */
@@ -430,10 +459,14 @@ static void test_tensors_that_are_not_finite_are_named(void **state)
     device_case c[] = {{.name = "topk", .options = options_of(SYNC_TOPK)},
                        {.name = "allreduce", .options = options_of(SYNC_ALLREDUCE)},
                        {.name = "bf16", .options = options_of(SYNC_ALLREDUCE)},
-                       {.name = "allreduce, thread", .options = options_of(SYNC_ALLREDUCE), .threaded = true}};
-    c[2].options.algorithm = COMM_ALGO_AUTO;
-    c[2].options.wire = COMM_WIRE_BF16;
-    for (int i = 0; i < 4; ++i) {
+                       {.name = "allreduce, thread", .options = options_of(SYNC_ALLREDUCE), .threaded = true},
+                       {.name = "bf16, thread", .options = options_of(SYNC_ALLREDUCE), .threaded = true},
+                       {.name = "divide-shuffle", .options = options_of(SYNC_DIVIDE_SHUFFLE)}};
+    for (int i = 2; i <= 4; i += 2) {
+        c[i].options.algorithm = COMM_ALGO_AUTO;
+        c[i].options.wire = COMM_WIRE_BF16;
+    }
+    for (size_t i = 0; i < sizeof c / sizeof *c; ++i) {
         ASSERT_OK(comm_thread_run(RANKS, diverging_rank, &c[i]));
     }
 }

@@ -29,6 +29,11 @@ template <> struct cuda_cell<cuda_f16> {
 };
 template <typename cell> using cuda_real = typename cuda_cell<cell>::real;
 
+static __device__ inline bool cuda_finite(float x)
+{
+    return x - x == 0.0f;
+}
+
 static __device__ inline float cuda_load(float x)
 {
     return x;

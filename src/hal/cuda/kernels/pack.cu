@@ -163,3 +163,53 @@ int cuda_run_sum_magnitudes(cuda_queue *queue, const hal_sum_magnitudes_args *a)
     return cuda_fold(queue, magnitude_fold{cuda_data<const float>(a->x), cuda_data<double>(a->out)},
                      a->x.rows * a->x.cols);
 }
+
+/* ---- what is not finite ------------------------------------------------------------------------------------------------ */
+
+struct first_not_finite_fold {
+    typedef int64_t value; /* n: none */
+    const float *x;
+    int64_t n;
+    int64_t *place;
+
+    __device__ int64_t zero() const
+    {
+        return n;
+    }
+    __device__ void take(int64_t &first, int64_t i) const
+    {
+        join(first, cuda_finite(x[i]) ? n : i);
+    }
+    __device__ void join(int64_t &first, int64_t other) const
+    {
+        first = other < first ? other : first;
+    }
+    __device__ void finish(int64_t first) const
+    {
+        *place = first < n ? first : -1;
+    }
+};
+
+struct zeros_at_trouble {
+    cuda_mat<float> x;
+    const int64_t *place;
+
+    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    {
+        if (*place >= 0) {
+            cuda_put(x.at(i, j), cuda_pack<float, N>{}, n);
+        }
+    }
+};
+
+int cuda_run_zero_unless_finite(cuda_queue *queue, const hal_zero_unless_finite_args *a)
+{
+    const int64_t n = a->x.rows * a->x.cols;
+    const first_not_finite_fold find = {cuda_data<const float>(a->x), n, cuda_data<int64_t>(a->place)};
+    const int code = cuda_fold(queue, find, n);
+    if (code != CUDA_DONE || n == 0) {
+        return code;
+    }
+    const zeros_at_trouble f = {cuda_mat_of<float>(a->x), find.place};
+    return cuda_walk<cuda_cells_at_once<float>()>(queue, f, CUDA_ANYWHERE, f.x);
+}

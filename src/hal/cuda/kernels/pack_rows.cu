@@ -15,16 +15,11 @@ static __device__ uint32_t random_bits(const hal_row_rounding &r, int64_t id, in
                          (unsigned)(col % 8));
 }
 
-static __device__ inline bool finite_number(float x)
-{
-    return x - x == 0.0f;
-}
-
 static __device__ inline uint16_t bf16_at_random(float x, uint32_t random)
 {
     uint32_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
-    return finite_number(x) ? (uint16_t)((bits + random) >> 16) : bf16_from_float(x);
+    return cuda_finite(x) ? (uint16_t)((bits + random) >> 16) : bf16_from_float(x);
 }
 
 /* x / scale to a whole number, up or down at random. */
@@ -45,7 +40,7 @@ static __device__ row_range range_of(const float *x, int64_t cols)
 {
     row_range all = {x[0], x[0], 0.0f, true};
     for (int64_t j = cuda_lane(); j < cols; j += CUDA_WARP) {
-        all.finite = all.finite && finite_number(x[j]);
+        all.finite = all.finite && cuda_finite(x[j]);
         all.top = fabsf(x[j]) > all.top ? fabsf(x[j]) : all.top;
         all.low = x[j] < all.low ? x[j] : all.low;
         all.high = x[j] > all.high ? x[j] : all.high;
@@ -101,7 +96,7 @@ static __device__ void encode_int2(const hal_row_rounding &r, const float *x, in
     const row_range range = range_of(x, cols);
     const float top = scale_of(range, 1.0f);
     const float width = range.high - bf16_to_float(bf16_below(range.low));
-    const bool finite = finite_number(top) && finite_number(width);
+    const bool finite = cuda_finite(top) && cuda_finite(width);
     const uint16_t grid[2] = {
         finite && top > 0.0f ? bf16_below(range.low + 0.0f) : (uint16_t)0, /* one zero of the two */
         !finite ? bf16_from_float(not_a_number()) : top > 0.0f ? bf16_above(width / 3.0f) : (uint16_t)0};
