@@ -1,34 +1,18 @@
 /*
- * comm/halo/halo.c: the halo exchange.
+ * comm/halo/halo.c: the halo exchange: what is done when, and by whom.
  *
- * Each side of each peer is a piece: a list of rows. In one exchange the rows of a piece travel as one message (uncut),
- * and where they lie decides how they get into it:
- *
- *      in place    rows are one ascending run, ld == width, messages reach x: sent or received where they are
- *      packed      gathered into (or scattered from) a buffer that messages reach
- *      staged      messages do not reach x: gathered on the device, downloaded, sent; received, uploaded, scattered
- *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
- *      mixed       gathered in another order, and written in numbers of bits that the rows choose (comm/halo/halo_mix.h)
- *
- * Messages reach what the host sees, and the memory of a device where the transport takes it (comm_choose_direct). There the
- * beginning of a mixed message, which the host writes, keeps it staged.
- *
- * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory instead, from where the
- * peer unpacks them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
- *
- *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
- *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds or keeps the larger, peer by
- *                                                                                   peer in rank order)
+ *      post      arranges both sides (comm/halo/halo_side.h), packs (comm/halo/halo_pack.h), hands over to the driver
+ *      driver    starts the messages, counts the pieces that arrive, in messages and behind flags of the window
+ *      wait      unpacks
  *
  * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
  * and the caller computes with it while the driver, which may be another thread, moves the messages. A device packs when its
  * stream comes to it, and nobody stands still for that: the driver starts the messages once it has come past an event behind
  * the last pack operation and copy, where the backend lets it ask (hal_stream_ops.reached); else the post waits. Unpacking starts
  * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
- * Buffers are sized for float32 of max_width and double once if float64 comes.
  *
- * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged;
- * coded, the rows of both sides and their codes. Pairs of this node: the window's, and coded the rows of both sides.
+ * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory, from where the peer unpacks
+ * them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
  */
 #include "comm/halo.h"
 
@@ -38,41 +22,12 @@
 #include "base/clock.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/transfer.h"
-#include "comm/halo/halo_buffer.h"
 #include "comm/halo/halo_lists.h"
-#include "comm/halo/halo_mixer.h"
-#include "comm/halo/halo_window.h"
+#include "comm/halo/halo_pack.h"
 
 typedef enum halo_phase { HALO_START, HALO_TRANSFER, HALO_DONE } halo_phase;
 
 typedef enum piece_state { PIECE_EMPTY, PIECE_UNDER_WAY, PIECE_ARRIVED, PIECE_UNPACKED } piece_state;
-
-/* The rows shared with one peer, one side. */
-typedef struct halo_piece {
-    int64_t rows, first; /* first: position in the side's list */
-    int64_t most;        /* rows at creation */
-    int64_t run_start;   /* first row when the rows are an ascending run, else -1 */
-    /* in the exchange under way */
-    bool shared, in_place;       /* through the window; or sent and received where the rows are */
-    int64_t packed_at, coded_at; /* rows before it in those buffers */
-    char *message;               /* where its message lies, on the device; unless in place */
-    int messages;                /* still under way; the driver's */
-    atomic_int state;            /* piece_state: the driver sees it arrive, the caller unpacks it */
-} halo_piece;
-
-/* All pieces of one side, with the buffers that their rows pass through. */
-typedef struct halo_side {
-    halo_piece *piece;  /* [P] */
-    int64_t rows;       /* now */
-    int64_t most;       /* at creation */
-    bool chosen;        /* rows are some of those */
-    int32_t *index;     /* device, [most] */
-    int64_t *id;        /* device, [most] global ids; NULL when none were given */
-    int64_t *host_id;   /* what is uploaded to id, where rows are chosen */
-    halo_buffer packed; /* device, rows of the exchange, packed by peer */
-    halo_buffer coded;  /* device, rows of messages in fewer bits */
-    halo_buffer staged; /* host, what is sent of those where messages do not reach them */
-} halo_side;
 
 struct comm_halo {
     comm_operation operation; /* first: the engine sees only this */
@@ -93,170 +48,34 @@ struct comm_halo {
     int awaited;        /* pieces in the window that are not there yet; the driver's */
     unsigned looks;     /* at flags in vain; the driver's */
     halo_phase phase;   /* the driver's */
-    halo_direction direction;
-    weft_dtype dtype;
-    comm_halo_code code;
-    char *x;
-    int64_t ld, width;
-    int64_t packed_bytes, row_bytes; /* of a packed row, and of the room for a row in a message */
-    int next_peer;                   /* REVERSE: lowest peer that is not added yet */
-    double span_begin;               /* for the trace */
-    hal_event *packed;               /* behind what was packed, in the stream */
+    halo_format format;
+    int next_peer;     /* REVERSE: lowest peer that is not added yet */
+    double span_begin; /* for the trace */
+    hal_event *packed; /* behind what was packed, in the stream */
 };
 
 static const char *const direction_name[] = {"halo forward", "halo reverse", "halo reverse max"};
 
-static halo_list sent_list(const comm_halo *halo)
-{
-    return halo->direction == HALO_FORWARD ? HALO_OWN : HALO_LEAVES;
-}
-
 static halo_side *sending_side(comm_halo *halo)
 {
-    return halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
+    return halo->format.direction == HALO_FORWARD ? &halo->own : &halo->leaf;
 }
 
 static halo_side *receiving_side(comm_halo *halo)
 {
-    return halo->direction == HALO_FORWARD ? &halo->leaf : &halo->own;
+    return halo->format.direction == HALO_FORWARD ? &halo->leaf : &halo->own;
 }
 
 static halo_piece *received_pieces(const comm_halo *halo)
 {
-    return halo->direction == HALO_FORWARD ? halo->leaf.piece : halo->own.piece;
+    return halo->format.direction == HALO_FORWARD ? halo->leaf.piece : halo->own.piece;
 }
 
 /* ---- one exchange ----------------------------------------------------------------------------------------------- */
-static bool is_mixed(const comm_halo *halo)
-{
-    return halo->code.mean_bits > 0.0;
-}
-
-static bool is_coded(const comm_halo *halo)
-{
-    return halo->code.codec != HAL_ROWS_NONE || is_mixed(halo);
-}
-
-/* Whether messages lie in the memory that the backend packs into. */
-static bool messages_reach(const comm_halo *halo)
-{
-    return hal_host_visible(halo->hal) || (halo->direct && !is_mixed(halo));
-}
-
 /* Of a piece's message. */
 static int64_t piece_bytes(const comm_halo *halo, const halo_piece *piece)
 {
-    return is_mixed(halo) ? halo_mix_bytes(piece->rows, halo->width, halo->code.mean_bits)
-                          : piece->rows * halo->row_bytes;
-}
-
-static bool piece_in_place(const comm_halo *halo, const halo_piece *piece, bool receives)
-{
-    bool merges = receives && halo->direction != HALO_FORWARD;
-    return !merges && !is_coded(halo) && piece->run_start >= 0 && halo->ld == halo->width && messages_reach(halo);
-}
-
-/* Where the message of a piece lies for the transport. */
-static char *piece_sent(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
-{
-    if (piece->in_place) {
-        return halo->x + piece->run_start * halo->row_bytes;
-    }
-    return messages_reach(halo) || side->staged.data == NULL ? piece->message
-                                                             : side->staged.data + piece->first * halo->row_bytes;
-}
-
-static hal_mat whole_matrix(const comm_halo *halo)
-{
-    return hal_mat_of(halo->x, halo->dtype, halo->n_local, halo->width, halo->ld);
-}
-
-static hal_mat packed_rows(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
-{
-    char *rows = is_coded(halo) ? side->packed.data + piece->packed_at * halo->packed_bytes : piece->message;
-    return hal_mat_of(rows, halo->dtype, piece->rows, halo->width, halo->width);
-}
-
-static hal_mat coded_rows(const comm_halo *halo, const halo_piece *piece)
-{
-    return hal_mat_of(piece->message, WEFT_DTYPE_U8, piece->rows, halo->row_bytes, halo->row_bytes);
-}
-
-/* The rows of a message in which they choose their bits. */
-static halo_mixed mixed_of(const comm_halo *halo, const halo_side *side, const halo_piece *piece)
-{
-    return (halo_mixed){.x = whole_matrix(halo),
-                        .index = side->index + piece->first,
-                        .id = side->id + piece->first,
-                        .rows = piece->rows,
-                        .first = piece->first,
-                        .packed = packed_rows(halo, side, piece),
-                        .message = piece->message,
-                        .host = piece_sent(halo, side, piece),
-                        .mean_bits = halo->code.mean_bits,
-                        .rounding = halo->code.rounding};
-}
-
-static weft_status piece_pack(comm_halo *halo, const halo_side *side, const halo_piece *piece)
-{
-    weft_hal *hal = halo->hal;
-    if (is_mixed(halo)) {
-        const halo_mixed rows = mixed_of(halo, side, piece);
-        return halo_mixer_pack(halo->mixer, &rows);
-    }
-    const hal_gather_rows_args args = {.x = whole_matrix(halo),
-                                       .index =
-                                           hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
-                                       .y = packed_rows(halo, side, piece)};
-    WEFT_TRY(hal_gather_rows(hal, &args));
-    if (is_coded(halo)) {
-        const hal_encode_rows_args code = {.x = args.y,
-                                           .id = hal_column_from(side->id + piece->first, WEFT_DTYPE_I64, piece->rows),
-                                           .y = coded_rows(halo, piece),
-                                           .codec = halo->code.codec,
-                                           .rounding = halo->code.rounding};
-        WEFT_TRY(hal_encode_rows(hal, &code));
-    }
-    if (!messages_reach(halo)) {
-        WEFT_TRY(hal->mem.download_async(hal, piece_sent(halo, side, piece), piece->message,
-                                         (size_t)(piece->rows * halo->row_bytes)));
-    }
-    return WEFT_OK;
-}
-
-static hal_scatter scatter_of(halo_direction direction)
-{
-    return direction == HALO_FORWARD   ? HAL_SCATTER_REPLACE
-           : direction == HALO_REVERSE ? HAL_SCATTER_ADD
-                                       : HAL_SCATTER_MAX;
-}
-
-static weft_status piece_unpack(comm_halo *halo, const halo_side *side, halo_piece *piece)
-{
-    weft_hal *hal = halo->hal;
-    atomic_store_explicit(&piece->state, PIECE_UNPACKED, memory_order_relaxed);
-    if (piece->in_place) {
-        return WEFT_OK;
-    }
-    if (is_mixed(halo)) {
-        const halo_mixed rows = mixed_of(halo, side, piece);
-        return halo_mixer_unpack(halo->mixer, &rows, scatter_of(halo->direction));
-    }
-    if (!messages_reach(halo)) {
-        WEFT_TRY(hal->mem.upload_async(hal, piece->message, piece_sent(halo, side, piece),
-                                       (size_t)(piece->rows * halo->row_bytes)));
-    }
-    if (is_coded(halo)) {
-        const hal_decode_rows_args code = {
-            .x = coded_rows(halo, piece), .y = packed_rows(halo, side, piece), .codec = halo->code.codec};
-        WEFT_TRY(hal_decode_rows(hal, &code));
-    }
-    const hal_scatter_rows_args args = {.x = packed_rows(halo, side, piece),
-                                        .index =
-                                            hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows),
-                                        .y = whole_matrix(halo),
-                                        .mode = scatter_of(halo->direction)};
-    return hal_scatter_rows(hal, &args);
+    return halo_format_bytes(&halo->format, piece->rows);
 }
 
 /* What the transport carries of a piece. */
@@ -287,7 +106,7 @@ static weft_status pack_pieces(comm_halo *halo)
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         const halo_piece *piece = &side->piece[p];
         if (piece_bytes(halo, piece) > 0 && !piece->in_place) {
-            WEFT_TRY(piece_pack(halo, side, piece));
+            WEFT_TRY(halo_pack(side, &halo->format, piece, halo->mixer));
         }
     }
     return WEFT_OK;
@@ -322,12 +141,14 @@ static weft_status start_messages(comm_halo *halo)
     transfers_clear(&halo->transfers);
     for (int p = 0; p < size; ++p) {
         const halo_piece *piece = &to->piece[p];
-        WEFT_TRY(transfers_receive(&halo->transfers, p, piece_sent(halo, to, piece), message_bytes(halo, piece), p));
+        WEFT_TRY(transfers_receive(&halo->transfers, p, halo_side_message(to, &halo->format, piece),
+                                   message_bytes(halo, piece), p));
     }
     for (int k = 1; k < size; ++k) {
         int p = (comm_rank(halo->comm) + k) % size;
         const halo_piece *piece = &from->piece[p];
-        WEFT_TRY(transfers_send(&halo->transfers, p, piece_sent(halo, from, piece), message_bytes(halo, piece), p));
+        WEFT_TRY(transfers_send(&halo->transfers, p, halo_side_message(from, &halo->format, piece),
+                                message_bytes(halo, piece), p));
     }
     return WEFT_OK;
 }
@@ -404,22 +225,28 @@ static bool has_arrivals(const comm_operation *op)
     return atomic_load_explicit(&halo->arrived, memory_order_acquire) != halo->looked_at;
 }
 
+static weft_status unpack_piece(comm_halo *halo, halo_piece *piece)
+{
+    atomic_store_explicit(&piece->state, PIECE_UNPACKED, memory_order_relaxed);
+    return halo_unpack(receiving_side(halo), &halo->format, piece, halo->mixer);
+}
+
 static weft_status unpack_pieces(comm_halo *halo)
 {
-    halo_side *side = receiving_side(halo);
+    halo_piece *piece = receiving_side(halo)->piece;
     int size = comm_size(halo->comm);
     halo->looked_at = atomic_load_explicit(&halo->arrived, memory_order_acquire);
-    if (halo->direction == HALO_FORWARD) {
+    if (halo->format.direction == HALO_FORWARD) {
         for (int p = 0; p < size; ++p) {
-            if (state_of(&side->piece[p]) == PIECE_ARRIVED) {
-                WEFT_TRY(piece_unpack(halo, side, &side->piece[p]));
+            if (state_of(&piece[p]) == PIECE_ARRIVED) {
+                WEFT_TRY(unpack_piece(halo, &piece[p]));
             }
         }
         return WEFT_OK;
     }
-    for (; halo->next_peer < size && state_of(&side->piece[halo->next_peer]) != PIECE_UNDER_WAY; ++halo->next_peer) {
-        if (state_of(&side->piece[halo->next_peer]) == PIECE_ARRIVED) {
-            WEFT_TRY(piece_unpack(halo, side, &side->piece[halo->next_peer]));
+    for (; halo->next_peer < size && state_of(&piece[halo->next_peer]) != PIECE_UNDER_WAY; ++halo->next_peer) {
+        if (state_of(&piece[halo->next_peer]) == PIECE_ARRIVED) {
+            WEFT_TRY(unpack_piece(halo, &piece[halo->next_peer]));
         }
     }
     return WEFT_OK;
@@ -439,13 +266,13 @@ static weft_status unpack_arrived(comm_halo *halo)
 /* The messages from first to last, for the trace. */
 static void span_end(const comm_halo *halo)
 {
-    const halo_side *side = halo->direction == HALO_FORWARD ? &halo->own : &halo->leaf;
+    const halo_side *side = halo->format.direction == HALO_FORWARD ? &halo->own : &halo->leaf;
     int64_t bytes = 0;
     for (int p = 0; p < comm_size(halo->comm); ++p) {
         bytes += piece_bytes(halo, &side->piece[p]);
     }
     trace_category category = halo->comm->layout->nodes > 1 ? TRACE_INTER : TRACE_INTRA;
-    trace_end(halo->span_begin, category, direction_name[halo->direction], bytes);
+    trace_end(halo->span_begin, category, direction_name[halo->format.direction], bytes);
 }
 
 static weft_status halo_advance(comm_operation *op, bool *done, bool *moved)
@@ -505,176 +332,33 @@ static void halo_describe(const comm_operation *op, char *text, size_t bytes)
     }
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
-/* Room for the rows of a side, packed and, where they differ, as messages carry them; kept for the next exchange. */
-static weft_status side_reserve(const comm_halo *halo, halo_side *side, int64_t packed_bytes, int64_t coded_bytes)
+/* ---- before an exchange ------------------------------------------------------------------------------------------ */
+static void aim(comm_halo *halo, halo_direction direction, const comm_halo_code *code, hal_mat x)
 {
-    weft_hal *hal = halo->hal;
-    const int64_t sent = coded_bytes > 0 ? coded_bytes : packed_bytes;
-    WEFT_TRY(halo_buffer_reserve(hal, &side->packed, packed_bytes));
-    WEFT_TRY(halo_buffer_reserve(hal, &side->coded, coded_bytes));
-    return messages_reach(halo) ? WEFT_OK : halo_buffer_reserve_host(hal, &side->staged, sent);
-}
-
-/* How the rows of a side's pieces travel in this exchange, and where they lie meanwhile. */
-static weft_status side_arrange(comm_halo *halo, halo_side *side, bool receives)
-{
-    int64_t packed = 0, coded = 0;
-    int64_t most_packed = 0, most_coded = 0; /* with any choice of rows */
-    const int size = comm_size(halo->comm);
-    for (int p = 0; p < size; ++p) {
-        halo_piece *piece = &side->piece[p];
-        piece->shared = halo->through && halo_window_reaches(halo->window, p);
-        piece->in_place = !piece->shared && piece_in_place(halo, piece, receives);
-        piece->packed_at = packed;
-        piece->coded_at = coded;
-        const bool straight = piece->shared && !is_coded(halo);
-        packed += piece->in_place || straight ? 0 : piece->rows;
-        coded += is_coded(halo) && !piece->shared ? piece->rows : 0;
-        most_packed += (piece->in_place && !side->chosen) || straight ? 0 : piece->most;
-        most_coded += is_coded(halo) && !piece->shared ? piece->most : 0;
-    }
-    WEFT_TRY(side_reserve(halo, side, most_packed * halo->packed_bytes, most_coded * halo->row_bytes));
-    for (int p = 0; p < size; ++p) {
-        halo_piece *piece = &side->piece[p];
-        if (piece->in_place || piece_bytes(halo, piece) == 0) {
-            piece->message = NULL;
-        } else if (piece->shared) {
-            piece->message =
-                (receives ? halo_window_from : halo_window_to)(halo->window, sent_list(halo), p, halo->row_bytes);
-        } else {
-            piece->message = is_coded(halo) ? side->coded.data + piece->coded_at * halo->row_bytes
-                                            : side->packed.data + piece->packed_at * halo->packed_bytes;
-        }
-    }
-    return WEFT_OK;
+    comm_halo_code sent = *code;
+    sent.rounding.sender = (uint32_t)comm_rank(halo->comm);
+    halo->format = halo_format_of(halo->hal, direction, &sent, x, halo->direct);
+    halo->through = halo_window_takes(halo->window, halo->format.row_bytes);
+    halo->late = halo->hal->stream.reached != NULL && !halo->through;
 }
 
 /* Of the exchange that is aimed at; allocates when it needs more than any before. */
 static weft_status arrange_pieces(comm_halo *halo)
 {
-    WEFT_TRY(side_arrange(halo, sending_side(halo), false));
-    return side_arrange(halo, receiving_side(halo), true);
-}
-
-static void aim(comm_halo *halo, halo_direction direction, const comm_halo_code *code, weft_dtype dtype, int64_t ld,
-                int64_t width)
-{
-    halo->direction = direction;
-    halo->dtype = dtype;
-    halo->code = *code;
-    halo->code.rounding.sender = (uint32_t)comm_rank(halo->comm);
-    halo->ld = ld;
-    halo->width = width;
-    halo->packed_bytes = width * (int64_t)weft_dtype_bytes(dtype);
-    halo->row_bytes = is_mixed(halo)   ? halo_mixer_room(width)
-                      : is_coded(halo) ? hal_row_bytes(code->codec, width)
-                                       : halo->packed_bytes;
-    halo->through = halo_window_takes(halo->window, halo->row_bytes);
-    halo->late = halo->hal->stream.reached != NULL && !halo->through;
+    const halo_window *window = halo->through ? halo->window : NULL;
+    WEFT_TRY(halo_side_arrange(sending_side(halo), &halo->format, window, false));
+    return halo_side_arrange(receiving_side(halo), &halo->format, window, true);
 }
 
 /* What whole matrices of float32 of the largest width need both ways. */
 static weft_status reserve_usual(comm_halo *halo)
 {
     for (halo_direction direction = HALO_FORWARD; direction <= HALO_REVERSE; ++direction) {
-        aim(halo, direction, &(comm_halo_code){.codec = HAL_ROWS_NONE}, WEFT_DTYPE_F32, halo->max_width,
-            halo->max_width);
+        aim(halo, direction, &(comm_halo_code){.codec = HAL_ROWS_NONE},
+            hal_mat_of(NULL, WEFT_DTYPE_F32, halo->n_local, halo->max_width, halo->max_width));
         WEFT_TRY(arrange_pieces(halo));
     }
     return WEFT_OK;
-}
-
-/* gid: of local rows, or NULL. */
-static weft_status side_upload_ids(weft_hal *hal, halo_side *side, const int32_t *row, const int64_t *gid)
-{
-    int64_t *id = NULL;
-    if (gid == NULL || side->rows == 0) {
-        return WEFT_OK;
-    }
-    const size_t bytes = (size_t)side->rows * sizeof *id;
-    WEFT_TRY(WEFT_NEW(&id, side->rows, WEFT_MEM_COMM));
-    for (int64_t i = 0; i < side->rows; ++i) {
-        id[i] = gid[row[i]];
-    }
-    weft_status status = hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&side->id);
-    status = status == WEFT_OK ? hal->mem.upload(hal, side->id, id, bytes) : status;
-    weft_free(id);
-    return status;
-}
-
-static int64_t run_start_of(const int32_t *row, int64_t rows)
-{
-    int64_t start = rows > 0 ? row[0] : -1;
-    for (int64_t i = 0; i < rows && start >= 0; ++i) {
-        start = row[i] == start + i ? start : -1;
-    }
-    return start;
-}
-
-static weft_status side_create(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row)
-{
-    side->rows = side->most = offset[size];
-    WEFT_TRY(WEFT_NEW_ZERO(&side->piece, size, WEFT_MEM_COMM));
-    for (int p = 0; p < size; ++p) {
-        halo_piece *piece = &side->piece[p];
-        piece->first = offset[p];
-        piece->rows = piece->most = offset[p + 1] - offset[p];
-        piece->run_start = run_start_of(row + piece->first, piece->rows);
-    }
-    size_t bytes = (size_t)side->rows * sizeof *row;
-    if (bytes > 0) {
-        WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, (void **)&side->index));
-        WEFT_TRY(hal->mem.upload(hal, side->index, row, bytes));
-    }
-    return WEFT_OK;
-}
-
-/* Fewer rows of each piece, from its place on. */
-static weft_status side_choose(weft_hal *hal, halo_side *side, int size, const int64_t *offset, const int32_t *row,
-                               const int64_t *gid)
-{
-    if (side->id != NULL && side->host_id == NULL) {
-        WEFT_TRY(WEFT_NEW(&side->host_id, side->most, WEFT_MEM_COMM));
-    }
-    side->rows = 0;
-    side->chosen = true;
-    for (int p = 0; p < size; ++p) {
-        halo_piece *piece = &side->piece[p];
-        const int32_t *chosen = row + offset[p];
-        piece->rows = offset[p + 1] - offset[p];
-        WEFT_CHECK(piece->rows >= 0 && piece->rows <= piece->most, WEFT_ERR_INTERNAL,
-                   "halo: %lld rows chosen for rank %d, which shares %lld", (long long)piece->rows, p,
-                   (long long)piece->most);
-        piece->run_start = run_start_of(chosen, piece->rows);
-        side->rows += piece->rows;
-        if (piece->rows == 0) {
-            continue;
-        }
-        WEFT_TRY(hal->mem.upload(hal, side->index + piece->first, chosen, (size_t)piece->rows * sizeof *chosen));
-        for (int64_t i = 0; side->id != NULL && i < piece->rows; ++i) {
-            side->host_id[piece->first + i] = gid[chosen[i]];
-        }
-        WEFT_TRY(side->id == NULL ? WEFT_OK
-                                  : hal->mem.upload(hal, side->id + piece->first, side->host_id + piece->first,
-                                                    (size_t)piece->rows * sizeof *side->id));
-    }
-    return WEFT_OK;
-}
-
-static void side_free(weft_hal *hal, halo_side *side)
-{
-    halo_buffer_free(hal, &side->packed);
-    halo_buffer_free(hal, &side->coded);
-    halo_buffer_free_host(hal, &side->staged);
-    if (side->index != NULL) {
-        hal->mem.free(hal, side->index);
-    }
-    if (side->id != NULL) {
-        hal->mem.free(hal, side->id);
-    }
-    weft_free(side->host_id);
-    weft_free(side->piece);
 }
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
@@ -692,10 +376,8 @@ static weft_status create_local(weft_comm *comm, weft_hal *hal, const comm_halo_
 {
     int size = comm_size(comm);
     WEFT_TRY(hal->stream.create(hal, &halo->packed));
-    WEFT_TRY(side_create(hal, &halo->own, size, desc->own_offset, desc->own_row));
-    WEFT_TRY(side_create(hal, &halo->leaf, size, desc->leaf_offset, desc->leaf_row));
-    WEFT_TRY(side_upload_ids(hal, &halo->own, desc->own_row, desc->gid));
-    WEFT_TRY(side_upload_ids(hal, &halo->leaf, desc->leaf_row, desc->gid));
+    WEFT_TRY(halo_side_create(hal, size, desc->own_offset, desc->own_row, desc->gid, &halo->own));
+    WEFT_TRY(halo_side_create(hal, size, desc->leaf_offset, desc->leaf_row, desc->gid, &halo->leaf));
     const int64_t row_bytes = max_width * (int64_t)sizeof(float);
     return transfers_reserve(&halo->transfers, most_messages(comm, &halo->own, 2 * row_bytes) +
                                                    most_messages(comm, &halo->leaf, 2 * row_bytes));
@@ -742,10 +424,9 @@ done:
 
 weft_status comm_halo_choose(comm_halo *halo, const comm_halo_desc *lists)
 {
-    const int size = comm_size(halo->comm);
     WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: rows are chosen between post and wait");
-    WEFT_TRY(side_choose(halo->hal, &halo->own, size, lists->own_offset, lists->own_row, lists->gid));
-    return side_choose(halo->hal, &halo->leaf, size, lists->leaf_offset, lists->leaf_row, lists->gid);
+    WEFT_TRY(halo_side_choose(&halo->own, lists->own_offset, lists->own_row, lists->gid));
+    return halo_side_choose(&halo->leaf, lists->leaf_offset, lists->leaf_row, lists->gid);
 }
 
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
@@ -757,7 +438,7 @@ weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype
 static weft_status check_code(const comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                               weft_dtype dtype)
 {
-    const bool coded = code->codec != HAL_ROWS_NONE || code->mean_bits > 0.0;
+    const bool coded = halo_code_is_coded(code);
     WEFT_CHECK(!coded || (dtype == WEFT_DTYPE_F32 && direction != HALO_REVERSE_MAX), WEFT_ERR_UNSUPPORTED,
                "halo: rows of %s in fewer bits, %s", weft_dtype_name(dtype), direction_name[direction]);
     WEFT_CHECK(!coded || (halo->own.id != NULL || halo->own.rows == 0), WEFT_ERR_INTERNAL,
@@ -765,23 +446,29 @@ static weft_status check_code(const comm_halo *halo, halo_direction direction, c
     return WEFT_OK;
 }
 
+static weft_status check_post(const comm_halo *halo, halo_direction direction, const comm_halo_code *code,
+                              const hal_mat *x)
+{
+    WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
+    WEFT_CHECK(x->dtype == WEFT_DTYPE_F32 || x->dtype == WEFT_DTYPE_F64 || x->dtype == WEFT_DTYPE_BF16,
+               WEFT_ERR_UNSUPPORTED, "halo: rows of %s", weft_dtype_name(x->dtype));
+    WEFT_CHECK(x->cols >= 0 && x->cols <= halo->max_width && x->ld >= x->cols, WEFT_ERR_INTERNAL,
+               "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)x->cols, (long long)x->ld,
+               (long long)halo->max_width);
+    WEFT_CHECK(x->source != NULL || x->rows == 0 || x->cols == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
+    return check_code(halo, direction, code, x->dtype);
+}
+
 weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                                  weft_dtype dtype, void *x, int64_t ld, int64_t width)
 {
-    WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
-    WEFT_CHECK(dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64 || dtype == WEFT_DTYPE_BF16, WEFT_ERR_UNSUPPORTED,
-               "halo: rows of %s", weft_dtype_name(dtype));
-    WEFT_CHECK(width >= 0 && width <= halo->max_width && ld >= width, WEFT_ERR_INTERNAL,
-               "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)width, (long long)ld,
-               (long long)halo->max_width);
-    WEFT_CHECK(x != NULL || halo->n_local == 0 || width == 0, WEFT_ERR_INTERNAL, "halo: no matrix");
-    WEFT_TRY(check_code(halo, direction, code, dtype));
-    if (code->mean_bits > 0.0 && halo->mixer == NULL) {
+    const hal_mat rows = hal_mat_of(x, dtype, halo->n_local, width, ld);
+    WEFT_TRY(check_post(halo, direction, code, &rows));
+    if (halo_code_is_mixed(code) && halo->mixer == NULL) {
         WEFT_TRY(halo_mixer_create(halo->hal, halo->own.most > halo->leaf.most ? halo->own.most : halo->leaf.most,
                                    halo->max_width, &halo->mixer));
     }
-    aim(halo, direction, code, dtype, ld, width);
-    halo->x = x;
+    aim(halo, direction, code, rows);
     snprintf(halo->operation.name, sizeof halo->operation.name, "%s of %lld rows of %lld %s", direction_name[direction],
              (long long)comm_halo_rows(halo, direction), (long long)width, weft_dtype_name(dtype));
     if (halo->through) {
@@ -849,19 +536,13 @@ void comm_halo_destroy(comm_halo *halo)
         transfers_free(&halo->transfers);
         halo_window_destroy(halo->window);
         halo_mixer_destroy(halo->mixer);
-        side_free(halo->hal, &halo->own);
-        side_free(halo->hal, &halo->leaf);
+        halo_side_free(&halo->own);
+        halo_side_free(&halo->leaf);
         if (halo->packed != NULL) {
             halo->hal->stream.destroy(halo->hal, halo->packed);
         }
     }
     weft_free(halo);
-}
-
-int64_t comm_halo_code_bytes(const comm_halo_code *code, int64_t rows, int64_t width)
-{
-    return code->mean_bits > 0.0 ? halo_mix_bytes(rows, width, code->mean_bits)
-                                 : rows * hal_row_bytes(code->codec, width);
 }
 
 int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction)
