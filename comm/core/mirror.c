@@ -3,16 +3,12 @@
 
 #include "base/alloc.h"
 
-static size_t bytes_of(const comm_mirror *mirror)
-{
-    return (size_t)mirror->count * sizeof *mirror->host;
-}
-
 weft_status mirror_create(weft_hal *hal, int64_t count, comm_mirror *mirror)
 {
     *mirror = (comm_mirror){.hal = hal, .count = count, .on_host = true};
     WEFT_TRY(WEFT_NEW_ZERO(&mirror->host, count, WEFT_MEM_COMM));
-    return count > 0 ? hal->mem.alloc(hal, bytes_of(mirror), WEFT_MEM_COMM, (void **)&mirror->device) : WEFT_OK;
+    return count > 0 ? hal->mem.alloc(hal, mirror_bytes(mirror->count), WEFT_MEM_COMM, (void **)&mirror->device)
+                     : WEFT_OK;
 }
 
 void mirror_free(comm_mirror *mirror)
@@ -27,7 +23,7 @@ void mirror_free(comm_mirror *mirror)
 weft_status mirror_to_device(comm_mirror *mirror)
 {
     if (mirror->on_host && mirror->count > 0) {
-        WEFT_TRY(mirror->hal->mem.upload(mirror->hal, mirror->device, mirror->host, bytes_of(mirror)));
+        WEFT_TRY(mirror->hal->mem.upload(mirror->hal, mirror->device, mirror->host, mirror_bytes(mirror->count)));
     }
     mirror->on_host = false;
     return WEFT_OK;
@@ -36,7 +32,7 @@ weft_status mirror_to_device(comm_mirror *mirror)
 weft_status mirror_to_host(comm_mirror *mirror)
 {
     if (!mirror->on_host && mirror->count > 0) {
-        WEFT_TRY(mirror->hal->mem.download(mirror->hal, mirror->host, mirror->device, bytes_of(mirror)));
+        WEFT_TRY(mirror->hal->mem.download(mirror->hal, mirror->host, mirror->device, mirror_bytes(mirror->count)));
     }
     mirror->on_host = true;
     return WEFT_OK;

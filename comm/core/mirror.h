@@ -16,6 +16,12 @@ typedef struct comm_mirror {
     bool on_host;         /* the host's is the vector; else the device's */
 } comm_mirror;
 
+/* Of the device, and of the host. */
+static inline size_t mirror_bytes(int64_t count)
+{
+    return (size_t)count * sizeof(float);
+}
+
 /* Zeros. Free with mirror_free, also after a failure. WEFT_ERR_RESOURCE; what the backend answers. */
 weft_status mirror_create(weft_hal *hal, int64_t count, comm_mirror *mirror);
 void mirror_free(comm_mirror *mirror);

@@ -91,6 +91,8 @@ const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
  * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
                       int64_t k);
+/* Bytes that a plan keeps on a device, for plans of memory: of a vector of `count` elements, of which at most `most` are sent. */
+uint64_t sparse_device_bytes(const select_options *select, int64_t count, int64_t most);
 /* Whether vectors on a device can be selected from there. */
 bool sparse_fits_device(sparse_exchange exchange, select_method method);
 /* Zeros on the device [count] where this rank's last selection lies; of plans whose vector lies there, once waited for. */

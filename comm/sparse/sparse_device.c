@@ -21,14 +21,14 @@
 #include "comm/sparse/sparse_internal.h"
 #include "hal/pack.h"
 
-/* A place and the value there; a selection is all places, then all values. */
-enum { WORDS_OF_ENTRY = 2 };
+/* A place and the value there; a selection is all places, then all values. DEVICE_WORDS: of all arrays, for each entry. */
+enum { WORDS_OF_ENTRY = 2, DEVICE_WORDS = 2 * WORDS_OF_ENTRY + 1 };
 
 struct sparse_device {
     weft_hal *hal;
     comm_mirror residual;
-    int64_t capacity; /* of a selection, at least 1 */
-    /* on the device */
+    int64_t capacity;  /* of a selection, at least 1 */
+    void *arrays;      /* on the device: the three below */
     int32_t *selected; /* [WORDS_OF_ENTRY * capacity] this rank's last selection */
     int32_t *arrived;  /* [WORDS_OF_ENTRY * capacity] a slot */
     float *zero;       /* [capacity] */
@@ -36,9 +36,20 @@ struct sparse_device {
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
-static weft_status device_words(weft_hal *hal, int64_t count, void **array)
+static int64_t capacity_of(const select_options *select, int64_t count, int64_t most)
 {
-    return hal->mem.alloc(hal, (size_t)count * sizeof(int32_t), WEFT_MEM_COMM, array);
+    const int64_t capacity = sparse_capacity(select, most, count);
+    return capacity > 0 ? capacity : 1;
+}
+
+static size_t array_bytes(int64_t capacity)
+{
+    return (size_t)(DEVICE_WORDS * capacity) * sizeof(int32_t);
+}
+
+uint64_t sparse_device_bytes(const select_options *select, int64_t count, int64_t most)
+{
+    return mirror_bytes(count) + array_bytes(capacity_of(select, count, most));
 }
 
 weft_status sparse_device_create(sparse_plan *plan)
@@ -48,12 +59,12 @@ weft_status sparse_device_create(sparse_plan *plan)
     WEFT_TRY(WEFT_NEW_ZERO(&d, 1, WEFT_MEM_COMM));
     plan->device = d;
     d->hal = hal;
-    const int64_t most = sparse_capacity(&plan->desc.select, plan->desc.most, plan->count);
-    d->capacity = most > 0 ? most : 1;
+    d->capacity = capacity_of(&plan->desc.select, plan->count, plan->desc.most);
     WEFT_TRY(mirror_create(hal, plan->count, &d->residual));
-    WEFT_TRY(device_words(hal, WORDS_OF_ENTRY * d->capacity, (void **)&d->selected));
-    WEFT_TRY(device_words(hal, WORDS_OF_ENTRY * d->capacity, (void **)&d->arrived));
-    WEFT_TRY(device_words(hal, d->capacity, (void **)&d->zero));
+    WEFT_TRY(hal->mem.alloc(hal, array_bytes(d->capacity), WEFT_MEM_COMM, &d->arrays));
+    d->selected = d->arrays;
+    d->arrived = d->selected + WORDS_OF_ENTRY * d->capacity;
+    d->zero = (float *)(void *)(d->arrived + WORDS_OF_ENTRY * d->capacity);
     WEFT_TRY(hal->stream.create(hal, &d->taken));
     return hal->mem.zero(hal, d->zero, (size_t)d->capacity * sizeof *d->zero);
 }
@@ -64,11 +75,8 @@ void sparse_device_free(sparse_plan *plan)
     if (d == NULL) {
         return;
     }
-    void *const array[] = {d->selected, d->arrived, d->zero};
-    for (size_t i = 0; i < sizeof array / sizeof *array; ++i) {
-        if (array[i] != NULL) {
-            d->hal->mem.free(d->hal, array[i]);
-        }
+    if (d->arrays != NULL) {
+        d->hal->mem.free(d->hal, d->arrays);
     }
     if (d->taken != NULL) {
         d->hal->stream.destroy(d->hal, d->taken);

@@ -123,6 +123,14 @@ sync_options sync_options_default(void);
 bool sync_mode_tracks(sync_mode mode);
 /* What travels beside the parameters in this mode: ON, OFF or MOMENTS. SYNC_AUTO: ON if anything may. */
 sync_tracking sync_tracking_of(const sync_options *options, sync_mode mode);
+/* What topk takes of a device beside parameters and gradients, at most, for plans of memory, where gradients of `trained`
+ * elements lie there on all ranks (sparse_fits_device), in buckets of at most `longest`. scratch: of its operations, which
+ * share it with all others. */
+typedef struct sync_device_need {
+    uint64_t kept, scratch;
+} sync_device_need;
+sync_device_need sync_topk_on_device(const sync_options *options, const weft_hal *hal, int64_t trained,
+                                     int64_t longest);
 /* Whether the options go together, as far as they can be told without a communicator; sync_create asks too. */
 weft_status sync_check_options(const sync_options *options);
 

@@ -173,11 +173,16 @@ done:
     return status;
 }
 
-/* Of a bucket's selected elements; all there is (the zeros that tensors left included) once nothing is held back. */
+/* Of a bucket of `count` elements; all there is (the zeros that tensors left included) once nothing is held back. */
+static int64_t part_of(int64_t selected, int64_t count, double density)
+{
+    double k = ceil(density * (double)selected);
+    return k < (double)selected ? (int64_t)k : count;
+}
+
 static int64_t count_to_send(const topk_bucket *bucket, double density)
 {
-    double k = ceil(density * (double)bucket->selected);
-    return k < (double)bucket->selected ? (int64_t)k : bucket->count;
+    return part_of(bucket->selected, bucket->count, density);
 }
 
 static double density_of_step(const sync_options *options, int64_t step)
@@ -187,6 +192,26 @@ static double density_of_step(const sync_options *options, int64_t step)
     }
     double part = (double)(step - 1) / (double)options->warmup;
     return WARMUP_DENSITY * pow(options->density / WARMUP_DENSITY, part);
+}
+
+/* Of buckets that are whole, which is the most: fewer are selected from where tensors go whole. */
+sync_device_need sync_topk_on_device(const sync_options *options, const weft_hal *hal, int64_t trained, int64_t longest)
+{
+    const int64_t bucket = longest < trained ? longest : trained;
+    /* Two in a row hold more than one has room for; each may send an element more than its part. */
+    const int64_t buckets = bucket > 0 ? 2 * trained / bucket + 1 : 0;
+    const double density = density_of_step(options, 1);
+    const uint64_t velocity = options->momentum > 0 ? mirror_bytes(trained) : 0;
+    const uint64_t whole = sparse_device_bytes(&options->select, trained, part_of(trained, trained, density));
+    const uint64_t rounded = (uint64_t)buckets * sparse_device_bytes(&options->select, 0, 0);
+    sync_device_need need = {.kept = velocity + whole + rounded};
+    const hal_scratch_shape selection = {.op = HAL_OP_select_largest,
+                                         .dtype = WEFT_DTYPE_F32,
+                                         .rows = 1,
+                                         .cols = bucket,
+                                         .selected = part_of(bucket, bucket, density)};
+    hal_scratch_ask(hal, &selection, &need.scratch);
+    return need;
 }
 
 static float *device_grad(const comm_sync *sync, int64_t offset)

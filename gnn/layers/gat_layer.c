@@ -239,6 +239,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 
 const gnn_layer_ops gnn_layer_gat = {.connects = true,
                                      .heads = true,
+                                     .attends = HAL_OP_attention_backward_sources,
                                      .elu = true,
                                      .walks_edges = true,
                                      .plan = plan_gat,

@@ -230,6 +230,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 
 const gnn_layer_ops gnn_layer_gatv2 = {.connects = true,
                                        .heads = true,
+                                       .attends = HAL_OP_dynamic_backward_sources,
                                        .elu = true,
                                        .walks_edges = true,
                                        .plan = plan_gatv2,

@@ -44,6 +44,7 @@ struct gnn_layer_ops {
     bool hops;                 /* all config.layers are hops of one layer */
     bool connects;             /* takes residual and jumping connections */
     bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
+    hal_op attends;            /* of those: the operation that takes most memory beside its operands */
     bool elu;                  /* between layers, in place of ReLU */
     bool by_rows;     /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
     bool walks_edges; /* works on gnn_part_edges */

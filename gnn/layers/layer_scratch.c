@@ -11,20 +11,18 @@ typedef struct scratch_search {
 static void ask(scratch_search *search, hal_scratch_shape shape)
 {
     shape.dtype = WEFT_DTYPE_F32; /* of what is summed */
-    const uint64_t bytes = search->hal->mem.scratch(search->hal, &shape);
-    search->most = bytes > search->most ? bytes : search->most;
+    hal_scratch_ask(search->hal, &shape, &search->most);
 }
 
-/* Neighbours' rows summed or weighed; `width` columns. */
-static void ask_for_edges(scratch_search *search, int64_t edges, int64_t width, int64_t heads)
+/* Neighbours' rows summed or weighed. */
+static void ask_for_edges(scratch_search *search, int64_t edges, const gnn_layer_plan *layer)
 {
     const int64_t rows = search->plan->n_local;
-    if (heads > 0) {
-        ask(search, (hal_scratch_shape){.op = HAL_OP_attention_backward_sources, .rows = rows, .heads = heads});
-        ask(search, (hal_scratch_shape){.op = HAL_OP_dynamic_backward_sources, .rows = rows, .heads = heads});
-    } else if (width > 0) {
-        ask(search,
-            (hal_scratch_shape){.op = HAL_OP_spmm_run, .rows = rows, .cols = width, .sources = rows, .edges = edges});
+    if (layer->ops->heads) {
+        ask(search, (hal_scratch_shape){.op = layer->ops->attends, .rows = rows, .heads = layer->heads});
+    } else if (!layer->ops->walks_edges && layer->width > 0) {
+        ask(search, (hal_scratch_shape){
+                        .op = HAL_OP_spmm_run, .rows = rows, .cols = layer->width, .sources = rows, .edges = edges});
     }
 }
 
@@ -46,8 +44,7 @@ uint64_t gnn_plan_scratch(const gnn_plan *plan, const weft_hal *hal, int64_t edg
     const int64_t outputs = plan->config.outputs;
     for (int l = 0; l < plan->layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
-        const bool sums = !layer->ops->walks_edges && layer->width > 0;
-        ask_for_edges(&search, edges, sums ? layer->width : 0, layer->heads);
+        ask_for_edges(&search, edges, layer);
         ask_for_rows(&search, layer->d_in, layer->width > layer->d_out ? layer->width : layer->d_out);
     }
     ask(&search, (hal_scratch_shape){.op = HAL_OP_softmax_xent, .rows = plan->n_owned, .cols = outputs});

@@ -317,11 +317,16 @@ typedef enum hal_op {
 struct hal_scratch_shape {
     hal_op op;
     weft_dtype dtype;   /* of what it puts out */
-    int64_t rows, cols; /* the same; of sums over rows, losses and counts: of what they are made from */
+    int64_t rows, cols; /* the same; of sums over rows, losses, counts and selections: of what they are made from */
+    int64_t selected;   /* of select_largest: elements, or fewer */
     int64_t terms;      /* of products */
     int64_t heads;      /* of attention */
     int64_t sources;    /* of spmm_run: rows of x, */
     int64_t edges;      /* and entries of the matrix, of which no two are in one place */
+    /* of conv_forward, for all three passes: what conv_create would be given, and no other field */
+    const hal_conv_shape *conv;
+    const int64_t *images;
+    int sizes;
 };
 
 /* Run an operation: its cost is counted and its span traced. `args`: its own struct. */
@@ -364,6 +369,13 @@ struct weft_hal {
 static inline bool hal_host_visible(const weft_hal *hal)
 {
     return hal->mem.kind != HAL_MEM_DEVICE;
+}
+
+/* *most becomes the larger of itself and what a run of this shape takes. */
+static inline void hal_scratch_ask(const weft_hal *hal, const hal_scratch_shape *shape, uint64_t *most)
+{
+    const uint64_t bytes = hal->mem.scratch(hal, shape);
+    *most = bytes > *most ? bytes : *most;
 }
 
 /* One line of the list of backends (hal/backend_list.h): the only place that names them all. */

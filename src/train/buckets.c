@@ -78,14 +78,17 @@ static weft_status allocate(train_buckets *buckets, int count)
     return WEFT_OK;
 }
 
+int64_t buckets_longest(int64_t trained, int64_t bytes, weft_dtype dtype)
+{
+    const int64_t limit = bytes / (int64_t)weft_dtype_bytes(dtype) / BORDER * BORDER;
+    return bytes <= 0 ? trained : limit > BORDER ? limit : BORDER;
+}
+
 weft_status buckets_create(const param_store *store, int64_t bytes, train_buckets *buckets)
 {
     memset(buckets, 0, sizeof *buckets);
     buckets->blocks = store->trained_blocks;
-    int64_t element = (int64_t)weft_dtype_bytes(store->dtype);
-
-    int64_t limit = bytes / element / BORDER * BORDER;
-    cutter c = {.out = buckets, .limit = bytes <= 0 ? store->trained : (limit > BORDER ? limit : BORDER)};
+    cutter c = {.out = buckets, .limit = buckets_longest(store->trained, bytes, store->dtype)};
     cut(store, &c);
     weft_status status = allocate(buckets, c.buckets);
     if (status != WEFT_OK) {

@@ -24,6 +24,8 @@ typedef struct train_buckets {
 
 /* bytes: of a bucket; 0: everything in one. Borders lie on multiples of 16 elements, as those of blocks. */
 weft_status buckets_create(const param_store *store, int64_t bytes, train_buckets *buckets);
+/* Elements of the longest bucket of that size, of `trained` elements; a short vector is shorter. */
+int64_t buckets_longest(int64_t trained, int64_t bytes, weft_dtype dtype);
 /* A step begins: nothing is final. */
 void buckets_begin(train_buckets *buckets);
 void buckets_destroy(train_buckets *buckets);

@@ -47,6 +47,12 @@ typedef struct optimizer_options {
     double epsilon;        /* adam, lars */
 } optimizer_options;
 
+/* What a mode of synchronisation may keep in this rule's place (decay_momentum); 0: nothing. */
+static inline double optimizer_lent_momentum(optimizer_kind kind, double momentum)
+{
+    return kind == OPTIMIZER_SGD ? momentum : 0.0;
+}
+
 enum { OPTIMIZER_SLOTS = 2 };
 
 /* One run of elements, all tensors [1, n]. */

@@ -87,17 +87,26 @@ if command -v mpirun >/dev/null; then
 fi
 
 # ---- a device that has what the plan foretells, and no more, has enough ----
+foretold() { # COMMAND...: bytes of a device that has them free, of which the plan leaves a twentieth
+    "$@" --dry-run >out 2>err || fail "dry run of $*: $(cat err)"
+    grep -q "scratch of operations *[0-9.]* MB" out || fail "$*: $(cat out)"
+    sed -n "s/.*predicted peak of the GPU's memory *\([0-9.]*\) MB/\1/p" out | awk '{printf "%.0f", ($1 + 0.05) * 1e6 / 0.95}'
+}
+tight() { # COMMAND...
+    local memory
+    memory=$(foretold "$@") || exit 1
+    WEFT_CUDA_SHIM_MEMORY=$memory "$@" --quiet --run-dir tight --force >out 2>err || fail "$memory bytes do not suffice for $*: $(cat err)"
+}
+small=(train --data synth:quickstart,scale=0.02 --hidden 16 --epochs 2 --threads 1 --pin off --feature-place device --backend cuda)
 for model in sage gcn "gat --heads 4" "gatv2 --heads 4" "sage --aggregator max"; do
-    # shellcheck disable=SC2206  # options of a model
-    tight=(train --data synth:quickstart,scale=0.02 --hidden 16 --epochs 2 --threads 1 --pin off --feature-place device
-        --backend cuda --model $model)
-    "$shim" "${tight[@]}" --dry-run >out 2>err || fail "dry run, $model: $(cat err)"
-    grep -q "scratch of operations *[0-9.]* MB" out || fail "$model: $(cat out)"
-    megabytes=$(sed -n "s/.*predicted peak of the GPU's memory *\([0-9.]*\) MB/\1/p" out)
-    memory=$(awk -v need="$megabytes" 'BEGIN {printf "%.0f", (need + 0.05) * 1e6 / 0.95}') # the plan leaves a twentieth free
-    WEFT_CUDA_SHIM_MEMORY=$memory "$shim" "${tight[@]}" --quiet --run-dir "tight-${model%% *}" --force >out 2>err ||
-        fail "$megabytes MB do not suffice for $model: $(cat err)"
+    # shellcheck disable=SC2086  # options of a model
+    tight "$shim" "${small[@]}" --model $model
 done
+tight "$shim" "${images[@]}" --backend cuda
+if command -v mpirun >/dev/null; then # top-k selects on the device
+    (export WEFT_CUDA_SHIM_DEVICES=2 &&
+        tight ranks 2 "$shim" "${small[@]}" --model sage --sync topk --topk-density 0.9) || exit 1
+fi
 
 # ---- features that a device cannot hold stay on the host, and pass through it in blocks ----
 wide=(train --data synth:quickstart,scale=0.01 --recipe default --hidden 4 --epochs 3 --threads 1 --pin off)

@@ -223,6 +223,88 @@ static void expect_gemm(weft_dtype dtype, int64_t m, int64_t n)
     weft_hal_close(hal);
 }
 
+enum { SIDE = 6, CONV_SIZES = 2 };
+
+/* Both directions of a convolution take what was foretold when it was prepared, to the byte, and nothing when it is asked. */
+static void expect_conv(int64_t in, int64_t out, int64_t kernel, bool bias)
+{
+    weft_hal *hal;
+    hal_conv *conv;
+    static const int64_t images[CONV_SIZES] = {4, 7};
+    const hal_conv_shape shape = {.height = SIDE,
+                                  .width = SIDE,
+                                  .in = in,
+                                  .out = out,
+                                  .groups = 1,
+                                  .kernel = {kernel, kernel},
+                                  .stride = {1, 1},
+                                  .dilation = {1, 1},
+                                  .pad = {{kernel / 2, kernel / 2}, {kernel / 2, kernel / 2}},
+                                  .dtype = WEFT_DTYPE_F32,
+                                  .bias = bias,
+                                  .training = true,
+                                  .backward_data = true};
+    const int64_t pixels = images[1] * SIDE * SIDE, terms = in * kernel * kernel;
+    const size_t cell = sizeof(float);
+    open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+    void *x = filled(hal, (size_t)(pixels * in) * cell), *y = filled(hal, (size_t)(pixels * out) * cell);
+    void *weight = filled(hal, (size_t)(out * terms) * cell), *vector = filled(hal, (size_t)out * cell);
+    const uint64_t before = workspace();
+    const hal_scratch_shape asked = {
+        .op = HAL_OP_conv_forward, .dtype = WEFT_DTYPE_F32, .conv = &shape, .images = images, .sizes = CONV_SIZES};
+    const uint64_t foretold = hal->mem.scratch(hal, &asked);
+    assert_int_equal(workspace(), before);
+    ASSERT_OK(hal->image.conv_create(hal, &shape, images, CONV_SIZES, &conv));
+    const hal_mat none = {.dtype = WEFT_DTYPE_F32};
+    const hal_mat of_x = hal_mat_of(x, WEFT_DTYPE_F32, pixels, in, in);
+    const hal_mat of_y = hal_mat_of(y, WEFT_DTYPE_F32, pixels, out, out);
+    const hal_mat of_weight = hal_mat_of(weight, WEFT_DTYPE_F32, out, terms, terms);
+    const hal_mat of_bias = bias ? hal_row_of(vector, WEFT_DTYPE_F32, out) : none;
+    ASSERT_OK(hal_conv_forward(
+        hal, &(hal_conv_forward_args){.x = of_x, .weight = of_weight, .bias = of_bias, .y = of_y, .conv = conv}));
+    ASSERT_OK(hal_conv_backward_weights(
+        hal, &(hal_conv_backward_weights_args){
+                 .x = of_x, .dy = of_y, .dweight = of_weight, .dbias = of_bias, .conv = conv}));
+    ASSERT_OK(hal_conv_backward_data(
+        hal, &(hal_conv_backward_data_args){.dy = of_y, .weight = of_weight, .dx = of_x, .conv = conv}));
+    hal->image.conv_destroy(hal, conv);
+    const uint64_t took = workspace() - before;
+    if (took == 0 || took != foretold) {
+        fail_msg("convolution %ld -> %ld, %ld x %ld: %lu bytes where %lu were foretold", (long)in, (long)out,
+                 (long)kernel, (long)kernel, (unsigned long)took, (unsigned long)foretold);
+    }
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, y);
+    hal->mem.free(hal, weight);
+    hal->mem.free(hal, vector);
+    weft_hal_close(hal);
+}
+
+/* The k largest of a vector that begins behind a border, by a device that was asked for `most` of them or fewer. */
+static void expect_selection(int64_t elements, int64_t k, int64_t most, bool exact)
+{
+    weft_hal *hal;
+    open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+    float *x = filled(hal, (size_t)(elements + 3) * sizeof *x);
+    void *index = filled(hal, (size_t)k * sizeof(int32_t)), *value = filled(hal, (size_t)k * sizeof(float));
+    const uint64_t before = workspace();
+    ASSERT_OK(hal_select_largest(hal, &(hal_select_largest_args){.x = hal_row_of(x + 3, WEFT_DTYPE_F32, elements),
+                                                                 .index = hal_row_of(index, WEFT_DTYPE_I32, k),
+                                                                 .value = hal_row_of(value, WEFT_DTYPE_F32, k)}));
+    const uint64_t took = workspace() - before;
+    const hal_scratch_shape shape = {
+        .op = HAL_OP_select_largest, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = elements, .selected = most};
+    const uint64_t foretold = hal->mem.scratch(hal, &shape);
+    if (took == 0 || took > foretold || (exact && took != foretold)) {
+        fail_msg("%ld of %ld: %lu bytes where %lu were foretold", (long)k, (long)elements, (unsigned long)took,
+                 (unsigned long)foretold);
+    }
+    hal->mem.free(hal, x);
+    hal->mem.free(hal, index);
+    hal->mem.free(hal, value);
+    weft_hal_close(hal);
+}
+
 static void test_foretold(void **state)
 {
     (void)state;
@@ -235,6 +317,19 @@ static void test_foretold(void **state)
     expect_gemm(WEFT_DTYPE_F32, 16, 16); /* an odd sum of sizes: not the library's */
     expect_gemm(WEFT_DTYPE_F32, 100, 48);
     expect_gemm(WEFT_DTYPE_F64, 130, 70);
+    expect_conv(3, 4, 3, true); /* of these the imitated cuDNN makes one number of images each */
+    expect_conv(4, 4, 3, false);
+    expect_conv(8, 16, 1, true); /* products */
+    expect_conv(7, 16, 1, true);
+    enum {
+        LONG_VECTOR = 300000,
+        LISTED = (LONG_VECTOR / 4 - (1 << 15)) / 3 /* the most that have a list of candidates */
+    };
+    expect_selection(LONG_VECTOR, 1, 1, true);
+    expect_selection(LONG_VECTOR, LISTED, LISTED, true);
+    expect_selection(LONG_VECTOR, LISTED, LONG_VECTOR, true); /* fewer take more */
+    expect_selection(LONG_VECTOR, LISTED + 1, LISTED + 1, false);
+    expect_selection(1000, 10, 10, true);
 }
 
 /* A library that refuses what it was prepared for is left out: the same bits as without it, and the name says so. */

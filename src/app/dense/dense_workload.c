@@ -149,6 +149,10 @@ static weft_status plan_memory(workload *work)
     /* Values, gradients, two moments; packed for forward and backward. */
     const uint64_t weights = 6 * parameters;
     const uint64_t kept = sync_setup_bytes(&sync, parameters, comm_size(context->comm));
+    const sync_device_need on_device = sync_setup_device(&sync, context->hal, parameters, comm_size(context->comm));
+    uint64_t scratch = 0;
+    WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
+    scratch = scratch > on_device.scratch ? scratch : on_device.scratch;
     memory_plan *memory = &work->memory;
     *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
     memory_plan_add(memory, "process and images", clock_rss_bytes());
@@ -159,8 +163,9 @@ static weft_status plan_memory(workload *work)
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
-    memory->device = batches + (uint64_t)arena + weights + kept;
+    memory->device = batches + (uint64_t)arena + weights + on_device.kept + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
+    memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
 

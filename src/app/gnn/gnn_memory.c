@@ -48,10 +48,14 @@ static uint64_t packing_bytes(const gnn_memory_facts *f)
     return told ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t ab = a > b ? a : b;
-    return ab > c ? ab : c;
+    return larger(larger(a, b), c);
 }
 
 /* Pages of the graph and its partition, while the part is cut out. */
@@ -134,15 +138,17 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t edges = (uint64_t)f->edges * edge_bytes + local * 16;
     const uint64_t smoothing = smoothing_bytes(f);
     const uint64_t matrix = aggregation_bytes(f) + smoothing;
-    const uint64_t communication = halo_bytes(f) + f->sync_bytes;
+    const uint64_t halo = halo_bytes(f);
+    const uint64_t communication = halo + f->sync_bytes;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
     const uint64_t training = matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
-    const uint64_t scratch = f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0;
-    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes +
-                            communication + plan->setup_bytes + scratch;
+    const uint64_t scratch =
+        larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
+    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes + halo +
+                            f->sync_device.kept + plan->setup_bytes + scratch;
     const uint64_t beside =
         plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + local * 24;
     memory_plan memory = {

@@ -312,6 +312,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.process = work->process;
     facts.smooths = work->smooths;
     facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
+    facts.sync_device = sync_setup_device(&sync, context->hal, plan.parameter_bytes / 5, ranks);
     return gnn_memory_plan(&facts);
 }
 

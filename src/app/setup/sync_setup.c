@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "train/buckets.h"
 #include "train/optimizer.h"
 
 static const char *text_or_null(const weft_options *o, option_id id)
@@ -15,6 +16,7 @@ static void set_lossy(const weft_options *o, sync_options *sync)
 {
     sync->tracking = option_choice(o, OPT_GRADIENT_TRACKING);
     sync->second_moments = optimizer_rule_of(option_choice(o, OPT_OPTIMIZER))->second_moments > 0;
+    sync->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
     sync->group = (int)option_int(o, OPT_GROUP_SIZE);
     sync->full_every = option_int(o, OPT_FULL_EVERY);
     sync->seed = (uint64_t)option_int(o, OPT_SEED);
@@ -128,4 +130,22 @@ uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes,
     static const uint64_t beside[] = {[SYNC_TRACKING_ON] = 3, [SYNC_TRACKING_OFF] = 0, [SYNC_TRACKING_MOMENTS] = 2};
     sync_tracking tracking = sync_tracking_of(options, options->mode);
     return (tracking == SYNC_TRACKING_OFF ? kept : 2 * kept + beside[tracking]) * parameter_bytes;
+}
+
+sync_device_need sync_setup_device(const sync_options *options, const weft_hal *hal, uint64_t parameter_bytes,
+                                   int ranks)
+{
+    const sync_device_need host = {.kept = sync_setup_bytes(options, parameter_bytes, ranks)};
+    const bool selects = options->mode == SYNC_TOPK || (options->mode == SYNC_AUTO && options->allow_lossy);
+    if (ranks == 1 || hal == NULL || hal_host_visible(hal) || !selects ||
+        !sparse_fits_device(options->exchange, options->select.method)) {
+        return host;
+    }
+    const int64_t trained = (int64_t)(parameter_bytes / sizeof(float));
+    sync_device_need need =
+        sync_topk_on_device(options, hal, trained, buckets_longest(trained, options->bucket_bytes, WEFT_DTYPE_F32));
+    if (options->mode == SYNC_AUTO && need.kept < host.kept) {
+        need.kept = host.kept;
+    }
+    return need;
 }

@@ -22,5 +22,8 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks,
 void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, char *text, size_t bytes);
 /* Bytes that the mode keeps a rank, beside parameters and gradients. */
 uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes, int ranks);
+/* The same of a device that the rank computes on. hal: NULL, or a host's: what sync_setup_bytes says. */
+sync_device_need sync_setup_device(const sync_options *options, const weft_hal *hal, uint64_t parameter_bytes,
+                                   int ranks);
 
 #endif

@@ -14,18 +14,13 @@ const weft_activity *dense_activity(const unit *u)
     return u->kind == UNIT_CONV ? ACTIVITY_CONVOLVE : u->kind == UNIT_LINEAR ? ACTIVITY_LINEAR : ACTIVITY_ELEMENTWISE;
 }
 
-static int64_t most_images(const dense_config *config)
+int64_t dense_most_images(const dense_config *config)
 {
     int64_t most = 0;
     for (int i = 0; i < config->sizes; ++i) {
         most = config->images[i] > most ? config->images[i] : most;
     }
     return most;
-}
-
-static int64_t pixels_of(net_size size)
-{
-    return size.height * size.width;
 }
 
 /* ---- matrices ---- */
@@ -35,7 +30,7 @@ static weft_tensor slot_of(const dense_model *model, int slot, int like, weft_dt
     const net_size size = model->list.size[like];
     weft_tensor t = {.hal = model->hal,
                      .dtype = type,
-                     .rows = model->images * pixels_of(size),
+                     .rows = model->images * net_pixels(size),
                      .cols = size.channels,
                      .ld = size.channels};
     if (t.rows > 0) {
@@ -171,13 +166,20 @@ hal_conv_shape dense_conv_shape(const dense_config *config, const unit_list *lis
                             .backward_data = config->training && u->x != UNIT_INPUT_VALUE};
 }
 
+hal_conv_shape dense_unit_shape(const dense_config *config, const unit_list *list, const dense_values *values,
+                                const unit *u)
+{
+    hal_conv_shape shape = dense_conv_shape(config, list, u, values->type[u->x]);
+    shape.norm = values->passing[u->x];
+    return shape;
+}
+
 static weft_status create_conv(dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
     const net_layer *layer = u->layer;
     const bool linear = layer->kind == NET_LINEAR;
-    hal_conv_shape shape = dense_conv_shape(&model->config, &model->list, u, model->values.type[u->x]);
-    shape.norm = model->values.passing[u->x];
+    const hal_conv_shape shape = dense_unit_shape(&model->config, &model->list, &model->values, u);
     hal_conv **conv = &model->unit[index].conv;
     WEFT_TRY(model->hal->image.conv_create(model->hal, &shape, model->config.images, model->config.sizes, conv));
     const hal_conv_info info = model->hal->image.conv_info(model->hal, *conv);
@@ -216,7 +218,7 @@ static weft_status create_unit(dense_model *model, int index)
         return WEFT_OK;
     case UNIT_NORM:
         return norm_create(&model->unit[index].norm, model->comm,
-                           most_images(&model->config) * pixels_of(model->list.size[u->x]));
+                           dense_most_images(&model->config) * net_pixels(model->list.size[u->x]));
     default:
         return WEFT_OK;
     }
@@ -263,7 +265,7 @@ static weft_status plan_arena(const dense_config *config, weft_dtype wide, const
     for (int v = 0; v < list->values; ++v) {
         bytes[v] = weft_dtype_bytes(values->type[v]);
     }
-    const arena_need need = {.images = most_images(config),
+    const arena_need need = {.images = dense_most_images(config),
                              .bytes = bytes,
                              .passing = values->passing,
                              .wide = weft_dtype_bytes(wide),
@@ -274,8 +276,8 @@ static weft_status plan_arena(const dense_config *config, weft_dtype wide, const
 }
 
 /* Free values also after a failure. */
-static weft_status plan_values(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
-                               dense_values *values, arena_plan *plan)
+static weft_status find_values(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
+                               dense_values *values)
 {
     WEFT_TRY(WEFT_NEW(&values->type, list->values, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&values->passing, list->values, WEFT_MEM_GENERAL));
@@ -283,7 +285,7 @@ static weft_status plan_values(const weft_hal *hal, const dense_config *config, 
     if (hal != NULL) {
         find_passing(hal, config, list, values);
     }
-    return plan_arena(config, wide, list, values, plan);
+    return WEFT_OK;
 }
 
 static void free_values(dense_values *values)
@@ -301,7 +303,8 @@ static weft_status create(dense_model *model)
     for (int i = 0; i < list->units; ++i) {
         model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
     }
-    WEFT_TRY(plan_values(model->hal, config, model->dtype, list, &model->values, &model->plan));
+    WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
+    WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
 }
 
@@ -352,10 +355,24 @@ int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config,
     arena_plan plan = {.slots = 0};
     dense_values values = {.type = NULL};
     weft_status status = units_create(config->net, &list);
-    status = status == WEFT_OK ? plan_values(hal, config, dtype, &list, &values, &plan) : status;
+    status = status == WEFT_OK ? find_values(hal, config, dtype, &list, &values) : status;
+    status = status == WEFT_OK ? plan_arena(config, dtype, &list, &values, &plan) : status;
     const int64_t bytes = status == WEFT_OK ? plan.bytes : -1;
     arena_plan_destroy(&plan);
     units_destroy(&list);
     free_values(&values);
     return bytes;
+}
+
+weft_status dense_model_scratch_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype,
+                                      uint64_t *bytes)
+{
+    unit_list list;
+    dense_values values = {.type = NULL};
+    weft_status status = units_create(config->net, &list);
+    status = status == WEFT_OK ? find_values(hal, config, dtype, &list, &values) : status;
+    *bytes = status == WEFT_OK ? dense_scratch_of_units(hal, config, dtype, &list, &values) : 0;
+    units_destroy(&list);
+    free_values(&values);
+    return status;
 }

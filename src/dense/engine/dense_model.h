@@ -77,9 +77,22 @@ void dense_model_destroy(dense_model *model);
  * hal: NULL where no backend is known, the most that one needs. */
 int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype);
 
+/* Memory that the backend's operations take beside their operands, at most, for memory plans. Prepares the convolutions for as
+ * long as it takes to ask. */
+weft_status dense_model_scratch_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype,
+                                      uint64_t *bytes);
+
 /* What a unit of the kinds UNIT_CONV and UNIT_LINEAR computes, with values of this type; of the latter's images of one
  * pixel, without the ReLU, which is an operation of its own. */
 hal_conv_shape dense_conv_shape(const dense_config *config, const unit_list *list, const unit *u, weft_dtype dtype);
+/* The same of a model: with the type of the values, and the norm that passes into it. */
+hal_conv_shape dense_unit_shape(const dense_config *config, const unit_list *list, const dense_values *values,
+                                const unit *u);
+/* Of a batch. */
+int64_t dense_most_images(const dense_config *config);
+/* dense_model_scratch_bytes of these units (dense_scratch.c). wide: the type of parameters. */
+uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
+                                const dense_values *values);
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 

@@ -58,6 +58,11 @@ typedef struct net_size {
     int64_t height, width, channels;
 } net_size;
 
+static inline int64_t net_pixels(net_size size)
+{
+    return size.height * size.width;
+}
+
 typedef struct net_layer {
     char name[NET_NAME_BYTES];
     net_kind kind;

@@ -163,7 +163,7 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
 /* ---- scratch memory -------------------------------------------------------------------------------------------------- */
 
 /* Of one of the kernels; those that are not named take none, or a few KB. */
-static size_t kernel_scratch(const cuda_queue *queue, const hal_scratch_shape *s)
+static size_t kernel_scratch(const weft_hal *hal, const hal_scratch_shape *s)
 {
     switch (s->op) {
     case HAL_OP_gemm:
@@ -182,7 +182,11 @@ static size_t kernel_scratch(const cuda_queue *queue, const hal_scratch_shape *s
     case HAL_OP_dynamic_backward_sources:
         return cuda_scratch_dynamic(s->rows, s->heads, s->dtype);
     case HAL_OP_spmm_run:
-        return cuda_scratch_of_spmm(queue, s);
+        return cuda_scratch_of_spmm(&cuda_state_of(hal)->queue, s);
+    case HAL_OP_conv_forward:
+        return cuda_scratch_of_conv(hal, s);
+    case HAL_OP_select_largest:
+        return cuda_scratch_select(s->cols, s->selected);
     default:
         return 0;
     }
@@ -190,7 +194,7 @@ static size_t kernel_scratch(const cuda_queue *queue, const hal_scratch_shape *s
 
 static uint64_t mem_scratch(const weft_hal *hal, const hal_scratch_shape *shape)
 {
-    return cuda_blas_workspace() + kernel_scratch(&cuda_state_of(hal)->queue, shape);
+    return cuda_blas_workspace() + kernel_scratch(hal, shape);
 }
 
 /* ---- open and close -------------------------------------------------------------------------------------------------- */

@@ -175,23 +175,26 @@ static hal_conv_info conv_info(weft_hal *hal, const hal_conv *conv)
 
 /* ---- preparing ------------------------------------------------------------------------------------------------------- */
 
-static void conv_destroy(weft_hal *hal, hal_conv *conv)
+static void release(cuda_conv *conv)
 {
-    cuda_conv *own = (cuda_conv *)conv;
-    (void)hal;
-    for (int i = 0; own != NULL && i < HAL_CONV_SIZES; ++i) {
-        cuda_dnn_release(own->dnn[i]);
+    for (int i = 0; conv != NULL && i < HAL_CONV_SIZES; ++i) {
+        cuda_dnn_release(conv->dnn[i]);
     }
-    weft_free(own);
+    weft_free(conv);
 }
 
-static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
-                               hal_conv **out)
+static void conv_destroy(weft_hal *hal, hal_conv *conv)
+{
+    (void)hal;
+    release((cuda_conv *)conv);
+}
+
+/* All of a convolution but its scratch memory. */
+static weft_status prepare(const weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                           cuda_conv **out)
 {
     weft_status status = WEFT_OK;
-    cuda_queue *queue = &cuda_state_of(hal)->queue;
     cuda_conv *conv = NULL;
-    void *scratch = NULL;
     *out = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&conv, 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY_GOTO(hal_conv_begin(shape, images, sizes, &conv->common), status, failed);
@@ -203,16 +206,44 @@ static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const
     hal_conv_extent(shape, conv->made);
     WEFT_TRY_GOTO(check_sizes(conv), status, failed);
     WEFT_TRY_GOTO(cuda_enter(hal), status, failed);
-    ask_libraries(queue, conv);
+    ask_libraries(&cuda_state_of(hal)->queue, conv);
     const size_t own = own_bytes(conv);
     const size_t library = library_bytes(conv);
     conv->scratch_bytes = own > library ? own : library;
-    WEFT_TRY_GOTO(cuda_check("convolution", cuda_queue_scratch(queue, conv->scratch_bytes, &scratch)), status, failed);
-    *out = &conv->common;
+    *out = conv;
     return WEFT_OK;
 failed:
-    conv_destroy(hal, &conv->common);
+    release(conv);
     return status;
+}
+
+static weft_status conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
+                               hal_conv **out)
+{
+    cuda_conv *conv = NULL;
+    void *scratch = NULL;
+    *out = NULL;
+    WEFT_TRY(prepare(hal, shape, images, sizes, &conv));
+    const weft_status status =
+        cuda_check("convolution", cuda_queue_scratch(&cuda_state_of(hal)->queue, conv->scratch_bytes, &scratch));
+    if (status != WEFT_OK) {
+        release(conv);
+        return status;
+    }
+    *out = &conv->common;
+    return WEFT_OK;
+}
+
+size_t cuda_scratch_of_conv(const weft_hal *hal, const hal_scratch_shape *shape)
+{
+    cuda_conv *conv = NULL;
+    if (prepare(hal, shape->conv, shape->images, shape->sizes, &conv) != WEFT_OK) {
+        weft_error_clear(); /* conv_create will say it */
+        return 0;
+    }
+    const size_t bytes = conv->scratch_bytes;
+    release(conv);
+    return bytes;
 }
 
 void cuda_image_ops(hal_image_ops *ops)

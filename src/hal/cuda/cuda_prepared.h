@@ -11,6 +11,8 @@ void cuda_sparse_ops(hal_sparse_ops *ops);
 /* Of a run of a matrix that is not prepared yet (hal_mem_ops.scratch). */
 size_t cuda_scratch_of_spmm(const cuda_queue *queue, const hal_scratch_shape *shape);
 void cuda_image_ops(hal_image_ops *ops);
+/* What conv_create would take for a convolution of all its sizes; 0 where it would refuse it. */
+size_t cuda_scratch_of_conv(const weft_hal *hal, const hal_scratch_shape *shape);
 
 /* The arguments of spmm_run; of convolutions and pooling, WEFT_OK for other operations. */
 weft_status cuda_check_spmm(const hal_spmm_run_args *args);

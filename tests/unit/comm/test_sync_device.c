@@ -40,6 +40,16 @@ static weft_status always(weft_hal *hal, hal_event *event, bool *yes)
     return WEFT_OK;
 }
 
+/* Bytes that it gave. */
+static _Thread_local int64_t allocated;
+static _Thread_local weft_status (*device_alloc)(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device);
+
+static weft_status counted_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
+{
+    allocated += (int64_t)bytes;
+    return device_alloc(hal, bytes, tag, device);
+}
+
 /* The same replica twice: in host memory, and on a device. */
 typedef struct twins {
     weft_hal *hal;
@@ -77,6 +87,8 @@ static weft_status twins_make(weft_comm *comm, const sync_options *options, bool
     device_download_async = t->hal->mem.download_async;
     t->hal->mem.download = counted_download;
     t->hal->mem.download_async = counted_download_async;
+    device_alloc = t->hal->mem.alloc;
+    t->hal->mem.alloc = counted_alloc;
     t->hal->stream.reached = hasty ? always : t->hal->stream.reached;
     WEFT_TRY(WEFT_NEW(&t->value, ELEMENTS, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW(&t->grad, TRAINED, WEFT_MEM_COMM));
@@ -93,6 +105,7 @@ static weft_status twins_make(weft_comm *comm, const sync_options *options, bool
     desc.hal = t->hal;
     desc.value = t->device_value;
     desc.grad = t->device_grad;
+    allocated = 0;
     WEFT_TRY(sync_create(comm, options, &desc, &t->device));
     WEFT_TRY(sync_reset(t->host));
     return sync_reset(t->device);
@@ -329,6 +342,38 @@ static void test_topk_has_the_bits_of_host_memory(void **state)
     }
 }
 
+/* What topk keeps on a device is what a plan counts, or less by the tensors that go whole. */
+static weft_status planned_rank(weft_comm *comm, void *argument)
+{
+    const device_case *c = argument;
+    twins t = {0};
+    weft_status status = twins_make(comm, &c->options, false, &t);
+    if (status == WEFT_OK) {
+        const sync_device_need need = sync_topk_on_device(&c->options, t.hal, TRAINED, buckets[0].count);
+        const int64_t planned = (int64_t)need.kept;
+        if (allocated > planned || allocated < planned - planned / 20) {
+            status = weft_fail(WEFT_ERR_INTERNAL, "density %g, momentum %g, warm-up %d: %lld bytes, planned %lld",
+                               c->options.density, c->options.momentum, (int)c->options.warmup, (long long)allocated,
+                               (long long)planned);
+        }
+    }
+    twins_free(&t);
+    return status;
+}
+
+static void test_topk_keeps_what_is_planned(void **state)
+{
+    static const double densities[] = {0.01, 0.2, 0.9, 1.0};
+    (void)state;
+    for (int i = 0; i < 8; ++i) {
+        device_case c = {.name = "topk", .options = options_of(SYNC_TOPK)};
+        c.options.density = densities[i % 4];
+        c.options.momentum = i >= 4 ? 0.9 : 0.0;
+        c.options.warmup = i % 2 == 0 ? 3 : 0;
+        ASSERT_OK(comm_thread_run(RANKS, planned_rank, &c));
+    }
+}
+
 /* Most elements share the k-th magnitude, zero or another. */
 static void test_topk_of_equal_magnitudes(void **state)
 {
@@ -477,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_modes_have_the_bits_of_host_memory),
         cmocka_unit_test(test_allreduce_that_a_thread_starts),
         cmocka_unit_test(test_topk_has_the_bits_of_host_memory),
+        cmocka_unit_test(test_topk_keeps_what_is_planned),
         cmocka_unit_test(test_topk_of_equal_magnitudes),
         cmocka_unit_test(test_topk_that_comes_down_whole),
         cmocka_unit_test(test_narrow_wire_of_narrow_gradients),

@@ -586,6 +586,51 @@ static void test_steps_allocate_nothing(void **state)
     bench_close(&b);
 }
 
+static uint64_t workspace(void)
+{
+    return weft_mem_usage_of(WEFT_MEM_WORKSPACE).current_bytes;
+}
+
+/* What the backend holds for itself once it is open. */
+static uint64_t workspace_of_backend(void)
+{
+    weft_hal *hal;
+    const uint64_t before = workspace();
+    ASSERT_OK(weft_hal_open(test_device("shadow:ref"), 1, &hal));
+    const uint64_t opened = workspace() - before;
+    weft_hal_close(hal);
+    return opened;
+}
+
+/* A device takes for its operations what dense_model_scratch_bytes counts, to the byte: a convolution needs most here. */
+static void test_scratch_is_foretold(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "conv 16 3 pad=1 bias=off\nnorm\nrelu\nconv 24 5 pad=2\nrelu\nglobalpool\nlinear classes",
+        "conv 15 3 pad=1 bias=off\nnorm\nrelu\nconv 24 5 pad=2\nrelu\nglobalpool\nlinear classes"};
+    const int64_t images = 4;
+    const uint64_t before = workspace() + workspace_of_backend();
+    for (size_t n = 0; n < sizeof texts / sizeof *texts; ++n) {
+        bench b;
+        const bench_case c = {"scratch memory", texts[n], {6, 6, 3}, WEFT_DTYPE_F32, false};
+        double logits[MOST_IMAGES * CLASSES];
+        double sum = 0.0;
+        uint64_t foretold = 0;
+        ASSERT_OK(bench_open(&b, self, "shadow:ref", &c, images));
+        dense_config config = b.model.config;
+        config.images = &images;
+        ASSERT_OK(dense_model_scratch_bytes(b.hal, &config, c.dtype, &foretold));
+        ASSERT_OK(bench_fill(&b, 0, images, images));
+        ASSERT_OK(forward(&b, true, logits, &sum));
+        ASSERT_OK(backward(&b, logits));
+        dense_model_destroy(&b.model);
+        assert_int_equal(workspace() - before, foretold);
+        assert_int_equal(foretold > 0, strncmp(test_device("shadow"), "cuda", 4) == 0);
+        bench_close(&b);
+    }
+}
+
 /* Variances of first weights: 2 / n behind `conv`, 1 / (3 n) and nothing beyond 1 / sqrt(n) with start=uniform. */
 static void test_first_weights(void **state)
 {
@@ -625,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_norms_on_the_way),
         cmocka_unit_test(test_evaluation_between_steps),
         cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_scratch_is_foretold),
         cmocka_unit_test(test_first_weights),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);

@@ -22,6 +22,8 @@ size_t cuda_scratch_columns(int64_t rows, int64_t cols);
 size_t cuda_scratch_loss(int64_t rows);
 size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype);
 size_t cuda_scratch_dynamic(int64_t rows, int64_t heads, weft_dtype dtype);
+/* The `selected` largest of so many elements, or fewer of them. */
+size_t cuda_scratch_select(int64_t elements, int64_t selected);
 /* pieces: of all long rows (cuda_matrix.h), most_pieces: of one; sources: rows of x; cache: of the second level. */
 size_t cuda_scratch_spmm(int64_t pieces, int64_t most_pieces, int64_t sources, int64_t cols, int64_t cache,
                          weft_dtype dtype);

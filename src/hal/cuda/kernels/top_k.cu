@@ -12,6 +12,8 @@
  * Kernels learn from the state which it is. Tiles lie in the list in the order in which their blocks came, and a table says
  * where; whatever that order was, what is written is the same.
  */
+#include <assert.h>
+
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
@@ -24,6 +26,7 @@ enum {
     TOP_WINDOW = 2048,  /* elements of which a run of CUDA_WARP is sampled */
     TOP_SHARE = 1024,   /* elements of a block of `digits`, at least */
     TOP_WRITERS = 1024, /* blocks of `write`, at most */
+    TOP_SPARE = 1 << 15, /* places of a list beside three for each of k */
     TOP_BINS = 4096,
     TOP_SAMPLE_STEPS = 2,
     TOP_STEPS = 5,
@@ -402,16 +405,21 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) top_write(top_call c)
 
 /* ---- the call --------------------------------------------------------------------------------------------------------- */
 
+/* A list has room for a quarter of the vector at most: the largest k that has one, below 0 for none. */
+static int64_t most_listed(int64_t n)
+{
+    return n / 4 >= TOP_SPARE ? (n / 4 - TOP_SPARE) / 3 : -1;
+}
+
 /* Half as many again as are wanted are to reach the floor, and 8192, 128 of the sample, so that chance hides few of them; and
  * there is room for twice as many. */
 static void plan_list(top_call *c)
 {
     const int64_t aim = c->k + c->k / 2 + (1 << 13);
-    const int64_t room = 3 * c->k + (1 << 15);
-    if (room > c->n / 4) {
+    if (c->k > most_listed(c->n)) {
         return; /* the list would save little */
     }
-    c->room = room;
+    c->room = 3 * c->k + TOP_SPARE;
     c->sample = c->n / TOP_WINDOW * CUDA_WARP;
     c->sample_wanted = aim * c->sample / c->n + 1;
 }
@@ -446,6 +454,28 @@ static int run_steps(cuda_queue *queue, const top_call &c, int begin, int end, i
     return CUDA_DONE;
 }
 
+/* Lists, and who writes how much, of c's n, k and lead. Returns the blocks that write. */
+static int64_t plan_call(top_call *c)
+{
+    c->tiles = cuda_pieces(c->n + c->lead, TOP_TILE);
+    plan_list(c);
+    const int64_t wanted = cuda_pieces(c->tiles, CUDA_ROWS);
+    const int64_t writers = wanted < TOP_WRITERS ? wanted : (int64_t)TOP_WRITERS;
+    c->tiles_of_warp = cuda_pieces(c->tiles, writers * CUDA_ROWS);
+    return writers;
+}
+
+/* Of a vector at the worst address; and of fewer where they, and not all, have a list. */
+size_t cuda_scratch_select(int64_t elements, int64_t selected)
+{
+    top_call c = {};
+    const int64_t listed = most_listed(elements);
+    c.n = elements;
+    c.k = listed >= 0 && listed < selected ? listed : selected;
+    c.lead = TOP_VECTOR - 1;
+    return elements > 0 ? carve_all(&c, nullptr, plan_call(&c)) : 0;
+}
+
 int cuda_run_select_largest(cuda_queue *queue, const hal_select_largest_args *a)
 {
     top_call c = {};
@@ -459,12 +489,10 @@ int cuda_run_select_largest(cuda_queue *queue, const hal_select_largest_args *a)
     c.to_index = cuda_data<int32_t>(a->index);
     c.to_value = cuda_data<float>(a->value);
     c.lead = (int)(reinterpret_cast<uintptr_t>(c.x) / sizeof(float) % TOP_VECTOR);
-    c.tiles = cuda_pieces(c.n + c.lead, TOP_TILE);
-    plan_list(&c);
-    const int64_t wanted = cuda_pieces(c.tiles, CUDA_ROWS);
-    const int64_t writers = wanted < TOP_WRITERS ? wanted : (int64_t)TOP_WRITERS;
-    c.tiles_of_warp = cuda_pieces(c.tiles, writers * CUDA_ROWS);
-    CUDA_TRY(cuda_queue_scratch(queue, carve_all(&c, nullptr, writers), &scratch));
+    const int64_t writers = plan_call(&c);
+    const size_t bytes = carve_all(&c, nullptr, writers);
+    assert(bytes <= cuda_scratch_select(c.n, c.k));
+    CUDA_TRY(cuda_queue_scratch(queue, bytes, &scratch));
     (void)carve_all(&c, scratch, writers);
     CUDA_TRY(cuda_fill(queue->stream, c.state, 0, sizeof *c.state));
     if (c.room > 0) {
