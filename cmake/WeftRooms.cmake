@@ -4,6 +4,34 @@
 # Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, *_avx512bf16.c for AVX-512 with that
 # extension, everything else for the baseline, so that one binary runs everywhere and picks its kernels at run time.
 
+# Kernels of numbers: loops that are compiled for an instruction set, which takes half of the time to compile the room hal. Trees
+# that do not instrument them may link those of another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs,
+# objects of that build folder are taken as they are, and its owner keeps them up to date (scripts/test). It is no cached option:
+# whoever configures without it compiles.
+set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$")
+set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
+# The plain definition of operations, too, where it is only what others are held against: the asan tree runs the same cases with
+# it under sanitizers. A fuzzer is guided by all but kernels.
+set(WEFT_TAKEN_FILES "${WEFT_KERNEL_FILES}|/hal/ref/")
+if(WEFT_FUZZ)
+  set(WEFT_TAKEN_FILES "${WEFT_KERNEL_FILES}")
+endif()
+
+# out: the files, and in the place of those that are taken their objects.
+function(weft_kernels_of_another_tree name files out)
+  set(result "")
+  foreach(source IN LISTS files)
+    file(RELATIVE_PATH relative ${CMAKE_CURRENT_SOURCE_DIR} ${source})
+    set(object $ENV{WEFT_KERNELS}/CMakeFiles/weft_${name}.dir/${relative}.o)
+    if(source MATCHES "${WEFT_TAKEN_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}" AND EXISTS ${object})
+      list(APPEND result ${object})
+    else()
+      list(APPEND result ${source})
+    endif()
+  endforeach()
+  set(${out} "${result}" PARENT_SCOPE)
+endfunction()
+
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 
 # Flags are of C, and of C++ where kernels of the backend cuda are compiled for the CPU; nvcc has its own.
@@ -43,6 +71,9 @@ function(weft_room name)
   if(ROOM_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
   endif()
+  if(NOT "$ENV{WEFT_KERNELS}" STREQUAL "")
+    weft_kernels_of_another_tree(${name} "${sources}" sources)
+  endif()
   if(NOT sources)
     add_library(weft_${name} INTERFACE)
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
@@ -61,7 +92,7 @@ function(weft_room name)
   weft_compile_options(weft_${name})
   foreach(source IN LISTS sources)
     # Kernels of numbers read no files, and clang takes minutes to instrument each.
-    if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "_(base|avx2|avx512|avx512bf16)\\.c$" AND NOT source MATCHES "/gnn/data/")
+    if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O1)
     endif()
     # Addresses are for ASan to check: UBSan's checks of each took half of the time to compile loops over numbers, and to run them.

@@ -30,6 +30,9 @@ set_tests_properties(suite_cuda suite_cuda_compiles PROPERTIES SKIP_RETURN_CODE 
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
+# None of these instruments kernels of numbers, and none is about them: they take those of this tree.
+set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix PROPERTIES
+  ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): 4 seconds for what graphs, options and models come
 # in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
 set(WEFT_FUZZ_SECONDS 4 CACHE STRING "Seconds of each fuzz target in the tests")
