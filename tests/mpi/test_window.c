@@ -32,7 +32,7 @@ static weft_status case_no_name(weft_comm *comm, void *argument)
     bool found = mapping_of(buffer, line, (int)sizeof line);
     comm_buffer_free(comm, buffer);
     CASE_CHECK(found, "no mapping holds the buffer");
-    CASE_CHECK(comm_size(comm) == 1 || strstr(line, "(deleted)") != NULL, "%s", line);
+    CASE_CHECK(comm_size(comm) == 1 || strstr(line, "(deleted)") != NULL, "%.200s", line);
     return WEFT_OK;
 }
 
