@@ -107,7 +107,8 @@ static weft_status exchange_plan_case(weft_comm *comm, comm_lane lane, int64_t e
     return comm_exchange_plan(comm, &desc, x);
 }
 
-/* Every lane, elements of odd and even sizes, whole messages and cut ones. */
+/* Every lane but that of alarms, where a message that nobody has taken yet is a call to the inquest: who waits 0.2 s follows it.
+ * Elements of odd and even sizes, whole messages and cut ones. */
 static weft_status exchange_case_rounds(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -115,9 +116,9 @@ static weft_status exchange_case_rounds(weft_comm *comm, void *argument)
     weft_status status = WEFT_OK;
     const int64_t usual = comm->chunk_bytes;
     comm_exchange *x = NULL;
-    for (int k = 0; k < 3 * COMM_LANES; ++k) {
-        const comm_lane lane = (comm_lane)(k % COMM_LANES);
-        const int64_t element = elements[k / COMM_LANES];
+    for (int k = 0; k < 3 * COMM_LANE_ALARM; ++k) {
+        const comm_lane lane = (comm_lane)(k % COMM_LANE_ALARM);
+        const int64_t element = elements[k / COMM_LANE_ALARM];
         comm->chunk_bytes = k % 2 == 0 ? usual : 512;
         WEFT_TRY_GOTO(exchange_plan_case(comm, lane, element, &x), status, done);
         for (int round = 0; round < EXCHANGE_ROUNDS; ++round) {
