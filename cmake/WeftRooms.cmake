@@ -10,12 +10,6 @@
 # whoever configures without it compiles.
 set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$")
 set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
-# The plain definition of operations, too, where it is only what others are held against: the asan tree runs the same cases with
-# it under sanitizers. A fuzzer is guided by all but kernels.
-set(WEFT_TAKEN_FILES "${WEFT_KERNEL_FILES}|/hal/ref/")
-if(WEFT_FUZZ)
-  set(WEFT_TAKEN_FILES "${WEFT_KERNEL_FILES}")
-endif()
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)
@@ -23,7 +17,7 @@ function(weft_kernels_of_another_tree name files out)
   foreach(source IN LISTS files)
     file(RELATIVE_PATH relative ${CMAKE_CURRENT_SOURCE_DIR} ${source})
     set(object $ENV{WEFT_KERNELS}/CMakeFiles/weft_${name}.dir/${relative}.o)
-    if(source MATCHES "${WEFT_TAKEN_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}" AND EXISTS ${object})
+    if(source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}" AND EXISTS ${object})
       list(APPEND result ${object})
     else()
       list(APPEND result ${source})
